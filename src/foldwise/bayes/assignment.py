@@ -1,0 +1,94 @@
+"""Which family each column gets: from its declared kind or its type, never from its values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from foldwise.bayes.families import FAMILIES
+from foldwise.data.schema import Column, Schema, listing
+from foldwise.errors import InputError
+
+OF_KIND = {"numeric": "gaussian", "categorical": "categorical", "binary": "categorical"}
+
+
+@dataclass(frozen=True)
+class Block:
+    """The columns of one family, by their place in the table."""
+
+    family: str
+    columns: tuple[int, ...]
+
+
+def assign_families(columns: Sequence[Column], families: Any, sparse: bool) -> tuple[Block, ...]:
+    """The blocks of a table: `families` is "auto", one name for all columns, a mapping by column, or a `Schema`."""
+    if sparse and not isinstance(families, str):
+        raise InputError(
+            "a sparse matrix takes one family for all its columns.",
+            "pass families='multinomial', families='bernoulli' or 'auto'.",
+        )
+    if isinstance(families, str):
+        chosen = [one_family(column, families, sparse) for column in columns]
+    elif isinstance(families, Schema):
+        check_names(families.names, columns)
+        chosen = [one_family(families[column.name], "auto", sparse) for column in columns]
+    elif isinstance(families, Mapping):
+        chosen = by_mapping(columns, families)
+    else:
+        raise InputError(
+            f"families must be 'auto', the name of a family, a mapping by column or a Schema; "
+            f"got {type(families).__name__}.",
+            f"the families are {listing(FAMILIES)}.",
+        )
+    return tuple(
+        Block(name, tuple(j for j, family in enumerate(chosen) if family == name))
+        for name in FAMILIES
+        if name in chosen
+    )
+
+
+def by_mapping(columns: Sequence[Column], families: Mapping[Any, str]) -> list[str]:
+    """The family of each column by its name, or by its place; columns not named are decided by their type."""
+    place = {column.name: j for j, column in enumerate(columns)}
+    wanted = ["auto"] * len(columns)
+    for key, family in families.items():
+        j = place.get(str(key))
+        if j is None and isinstance(key, int) and 0 <= key < len(columns):
+            j = key
+        if j is None:
+            raise InputError(
+                f"families names the column {key!r}, which the table does not have.",
+                f"its columns are {listing(place)}.",
+            )
+        wanted[j] = family
+    return [one_family(column, family, False) for column, family in zip(columns, wanted, strict=True)]
+
+
+def one_family(column: Column, family: str, sparse: bool) -> str:
+    """The family of one column."""
+    if family in FAMILIES:
+        return family
+    if family != "auto":
+        raise InputError(
+            f"column {column.name!r} is given the unknown family {family!r}.",
+            f"the families are {listing(FAMILIES)}, or 'auto'.",
+        )
+    if sparse:
+        return "multinomial"
+    if column.kind not in OF_KIND:
+        raise InputError(
+            f"column {column.name!r} is a {column.kind}, for which no family is chosen by itself.",
+            "leave the column out, or turn it into numbers or categories.",
+        )
+    return OF_KIND[column.kind]
+
+
+def check_names(names: Sequence[str], columns: Sequence[Column]) -> None:
+    """Refuse a schema of another table."""
+    here = {column.name for column in columns}
+    if set(names) != here:
+        raise InputError(
+            f"the schema given as families is of another table: it lacks {listing(sorted(here - set(names))) or 'nothing'} "
+            f"and has {listing(sorted(set(names) - here)) or 'nothing'} besides."
+        )

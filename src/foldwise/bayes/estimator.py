@@ -1,0 +1,391 @@
+"""`NaiveBayes`: the scikit-learn classifier. It checks, learns facts, finishes them and answers; families do the rest."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from foldwise.bayes.assignment import Block, assign_families
+from foldwise.bayes.explanation import Explanation, Explanations
+from foldwise.bayes.facts import Facts
+from foldwise.bayes.families import FAMILIES, Likelihood, Setting
+from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter
+from foldwise.bayes.parameters import check_priors, check_setting
+from foldwise.bayes.posterior import to_answerable, to_log_probabilities, to_probabilities
+from foldwise.bayes.presence import with_presence
+from foldwise.bayes.probability_table import ProbabilityTable
+from foldwise.bayes.storage import model_from_json, model_to_json
+from foldwise.data.levels import are_text
+from foldwise.data.schema import Column, Schema, listing
+from foldwise.data.target import check_weights, encode_labels, encode_target, label_array
+from foldwise.data.view import SparseView, is_frame, view
+from foldwise.errors import FoldwiseWarning, ForgetError, InputError
+from foldwise.summaries.counts import Counts
+from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.passes import map_rows, windows
+
+
+class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Naive Bayes for tables of mixed columns, with missing cells, from arrays, frames or sparse matrices.
+
+    Parameters
+    ----------
+    families : "auto", the name of a family for all columns, a mapping from column to family, or a `Schema`
+        `"categorical"`, `"gaussian"`, `"bernoulli"` or `"multinomial"`. With "auto", and for columns that a mapping does
+        not name, the type decides: category, string, object and bool are categorical, numbers gaussian, a sparse matrix
+        multinomial. Values are never looked at.
+    alpha : float, default 1.0
+        What is added to every count (Laplace); 0 for none.
+    var_floor : float, default 1e-9
+        The least variance of a gaussian column in a class, as a share of the column's variance over all classes.
+    ddof : float, default 1
+        The variance divides by n - ddof.
+    priors : "empirical", "uniform", or one probability a class as a sequence or a mapping
+    missing : "ignore" or "category"
+        A missing cell is never counted and leaves its column out of a prediction; or it is evidence of its own.
+    unseen : "ignore" or "smooth"
+        A category never seen leaves its column out; or it has the probability of one more, empty category.
+    n_jobs : int or None
+        Threads; None uses all cores on large tables.
+
+    Attributes
+    ----------
+    classes_, class_count_, class_log_prior_ : the classes with their weights and log priors
+    schema_ : the columns as they were at `fit`
+    families_ : the family of each column
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from foldwise import NaiveBayes
+    >>> X = pl.DataFrame({"outlook": ["sunny", "rainy", None, "rainy"], "humidity": [85.0, 70.0, 90.0, None]})
+    >>> model = NaiveBayes().fit(X, ["no", "yes", "no", "yes"])
+    >>> model.predict(pl.DataFrame({"outlook": ["snow"], "humidity": [88.0]}))
+    array(['no'], dtype='<U3')
+
+    Notes
+    -----
+    score(c) = log P(c) + Σ over present columns of log P(x_j | c). Weights are frequencies: a row of weight 2 counts as
+    two rows. With `ddof=1` a class whose weights sum to 1 or less has no variance and falls to the floor; rescale weights
+    that sum to 1 so that they sum to n.
+    """
+
+    def __init__(
+        self,
+        *,
+        families: str | Mapping[Any, str] | Schema = "auto",
+        alpha: float = 1.0,
+        var_floor: float = 1e-9,
+        ddof: float = 1,
+        priors: str | ArrayLike | Mapping[Any, float] = "empirical",
+        missing: str = "ignore",
+        unseen: str = "ignore",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.families = families
+        self.alpha = alpha
+        self.var_floor = var_floor
+        self.ddof = ddof
+        self.priors = priors
+        self.missing = missing
+        self.unseen = unseen
+        self.n_jobs = n_jobs
+
+    # learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from the rows of X with labels y. A weight counts a row that many times."""
+        setting = self._setting()
+        table = self._view(X, reset=True)
+        target = encode_target(y, table.n_rows)
+        if len(target.classes) < 2:
+            raise InputError(
+                f"the target has one class, {target.classes[0]!r}; a classifier needs at least 2 classes.",
+                "check the target; partial_fit(..., classes=…) takes rows of one class at a time.",
+            )
+        weights = check_weights(sample_weight, table.n_rows)
+        blocks = self._assign(table)
+        return self._finish(Facts.learn(table, target, weights, blocks, self.n_jobs), setting)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows; any sequence of calls gives what one `fit` on all rows gives.
+
+        `classes` at the first call fixes the classes; without it, they are those seen so far.
+        """
+        setting = self._setting()
+        first = not self.__sklearn_is_fitted__()
+        table = self._view(X, reset=first)
+        declared = self._declared_classes(classes, first)
+        target = encode_target(y, table.n_rows, declared)
+        weights = check_weights(sample_weight, table.n_rows)
+        blocks = self._assign(table) if first else self._blocks
+        facts = Facts.learn(table, target, weights, blocks, self.n_jobs)
+        if not first:
+            check_same_kinds(self.facts_, facts, blocks, self.schema_)
+            self.schema_ = merge_schemas(self.schema_, table.columns)
+            facts = self.facts_ + facts
+        self._declared = declared
+        return self._finish(facts, setting)
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Undo rows that were learned, with the weights they had.
+
+        Counts are exact. The error of a variance grows with the share of its spread that is taken away, about
+        8·eps·before/after; where that passes 1e-9, `ForgetError` is raised and the model stays as it was.
+        """
+        check_is_fitted(self)
+        setting = self._setting()
+        table = self._view(X, reset=False)
+        target = encode_target(y, table.n_rows, self.classes_)
+        weights = check_weights(sample_weight, table.n_rows)
+        gone = Facts.learn(table, target, weights, self._blocks, self.n_jobs)
+        check_same_kinds(self.facts_, gone, self._blocks, self.schema_)
+        left = self.facts_.without(gone, self._blocks, self.schema_.names)
+        if not left.class_weight.any():
+            raise ForgetError("no row would be left.", "make a new model instead.")
+        return self._finish(left, setting)
+
+    def __add__(self, other: object) -> NaiveBayes:
+        """A model of the rows of both; the parameters are those of the left one."""
+        if not isinstance(other, NaiveBayes):
+            return NotImplemented
+        check_is_fitted(self)
+        check_is_fitted(other)
+        names, others = self.schema_.names, other.schema_.names
+        if names != others or self._blocks != other._blocks:
+            raise InputError(
+                f"models of different columns or families cannot be merged: {listing(self.families_.items())} "
+                f"and {listing(other.families_.items())}."
+            )
+        check_same_kinds(self.facts_, other.facts_, self._blocks, self.schema_)
+        merged = type(self)(**self.get_params(deep=False))
+        merged._blocks, merged._backend = self._blocks, self._backend
+        merged.schema_ = merge_schemas(self.schema_, other.schema_.columns)
+        merged.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            merged.feature_names_in_ = self.feature_names_in_
+        return merged._finish(self.facts_ + other.facts_, self._setting())
+
+    def _declared_classes(self, classes: Any, first: bool) -> NDArray[Any] | None:
+        """The classes that partial_fit was told, checked against those told before."""
+        before = None if first else getattr(self, "_declared", None)
+        if classes is None:
+            return before
+        told: NDArray[Any] = encode_labels(label_array(classes)).classes
+        if not first and told.tolist() != self.classes_.tolist():
+            raise InputError(
+                f"partial_fit was called with the classes {listing(told.tolist())}, but the model has "
+                f"{listing(self.classes_.tolist())}.",
+                "name all classes at the first call.",
+            )
+        return told
+
+    def _setting(self) -> Setting:
+        return check_setting(self.alpha, self.var_floor, self.ddof, self.missing, self.unseen)
+
+    def _view(self, X: Any, reset: bool) -> AnyView:
+        """The view of X, after scikit-learn's checks of its shape and names. Cells are checked where they are read."""
+        if isinstance(X, nw.DataFrame):
+            X = X.to_native()
+        if is_frame(X):
+            table = view(X)
+            if table.n_rows == 0 or not table.columns:
+                refuse_empty(table.n_rows, len(table.columns))
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if reset:
+                self._backend = nw.from_native(X, eager_only=True).implementation.value
+            return table
+        if nw.dependencies.is_polars_lazyframe(X):
+            view(X)  # refuses, saying what to do
+        if isinstance(X, list | tuple) and np.asarray(X).dtype.kind in "US":
+            X = np.asarray(X, dtype=object)  # numbers beside text stay numbers
+        checked = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse="csr")
+        if reset:
+            self._backend = "polars"
+        return view(checked)
+
+    def _assign(self, table: AnyView) -> tuple[Block, ...]:
+        """Decide the families once, from types and parameters."""
+        columns = table.columns
+        self._blocks = assign_families(columns, self.families, isinstance(table, SparseView))
+        if isinstance(self.families, Schema):
+            columns = tuple(self.families[column.name] for column in columns)
+        self.schema_ = Schema(columns)
+        self._declared = None
+        return self._blocks
+
+    def _finish(self, facts: Facts, setting: Setting) -> Self:
+        """Turn facts into likelihoods; everything fitted comes from here."""
+        log_prior = check_priors(self.priors, facts.classes, facts.class_weight)
+        likelihoods: list[Likelihood] = []
+        for block, summary in zip(self._blocks, facts.summaries, strict=True):
+            family = FAMILIES[block.family]
+            columns = [self.schema_.columns[j] for j in block.columns]
+            likelihood = family.finish(summary, columns, facts.class_weight, setting)
+            if setting.missing == "category" and not family.missing_is_level:
+                names = tuple(column.name for column in columns)
+                likelihood = with_presence(likelihood, names, summary.weight, facts.class_weight, setting)
+            likelihoods.append(likelihood)
+        self.facts_ = facts
+        self.classes_ = facts.classes
+        self.class_count_ = facts.class_weight
+        self.class_log_prior_ = log_prior
+        self._likelihoods = tuple(likelihoods)
+        return self
+
+    @property
+    def families_(self) -> dict[str, str]:
+        """The family of each column."""
+        check_is_fitted(self)
+        by_place = {j: block.family for block in self._blocks for j in block.columns}
+        return {name: by_place[j] for j, name in enumerate(self.schema_.names)}
+
+    # answering
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
+        places = np.argmax(self._answer(X, to_answerable), axis=1)
+        return np.take(self.classes_, places)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """P(class | row), one column a class in the order of `classes_`."""
+        return self._answer(X, to_probabilities)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """log P(class | row); finite where `predict_proba` would underflow to 0."""
+        return self._answer(X, to_log_probabilities)
+
+    def predict_joint_log_proba(self, X: Any) -> Floats:
+        """log P(class, row), not normalised; -inf where the row is impossible in a class."""
+        return self._answer(X, None)
+
+    def _answer(self, X: Any, settle: Callable[[Floats, Floats], int] | None) -> Floats:
+        """Joint log-probabilities of the rows, settled chunk by chunk while they are in the cache."""
+        check_is_fitted(self)
+        table = self._view(X, reset=False)
+        scores = np.empty((table.n_rows, len(self.classes_)))
+
+        def part(start: int, stop: int) -> int:
+            pairs = zip(self._blocks, self._likelihoods, strict=True)
+            scorers = [likelihood.scorer(table, block.columns) for block, likelihood in pairs]
+            contradictions = 0
+            for a, b in windows(start, stop, min(scorer.chunk_rows for scorer in scorers)):
+                block = scores[a:b]
+                block[:] = self.class_log_prior_
+                for scorer in scorers:
+                    scorer.add(a, b, block)
+                if settle is not None:
+                    contradictions += settle(block, self.class_log_prior_)
+            return contradictions
+
+        contradictions = sum(map_rows(table.n_rows, len(table.columns), self.n_jobs, part))
+        if contradictions:
+            warnings.warn(
+                f"every class has likelihood 0 for {contradictions} of {table.n_rows} rows; the prior answers for them. "
+                "Hint: alpha above 0 lets every category occur in every class.",
+                FoldwiseWarning,
+                stacklevel=3,
+            )
+        return scores
+
+    # explaining
+
+    def table(self) -> ProbabilityTable:
+        """The probability distribution table: attribute, parameter, one column a class."""
+        check_is_fitted(self)
+        prior = self._prior_factor()
+        lines = [Parameter("(class)", "prior", tuple(np.exp(prior.log).tolist()), prior.fractions)]
+        by_column: dict[str, list[Parameter]] = {}
+        for likelihood in self._likelihoods:
+            for line in likelihood.parameters():
+                by_column.setdefault(line.column, []).append(line)
+        for name in self.schema_.names:
+            lines += by_column.get(name, [])
+        return ProbabilityTable(tuple(self.classes_.tolist()), tuple(lines), self._backend)
+
+    def explain(self, X: Any) -> Explanations:
+        """The worked calculation of each row's prediction; its terms sum to `predict_log_proba`."""
+        check_is_fitted(self)
+        table = self._view(X, reset=False)
+        n_columns = len(self.schema_)
+        rows: list[list[Factor | None]] = [[None] * n_columns for _ in range(table.n_rows)]
+        for block, likelihood in zip(self._blocks, self._likelihoods, strict=True):
+            for row, factors in zip(rows, likelihood.factors(table, block.columns), strict=True):
+                for j, factor in zip(block.columns, factors, strict=True):
+                    row[j] = factor
+        prior, classes = self._prior_factor(), tuple(self.classes_.tolist())
+        return Explanations([Explanation(classes, prior, tuple(f for f in row if f is not None)) for row in rows])
+
+    def _prior_factor(self) -> Factor:
+        fractions = None
+        if isinstance(self.priors, str) and self.priors == "empirical":
+            total = float(self.class_count_.sum())
+            fractions = tuple(Fraction(weight, total) for weight in self.class_count_.tolist())
+        return Factor("(class)", None, tuple(self.class_log_prior_.tolist()), fractions)
+
+    # keeping
+
+    def to_json(self) -> str:
+        """The fitted model as JSON text; `from_json` gives a model with exactly the same answers."""
+        check_is_fitted(self)
+        return model_to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The model that `to_json` wrote. Nothing in the text is executed."""
+        return model_from_json(cls, text)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "facts_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def check_same_kinds(a: Facts, b: Facts, blocks: tuple[Block, ...], schema: Schema) -> None:
+    """Refuse to merge a column that held text with one that held numbers."""
+    for block, x, y in zip(blocks, a.summaries, b.summaries, strict=True):
+        if not (isinstance(x, Counts) and isinstance(y, Counts)):
+            continue
+        for j, left, right in zip(block.columns, x.columns, y.columns, strict=True):
+            kinds = are_text(left.levels), are_text(right.levels)
+            if None not in kinds and kinds[0] is not kinds[1]:
+                raise InputError(
+                    f"column {schema.columns[j].name!r} held categories such as {left.levels[0]!r} and now holds "
+                    f"{right.levels[0]!r}.",
+                    "cast the column to the type it had before.",
+                )
+
+
+def merge_schemas(schema: Schema, columns: tuple[Column, ...]) -> Schema:
+    """The schema with the levels that either side declares."""
+    merged = []
+    for old, new in zip(schema.columns, columns, strict=True):
+        if old.levels is None or new.levels is None or set(new.levels) <= set(old.levels):
+            merged.append(old)
+        else:
+            known = set(old.levels)
+            levels = (*old.levels, *(level for level in new.levels if level not in known))
+            merged.append(Column(old.name, old.kind, levels))
+    return Schema(tuple(merged))
+
+
+def refuse_empty(n_rows: int, n_columns: int) -> None:
+    """Raise for a frame without rows or without columns, in scikit-learn's words."""
+    what = "sample(s)" if n_columns else "feature(s)"
+    raise InputError(
+        f"Found array with 0 {what} (shape=({n_rows}, {n_columns})) while a minimum of 1 is required.",
+        "pass a table with at least one row and one column.",
+    )

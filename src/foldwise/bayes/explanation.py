@@ -1,0 +1,200 @@
+"""The worked calculation of a prediction: prior, each column's factor, product, normalisation. Text, HTML and dict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+
+from foldwise.bayes.families.protocol import Factor
+from foldwise.bayes.layout import RULE, html_of, number_text, share_text, shorten, text_of
+
+CLASSES_SHOWN = 3  # in a terminal
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """How one row came to its probabilities. `prior` and `factors` sum, in logarithms, to `joint`."""
+
+    classes: tuple[Any, ...]
+    prior: Factor
+    factors: tuple[Factor, ...]
+
+    @property
+    def joint(self) -> tuple[float, ...]:
+        """log P(class, row): the sum of all terms."""
+        terms = (self.prior, *self.factors)
+        return tuple(exact_sum([term.log[c] for term in terms]) for c in range(len(self.classes)))
+
+    @property
+    def contradictory(self) -> bool:
+        """Whether every class is impossible, so that the prior answers."""
+        return max(self.joint) == -math.inf
+
+    @property
+    def log_normaliser(self) -> float:
+        """log P(row): what the joint is divided by."""
+        top = max(self.joint)
+        return top if self.contradictory else top + math.log(sum(math.exp(v - top) for v in self.joint))
+
+    @property
+    def log_proba(self) -> tuple[float, ...]:
+        """log P(class | row)."""
+        if self.contradictory:
+            return self.prior.log
+        return tuple(v - self.log_normaliser for v in self.joint)
+
+    @property
+    def proba(self) -> tuple[float, ...]:
+        """P(class | row)."""
+        return tuple(math.exp(v) for v in self.log_proba)
+
+    @property
+    def predicted(self) -> Any:
+        """The most probable class."""
+        return self.classes[int(np.argmax(self.log_proba))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The calculation as plain values, ready for JSON except that impossible terms are -inf."""
+        labels = [plain(label) for label in self.classes]
+        return {
+            "classes": labels,
+            "predicted": plain(self.predicted),
+            "proba": list(self.proba),
+            "log_proba": list(self.log_proba),
+            "joint_log_proba": list(self.joint),
+            "log_normaliser": self.log_normaliser,
+            "contradictory": self.contradictory,
+            "prior": factor_to_dict(self.prior),
+            "factors": [factor_to_dict(factor) for factor in self.factors],
+        }
+
+    def _order(self, most: int) -> list[int]:
+        """The classes to show: all in their order, or the most probable ones."""
+        if len(self.classes) <= most:
+            return list(range(len(self.classes)))
+        return sorted(range(len(self.classes)), key=lambda c: -self.log_proba[c])[:most]
+
+    def _lines(self, shown: Sequence[int]) -> tuple[list[str], list[list[str]]]:
+        ranked = sorted(range(len(self.classes)), key=lambda c: (-self.log_proba[c], c))
+        versus = ranked[:2] if len(ranked) > 1 else ranked * 2
+        labels = [shorten(str(label), 14) for label in self.classes]
+        header = ["", *(labels[c] for c in shown), f"log-odds {labels[versus[0]]} : {labels[versus[1]]}"]
+        lines = [factor_line("prior", self.prior, shown, versus)]
+        lines += [factor_line(factor_name(factor), factor, shown, versus) for factor in self.factors]
+        lines.append([RULE])
+        joint = self.joint
+        lines.append(["product", *(product_text(joint[c]) for c in shown), odds_text(joint, versus)])
+        if self.contradictory:
+            lines.append(["every class is impossible: prior", *(number_text(self.proba[c]) for c in shown), ""])
+        else:
+            total = product_text(self.log_normaliser)
+            lines.append([f"÷ their sum {total}", *(number_text(self.proba[c]) for c in shown), ""])
+        return header, lines
+
+    def __str__(self) -> str:
+        header, lines = self._lines(self._order(CLASSES_SHOWN))
+        hidden = len(self.classes) - len(header) + 2
+        note = f"\n({hidden} less probable classes are not shown)" if hidden else ""
+        return f"{self._title()}\n{text_of(header, lines, left=1)}{note}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        header, lines = self._lines(range(len(self.classes)))
+        return f"<p>{self._title()}</p>{html_of(header, lines, left=1)}"
+
+    def _title(self) -> str:
+        return f"predicted: {self.predicted} (probability {number_text(max(self.proba))})"
+
+
+class Explanations(Sequence[Explanation]):
+    """The explanations of several rows: a sequence that prints."""
+
+    def __init__(self, rows: Sequence[Explanation]) -> None:
+        self._rows = tuple(rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Explanation: ...
+    @overload
+    def __getitem__(self, index: slice) -> Explanations: ...
+    def __getitem__(self, index: int | slice) -> Explanation | Explanations:
+        return Explanations(self._rows[index]) if isinstance(index, slice) else self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Each row's calculation as plain values."""
+        return [row.to_dict() for row in self._rows]
+
+    def __str__(self) -> str:
+        if len(self._rows) == 1:
+            return str(self._rows[0])
+        return "\n\n".join(f"row {i}, {row}" for i, row in enumerate(self._rows))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return "".join(row._repr_html_() for row in self._rows)
+
+
+def exact_sum(terms: Sequence[float]) -> float:
+    """A sum without rounding on the way; -inf if any term is."""
+    return -math.inf if -math.inf in terms else math.fsum(terms)
+
+
+def factor_name(factor: Factor) -> str:
+    value = "?" if factor.value is None else value_text(factor.value)
+    return shorten(f"{factor.column} = {value}")
+
+
+def value_text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def factor_line(name: str, factor: Factor, shown: Sequence[int], versus: Sequence[int]) -> list[str]:
+    """A line of the calculation; a column that is left out says why instead."""
+    if factor.note.endswith("left out"):
+        return [name, *("" for _ in shown), factor.note]
+    power = factor.note.removeprefix("to the power ") if factor.note.startswith("to the power") else ""
+    cells = []
+    for c in shown:
+        text = share_text(math.exp(factor.log[c]), factor.fractions[c] if factor.fractions else None)
+        cells.append(f"({text})^{power}" if power and "/" in text else text)
+    return [name, *cells, odds_text(factor.log, versus)]
+
+
+def odds_text(log: Sequence[float], versus: Sequence[int]) -> str:
+    a, b = log[versus[0]], log[versus[1]]
+    if a == b:
+        return "0"
+    return f"{a - b:+.4f}" if math.isfinite(a - b) else ("+inf" if a > b else "-inf")
+
+
+def product_text(log: float) -> str:
+    """A product that may be far below what a float holds."""
+    if log == -math.inf:
+        return "0"
+    if abs(log) < 690:
+        return number_text(math.exp(log))
+    power = math.floor(log / math.log(10))
+    return f"{math.exp(log - power * math.log(10)):.5g}e{power:+d}"
+
+
+def factor_to_dict(factor: Factor) -> dict[str, Any]:
+    return {
+        "column": factor.column,
+        "value": plain(factor.value),
+        "log": list(factor.log),
+        "fractions": None if factor.fractions is None else [str(fraction) for fraction in factor.fractions],
+        "note": factor.note,
+    }
+
+
+def plain(value: Any) -> Any:
+    """A numpy scalar as Python's."""
+    return value.item() if isinstance(value, np.generic) else value

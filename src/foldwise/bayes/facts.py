@@ -1,0 +1,104 @@
+"""All that a naive Bayes model learns from rows: weights of classes and the summaries of its blocks. Merges and forgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.bayes.assignment import Block
+from foldwise.bayes.families import FAMILIES
+from foldwise.bayes.families.protocol import AnyView, Summary
+from foldwise.data.target import Target, object_array
+from foldwise.errors import ForgetError, InputError
+from foldwise.summaries.moments import snap_to_zero, spread
+from foldwise.summaries.number_kernels import Floats
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts about rows, by class. No hyperparameter is in them."""
+
+    classes: NDArray[Any]
+    class_weight: Floats  # (K,)
+    summaries: tuple[Summary, ...]  # one a block
+
+    @classmethod
+    def learn(
+        cls,
+        view: AnyView,
+        target: Target,
+        weights: Floats | None,
+        blocks: Sequence[Block],
+        n_jobs: int | None,
+    ) -> Facts:
+        """One pass over the rows for each block."""
+        n_classes = len(target.classes)
+        summaries = tuple(
+            FAMILIES[block.family].summarise(view, block.columns, target.codes, weights, n_classes, n_jobs)
+            for block in blocks
+        )
+        return cls(target.classes, class_weights(target, weights), summaries)
+
+    def __add__(self, other: Facts) -> Facts:
+        classes = union_of_classes(self.classes, other.classes)
+        a, b = self.over(classes), other.over(classes)
+        pairs = zip(a.summaries, b.summaries, strict=True)
+        return Facts(classes, a.class_weight + b.class_weight, tuple(x + y for x, y in pairs))
+
+    def without(self, other: Facts, blocks: Sequence[Block], names: Sequence[str]) -> Facts:
+        """The facts of the rows that stay; an error names the column that stands in the way."""
+        other = other.over(self.classes)
+        weight = snap_to_zero(self.class_weight - other.class_weight, self.class_weight)
+        if (weight < 0).any():
+            label = self.classes[int(np.flatnonzero(weight < 0)[0])]
+            raise ForgetError(f"more rows of class {label!r} were taken away than had been learned.")
+        left = []
+        for block, x, y in zip(blocks, self.summaries, other.summaries, strict=True):
+            try:
+                left.append(x - y)
+            except ForgetError as error:
+                if error.place is None:
+                    raise
+                c, j = error.place
+                where = f"column {names[block.columns[j]]!r}, class {self.classes[c]!r}"
+                raise ForgetError(f"{where}: {error.message}", error.hint) from error
+        return Facts(self.classes, weight, tuple(left))
+
+    def over(self, classes: NDArray[Any]) -> Facts:
+        """The same facts by other classes, among which must be all of ours."""
+        if classes is self.classes or classes.tolist() == self.classes.tolist():
+            return self
+        place = {label: i for i, label in enumerate(classes.tolist())}
+        missing = [label for label in self.classes.tolist() if label not in place]
+        if missing:
+            raise ForgetError(f"the class {missing[0]!r} was never learned.")
+        places = np.array([place[label] for label in self.classes.tolist()], dtype=np.int64)
+        n = len(classes)
+        summaries = tuple(summary.expand(places, n) for summary in self.summaries)
+        return Facts(classes, spread(self.class_weight, places, n), summaries)
+
+
+def class_weights(target: Target, weights: Floats | None) -> Floats:
+    """The total weight of each class."""
+    counts = np.bincount(target.codes, weights=weights, minlength=len(target.classes))
+    return counts.astype(np.float64)
+
+
+def union_of_classes(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """The classes of both, sorted."""
+    if a.tolist() == b.tolist():
+        return a
+    try:
+        labels = sorted({*a.tolist(), *b.tolist()})
+    except TypeError as error:
+        raise InputError(
+            f"classes such as {a[0]!r} and {b[0]!r} cannot be put in one order.",
+            "make the labels all strings or all numbers.",
+        ) from error
+    if len(labels) == len(a):
+        return a
+    return object_array(labels) if object in (a.dtype, b.dtype) else np.array(labels, dtype=np.result_type(a, b))

@@ -1,0 +1,15 @@
+"""The likelihood families by name, one file each."""
+
+from __future__ import annotations
+
+from foldwise.bayes.families.bernoulli import Bernoulli
+from foldwise.bayes.families.categorical import Categorical
+from foldwise.bayes.families.gaussian import Gaussian
+from foldwise.bayes.families.multinomial import Multinomial
+from foldwise.bayes.families.protocol import Family, Likelihood, Setting
+
+FAMILIES: dict[str, Family] = {
+    family.name: family for family in (Categorical(), Gaussian(), Bernoulli(), Multinomial())
+}
+
+__all__ = ["FAMILIES", "Family", "Likelihood", "Setting"]

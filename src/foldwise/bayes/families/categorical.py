@@ -1,0 +1,204 @@
+"""Categories: the smoothed share of each value in each class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foldwise.bayes.families.dense import dense
+from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter, Setting
+from foldwise.bayes.scoring_kernels import (
+    codes_by_column,
+    codes_by_column_few,
+    codes_by_row,
+    codes_by_row_few,
+)
+from foldwise.data.cells import Cells
+from foldwise.data.schema import Column, Level
+from foldwise.data.view import View
+from foldwise.summaries.counts import DIRECT_RANGE, CategoryCounts, Counts, SlotLayout, counts_of
+from foldwise.summaries.moments import FEW_CLASSES, snap_to_zero
+from foldwise.summaries.number_kernels import Floats, Ints
+
+
+class Categorical:
+    """(N_value + alpha) / (N_present + alpha · levels); levels are those declared by the type, else those seen."""
+
+    name = "categorical"
+    missing_is_level = True
+
+    def summarise(
+        self,
+        view: AnyView,
+        columns: Sequence[int],
+        y: Ints,
+        weights: Floats | None,
+        n_classes: int,
+        n_jobs: int | None,
+    ) -> Counts:
+        return counts_of(dense(view, self.name), columns, y, weights, n_classes, n_jobs)
+
+    def finish(
+        self, summary: Counts, columns: Sequence[Column], class_weight: Floats, setting: Setting
+    ) -> CategoricalLikelihood:
+        pairs = zip(columns, summary.columns, strict=True)
+        return CategoricalLikelihood(tuple(finish_column(c, counts, class_weight, setting) for c, counts in pairs))
+
+    def summary_from_dict(self, facts: dict[str, Any]) -> Counts:
+        return Counts.from_dict(facts)
+
+
+@dataclass(frozen=True)
+class CategoryTable:
+    """The finished table of one column: probabilities as counted, for each level, a missing cell, an unseen value."""
+
+    name: str
+    levels: tuple[Level, ...]
+    over: Floats  # (levels + 2, K): the levels, missing, unseen
+    under: Floats  # (K,)
+    log: Floats  # (levels + 2, K); 0 for what is left out
+    missing_counts: bool
+    unseen_counts: bool
+
+    def fractions(self, slot: int) -> tuple[Fraction, ...]:
+        """A slot's probability in each class as a fraction."""
+        return tuple(Fraction(float(a), float(b)) for a, b in zip(self.over[slot], self.under, strict=True))
+
+
+def finish_column(column: Column, counts: CategoryCounts, class_weight: Floats, setting: Setting) -> CategoryTable:
+    """Smooth the counts of one column."""
+    levels = counts.levels if column.levels is None else declared_levels(column.levels, counts.levels)
+    weight = counts.on(levels)
+    present = weight.sum(axis=0)
+    absent = np.maximum(snap_to_zero(class_weight - present, class_weight), 0.0)
+    missing_counts = setting.missing == "category" and bool(absent.any())
+    unseen_counts = setting.unseen == "smooth"
+    total = present + absent if missing_counts else present
+    n_slots = len(levels) + missing_counts + unseen_counts
+    over = np.vstack([weight, absent[None], np.zeros((1, len(total)))]) + setting.alpha
+    under = total + setting.alpha * n_slots
+    if (under == 0).any():
+        # alpha 0 and no present cell in a class: the limit for alpha -> 0 is one share for every slot
+        over = np.where(under == 0, 1.0, over)
+        under = np.where(under == 0, float(max(n_slots, 1)), under)
+    with np.errstate(divide="ignore"):
+        log = np.log(over) - np.log(under)
+    if not missing_counts:
+        log[-2] = 0.0
+    if not unseen_counts:
+        log[-1] = 0.0
+    return CategoryTable(column.name, levels, over, under, log, missing_counts, unseen_counts)
+
+
+def declared_levels(declared: tuple[Level, ...], seen: tuple[Level, ...]) -> tuple[Level, ...]:
+    """The declared levels, and behind them what rows held all the same."""
+    known = set(declared)
+    return (*declared, *(level for level in seen if level not in known))
+
+
+@dataclass(frozen=True)
+class CategoricalLikelihood:
+    """The finished tables of a block of columns."""
+
+    tables: tuple[CategoryTable, ...]
+
+    def scorer(self, view: AnyView, columns: Sequence[int]) -> CodeScorer:
+        table = dense(view, Categorical.name)
+        return self._direct_scorer(table, columns) or CodeScorer(
+            self._codes(table, columns),
+            SlotLayout.of(np.zeros(len(self.tables)), [len(t.levels) + 1 for t in self.tables]),
+            np.vstack([t.log for t in self.tables]),
+        )
+
+    def _codes(self, view: View, columns: Sequence[int]) -> Cells:
+        return view.codes(columns, [table.levels for table in self.tables])
+
+    def _direct_scorer(self, view: View, columns: Sequence[int]) -> CodeScorer | None:
+        """Whole numbers of a short range are looked up by their own value."""
+        ranges = [whole_range(table.levels) for table in self.tables]
+        cells = view.integers(columns) if all(r is not None for r in ranges) else None
+        if cells is None:
+            return None
+        known = [r for r in ranges if r is not None]
+        parts = []
+        for table, (low, width) in zip(self.tables, known, strict=True):
+            part = np.repeat(table.log[-1:], width + 1, axis=0)
+            part[[int(level) - low for level in table.levels]] = table.log[:-2]
+            parts.append(part)
+        layout = SlotLayout.of([low for low, _ in known], [width for _, width in known])
+        return CodeScorer(cells, layout, np.vstack(parts))
+
+    def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
+        table = dense(view, Categorical.name)
+        cells = self._codes(table, columns)
+        codes = cells.chunk(0, cells.n_rows).rows
+        sources = [table.sources[j] for j in columns]
+        return [
+            [
+                category_factor(t, int(code), source.value(i))
+                for t, code, source in zip(self.tables, row, sources, strict=True)
+            ]
+            for i, row in enumerate(codes)
+        ]
+
+    def parameters(self) -> list[Parameter]:
+        lines = []
+        for table in self.tables:
+            names = [(str(level), slot) for slot, level in enumerate(table.levels)]
+            names += [("(missing)", -2)] * table.missing_counts + [("(unseen)", -1)] * table.unseen_counts
+            for name, slot in names:
+                values = tuple(np.exp(table.log[slot]).tolist())
+                lines.append(Parameter(table.name, name, values, table.fractions(slot)))
+        return lines
+
+
+def category_factor(table: CategoryTable, code: int, value: Any) -> Factor:
+    """What one cell says."""
+    log = tuple(table.log[code].tolist())
+    if code == len(table.levels):
+        if not table.missing_counts:
+            return Factor(table.name, None, log, note="missing, left out")
+        return Factor(table.name, None, log, table.fractions(code), note="missing, as a category")
+    if code > len(table.levels):
+        if not table.unseen_counts:
+            return Factor(table.name, value, log, note="never seen, left out")
+        return Factor(table.name, value, log, table.fractions(code), note="never seen, smoothed")
+    return Factor(table.name, value, log, table.fractions(code))
+
+
+def whole_range(levels: tuple[Level, ...]) -> tuple[int, int] | None:
+    """Least level and width where all are whole numbers in a short range; None where not."""
+    if not levels:
+        return 0, 0
+    if not all(type(level) is int for level in levels):
+        return None
+    low, high = min(levels), max(levels)
+    width = int(high) - int(low) + 1
+    return (int(low), width) if width <= DIRECT_RANGE and abs(int(low)) < 1 << 62 else None
+
+
+class CodeScorer:
+    """Log-probabilities of codes, chunk by chunk."""
+
+    def __init__(self, cells: Cells, layout: SlotLayout, table: Floats) -> None:
+        self._cells = cells
+        self._where = (layout.low, layout.width, layout.base)
+        self._table = np.ascontiguousarray(table)  # (slots, K)
+        self._by_class = np.ascontiguousarray(table.T)
+
+    @property
+    def chunk_rows(self) -> int:
+        return self._cells.chunk_rows
+
+    def add(self, start: int, stop: int, scores: Floats) -> None:
+        chunk = self._cells.chunk(start, stop)
+        few = scores.shape[1] <= FEW_CLASSES
+        if chunk.by_column:
+            kernel = codes_by_column_few if few else codes_by_column
+            table = self._by_class if few else self._table
+            kernel(chunk.cells, chunk.start, chunk.stop, *self._where, table, scores)
+        else:
+            (codes_by_row_few if few else codes_by_row)(chunk.rows, *self._where, self._table, scores)

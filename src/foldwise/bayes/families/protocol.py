@@ -1,0 +1,117 @@
+"""The one interface of a likelihood family. A family handles all its columns as one block, so kernels see whole rows.
+
+Adding a family: a summary that merges (or one that is there), a `Family` that makes and finishes it, a `Likelihood`
+that scores and explains; then its name in `foldwise.bayes.families.FAMILIES`. `foldwise.testing.check_family` runs
+the laws on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.data.schema import Column
+from foldwise.data.view import SparseView, View
+from foldwise.summaries.number_kernels import Floats, Ints
+
+AnyView = View | SparseView
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What turns facts into likelihoods. Facts never hold any of it."""
+
+    alpha: float = 1.0
+    var_floor: float = 1e-9
+    ddof: float = 1.0
+    missing: str = "ignore"
+    unseen: str = "ignore"
+
+
+@dataclass(frozen=True)
+class Fraction:
+    """A probability as it was counted: 2/9 stays 2/9, and with Laplace 3/12."""
+
+    over: float
+    under: float
+
+    def __str__(self) -> str:
+        return f"{self.over:.10g}/{self.under:.10g}"
+
+
+@dataclass(frozen=True)
+class Factor:
+    """What one cell says of each class: its factor's logarithm, and the fraction where it is one."""
+
+    column: str
+    value: Any
+    log: tuple[float, ...]
+    fractions: tuple[Fraction, ...] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One line of the probability distribution table: a number for each class, and the fraction where it is one."""
+
+    column: str
+    name: str
+    values: tuple[float, ...]
+    fractions: tuple[Fraction, ...] | None = None
+
+
+class Summary(Protocol):
+    """Facts about rows that merge."""
+
+    def __add__(self: S, other: S) -> S: ...
+    def __sub__(self: S, other: S) -> S: ...
+    def expand(self: S, places: NDArray[np.int64], n_classes: int) -> S: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+class Scorer(Protocol):
+    """Adds the log-likelihoods of rows to their scores. Belongs to one thread."""
+
+    @property
+    def chunk_rows(self) -> int: ...
+
+    def add(self, start: int, stop: int, scores: Floats) -> None:
+        """Add those of rows start..stop to `scores` (stop - start, K)."""
+
+
+class Likelihood(Protocol):
+    """Finished log-likelihood tables of a block of columns."""
+
+    def scorer(self, view: AnyView, columns: Sequence[int]) -> Scorer: ...
+
+    def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
+        """For each row, the factor of each column. The plain twin of `scorer`."""
+
+    def parameters(self) -> list[Parameter]:
+        """The lines of the probability distribution table."""
+
+
+class Family(Protocol):
+    """Makes facts from cells, and likelihoods from facts."""
+
+    name: str
+    missing_is_level: bool  # with missing="category": one more level, or a factor of presence around the family
+
+    def summarise(
+        self,
+        view: AnyView,
+        columns: Sequence[int],
+        y: Ints,
+        weights: Floats | None,
+        n_classes: int,
+        n_jobs: int | None,
+    ) -> Summary: ...
+
+    def finish(self, summary: Any, columns: Sequence[Column], class_weight: Floats, setting: Setting) -> Likelihood: ...
+
+    def summary_from_dict(self, facts: dict[str, Any]) -> Summary: ...

@@ -1,0 +1,68 @@
+"""Lines of cells as plain text and as HTML: the shared face of the worked table and the worked calculation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from foldwise.bayes.families.protocol import Fraction
+
+STYLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+CELL = "padding:2px 10px;text-align:{align}"
+RULE = "---"
+
+
+def text_of(header: Sequence[str], lines: Sequence[Sequence[str]], left: int) -> str:
+    """Aligned columns; the first `left` to the left, the others to the right. A line of `RULE` draws a rule."""
+    body = [line for line in lines if line != [RULE]]
+    widths = [max(len(line[i]) for line in [header, *body]) for i in range(len(header))]
+    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
+
+    def one(line: Sequence[str]) -> str:
+        cells = [
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        return "  ".join(cells).rstrip()
+
+    return "\n".join([one(header), rule, *(rule if line == [RULE] else one(line) for line in lines)])
+
+
+def html_of(header: Sequence[str], lines: Sequence[Sequence[str]], left: int) -> str:
+    """The same as an HTML table."""
+
+    def row(cells: Sequence[str], tag: str, border: str) -> str:
+        inner = "".join(
+            f'<{tag} style="{CELL.format(align="left" if i < left else "right")}{border}">{escape(cell)}</{tag}>'
+            for i, cell in enumerate(cells)
+        )
+        return f"<tr>{inner}</tr>"
+
+    rows, border = [], ""
+    for line in lines:
+        if line == [RULE]:
+            border = ";border-top:1px solid"
+            continue
+        rows.append(row(line, "td", border))
+        border = ""
+    head = row(header, "th", ";border-bottom:1px solid")
+    return f'<table style="{STYLE}"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
+
+
+def number_text(value: float) -> str:
+    """A number short enough to read."""
+    if value != value:
+        return "-"
+    return f"{value:.6g}"
+
+
+def share_text(value: float, fraction: Fraction | None) -> str:
+    """A probability: the fraction where it is one of whole numbers, else the number."""
+    if fraction is None or fraction.over % 1 or fraction.under % 1:
+        return number_text(value)
+    return str(fraction)
+
+
+def shorten(text: str, most: int = 28) -> str:
+    """A long text cut at a readable length."""
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,72 @@
+"""The parameters of the estimator, checked when it is fitted: what must hold, what came, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.bayes.families.protocol import Setting
+from foldwise.data.schema import listing
+from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.summaries.number_kernels import Floats
+
+
+def check_setting(alpha: Any, var_floor: Any, ddof: Any, missing: Any, unseen: Any) -> Setting:
+    """The setting that finishes facts."""
+    return Setting(
+        at_least_zero("alpha", alpha, "1 is Laplace's, 0 counts as they are."),
+        at_least_zero("var_floor", var_floor, "it is a share of the column's variance, such as 1e-9."),
+        at_least_zero("ddof", ddof, "1 divides by n - 1, 0 by n."),
+        one_of("missing", missing, ("ignore", "category")),
+        one_of("unseen", unseen, ("ignore", "smooth")),
+    )
+
+
+def at_least_zero(name: str, value: Any, hint: str) -> float:
+    """A finite number of at least 0."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise FoldwiseTypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.", hint)
+    number = float(value)
+    if not 0 <= number < np.inf:
+        raise InputError(f"{name} must be a finite number of at least 0, got {value!r}.", hint)
+    return number
+
+
+def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in choices:
+        raise InputError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}.")
+    return value
+
+
+def check_priors(priors: Any, classes: NDArray[Any], class_weight: Floats) -> Floats:
+    """The logarithms of the priors, in the order of the classes."""
+    with np.errstate(divide="ignore"):
+        logs: Floats = np.log(prior_shares(priors, classes, class_weight))
+    return logs
+
+
+def prior_shares(priors: Any, classes: NDArray[Any], class_weight: Floats) -> Floats:
+    labels = classes.tolist()
+    if isinstance(priors, str):
+        if one_of("priors", priors, ("empirical", "uniform")) == "uniform":
+            return np.full(len(labels), 1 / len(labels))
+        return class_weight / class_weight.sum()
+    if isinstance(priors, Mapping):
+        if set(priors) != set(labels):
+            raise InputError(
+                f"priors must name each class once; the classes are {listing(labels)}, named are {listing(priors)}."
+            )
+        priors = [priors[label] for label in labels]
+    shares = np.asarray(priors, dtype=np.float64)
+    if shares.shape != (len(labels),):
+        raise InputError(
+            f"priors must hold one probability a class: {len(labels)} for {listing(labels)}, got shape {shares.shape}."
+        )
+    if not (shares >= 0).all() or not np.isclose(shares.sum(), 1.0):
+        raise InputError(f"priors must be at least 0 and sum to 1, got {shares.tolist()} with sum {shares.sum():g}.")
+    return shares / shares.sum()

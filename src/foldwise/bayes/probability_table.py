@@ -1,0 +1,77 @@
+"""The probability distribution table of a fitted model: as a frame, in a terminal, in a notebook."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+
+from foldwise.bayes.families.protocol import Parameter
+from foldwise.bayes.layout import RULE, html_of, number_text, share_text, shorten, text_of
+from foldwise.data.schema import listing
+
+CLASSES_SHOWN = 5  # in a terminal; the frames hold all
+
+
+@dataclass(frozen=True, repr=False)
+class ProbabilityTable:
+    """Attribute, parameter, one column a class.
+
+    `frame` holds what a textbook prints (`2/9`, `73`), `numbers` the same as floats. Both are frames of the library that
+    the model was fitted on, polars for arrays.
+    """
+
+    classes: tuple[Any, ...]
+    lines: tuple[Parameter, ...]
+    backend: str = "polars"
+
+    @property
+    def frame(self) -> Any:
+        return self._frame([[cell_text(line, c) for c in range(len(self.classes))] for line in self.lines])
+
+    @property
+    def numbers(self) -> Any:
+        return self._frame([list(line.values) for line in self.lines])
+
+    def _frame(self, cells: list[list[Any]]) -> Any:
+        columns: dict[str, list[Any]] = {
+            "attribute": [line.column for line in self.lines],
+            "parameter": [line.name for line in self.lines],
+        }
+        for c, label in enumerate(self.classes):
+            # a class may be called like one of the first two columns
+            name = str(label) if str(label) not in ("attribute", "parameter") else f"class {label}"
+            columns[name] = [row[c] for row in cells]
+        return nw.from_dict(columns, backend=self.backend).to_native()
+
+    def _lines(self, n_classes: int) -> list[list[str]]:
+        lines: list[list[str]] = []
+        above = None
+        for line in self.lines:
+            if above is not None and line.column != above:
+                lines.append([RULE])
+            name = "" if line.column == above else shorten(line.column)
+            lines.append([name, shorten(line.name), *(cell_text(line, c) for c in range(n_classes))])
+            above = line.column
+        return lines
+
+    def __str__(self) -> str:
+        shown = min(len(self.classes), CLASSES_SHOWN)
+        header = ["attribute", "parameter", *(shorten(str(label), 14) for label in self.classes[:shown])]
+        text = text_of(header, self._lines(shown), left=2)
+        rest = self.classes[shown:]
+        return text if not rest else f"{text}\n(classes not shown: {listing(rest)}; .frame holds them all)"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        header = ["attribute", "parameter", *map(str, self.classes)]
+        return html_of(header, self._lines(len(self.classes)), left=2)
+
+
+def cell_text(line: Parameter, c: int) -> str:
+    """One cell as a textbook prints it."""
+    if line.fractions is None:
+        return number_text(line.values[c])
+    return share_text(line.values[c], line.fractions[c])

@@ -1,0 +1,166 @@
+"""Compiled log-likelihoods of rows, added to scores (n, K). Cells come by row (n, d) or by column (d, ·)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from foldwise.summaries.number_kernels import REORDER, Floats, Ints
+
+Slots = NDArray[np.uint64]
+TILE_CELLS = 8192  # scores of a tile of rows that stay in the nearest cache
+
+
+@njit(nogil=True, cache=True)
+def masked_gaussian(x: Floats, mean: Floats, scale: Floats, log_norm: Floats) -> float:
+    """log density of one row in one class over its present cells; NaN where a cell is infinite."""
+    total = 0.0
+    for j in range(x.size):
+        v = x[j]
+        if v == v:
+            if np.isinf(v):
+                return np.nan
+            t = v - mean[j]
+            total += log_norm[j] - t * t * scale[j]
+    return total
+
+
+@njit(nogil=True, cache=True, fastmath=REORDER)
+def gaussian_by_row(
+    cells: Floats, mean: Floats, scale: Floats, log_norm: Floats, constant: Floats, scores: Floats
+) -> int:
+    """Σ log_norm - scale·(x-mean)² over present cells. Returns the first row with an infinite cell, or -1."""
+    n, d = cells.shape
+    for i in range(n):
+        for c in range(mean.shape[0]):
+            a = 0.0
+            for j in range(d):
+                t = cells[i, j] - mean[c, j]
+                a += t * t * scale[c, j]
+            if a < np.inf:
+                scores[i, c] += constant[c] - a
+            else:  # a missing cell, an infinite one, or a square beyond float64
+                b = masked_gaussian(cells[i], mean[c], scale[c], log_norm[c])
+                if b != b:
+                    return i
+                scores[i, c] += b
+    return -1
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def gaussian_by_column(
+    cells: Floats,
+    start: int,
+    stop: int,
+    mean: Floats,
+    scale: Floats,
+    log_norm: Floats,
+    constant: Floats,
+    scores: Floats,
+) -> int:
+    """The same for cells by column: a tile of rows at a time, vectorised over rows."""
+    n_classes = mean.shape[0]
+    tile = max(128, TILE_CELLS // n_classes)
+    sums = np.empty((n_classes, tile))
+    for first in range(start, stop, tile):
+        last = min(first + tile, stop)
+        sums[:] = 0.0
+        for j in range(cells.shape[0]):
+            x = cells[j, first:last]
+            for c in range(n_classes):
+                m = mean[c, j]
+                s = scale[c, j]
+                a = sums[c]
+                for r in range(last - first):
+                    t = x[r] - m
+                    a[r] += t * t * s
+        for r in range(last - first):
+            i = first - start + r
+            for c in range(n_classes):
+                a = sums[c, r]
+                if a < np.inf:
+                    scores[i, c] += constant[c] - a
+                else:
+                    b = masked_gaussian(cells[:, first + r], mean[c], scale[c], log_norm[c])
+                    if b != b:
+                        return i
+                    scores[i, c] += b
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def codes_by_row(cells: Ints, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats) -> None:
+    """Σ table[slot of the cell] for many classes: one row of the table after the other."""
+    n, d = cells.shape
+    for i in range(n):
+        for j in range(d):
+            row = table[base[j] + min(np.uint64(cells[i, j] - low[j]), width[j])]
+            for c in range(scores.shape[1]):
+                scores[i, c] += row[c]
+
+
+@njit(nogil=True, cache=True)
+def codes_by_row_few(cells: Ints, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats) -> None:
+    """The same for a few classes: the slots of a row once, then a sum in a register for each class."""
+    n, d = cells.shape
+    slots = np.empty(d, np.uint64)
+    for i in range(n):
+        for j in range(d):
+            slots[j] = base[j] + min(np.uint64(cells[i, j] - low[j]), width[j])
+        for c in range(scores.shape[1]):
+            a = 0.0
+            for j in range(d):
+                a += table[slots[j], c]
+            scores[i, c] += a
+
+
+@njit(nogil=True, cache=True)
+def codes_by_column(
+    cells: Ints, start: int, stop: int, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats
+) -> None:
+    """The same for cells by column and many classes."""
+    for j in range(cells.shape[0]):
+        x = cells[j, start:stop]
+        for i in range(stop - start):
+            row = table[base[j] + min(np.uint64(x[i] - low[j]), width[j])]
+            for c in range(scores.shape[1]):
+                scores[i, c] += row[c]
+
+
+@njit(nogil=True, cache=True)
+def codes_by_column_few(
+    cells: Ints, start: int, stop: int, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats
+) -> None:
+    """The same for cells by column and a few classes; `table` is (K, slots) here."""
+    n_classes = scores.shape[1]
+    tile = max(128, TILE_CELLS // n_classes)
+    sums = np.empty((n_classes, tile))
+    slots = np.empty(tile, np.uint64)
+    for first in range(start, stop, tile):
+        last = min(first + tile, stop)
+        sums[:] = 0.0
+        for j in range(cells.shape[0]):
+            x = cells[j, first:last]
+            for r in range(last - first):
+                slots[r] = base[j] + min(np.uint64(x[r] - low[j]), width[j])
+            for c in range(n_classes):
+                t = table[c]
+                a = sums[c]
+                for r in range(last - first):
+                    a[r] += t[slots[r]]
+        for r in range(last - first):
+            for c in range(n_classes):
+                scores[first - start + r, c] += sums[c, r]
+
+
+def linear_scores(counts: Any, log_table: Floats) -> Floats:  # (n, d) · (K, d) -> (n, K)
+    """Σ_j count·log θ, where a count of 0 of an impossible thing (θ = 0) adds 0, and any other makes it -inf."""
+    impossible = np.isneginf(log_table)
+    if not impossible.any():
+        return np.asarray(counts @ log_table.T)
+    scores = np.asarray(counts @ np.where(impossible, 0.0, log_table).T)
+    hits = np.asarray(counts @ impossible.astype(np.float64).T)
+    return np.where(hits > 0, -np.inf, scores)

@@ -1,0 +1,343 @@
+"""One column of a table, whatever holds it: its kind, its distinct values, its cells as numbers or as codes.
+
+Codes of a column with L levels: 0 to L-1 a level, L a missing cell, L+1 a value that is none of the levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.data.cells import Reader, copy_reader
+from foldwise.data.levels import are_text, as_level, is_missing
+from foldwise.data.schema import Column, Level
+from foldwise.errors import FoldwiseTypeError, InputError
+
+Source = NDArray[Any] | Reader
+
+
+class ColumnSource(Protocol):
+    """What the rest of the house may ask of a column."""
+
+    column: Column
+
+    def numbers(self) -> Source:
+        """The cells as float64, missing as NaN: an array where they lie so, else a reader."""
+
+    def integers(self) -> NDArray[Any] | None:
+        """The cells as they are, where they are whole numbers with none missing; else None."""
+
+    def distinct(self) -> set[Level]:
+        """The present values."""
+
+    def codes(self, levels: Sequence[Level]) -> Reader:
+        """A reader of codes."""
+
+    def value(self, row: int) -> Any:
+        """One cell as a Python value."""
+
+
+class ArrayColumn:
+    """Numbers or truth values in a numpy array."""
+
+    def __init__(self, name: str, values: NDArray[Any]) -> None:
+        is_truth = values.dtype.kind == "b"
+        self.column = Column(name, "binary", (False, True)) if is_truth else Column(name, "numeric")
+        self._values = values
+
+    def numbers(self) -> Source:
+        return self._values
+
+    def integers(self) -> NDArray[Any] | None:
+        kind, size = self._values.dtype.kind, self._values.dtype.itemsize
+        if kind == "i" or (kind == "u" and size < 8):
+            return self._values
+        return None
+
+    def distinct(self) -> set[Level]:
+        values = np.unique(self._values)
+        if values.dtype.kind == "f":
+            values = values[~np.isnan(values)]
+        return {as_level(value, self.column.name) for value in values}
+
+    def codes(self, levels: Sequence[Level]) -> Reader:
+        check_comparable(self.column.name, levels, text=False)
+        known = np.array([level for level in levels if not isinstance(level, str)], dtype=np.float64)
+        slots = np.array([i for i, level in enumerate(levels) if not isinstance(level, str)], dtype=np.int64)
+        order = np.argsort(known)
+        known, slots, n_levels = known[order], slots[order], len(levels)
+
+        def read(start: int, stop: int, out: NDArray[Any]) -> None:
+            cells = self._values[start:stop].astype(np.float64)
+            if known.size == 0:
+                out[:] = n_levels + 1
+            else:
+                place = np.minimum(np.searchsorted(known, cells), known.size - 1)
+                out[:] = np.where(known[place] == cells, slots[place], n_levels + 1)
+            out[np.isnan(cells)] = n_levels
+
+        return read
+
+    def value(self, row: int) -> Any:
+        return self._values[row].item()
+
+
+class ObjectColumn:
+    """Python objects or fixed-width strings in a numpy array: categories."""
+
+    def __init__(self, name: str, values: NDArray[Any]) -> None:
+        self.column = Column(name, "categorical")
+        self._values = values
+
+    def numbers(self) -> Source:
+        def read(start: int, stop: int, out: NDArray[Any]) -> None:
+            for i, value in enumerate(self._values[start:stop].tolist()):
+                out[i] = np.nan if is_missing(value) else as_number(value, self.column.name, start + i)
+
+        return read
+
+    def integers(self) -> None:
+        return None
+
+    def distinct(self) -> set[Level]:
+        name = self.column.name
+        try:
+            values = set(self._values.tolist())
+        except TypeError:  # an unhashable cell: name it
+            values = self._values.tolist()
+        return {as_level(value, name) for value in values if not is_missing(value)}
+
+    def codes(self, levels: Sequence[Level]) -> Reader:
+        return dictionary_reader(self.column.name, levels, lambda start, stop: self._values[start:stop].tolist())
+
+    def value(self, row: int) -> Any:
+        return self._values[row]
+
+
+class SeriesColumn:
+    """A column of a frame that numpy cannot hold as it is: text, categories, nullable numbers, dates."""
+
+    def __init__(self, name: str, series: nw.Series[Any]) -> None:
+        self._series = series
+        self.column = Column(name, *kind_of_series(series, name))
+
+    def numbers(self) -> Source:
+        name, dtype = self.column.name, self._series.dtype
+        if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Unknown)):
+            self._refuse_numbers()
+
+        def read(start: int, stop: int, out: NDArray[Any]) -> None:
+            part = self._series[start:stop]
+            if dtype == nw.Unknown:  # polars' and pyarrow's type of a column that is wholly missing
+                if part.null_count() != part.len():
+                    raise FoldwiseTypeError(f"column {name!r} has the type {dtype}, which is no number.")
+                out[:] = np.nan
+            else:
+                out[:] = part.cast(nw.Float64).to_numpy()
+
+        return read
+
+    def _refuse_numbers(self) -> None:
+        name = self.column.name
+        if self.column.kind == "date":
+            raise InputError(
+                f"column {name!r} holds dates ({self._series.dtype}), but a number is wanted.",
+                "turn it into numbers first (a year, days since a date), or leave it out.",
+            )
+        present = self._series.drop_nulls()
+        if len(present):
+            row = int(self._series.is_null().arg_min() or 0)
+            as_number(present[0], name, row)
+        # wholly missing text may stand in for wholly missing numbers
+        self._series = self._series.cast(nw.String).cast(nw.Float64)
+
+    def integers(self) -> None:
+        return None
+
+    def distinct(self) -> set[Level]:
+        return {as_level(value, self.column.name) for value in values_of(self._series.drop_nulls().unique())}
+
+    def codes(self, levels: Sequence[Level]) -> Reader:
+        name, dtype = self.column.name, self._series.dtype
+        if self.column.kind == "date":
+            raise InputError(
+                f"column {name!r} holds dates ({dtype}), but categories are wanted.",
+                "turn it into text or numbers first, or leave it out.",
+            )
+        if dtype != nw.Unknown and self._series.null_count() < self._series.len():
+            is_text = are_text(self.column.levels) if self.column.levels else dtype in (nw.String, nw.Categorical)
+            check_comparable(name, levels, is_text)
+        return (
+            pandas_reader(self._series, levels)
+            or polars_reader(self._series, levels)
+            or dictionary_reader(name, levels, lambda start, stop: values_of(self._series[start:stop]))
+        )
+
+    def value(self, row: int) -> Any:
+        return values_of(self._series[row : row + 1])[0]
+
+
+def kind_of_series(series: nw.Series[Any], name: str) -> tuple[Any, tuple[Level, ...] | None]:
+    """The kind and the declared levels that the type of a series tells; its values are not looked at."""
+    dtype = series.dtype
+    if dtype == nw.Boolean:
+        return "binary", (False, True)
+    if dtype.is_numeric() or dtype == nw.Unknown:
+        return "numeric", None
+    if dtype.is_temporal():
+        return "date", None
+    if series.implementation.is_pandas_like() and dtype in (nw.Categorical, nw.Enum):
+        return "categorical", tuple(as_level(v, name) for v in series.to_native().cat.categories.tolist())
+    if isinstance(dtype, nw.Enum):
+        return "categorical", tuple(dtype.categories)
+    if dtype in (nw.String, nw.Categorical, nw.Object):
+        return "categorical", None
+    raise FoldwiseTypeError(
+        f"column {name!r} has the type {dtype}, which is neither number, text, category nor date.",
+        "turn it into one of these, or leave it out.",
+    )
+
+
+def values_of(series: nw.Series[Any]) -> list[Any]:
+    """The cells as Python values; a dictionary type of Arrow as the strings it stands for."""
+    if series.dtype == nw.Categorical and not series.implementation.is_pandas_like():
+        series = series.cast(nw.String)
+    return series.to_list()
+
+
+def dictionary_reader(name: str, levels: Sequence[Level], cells: Any) -> Reader:
+    """Codes by looking each cell up: the plain way, for what no library encodes faster."""
+    slots: dict[Any, int] = {level: i for i, level in enumerate(levels)}
+    missing, unseen = len(levels), len(levels) + 1
+    expects_text = are_text(levels)
+
+    def read(start: int, stop: int, out: NDArray[Any]) -> None:
+        for i, value in enumerate(cells(start, stop)):
+            if is_missing(value):
+                out[i] = missing
+                continue
+            level = as_level(value, name)
+            if expects_text is not None and isinstance(level, str) is not expects_text:
+                check_comparable(name, levels, not expects_text)
+            out[i] = slots.get(level, unseen)
+
+    return read
+
+
+def pandas_reader(series: nw.Series[Any], levels: Sequence[Level]) -> Reader | None:
+    """Codes by pandas' own index; None where the series is not pandas'."""
+    if not series.implementation.is_pandas():
+        return None
+    import pandas as pd
+
+    native, n_levels = series.to_native(), len(levels)
+    slots = {level: i for i, level in enumerate(levels)}
+    if isinstance(native.dtype, pd.CategoricalDtype):
+        physical = native.cat.codes.to_numpy()  # -1 is missing, which reads the last entry of the map
+        name = str(series.name)
+        known = [slots.get(as_level(v, name), n_levels + 1) for v in native.cat.categories.tolist()]
+        return copy_reader_through(physical, np.array([*known, n_levels], dtype=np.int64))
+    if series.dtype != nw.String or not levels:
+        return None
+    index = pd.Index(list(levels), dtype=native.dtype)
+
+    def read(start: int, stop: int, out: NDArray[Any]) -> None:
+        part = native.iloc[start:stop]
+        out[:] = index.get_indexer(part)
+        out[out < 0] = n_levels + 1
+        out[part.isna().to_numpy()] = n_levels
+
+    return read
+
+
+def polars_reader(series: nw.Series[Any], levels: Sequence[Level]) -> Reader | None:
+    """Codes by polars' own enumerations; None where the series is not polars' text."""
+    if not series.implementation.is_polars() or not levels or are_text(levels) is not True:
+        return None
+    import polars as pl
+
+    native, n_levels = series.to_native(), len(levels)
+    enumeration = pl.Enum([str(level) for level in levels])
+
+    def read(start: int, stop: int, out: NDArray[Any]) -> None:
+        part = native[start:stop].cast(pl.String)
+        codes = part.cast(enumeration, strict=False).to_physical()
+        out[:] = codes.cast(pl.Int64).fill_null(n_levels + 1).to_numpy()
+        if part.null_count():
+            out[part.is_null().to_numpy()] = n_levels
+
+    return read
+
+
+def copy_reader_through(codes: NDArray[Any], slots: NDArray[np.int64]) -> Reader:
+    """A reader that translates small codes into slots."""
+
+    def read(start: int, stop: int, out: NDArray[Any]) -> None:
+        np.take(slots, codes[start:stop], out=out, mode="wrap")
+
+    return read
+
+
+def check_comparable(name: str, levels: Sequence[Level], text: bool | None) -> None:
+    """Refuse numbers where the levels are text, and text where they are numbers: no cell could ever match."""
+    expects_text = are_text(levels)
+    if text is None or expects_text is None or text is expects_text:
+        return
+    came, known = ("text", "numbers") if text else ("numbers", "text")
+    raise InputError(
+        f"column {name!r} holds {came}, but its known categories are {known} such as {levels[0]!r}.",
+        f"cast the column to the type it had when the model was fitted ({known}).",
+    )
+
+
+def as_number(value: Any, name: str, row: int) -> float:
+    """One present cell as a number; text is refused even where it looks like one."""
+    if isinstance(value, str) or not isinstance(value, int | float | np.number | np.bool_):
+        raise (InputError if isinstance(value, str) else FoldwiseTypeError)(
+            f"column {name!r} is declared numeric but row {row} holds {value!r}"
+            + ("." if isinstance(value, str) else f" of type {type(value).__name__}; its argument must be a number."),
+            f"mark {value!r} as missing, turn the column into numbers, or declare it categorical.",
+        )
+    return float(value)
+
+
+def column_sources(columns: Iterable[tuple[str, Any]]) -> list[ColumnSource]:
+    """A source for each named series of a frame."""
+    return [source_of_series(name, series) for name, series in columns]
+
+
+def source_of_series(name: str, series: nw.Series[Any]) -> ColumnSource:
+    """The cheapest source for one series: the array behind it where there is one."""
+    native, dtype = series.to_native(), series.dtype
+    plain = dtype.is_numeric() or dtype == nw.Boolean
+    if series.implementation.is_pandas_like():
+        values = getattr(native, "dtype", None)
+        if isinstance(values, np.dtype):
+            if values.kind == "O":
+                return ObjectColumn(name, native.to_numpy())
+            if values.kind in "fiub":
+                return ArrayColumn(name, native.to_numpy())
+    elif (
+        plain
+        and dtype not in (nw.Boolean, nw.Decimal)
+        and series.implementation.is_polars()
+        and native.n_chunks() == 1
+        and native.null_count() == 0
+    ):
+        return ArrayColumn(name, native.to_numpy(allow_copy=False))
+    return SeriesColumn(name, series)
+
+
+__all__ = [
+    "ArrayColumn",
+    "ColumnSource",
+    "ObjectColumn",
+    "SeriesColumn",
+    "Source",
+    "column_sources",
+    "copy_reader",
+]

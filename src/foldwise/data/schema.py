@@ -1,0 +1,128 @@
+"""The one description of columns: their names, kinds and declared levels. It holds no cells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from foldwise.errors import InputError
+
+Kind = Literal["numeric", "categorical", "binary", "date"]
+Level = str | int | float | bool
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, its kind and, where somebody declared them, its levels in order.
+
+    >>> Column("outlook", "categorical", levels=("sunny", "overcast", "rainy"))
+    Column(name='outlook', kind='categorical', levels=('sunny', 'overcast', 'rainy'))
+    """
+
+    name: str
+    kind: Kind
+    levels: tuple[Level, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InputError(
+                f"column {self.name!r} has the unknown kind {self.kind!r}.",
+                f"use one of {', '.join(map(repr, KINDS))}.",
+            )
+        if self.levels is not None:
+            object.__setattr__(self, "levels", tuple(self.levels))
+            if len(set(self.levels)) != len(self.levels):
+                raise InputError(f"column {self.name!r} declares a level twice: {list(self.levels)!r}.")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table, in order.
+
+    >>> schema = Schema((Column("age", "numeric"), Column("city", "categorical")))
+    >>> schema["age"].kind
+    'numeric'
+    >>> Schema.from_json(schema.to_json()) == schema
+    True
+    """
+
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        check_unique_names(self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise InputError(f"there is no column {name!r}.", f"the columns are {listing(self.names)}.")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def without(self, name: str) -> Schema:
+        """The same columns but one."""
+        self[name]
+        return Schema(tuple(column for column in self.columns if column.name != name))
+
+    def to_json(self) -> str:
+        """The schema as JSON text."""
+        return json.dumps([column_to_dict(column) for column in self.columns], ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Schema:
+        """The schema that `to_json` wrote."""
+        return cls(tuple(column_from_dict(entry) for entry in json.loads(text)))
+
+    def __str__(self) -> str:
+        width = max((len(name) for name in self.names), default=0)
+        lines = []
+        for column in self.columns:
+            levels = f"  {listing(column.levels)}" if column.levels is not None else ""
+            lines.append(f"{column.name:<{width}}  {column.kind}{levels}")
+        return "\n".join(lines)
+
+
+def column_to_dict(column: Column) -> dict[str, Any]:
+    """A column as plain JSON values."""
+    entry: dict[str, Any] = {"name": column.name, "kind": column.kind}
+    if column.levels is not None:
+        entry["levels"] = list(column.levels)
+    return entry
+
+
+def column_from_dict(entry: dict[str, Any]) -> Column:
+    """The column that `column_to_dict` described."""
+    levels = entry.get("levels")
+    return Column(str(entry["name"]), entry["kind"], None if levels is None else tuple(levels))
+
+
+def check_unique_names(names: Iterable[str]) -> None:
+    """Refuse a table in which a name stands for two columns."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"two columns are called {name!r}.", "rename one of them; names must be unique.")
+        seen.add(name)
+
+
+def listing(values: Iterable[object], most: int = 8) -> str:
+    """A short list for a message: the first few values and how many more there are."""
+    shown = list(values)
+    text = ", ".join(repr(value) for value in shown[:most])
+    return text if len(shown) <= most else f"{text} and {len(shown) - most} more"

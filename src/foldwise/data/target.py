@@ -1,0 +1,160 @@
+"""The target and the weights of rows: checked once, encoded once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import column_or_1d
+
+from foldwise.data.cells import read_only
+from foldwise.data.levels import is_missing
+from foldwise.data.schema import listing
+from foldwise.errors import InputError
+
+DIRECT_RANGE = 1 << 12
+HEAD = 1 << 12
+
+
+@dataclass(frozen=True)
+class Target:
+    """Labels as codes into sorted classes."""
+
+    classes: NDArray[Any]
+    codes: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def encode_target(y: Any, n_rows: int, classes: NDArray[Any] | None = None) -> Target:
+    """The target of a classification as codes; with `classes`, every label must be one of them."""
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None.", "pass the labels as y.")
+    values = label_array(y)
+    if len(values) != n_rows:
+        raise InputError(
+            f"X has {n_rows} rows but y has {len(values)} labels: found input variables with "
+            f"inconsistent numbers of samples: [{n_rows}, {len(values)}].",
+            "pass one label for each row.",
+        )
+    target = encode_integers(values) if values.dtype.kind in "iu" else encode_labels(values)
+    return target if classes is None else recode(target, classes)
+
+
+def label_array(y: Any) -> NDArray[Any]:
+    """The labels as a 1-D array without missing ones."""
+    if isinstance(y, nw.Series):
+        y = y.to_native()
+    values = column_or_1d(y, warn=True)
+    if values.dtype.kind == "f":
+        if np.isnan(values).any():
+            refuse_missing(np.isnan(values))
+        if np.isinf(values).any() or (values != np.floor(values)).any():
+            raise InputError(
+                "Unknown label type: continuous. The target of a classifier must hold classes, but y holds "
+                f"numbers such as {values[values != np.floor(values)][:1].tolist() or 'infinity'}.",
+                "bin the numbers into classes first, or use a regressor.",
+            )
+    elif values.dtype.kind == "O":
+        gaps = np.fromiter((is_missing(value) for value in values.tolist()), dtype=bool, count=len(values))
+        if gaps.any():
+            refuse_missing(gaps)
+    return values
+
+
+def refuse_missing(gaps: NDArray[np.bool_]) -> None:
+    """Raise, naming the rows whose label is missing (NaN or None)."""
+    rows = np.flatnonzero(gaps)
+    raise InputError(
+        f"the target is missing (NaN or None) in {len(rows)} rows: {listing(rows.tolist())}.",
+        "leave these rows out; a label is never guessed.",
+    )
+
+
+def encode_integers(values: NDArray[Any]) -> Target:
+    """Whole numbers: by direct look-up where their range is short, which spares sorting a million labels."""
+    if values.size == 0:
+        return Target(values, np.empty(0, dtype=np.int64))
+    low, high = int(values.min()), int(values.max())
+    if high - low >= DIRECT_RANGE or high > np.iinfo(np.int64).max:
+        classes, codes = np.unique(values, return_inverse=True)
+        return Target(classes, read_only(codes.astype(np.int64)))
+    offsets = values.astype(np.int64, copy=False)
+    if low:
+        offsets = offsets - low
+    seen = np.zeros(high - low + 1, dtype=bool)
+    seen[offsets[:HEAD]] = True
+    if not seen.all():  # rarely: the first rows of a table hold each of a few classes
+        seen[offsets[HEAD:]] = True
+    present = np.flatnonzero(seen)
+    classes = (present + low).astype(values.dtype)
+    if len(present) < len(seen):
+        offsets = (np.cumsum(seen) - 1)[offsets]
+    return Target(classes, read_only(np.ascontiguousarray(offsets)))
+
+
+def encode_labels(values: NDArray[Any]) -> Target:
+    """Labels of any sortable type."""
+    if values.dtype.kind != "O":
+        classes, codes = np.unique(values, return_inverse=True)
+        return Target(classes, read_only(codes.reshape(-1).astype(np.int64)))
+    labels = values.tolist()
+    try:
+        distinct = sorted(set(labels))
+    except TypeError as error:
+        raise InputError(
+            "Unknown label type: the labels of y cannot be put in one order; they are of types "
+            f"{listing(sorted({type(v).__name__ for v in labels}))}.",
+            "make them all strings or all numbers.",
+        ) from error
+    place = {label: i for i, label in enumerate(distinct)}
+    codes = np.fromiter((place[label] for label in labels), dtype=np.int64, count=len(labels))
+    classes = np.array(distinct) if all(type(v) in (int, float, bool) for v in distinct) else object_array(distinct)
+    return Target(classes, read_only(codes))
+
+
+def object_array(labels: list[Any]) -> NDArray[Any]:
+    """Labels kept as the objects they are."""
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def recode(target: Target, classes: NDArray[Any]) -> Target:
+    """The same labels as codes into other classes."""
+    place = {label: i for i, label in enumerate(classes.tolist())}
+    unknown = [label for label in target.classes.tolist() if label not in place]
+    if unknown:
+        raise InputError(
+            f"The target label(s) {listing(unknown)} in y do not exist in the initial classes "
+            f"{listing(classes.tolist())}.",
+            "name all classes at the first call of partial_fit.",
+        )
+    codes = np.array([place[label] for label in target.classes.tolist()], dtype=np.int64)
+    return Target(classes, read_only(codes[target.codes]))
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """The weights of the rows as float64, or None where all rows count once."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, int | float | np.number):
+        sample_weight = np.full(n_rows, sample_weight)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim != 1:
+        raise InputError(f"Sample weights must be 1D array or scalar, but they have {weights.ndim} dimensions.")
+    if len(weights) != n_rows:
+        raise InputError(f"X has {n_rows} rows but sample_weight has {len(weights)} entries.")
+    bad = np.flatnonzero(~(weights >= 0) | np.isinf(weights))
+    if bad.size:
+        raise InputError(
+            f"a weight must be a finite number of at least 0, but row {bad[0]} has {weights[bad[0]]}.",
+            "weights are frequencies: 0 leaves a row out, 2 counts it twice.",
+        )
+    if n_rows and not weights.any():
+        raise InputError("every weight is 0, so no row is left to learn from.")
+    return read_only(np.ascontiguousarray(weights))

@@ -1,0 +1,109 @@
+"""A look at a table as columns of cells, whatever holds it: an array, a frame, a sparse matrix. Nothing is copied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+
+from foldwise.data.cells import Cells
+from foldwise.data.columns import ArrayColumn, ColumnSource, ObjectColumn, column_sources
+from foldwise.data.schema import Column, Level, Schema, check_unique_names
+from foldwise.errors import FoldwiseTypeError, InputError
+
+
+class View:
+    """The rows and columns of a table that is held by columns."""
+
+    def __init__(self, sources: Sequence[ColumnSource], n_rows: int) -> None:
+        self.sources = tuple(sources)
+        self.n_rows = n_rows
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(source.column for source in self.sources)
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(self.columns)
+
+    def numbers(self, columns: Sequence[int]) -> Cells:
+        """The cells of these columns as float64, missing as NaN."""
+        chosen = [self.sources[j] for j in columns]
+        names = [source.column.name for source in chosen]
+        return Cells(names, self.n_rows, [source.numbers() for source in chosen], np.float64)
+
+    def integers(self, columns: Sequence[int]) -> Cells | None:
+        """The cells of these columns as int64 where all are whole numbers with none missing; else None."""
+        found = [self.sources[j].integers() for j in columns]
+        values = [array for array in found if array is not None]
+        if len(values) < len(found):
+            return None
+        return Cells([self.sources[j].column.name for j in columns], self.n_rows, values, np.int64)
+
+    def codes(self, columns: Sequence[int], levels: Sequence[Sequence[Level]]) -> Cells:
+        """The cells of these columns as codes into the levels given for each."""
+        chosen = [self.sources[j] for j in columns]
+        readers = [source.codes(known) for source, known in zip(chosen, levels, strict=True)]
+        return Cells([source.column.name for source in chosen], self.n_rows, readers, np.int64)
+
+
+@dataclass(frozen=True)
+class SparseView:
+    """A sparse matrix: counts or marks, where a cell that is not stored is a zero."""
+
+    matrix: sp.csr_array | sp.csr_matrix
+    names: tuple[str, ...]
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.matrix.shape[0])
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(Column(name, "numeric") for name in self.names)
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a frame of any library that narwhals knows."""
+    return bool(nw.dependencies.is_into_dataframe(X)) or isinstance(X, nw.DataFrame)
+
+
+def view(X: Any) -> View | SparseView:
+    """The view of a frame, a 2-D array or a sparse matrix."""
+    if is_frame(X):
+        return view_of_frame(nw.from_native(X, eager_only=True))
+    if isinstance(X, nw.LazyFrame) or nw.dependencies.is_polars_lazyframe(X):
+        raise FoldwiseTypeError("X is a lazy frame; rows are wanted.", "call .collect() on it first.")
+    if sp.issparse(X):
+        matrix = X.tocsr()
+        return SparseView(matrix, array_names(matrix.shape[1]))
+    return view_of_array(np.asarray(X))
+
+
+def view_of_array(array: np.ndarray[Any, Any]) -> View:
+    """The view of a 2-D array: numbers and truth values as they are, anything else as categories."""
+    if array.ndim != 2:
+        raise InputError(
+            f"Expected 2D array, got {array.ndim}D array instead.",
+            "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row.",
+        )
+    make = ArrayColumn if array.dtype.kind in "fiub" else ObjectColumn
+    names = array_names(array.shape[1])
+    return View([make(name, column) for name, column in zip(names, array.T, strict=True)], array.shape[0])
+
+
+def view_of_frame(frame: nw.DataFrame[Any]) -> View:
+    """The view of a frame."""
+    names = [str(name) for name in frame.columns]
+    check_unique_names(names)
+    return View(column_sources(zip(names, frame.iter_columns(), strict=True)), frame.shape[0])
+
+
+def array_names(n_columns: int) -> tuple[str, ...]:
+    """Names for columns that have none: scikit-learn's x0, x1, …"""
+    return tuple(f"x{j}" for j in range(n_columns))

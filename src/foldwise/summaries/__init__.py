@@ -1,0 +1,7 @@
+"""One-pass, mergeable, weighted facts about rows. They know `+` and `-` and nothing of models."""
+
+from foldwise.summaries.counts import CategoryCounts, Counts
+from foldwise.summaries.moments import Moments
+from foldwise.summaries.sums import Sums
+
+__all__ = ["CategoryCounts", "Counts", "Moments", "Sums"]
