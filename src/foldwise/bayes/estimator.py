@@ -25,11 +25,13 @@ from foldwise.bayes.storage import model_from_json, model_to_json
 from foldwise.data.levels import are_text
 from foldwise.data.schema import Column, Schema, listing
 from foldwise.data.target import check_weights, encode_labels, encode_target, label_array
-from foldwise.data.view import SparseView, is_frame, view
+from foldwise.data.view import SparseView, is_frame, view, view_of_frame
 from foldwise.errors import FoldwiseWarning, ForgetError, InputError
 from foldwise.summaries.counts import Counts
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import map_rows, windows
+
+SCORED_ROWS = 16_384  # at a time: their scores stay in the cache until they are settled
 
 
 class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -193,15 +195,14 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _view(self, X: Any, reset: bool) -> AnyView:
         """The view of X, after scikit-learn's checks of its shape and names. Cells are checked where they are read."""
-        if isinstance(X, nw.DataFrame):
-            X = X.to_native()
         if is_frame(X):
-            table = view(X)
-            if table.n_rows == 0 or not table.columns:
-                refuse_empty(table.n_rows, len(table.columns))
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            frame = nw.from_native(X, eager_only=True, pass_through=False)
+            table = view_of_frame(frame)
+            if table.n_rows == 0 or not table.sources:
+                refuse_empty(table.n_rows, len(table.sources))
+            validate_data(self, frame.to_native(), reset=reset, skip_check_array=True)
             if reset:
-                self._backend = nw.from_native(X, eager_only=True).implementation.value
+                self._backend = frame.implementation.value
             return table
         if nw.dependencies.is_polars_lazyframe(X):
             view(X)  # refuses, saying what to do
@@ -277,7 +278,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             pairs = zip(self._blocks, self._likelihoods, strict=True)
             scorers = [likelihood.scorer(table, block.columns) for block, likelihood in pairs]
             contradictions = 0
-            for a, b in windows(start, stop, min(scorer.chunk_rows for scorer in scorers)):
+            for a, b in windows(start, stop, min(SCORED_ROWS, *(scorer.chunk_rows for scorer in scorers))):
                 block = scores[a:b]
                 block[:] = self.class_log_prior_
                 for scorer in scorers:

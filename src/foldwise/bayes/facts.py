@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,10 @@ from foldwise.bayes.families import FAMILIES
 from foldwise.bayes.families.protocol import AnyView, Summary
 from foldwise.data.target import Target, object_array
 from foldwise.errors import ForgetError, InputError
+from foldwise.summaries.class_weights import class_weights_of
 from foldwise.summaries.moments import snap_to_zero, spread
 from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.passes import map_rows
 
 
 @dataclass(frozen=True)
@@ -35,13 +39,15 @@ class Facts:
         blocks: Sequence[Block],
         n_jobs: int | None,
     ) -> Facts:
-        """One pass over the rows for each block."""
+        """One pass over the rows: each thread learns its share, and the shares are merged."""
         n_classes = len(target.classes)
-        summaries = tuple(
-            FAMILIES[block.family].summarise(view, block.columns, target.codes, weights, n_classes, n_jobs)
-            for block in blocks
-        )
-        return cls(target.classes, class_weights(target, weights), summaries)
+
+        def part(start: int, stop: int) -> Facts:
+            rows = (target.codes, weights, n_classes, start, stop)
+            summaries = tuple(FAMILIES[block.family].summarise(view, block.columns, *rows) for block in blocks)
+            return cls(target.classes, class_weights_of(*rows), summaries)
+
+        return reduce(add, map_rows(view.n_rows, len(view.columns), n_jobs, part))
 
     def __add__(self, other: Facts) -> Facts:
         classes = union_of_classes(self.classes, other.classes)
@@ -80,12 +86,6 @@ class Facts:
         n = len(classes)
         summaries = tuple(summary.expand(places, n) for summary in self.summaries)
         return Facts(classes, spread(self.class_weight, places, n), summaries)
-
-
-def class_weights(target: Target, weights: Floats | None) -> Floats:
-    """The total weight of each class."""
-    counts = np.bincount(target.codes, weights=weights, minlength=len(target.classes))
-    return counts.astype(np.float64)
 
 
 def union_of_classes(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:

@@ -13,12 +13,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.data.transposition import transpose_into
+
 Reader = Callable[[int, int, NDArray[Any]], None]
 """Writes the cells of rows start..stop of one column into an array."""
 
-CHUNK_ROWS = 65_536  # of cells read where they lie: enough to hide the cost of a call
+CHUNK_ROWS = 131_072  # of cells read where they lie: enough to hide the cost of a call
 BUFFER_ROWS = 16_384  # of cells gathered first: few enough for the cache
 BUFFER_CELLS = 1 << 19
+
+
+class Scratch:
+    """Memory that is used again: asking the system for fresh pages costs more than filling old ones."""
+
+    def __init__(self) -> None:
+        self._memory: NDArray[Any] | None = None
+
+    def array(self, n_rows: int, n_columns: int, dtype: np.dtype[Any]) -> NDArray[Any]:  # (n_rows, n_columns)
+        size = n_rows * n_columns
+        if self._memory is None or self._memory.size < size or self._memory.dtype != dtype:
+            self._memory = np.empty(size, dtype=dtype)
+        return self._memory[:size].reshape(n_rows, n_columns)
 
 
 @dataclass(frozen=True)
@@ -29,6 +44,7 @@ class Chunk:
     by_column: bool
     start: int
     stop: int
+    scratch: Scratch
 
     @property
     def n_rows(self) -> int:
@@ -36,9 +52,11 @@ class Chunk:
 
     @property
     def rows(self) -> NDArray[Any]:  # (rows, columns), C-order
-        if self.by_column:
-            return read_only(np.ascontiguousarray(self.cells[:, self.start : self.stop].T))
-        return self.cells[self.start : self.stop]
+        if not self.by_column:
+            return self.cells[self.start : self.stop]
+        rows = self.scratch.array(self.n_rows, len(self.cells), self.cells.dtype)
+        transpose_into(self.cells, self.start, self.stop, rows)
+        return read_only(rows)
 
 
 class Cells:
@@ -59,7 +77,8 @@ class Cells:
         if len(arrays) == len(sources):
             self._block = common_block(arrays, self.dtype)
         self._readers = [copy_reader(source) if isinstance(source, np.ndarray) else source for source in sources]
-        self._buffer: NDArray[Any] | None = None
+        self._gathered = Scratch()
+        self._transposed = Scratch()
 
     @property
     def chunk_rows(self) -> int:
@@ -72,13 +91,12 @@ class Cells:
         """The cells of rows start..stop; valid until the next call."""
         if self._block is not None:
             block, by_column = self._block
-            return Chunk(block, by_column, start, stop)
+            return Chunk(block, by_column, start, stop, self._transposed)
         n_rows = stop - start
-        if self._buffer is None or self._buffer.shape[1] < n_rows:
-            self._buffer = np.empty((len(self._readers), n_rows), dtype=self.dtype)
-        for target, reader in zip(self._buffer, self._readers, strict=True):
-            reader(start, stop, target[:n_rows])
-        return Chunk(read_only(self._buffer), True, 0, n_rows)
+        gathered = self._gathered.array(len(self._readers), n_rows, self.dtype)
+        for target, reader in zip(gathered, self._readers, strict=True):
+            reader(start, stop, target)
+        return Chunk(read_only(gathered), True, 0, n_rows, self._transposed)
 
 
 def copy_reader(source: NDArray[Any]) -> Reader:

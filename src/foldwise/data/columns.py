@@ -5,14 +5,14 @@ Codes of a column with L levels: 0 to L-1 a level, L a missing cell, L+1 a value
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.data.cells import Reader, copy_reader
+from foldwise.data.cells import Reader
 from foldwise.data.levels import are_text, as_level, is_missing
 from foldwise.data.schema import Column, Level
 from foldwise.errors import FoldwiseTypeError, InputError
@@ -31,8 +31,8 @@ class ColumnSource(Protocol):
     def integers(self) -> NDArray[Any] | None:
         """The cells as they are, where they are whole numbers with none missing; else None."""
 
-    def distinct(self) -> set[Level]:
-        """The present values."""
+    def distinct(self, start: int, stop: int) -> set[Level]:
+        """The present values of rows start..stop."""
 
     def codes(self, levels: Sequence[Level]) -> Reader:
         """A reader of codes."""
@@ -58,8 +58,8 @@ class ArrayColumn:
             return self._values
         return None
 
-    def distinct(self) -> set[Level]:
-        values = np.unique(self._values)
+    def distinct(self, start: int, stop: int) -> set[Level]:
+        values = np.unique(self._values[start:stop])
         if values.dtype.kind == "f":
             values = values[~np.isnan(values)]
         return {as_level(value, self.column.name) for value in values}
@@ -103,12 +103,12 @@ class ObjectColumn:
     def integers(self) -> None:
         return None
 
-    def distinct(self) -> set[Level]:
+    def distinct(self, start: int, stop: int) -> set[Level]:
         name = self.column.name
         try:
-            values = set(self._values.tolist())
+            values = set(self._values[start:stop].tolist())
         except TypeError:  # an unhashable cell: name it
-            values = self._values.tolist()
+            values = self._values[start:stop].tolist()
         return {as_level(value, name) for value in values if not is_missing(value)}
 
     def codes(self, levels: Sequence[Level]) -> Reader:
@@ -158,8 +158,10 @@ class SeriesColumn:
     def integers(self) -> None:
         return None
 
-    def distinct(self) -> set[Level]:
-        return {as_level(value, self.column.name) for value in values_of(self._series.drop_nulls().unique())}
+    def distinct(self, start: int, stop: int) -> set[Level]:
+        return {
+            as_level(value, self.column.name) for value in values_of(self._series[start:stop].drop_nulls().unique())
+        }
 
     def codes(self, levels: Sequence[Level]) -> Reader:
         name, dtype = self.column.name, self._series.dtype
@@ -305,39 +307,17 @@ def as_number(value: Any, name: str, row: int) -> float:
     return float(value)
 
 
-def column_sources(columns: Iterable[tuple[str, Any]]) -> list[ColumnSource]:
-    """A source for each named series of a frame."""
-    return [source_of_series(name, series) for name, series in columns]
-
-
 def source_of_series(name: str, series: nw.Series[Any]) -> ColumnSource:
     """The cheapest source for one series: the array behind it where there is one."""
-    native, dtype = series.to_native(), series.dtype
-    plain = dtype.is_numeric() or dtype == nw.Boolean
+    native = series.to_native()
     if series.implementation.is_pandas_like():
-        values = getattr(native, "dtype", None)
-        if isinstance(values, np.dtype):
-            if values.kind == "O":
-                return ObjectColumn(name, native.to_numpy())
-            if values.kind in "fiub":
-                return ArrayColumn(name, native.to_numpy())
-    elif (
-        plain
-        and dtype not in (nw.Boolean, nw.Decimal)
-        and series.implementation.is_polars()
-        and native.n_chunks() == 1
-        and native.null_count() == 0
-    ):
-        return ArrayColumn(name, native.to_numpy(allow_copy=False))
+        values = native.dtype  # asked of pandas itself: the answer of a wrapper costs more than a small fit
+        if isinstance(values, np.dtype) and values.kind in "fiub":
+            return ArrayColumn(name, native.to_numpy())
+        if isinstance(values, np.dtype) and values.kind == "O":
+            return ObjectColumn(name, native.to_numpy())
+    elif series.implementation.is_polars():
+        plain = series.dtype.is_numeric() and series.dtype != nw.Decimal
+        if plain and native.n_chunks() == 1 and native.null_count() == 0:
+            return ArrayColumn(name, native.to_numpy(allow_copy=False))
     return SeriesColumn(name, series)
-
-
-__all__ = [
-    "ArrayColumn",
-    "ColumnSource",
-    "ObjectColumn",
-    "SeriesColumn",
-    "Source",
-    "column_sources",
-    "copy_reader",
-]

@@ -6,24 +6,22 @@ met is kept, so parts merge to the whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.data.cells import Cells, read_only
+from foldwise.data.cells import Cells
 from foldwise.data.levels import sort_levels
 from foldwise.data.schema import Level
 from foldwise.data.view import View
 from foldwise.errors import ForgetError
 from foldwise.summaries.code_kernels import counts_by_column, counts_by_row
 from foldwise.summaries.moments import snap_to_zero
-from foldwise.summaries.number_kernels import Floats, Ints
-from foldwise.summaries.passes import map_rows, windows
+from foldwise.summaries.number_kernels import Floats, Ints, own_lines
+from foldwise.summaries.passes import weighted_windows, windows
 
 HEAD = 1024  # rows from which the ranges are guessed
 DIRECT_RANGE = 1 << 16  # whole numbers in so short a range are their own codes
@@ -136,45 +134,41 @@ class SlotLayout:
 
 
 def counts_of(
-    view: View,
-    columns: Sequence[int],
-    y: Ints,
-    weights: Floats | None,
-    n_classes: int,
-    n_jobs: int | None = None,
+    view: View, columns: Sequence[int], y: Ints, weights: Floats | None, n_classes: int, start: int, stop: int
 ) -> Counts:
-    """One pass over columns of categories: whole numbers of a short range directly, others by their codes."""
+    """One pass over rows start..stop: whole numbers of a short range directly, others by their codes."""
+    rows = (y, weights, n_classes, start, stop)
     whole = view.integers(columns)
-    if whole is not None and view.n_rows:
-        counts = counts_of_integers(lambda: view.integers(columns), y, weights, n_classes, n_jobs)  # type: ignore[arg-type,return-value]
-        if counts is not None:
-            return counts
-    levels = [sort_levels(view.sources[j].distinct()) for j in columns]
+    counts = counts_of_integers(whole, *rows) if whole is not None else None
+    if counts is not None:
+        return counts
+    levels = [sort_levels(view.sources[j].distinct(start, stop)) for j in columns]
     layout = SlotLayout.of(np.zeros(len(levels)), [len(known) + 1 for known in levels])
-    table = count(lambda: view.codes(columns, levels), layout, y, weights, n_classes, n_jobs)
+    table = count(view.codes(columns, levels), layout, *rows)
     found = []
     for j, known in enumerate(levels):
-        start = int(layout.base[j])
-        found.append(CategoryCounts(known, table[start : start + len(known)].copy()).trimmed())
+        first = int(layout.base[j])
+        found.append(CategoryCounts(known, table[first : first + len(known)].copy()).trimmed())
     return Counts(tuple(found))
 
 
 def counts_of_integers(
-    open_cells: Callable[[], Cells], y: Ints, weights: Floats | None, n_classes: int, n_jobs: int | None
+    cells: Cells, y: Ints, weights: Floats | None, n_classes: int, start: int, stop: int
 ) -> Counts | None:
     """Counts of whole numbers by their own value; None where some column's range is long.
 
     The ranges are guessed from the first rows. Whatever falls outside is counted as the rest, so a wrong guess shows
     and is made good by looking at all rows.
     """
-    cells = open_cells()
-    low, high = cell_range(cells.chunk(0, min(cells.n_rows, HEAD)).rows)
-    table, layout = count_range(open_cells, low, high, y, weights, n_classes, n_jobs)
-    if table is not None and table[(layout.base + layout.width).astype(np.int64)].any():
-        low, high = range_of(open_cells, n_jobs)
-        table, layout = count_range(open_cells, low, high, y, weights, n_classes, n_jobs)
-    if table is None:
-        return None
+    for last in (min(start + HEAD, stop), stop):
+        low, high = range_of(cells, start, last)
+        span = high.astype(np.float64) - low + 1
+        if span.max() > DIRECT_RANGE:
+            return None
+        layout = SlotLayout.of(low, span)
+        table = count(cells, layout, y, weights, n_classes, start, stop)
+        if not table[(layout.base + layout.width).astype(np.int64)].any():
+            break
     found = []
     for j in range(len(cells.names)):
         levels = tuple(range(int(low[j]), int(high[j]) + 1))
@@ -182,63 +176,32 @@ def counts_of_integers(
     return Counts(tuple(found))
 
 
-def count_range(
-    open_cells: Callable[[], Cells],
-    low: Ints,
-    high: Ints,
-    y: Ints,
-    weights: Floats | None,
-    n_classes: int,
-    n_jobs: int | None,
-) -> tuple[Floats | None, SlotLayout]:
-    """The counts by value and their layout; no counts where a range is long."""
-    span = high.astype(np.float64) - low + 1
-    if span.max() > DIRECT_RANGE:
-        return None, SlotLayout.of([], [])
-    layout = SlotLayout.of(low, span)
-    return count(open_cells, layout, y, weights, n_classes, n_jobs), layout
-
-
 def count(
-    open_cells: Callable[[], Cells],
+    cells: Cells,
     layout: SlotLayout,
     y: Ints,
     weights: Floats | None,
     n_classes: int,
-    n_jobs: int | None,
+    start: int,
+    stop: int,
 ) -> Floats:  # (slots, K)
     """One pass of the counting kernels."""
-
-    def part(start: int, stop: int) -> Floats:
-        cells = open_cells()
-        size, table = cells.chunk_rows, np.zeros((layout.size, n_classes))
-        ones = np.ones(min(size, stop - start)) if weights is None else None
-        for a, b in windows(start, stop, size):
-            w = weights[a:b] if weights is not None else ones[: b - a]  # type: ignore[index]
-            chunk = cells.chunk(a, b)
-            where = (layout.low, layout.width, layout.base, table)
-            if chunk.by_column:
-                counts_by_column(chunk.cells, chunk.start, chunk.stop, y[a:b], read_only(w), *where)
-            else:
-                counts_by_row(chunk.rows, y[a:b], read_only(w), *where)
-        return table
-
-    first = open_cells()
-    return reduce(add, map_rows(first.n_rows, len(first.names), n_jobs, part))
+    table = own_lines((layout.size, n_classes))
+    where = (layout.low, layout.width, layout.base, table)
+    for a, b, w in weighted_windows(weights, start, stop, cells.chunk_rows):
+        chunk = cells.chunk(a, b)
+        if chunk.by_column:
+            counts_by_column(chunk.cells, chunk.start, chunk.stop, y[a:b], w, *where)
+        else:
+            counts_by_row(chunk.rows, y[a:b], w, *where)
+    return table
 
 
-def range_of(open_cells: Callable[[], Cells], n_jobs: int | None) -> tuple[Ints, Ints]:
-    """The least and the greatest value of each column."""
-
-    def part(start: int, stop: int) -> list[tuple[Ints, Ints]]:
-        cells = open_cells()
-        return [cell_range(cells.chunk(a, b).rows) for a, b in windows(start, stop, cells.chunk_rows)]
-
-    first = open_cells()
-    found = [pair for pairs in map_rows(first.n_rows, len(first.names), n_jobs, part) for pair in pairs]
-    return np.min([low for low, _ in found], axis=0), np.max([high for _, high in found], axis=0)
-
-
-def cell_range(rows: Ints) -> tuple[Ints, Ints]:
-    """The least and the greatest value of each column of some rows."""
-    return rows.min(axis=0), rows.max(axis=0)
+def range_of(cells: Cells, start: int, stop: int) -> tuple[Ints, Ints]:
+    """The least and the greatest value of each column in rows start..stop."""
+    lows, highs = [], []
+    for a, b in windows(start, stop, cells.chunk_rows):
+        rows = cells.chunk(a, b).rows
+        lows.append(rows.min(axis=0))
+        highs.append(rows.max(axis=0))
+    return np.min(lows, axis=0), np.max(highs, axis=0)

@@ -6,10 +6,7 @@ by 2e-9; with the low part the difference of two means is exact to the last digi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -18,15 +15,19 @@ from numpy.typing import NDArray
 from foldwise.data.cells import Cells, Chunk, read_only
 from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.number_kernels import (
+    S1,
+    S2,
+    WEIGHT,
     Floats,
     Ints,
     first_infinite,
-    spread_weights,
     sums_by_column,
+    sums_by_column_few,
     sums_by_row,
     sums_by_row_masked,
+    work_table,
 )
-from foldwise.summaries.passes import map_rows, windows
+from foldwise.summaries.passes import weighted_windows
 
 EPS = float(np.finfo(np.float64).eps)
 FEW_CLASSES = 4  # up to here one sweep a class beats transposing
@@ -63,8 +64,8 @@ class Moments:
         names = [f"x{j}" for j in range(array.shape[1])]
         codes = read_only(np.asarray(y, dtype=np.int64))
         w = None if weights is None else np.asarray(weights, dtype=np.float64)
-        columns = list(array.T)
-        return moments_of(lambda: Cells(names, len(array), columns, np.float64), codes, w, n_classes, n_jobs=1)
+        held = Cells(names, len(array), list(array.T), np.float64)
+        return moments_of(held, codes, w, n_classes, 0, len(array))
 
     @property
     def mean(self) -> Floats:
@@ -119,10 +120,15 @@ class Moments:
 
     def pooled(self) -> Moments:
         """The moments of all classes together, as one class."""
-        parts = [
-            Moments(*(a[c : c + 1] for a in (self.weight, self.high, self.low, self.m2))) for c in range(len(self.m2))
-        ]
-        return reduce(add, parts)
+        weight = self.weight.sum(axis=0, keepdims=True)
+        first = np.argmax(self.weight > 0, axis=0)[None]
+        pivot = np.take_along_axis(self.high, first, axis=0)
+        # as in `+`, a class without cells has mean 0 and must not pull
+        apart = np.where(self.weight > 0, (self.high - pivot) + self.low, 0.0)
+        shift = np.divide((self.weight * apart).sum(axis=0)[None], weight, out=np.zeros_like(weight), where=weight > 0)
+        high, low = two_sum(pivot, shift)
+        m2 = (self.m2 + self.weight * (apart - shift) ** 2).sum(axis=0)[None]
+        return Moments(weight, high, low, m2)
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain JSON values."""
@@ -158,34 +164,18 @@ def spread(array: Floats, places: NDArray[np.int64], n_classes: int) -> Floats:
     return out
 
 
-def moments_of(
-    open_cells: Callable[[], Cells],
-    y: Ints,
-    weights: Floats | None,
-    n_classes: int,
-    n_jobs: int | None = None,
-) -> Moments:
-    """One pass over the rows of a table."""
-
-    def part(start: int, stop: int) -> Moments:
-        cells = open_cells()
-        size = cells.chunk_rows
-        ones = np.ones(min(size, stop - start)) if weights is None else None
-        total: Moments | None = None
-        pivot = None
-        for a, b in windows(start, stop, size):
-            w = weights[a:b] if weights is not None else ones[: b - a]  # type: ignore[index]
-            chunk = cells.chunk(a, b)
-            if pivot is None:
-                pivot = np.repeat(first_values(chunk)[None], n_classes, axis=0)
-            elif total is not None:
-                pivot = np.where(total.weight > 0, total.high, pivot)
-            moments = moments_of_chunk(chunk, y[a:b], read_only(w), pivot, cells.names, a)
-            total = moments if total is None else total + moments
-        return Moments.empty(n_classes, len(cells.names)) if total is None else total
-
-    first = open_cells()
-    return reduce(add, map_rows(first.n_rows, len(first.names), n_jobs, part))
+def moments_of(cells: Cells, y: Ints, weights: Floats | None, n_classes: int, start: int, stop: int) -> Moments:
+    """One pass over rows start..stop."""
+    total = Moments.empty(n_classes, len(cells.names))
+    pivot = None
+    for a, b, w in weighted_windows(weights, start, stop, cells.chunk_rows):
+        chunk = cells.chunk(a, b)
+        if pivot is None:
+            pivot = np.repeat(first_values(chunk)[None], n_classes, axis=0)
+        pivot = np.where(total.weight > 0, total.high, pivot)
+        moments = moments_of_chunk(chunk, y[a:b], w, pivot, cells.names, a)
+        total = moments if a == start else total + moments
+    return total
 
 
 def moments_of_chunk(chunk: Chunk, y: Ints, w: Floats, pivot: Floats, names: tuple[str, ...], row: int) -> Moments:
@@ -207,20 +197,19 @@ def sums_of_chunk(
 ) -> tuple[Floats, Floats, Floats]:
     """Σw, Σw(x-p) and Σw(x-p)² of the present cells of a chunk, each (K, d)."""
     n_classes, n_columns = pivot.shape
-    s1, s2 = np.zeros((2, n_classes, n_columns))
-    if chunk.by_column and n_classes <= FEW_CLASSES:
-        class_weights = np.empty((n_classes, chunk.n_rows))
-        spread_weights(y, w, class_weights)
-        sums_by_column(chunk.cells, chunk.start, chunk.stop, class_weights, pivot, s1, s2)
-        class_weight = class_weights.sum(axis=1)
+    table = work_table(pivot)
+    if chunk.by_column:
+        kernel = sums_by_column_few if n_classes <= FEW_CLASSES else sums_by_column
+        kernel(chunk.cells, chunk.start, chunk.stop, y, w, table)
     else:
-        class_weight = np.zeros(n_classes)
-        sums_by_row(chunk.rows, y, w, pivot, class_weight, s1, s2)
+        sums_by_row(chunk.rows, y, w, table)
+    class_weight = table[:, WEIGHT, 0]
+    s1, s2 = table[:, S1, :n_columns], table[:, S2, :n_columns]
     if np.isfinite(s2).all():
         return np.repeat(class_weight[:, None], n_columns, axis=1), s1, s2
-    weight, s1, s2 = np.zeros((3, n_classes, n_columns))
-    rows = chunk.rows
-    sums_by_row_masked(rows, y, w, pivot, weight, s1, s2)
+    rows, table = chunk.rows, work_table(pivot)
+    sums_by_row_masked(rows, y, w, table)
+    weight, s1, s2 = (table[:, k, :n_columns] for k in (WEIGHT, S1, S2))
     if not np.isfinite(s2).all():
         refuse_infinite(rows, s2, names, row)
     return weight, s1, s2

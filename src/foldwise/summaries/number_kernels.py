@@ -12,76 +12,131 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.data.transposition import transpose_into
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 REORDER = {"reassoc", "contract", "nsz"}  # sums may be vectorised; NaN and infinity keep their meaning
+LINE = 8  # float64 in a cache line
+TILE = 1024  # rows transposed at a time
+LONG_TILE = 16_384  # rows of a column read in one go: memory likes long runs
+
+PIVOT, S1, S2, WEIGHT = range(4)
+
+
+def work_table(pivot: Floats) -> Floats:  # (K, d) -> (K, 4, d padded)
+    """Zeroed sums beside their pivots: per class the rows PIVOT, S1, S2, WEIGHT, each on cache lines of its own.
+
+    Two threads that add into one cache line take turns; measured, that halves the speed of one of them.
+    """
+    n_classes, n_columns = pivot.shape
+    table = own_lines((n_classes, 4, -(-n_columns // LINE) * LINE))
+    table[:, PIVOT, :n_columns] = pivot
+    return table
+
+
+def own_lines(shape: tuple[int, ...]) -> Floats:
+    """Zeros that share no cache line with any other array."""
+    size = int(np.prod(shape))
+    memory = np.zeros(size + 2 * LINE)
+    skip = -(memory.__array_interface__["data"][0] // 8) % LINE
+    return memory[skip : skip + size].reshape(shape)
 
 
 @njit(nogil=True, cache=True)
-def sums_by_row(cells: Floats, y: Ints, w: Floats, pivot: Floats, weight: Floats, s1: Floats, s2: Floats) -> None:
-    """Sums over all cells (n, d); `weight` (K,), `s1` and `s2` (K, d) are added to."""
+def sums_by_row(cells: Floats, y: Ints, w: Floats, table: Floats) -> None:
+    """Sums over all cells (n, d); the weight of a class is added to the first place of its row WEIGHT."""
     n, d = cells.shape
     for i in range(n):
         c = y[i]
         wi = w[i]
-        weight[c] += wi
+        table[c, WEIGHT, 0] += wi
         for j in range(d):
-            t = cells[i, j] - pivot[c, j]
+            t = cells[i, j] - table[c, PIVOT, j]
             wt = wi * t
-            s1[c, j] += wt
-            s2[c, j] += wt * t
+            table[c, S1, j] += wt
+            table[c, S2, j] += wt * t
 
 
 @njit(nogil=True, cache=True)
-def sums_by_row_masked(
-    cells: Floats, y: Ints, w: Floats, pivot: Floats, weight: Floats, s1: Floats, s2: Floats
-) -> None:
-    """The same over the present cells; `weight` is (K, d)."""
+def sums_by_row_masked(cells: Floats, y: Ints, w: Floats, table: Floats) -> None:
+    """The same over the present cells; each column has its own weight."""
     n, d = cells.shape
     for i in range(n):
         c = y[i]
         wi = w[i]
         for j in range(d):
-            t = cells[i, j] - pivot[c, j]
+            t = cells[i, j] - table[c, PIVOT, j]
             present = t == t
             t = t if present else 0.0
             wt = wi * t
-            weight[c, j] += wi if present else 0.0
-            s1[c, j] += wt
-            s2[c, j] += wt * t
+            table[c, WEIGHT, j] += wi if present else 0.0
+            table[c, S1, j] += wt
+            table[c, S2, j] += wt * t
 
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
-def sums_by_column(
-    cells: Floats, start: int, stop: int, class_weights: Floats, pivot: Floats, s1: Floats, s2: Floats
-) -> None:
-    """Sums over all cells (d, ·) of rows start..stop; `class_weights` (K, n) is a row's weight in its own class, 0 elsewhere.
+def sums_by_column_few(cells: Floats, start: int, stop: int, y: Ints, w: Floats, table: Floats) -> None:
+    """The same as `sums_by_row` for cells (d, ·) of rows start..stop and a few classes.
 
-    One sweep a class: for a few classes faster than any scatter, because nothing depends on the row before.
+    One sweep a class over a tile of rows: faster than any scatter, because nothing depends on the row before.
     """
-    for j in range(cells.shape[0]):
-        x = cells[j, start:stop]
-        for c in range(pivot.shape[0]):
-            w = class_weights[c]
-            p = pivot[c, j]
-            a = 0.0
-            b = 0.0
-            for i in range(stop - start):
-                t = x[i] - p
-                wt = w[i] * t
-                a += wt
-                b += wt * t
-            s1[c, j] += a
-            s2[c, j] += b
+    n_classes = table.shape[0]
+    in_class = np.empty((n_classes, LONG_TILE))  # a row's weight in its own class, 0 elsewhere
+    for first in range(start, stop, LONG_TILE):
+        last = min(first + LONG_TILE, stop)
+        n = last - first
+        in_class[:] = 0.0
+        for i in range(n):
+            in_class[y[first - start + i], i] = w[first - start + i]
+        for c in range(n_classes):
+            weight = in_class[c]
+            total = 0.0
+            for i in range(n):
+                total += weight[i]
+            table[c, WEIGHT, 0] += total
+        for j in range(cells.shape[0]):
+            x = cells[j, first:last]
+            for c in range(n_classes):
+                weight = in_class[c]
+                p = table[c, PIVOT, j]
+                a = 0.0
+                b = 0.0
+                for i in range(n):
+                    t = x[i] - p
+                    wt = weight[i] * t
+                    a += wt
+                    b += wt * t
+                table[c, S1, j] += a
+                table[c, S2, j] += b
 
 
 @njit(nogil=True, cache=True)
-def spread_weights(y: Ints, w: Floats, class_weights: Floats) -> None:
-    """Each row's weight into the row of its class (K, n)."""
-    class_weights[:] = 0.0
-    for i in range(y.size):
-        class_weights[y[i], i] = w[i]
+def sums_by_column(cells: Floats, start: int, stop: int, y: Ints, w: Floats, table: Floats) -> None:
+    """The same for many classes: a tile of rows is transposed, then summed by row."""
+    rows = np.empty((TILE, cells.shape[0]))
+    for first in range(start, stop, TILE):
+        last = min(first + TILE, stop)
+        n = last - first
+        transpose_into(cells, first, last, rows)
+        at = first - start
+        sums_by_row(rows[:n], y[at : at + n], w[at : at + n], table)
+
+
+@njit(nogil=True, cache=True, fastmath=REORDER)
+def add_class_weights(y: Ints, w: Floats, totals: Floats) -> None:
+    """The weights of rows by class; for a few classes one sweep each, because a scatter waits for itself."""
+    n_classes = totals.size
+    if n_classes <= 8:
+        for c in range(n_classes):
+            total = 0.0
+            for i in range(y.size):
+                total += w[i] if y[i] == c else 0.0
+            totals[c] += total
+    else:
+        for i in range(y.size):
+            totals[y[i]] += w[i]
 
 
 def first_infinite(cells: NDArray[Any]) -> tuple[int, int] | None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from foldwise.data.cells import Cells, read_only
+from foldwise.data.cells import Cells
+from foldwise.data.view import SparseView
 from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.moments import snap_to_zero, spread, sums_of_chunk
 from foldwise.summaries.number_kernels import Floats, Ints
-from foldwise.summaries.passes import map_rows, windows
+from foldwise.summaries.passes import weighted_windows
 
 
 @dataclass(frozen=True)
@@ -70,40 +69,33 @@ def refuse_count(name: str, value: float, row: int | None = None) -> None:
 
 
 def sums_of(
-    open_cells: Callable[[], Cells],
+    cells: Cells,
     y: Ints,
     weights: Floats | None,
     n_classes: int,
-    n_jobs: int | None = None,
+    start: int,
+    stop: int,
     check: Callable[[Floats, tuple[str, ...], int], None] = check_not_negative,
 ) -> Sums:
-    """One pass over dense columns; `check(rows, names, first row)` refuses cells that are no counts."""
-
-    def part(start: int, stop: int) -> Sums:
-        cells = open_cells()
-        size, zero = cells.chunk_rows, np.zeros((n_classes, len(cells.names)))
-        total = Sums(zero, zero)
-        for a, b in windows(start, stop, size):
-            chunk = cells.chunk(a, b)
-            check(chunk.rows, cells.names, a)
-            w = np.ones(b - a) if weights is None else weights[a:b]
-            weight, s1, _ = sums_of_chunk(chunk, y[a:b], read_only(w), zero, cells.names, a)
-            total = total + Sums(weight, s1)
-        return total
-
-    first = open_cells()
-    return reduce(add, map_rows(first.n_rows, len(first.names), n_jobs, part))
+    """One pass over rows start..stop; `check(rows, names, first row)` refuses cells that are no counts."""
+    zero = np.zeros((n_classes, len(cells.names)))
+    total = Sums(zero, zero)
+    for a, b, w in weighted_windows(weights, start, stop, cells.chunk_rows):
+        chunk = cells.chunk(a, b)
+        check(chunk.rows, cells.names, a)
+        weight, s1, _ = sums_of_chunk(chunk, y[a:b], w, zero, cells.names, a)
+        total = total + Sums(weight, s1)
+    return total
 
 
-def sums_of_sparse(matrix: Any, y: Ints, weights: Floats | None, n_classes: int, names: tuple[str, ...]) -> Sums:
-    """One pass over a sparse matrix, whose cells are all present."""
-    if matrix.data.size:
-        bad = ~np.isfinite(matrix.data) | (matrix.data < 0)
-        if bad.any():
-            place = int(np.flatnonzero(bad)[0])
-            refuse_count(names[int(matrix.indices[place])], float(matrix.data[place]))
-    w = np.ones(matrix.shape[0]) if weights is None else weights
-    members = sp.csr_array((w, (y, np.arange(len(y)))), shape=(n_classes, len(y)))
+def sums_of_sparse(view: SparseView, y: Ints, weights: Floats | None, n_classes: int, start: int, stop: int) -> Sums:
+    """One pass over rows start..stop of a sparse matrix, whose cells are all present."""
+    matrix, labels = view.matrix[start:stop], y[start:stop]
+    bad = np.flatnonzero(~np.isfinite(matrix.data) | (matrix.data < 0))
+    if bad.size:
+        refuse_count(view.names[int(matrix.indices[bad[0]])], float(matrix.data[bad[0]]))
+    w = np.ones(len(labels)) if weights is None else weights[start:stop]
+    members = sp.csr_array((w, (labels, np.arange(len(labels)))), shape=(n_classes, len(labels)))
     total = members @ matrix.astype(np.float64)
-    class_weight = np.bincount(y, weights=w, minlength=n_classes)
+    class_weight = np.bincount(labels, weights=w, minlength=n_classes)
     return Sums(np.repeat(class_weight[:, None], matrix.shape[1], axis=1), np.asarray(total.todense()))

@@ -36,12 +36,13 @@ class Bernoulli:
         y: Ints,
         weights: Floats | None,
         n_classes: int,
-        n_jobs: int | None,
+        start: int,
+        stop: int,
     ) -> Sums:
         if isinstance(view, SparseView):
             check_sparse_marks(view)
-            return sums_of_sparse(view.matrix, y, weights, n_classes, view.names)
-        return sums_of(lambda: view.numbers(columns), y, weights, n_classes, n_jobs, check_marks)
+            return sums_of_sparse(view, y, weights, n_classes, start, stop)
+        return sums_of(view.numbers(columns), y, weights, n_classes, start, stop, check_marks)
 
     def finish(
         self, summary: Sums, columns: Sequence[Column], class_weight: Floats, setting: Setting

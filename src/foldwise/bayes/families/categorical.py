@@ -37,9 +37,10 @@ class Categorical:
         y: Ints,
         weights: Floats | None,
         n_classes: int,
-        n_jobs: int | None,
+        start: int,
+        stop: int,
     ) -> Counts:
-        return counts_of(dense(view, self.name), columns, y, weights, n_classes, n_jobs)
+        return counts_of(dense(view, self.name), columns, y, weights, n_classes, start, stop)
 
     def finish(
         self, summary: Counts, columns: Sequence[Column], class_weight: Floats, setting: Setting

@@ -33,10 +33,10 @@ class Gaussian:
         y: Ints,
         weights: Floats | None,
         n_classes: int,
-        n_jobs: int | None,
+        start: int,
+        stop: int,
     ) -> Moments:
-        table = dense(view, self.name)
-        return moments_of(lambda: table.numbers(columns), y, weights, n_classes, n_jobs)
+        return moments_of(dense(view, self.name).numbers(columns), y, weights, n_classes, start, stop)
 
     def finish(
         self, summary: Moments, columns: Sequence[Column], class_weight: Floats, setting: Setting

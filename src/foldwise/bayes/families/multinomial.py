@@ -31,11 +31,12 @@ class Multinomial:
         y: Ints,
         weights: Floats | None,
         n_classes: int,
-        n_jobs: int | None,
+        start: int,
+        stop: int,
     ) -> Sums:
         if isinstance(view, SparseView):
-            return sums_of_sparse(view.matrix, y, weights, n_classes, view.names)
-        return sums_of(lambda: view.numbers(columns), y, weights, n_classes, n_jobs)
+            return sums_of_sparse(view, y, weights, n_classes, start, stop)
+        return sums_of(view.numbers(columns), y, weights, n_classes, start, stop)
 
     def finish(
         self, summary: Sums, columns: Sequence[Column], class_weight: Floats, setting: Setting

@@ -109,8 +109,10 @@ class Family(Protocol):
         y: Ints,
         weights: Floats | None,
         n_classes: int,
-        n_jobs: int | None,
-    ) -> Summary: ...
+        start: int,
+        stop: int,
+    ) -> Summary:
+        """The facts of rows start..stop; one thread's share of a pass."""
 
     def finish(self, summary: Any, columns: Sequence[Column], class_weight: Floats, setting: Setting) -> Likelihood: ...
 
