@@ -351,7 +351,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.families in ("auto", "multinomial", "bernoulli")
         return tags
 
 

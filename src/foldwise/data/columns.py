@@ -301,7 +301,7 @@ def as_number(value: Any, name: str, row: int) -> float:
     if isinstance(value, str) or not isinstance(value, int | float | np.number | np.bool_):
         raise (InputError if isinstance(value, str) else FoldwiseTypeError)(
             f"column {name!r} is declared numeric but row {row} holds {value!r}"
-            + ("." if isinstance(value, str) else f" of type {type(value).__name__}; its argument must be a number."),
+            + ("." if isinstance(value, str) else f" of type {type(value).__name__}; a cell's argument must be a string (in a categorical column) or a number."),
             f"mark {value!r} as missing, turn the column into numbers, or declare it categorical.",
         )
     return float(value)

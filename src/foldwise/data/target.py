@@ -156,5 +156,5 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
             "weights are frequencies: 0 leaves a row out, 2 counts it twice.",
         )
     if n_rows and not weights.any():
-        raise InputError("every weight is 0, so no row is left to learn from.")
+        raise InputError("every weight is zero, so no row is left to learn from.", "sample_weight must be above 0 somewhere.")
     return read_only(np.ascontiguousarray(weights))

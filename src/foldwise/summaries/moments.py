@@ -99,7 +99,7 @@ class Moments:
         apart = np.divide(delta * delta * other.weight * self.weight, weight, out=np.zeros_like(weight), where=~gone)
         m2 = np.where(other.weight > 0, self.m2 - other.m2 - apart, self.m2)
         # what is left of one row, or of nothing, has no spread: that is known, not computed
-        single = (weight <= 1) & (other.weight > 0)
+        single = (weight <= 1) & (other.weight > 0) & (m2 <= 64 * EPS * self.m2)
         m2 = np.where(gone | single, 0.0, m2)
         error = removal_error(self.m2, np.where(m2 > 0, m2, 0.0))
         poor = (error > FORGET_TOLERANCE) & (other.weight > 0) & ~gone & ~single & (self.m2 > 0)

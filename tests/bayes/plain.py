@@ -1,0 +1,149 @@
+"""Naive Bayes written out as the textbook has it: loops, dictionaries, no speed. The twin of everything fast.
+
+Rows are dictionaries; a missing cell is None. Weights repeat rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+class PlainNaiveBayes:
+    def __init__(
+        self,
+        families: Mapping[str, str],
+        alpha: float = 1.0,
+        var_floor: float = 1e-9,
+        ddof: float = 1,
+        missing: str = "ignore",
+        unseen: str = "ignore",
+        levels: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
+        self.families = families
+        self.alpha, self.var_floor, self.ddof = alpha, var_floor, ddof
+        self.missing, self.unseen = missing, unseen
+        self.levels = levels or {}
+
+    def fit(self, rows: Sequence[Row], y: Sequence[Any], weights: Sequence[float] | None = None) -> PlainNaiveBayes:
+        weights = [1.0] * len(rows) if weights is None else list(weights)
+        kept = [(row, label, w) for row, label, w in zip(rows, y, weights, strict=True) if w > 0]
+        self.kept = kept
+        self.classes = sorted(set(y))
+        return self
+
+    def total(self, c: Any) -> float:
+        return math.fsum(w for _, label, w in self.kept if label == c)
+
+    def cells(self, name: str, c: Any = None) -> list[tuple[Any, float]]:
+        """Present cells of a column with their weights, of one class or of all."""
+        return [(r[name], w) for r, label, w in self.kept if r[name] is not None and (c is None or label == c)]
+
+    def joint(self, row: Row) -> list[float]:
+        everything = sum(self.total(c) for c in self.classes)
+        scores = []
+        for c in self.classes:
+            score = log(self.total(c) / everything)
+            for name, family in self.families.items():
+                score += getattr(self, family)(name, c, row[name])
+            scores.append(score)
+        return scores
+
+    def log_proba(self, row: Row) -> list[float]:
+        joint = self.joint(row)
+        top = max(joint)
+        if top == -math.inf:
+            everything = sum(self.total(c) for c in self.classes)
+            return [log(self.total(c) / everything) for c in self.classes]
+        z = top + math.log(math.fsum(math.exp(v - top) for v in joint))
+        return [v - z for v in joint]
+
+    def categorical(self, name: str, c: Any, value: Any) -> float:
+        seen = sorted({v for v, _ in self.cells(name)}, key=repr)
+        levels = list(self.levels.get(name, seen))
+        levels += [v for v in seen if v not in levels]
+        present = math.fsum(w for _, w in self.cells(name, c))
+        counts = {v: math.fsum(w for u, w in self.cells(name, c) if u == v) for v in levels}
+        slots, denominator = len(levels), present
+        has_missing = any(r[name] is None for r, _, _ in self.kept)
+        if self.missing == "category" and has_missing:
+            slots += 1
+            denominator = self.total(c)
+        if self.unseen == "smooth":
+            slots += 1
+        if value is None:
+            if not (self.missing == "category" and has_missing):
+                return 0.0
+            count = self.total(c) - present
+        elif value not in counts:
+            if self.unseen == "ignore":
+                return 0.0
+            count = 0.0
+        else:
+            count = counts[value]
+        denominator += self.alpha * slots
+        if denominator == 0:
+            return log(1 / max(slots, 1))
+        return log((count + self.alpha) / denominator)
+
+    def presence(self, name: str, c: Any, value: Any) -> float:
+        if self.missing != "category" or not any(r[name] is None for r, _, _ in self.kept):
+            return 0.0
+        total = self.total(c)
+        present = math.fsum(w for _, w in self.cells(name, c))
+        count = total - present if value is None else present
+        denominator = total + 2 * self.alpha
+        return log((count + self.alpha) / denominator) if denominator else log(0.5)
+
+    def gaussian(self, name: str, c: Any, value: Any) -> float:
+        there = self.presence(name, c, value)
+        if value is None:
+            return there
+        column = self.cells(name)
+        if not column:
+            return there
+        mean, m2, n = moments(column)
+        overall = m2 / n
+        if overall == 0:
+            return there
+        here = self.cells(name, c)
+        variance = overall
+        if here:
+            mean, m2, n = moments(here)
+            variance = m2 / (n - self.ddof) if n > self.ddof else 0.0
+            variance = max(variance, self.var_floor * overall)
+        variance = max(variance, 1e-300, (2.0**-52 * mean) ** 2)
+        return there - 0.5 * math.log(2 * math.pi * variance) - (value - mean) ** 2 / (2 * variance)
+
+    def bernoulli(self, name: str, c: Any, value: Any) -> float:
+        there = self.presence(name, c, value)
+        if value is None:
+            return there
+        here = self.cells(name, c)
+        count = math.fsum(w for v, w in here if v == value)
+        denominator = math.fsum(w for _, w in here) + 2 * self.alpha
+        return there + (log((count + self.alpha) / denominator) if denominator else log(0.5))
+
+    def multinomial(self, name: str, c: Any, value: Any) -> float:
+        there = self.presence(name, c, value)
+        if value is None or value == 0:
+            return there
+        block = [other for other, family in self.families.items() if family == "multinomial"]
+        sums = {other: math.fsum(v * w for v, w in self.cells(other, c)) for other in block}
+        denominator = math.fsum(sums.values()) + self.alpha * len(block)
+        share = (sums[name] + self.alpha) / denominator if denominator else 1 / len(block)
+        return there + value * log(share)
+
+
+def moments(cells: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
+    n = math.fsum(w for _, w in cells)
+    first = cells[0][0]  # deviations from a value of the column: exact for a constant one
+    mean = first + math.fsum((v - first) * w for v, w in cells) / n
+    return mean, math.fsum(w * (v - mean) ** 2 for v, w in cells), n
+
+
+def log(p: float) -> float:
+    return -math.inf if p == 0 else math.log(p)

@@ -1,0 +1,44 @@
+"""What several tests share: where the real tables lie, and random mixed tables."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def data_folder() -> Path | None:
+    """The folder of real tables: FOLDWISE_DATA, or ../shared/data beside the checkout."""
+    folder = Path(os.environ.get("FOLDWISE_DATA", HERE.parent.parent / "shared" / "data"))
+    return folder if (folder / "CATALOG.csv").is_file() else None
+
+
+@pytest.fixture(scope="session")
+def worked() -> dict[str, Any]:
+    return json.loads((HERE / "worked_examples.json").read_text())
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+def mixed_columns(rng: np.random.Generator, n: int, missing: float = 0.15) -> dict[str, list[Any]]:
+    """Columns of each kind with missing cells as None, as plain lists that every frame library takes."""
+    columns: dict[str, list[Any]] = {
+        "colour": rng.choice(["red", "green", "blue"], n).tolist(),
+        "size": rng.normal(5, 2, n).tolist(),
+        "member": rng.choice([True, False], n).tolist(),
+        "rings": rng.integers(0, 9, n).astype(float).tolist(),
+        "grade": rng.choice(["a", "b", "c", "d"], n, p=[0.7, 0.2, 0.05, 0.05]).tolist(),
+    }
+    for cells in columns.values():
+        for i in np.flatnonzero(rng.random(n) < missing):
+            cells[i] = None
+    return columns
