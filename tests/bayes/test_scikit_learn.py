@@ -142,5 +142,13 @@ def test_arrays_come_out_as_scikit_learn_gives_them(rng):
     for answer in (model.predict_proba, model.predict_log_proba, model.predict_joint_log_proba):
         assert answer(X).shape == (20, 2)
         assert answer(X).dtype == np.float64
-    for labels in (y.astype(object), pd.Series(y), pl.Series(y), pd.Categorical(y), list(y), y == "a", np.arange(20) % 3):
+    for labels in (
+        y.astype(object),
+        pd.Series(y),
+        pl.Series(y),
+        pd.Categorical(y),
+        list(y),
+        y == "a",
+        np.arange(20) % 3,
+    ):
         assert (NaiveBayes().fit(X, labels).classes_ == np.unique(np.asarray(labels))).all()

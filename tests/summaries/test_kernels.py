@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -113,6 +115,6 @@ def test_threads_cover_the_rows_once_and_in_order(n_jobs):
     found = map_rows(1_000_003, 10, n_jobs, lambda start, stop: (start, stop))
     assert found[0][0] == 0
     assert found[-1][1] == 1_000_003
-    assert all(a[1] == b[0] for a, b in zip(found, found[1:], strict=False))
+    assert all(a[1] == b[0] for a, b in pairwise(found))
     assert map_rows(5, 2, n_jobs, lambda start, stop: (start, stop)) == [(0, 5)]
     assert list(windows(3, 10, 4)) == [(3, 7), (7, 10)]

@@ -89,6 +89,7 @@ def check_names(names: Sequence[str], columns: Sequence[Column]) -> None:
     here = {column.name for column in columns}
     if set(names) != here:
         raise InputError(
-            f"the schema given as families is of another table: it lacks {listing(sorted(here - set(names))) or 'nothing'} "
+            "the schema given as families is of another table: "
+            f"it lacks {listing(sorted(here - set(names))) or 'nothing'} "
             f"and has {listing(sorted(set(names) - here)) or 'nothing'} besides."
         )

@@ -1,4 +1,4 @@
-"""`NaiveBayes`: the scikit-learn classifier. It checks, learns facts, finishes them and answers; families do the rest."""
+"""`NaiveBayes`: the scikit-learn classifier. It checks, learns facts, finishes them, answers; families do the rest."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     families : "auto", the name of a family for all columns, a mapping from column to family, or a `Schema`
-        `"categorical"`, `"gaussian"`, `"bernoulli"` or `"multinomial"`. With "auto", and for columns that a mapping does
-        not name, the type decides: category, string, object and bool are categorical, numbers gaussian, a sparse matrix
-        multinomial. Values are never looked at.
+        `"categorical"`, `"gaussian"`, `"bernoulli"` or `"multinomial"`. With "auto", and for columns that a mapping
+        does not name, the type decides: category, string, object and bool are categorical, numbers gaussian, a sparse
+        matrix multinomial. Values are never looked at.
     alpha : float, default 1.0
         What is added to every count (Laplace); 0 for none.
     var_floor : float, default 1e-9
@@ -76,9 +76,20 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     score(c) = log P(c) + Σ over present columns of log P(x_j | c). Weights are frequencies: a row of weight 2 counts as
-    two rows. With `ddof=1` a class whose weights sum to 1 or less has no variance and falls to the floor; rescale weights
-    that sum to 1 so that they sum to n.
+    two rows. With `ddof=1` a class whose weights sum to 1 or less has no variance and falls to the floor; rescale
+    weights that sum to 1 so that they sum to n.
     """
+
+    facts_: Facts
+    schema_: Schema
+    classes_: NDArray[Any]
+    class_count_: Floats
+    class_log_prior_: Floats
+    n_features_in_: int
+    _blocks: tuple[Block, ...]
+    _likelihoods: tuple[Likelihood, ...]
+    _declared: NDArray[Any] | None
+    _backend: str
 
     def __init__(
         self,
@@ -231,9 +242,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             family = FAMILIES[block.family]
             columns = [self.schema_.columns[j] for j in block.columns]
             likelihood = family.finish(summary, columns, facts.class_weight, setting)
-            if setting.missing == "category" and not family.missing_is_level:
+            present = family.present_weight(summary)
+            if setting.missing == "category" and present is not None:
                 names = tuple(column.name for column in columns)
-                likelihood = with_presence(likelihood, names, summary.weight, facts.class_weight, setting)
+                likelihood = with_presence(likelihood, names, present, facts.class_weight, setting)
             likelihoods.append(likelihood)
         self.facts_ = facts
         self.classes_ = facts.classes
@@ -254,7 +266,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
         places = np.argmax(self._answer(X, to_answerable), axis=1)
-        return np.take(self.classes_, places)
+        labels: NDArray[Any] = np.take(self.classes_, places)
+        return labels
 
     def predict_proba(self, X: Any) -> Floats:
         """P(class | row), one column a class in the order of `classes_`."""
@@ -290,7 +303,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         contradictions = sum(map_rows(table.n_rows, len(table.columns), self.n_jobs, part))
         if contradictions:
             warnings.warn(
-                f"every class has likelihood 0 for {contradictions} of {table.n_rows} rows; the prior answers for them. "
+                f"every class has likelihood 0 for {contradictions} of {table.n_rows} rows; the prior answers. "
                 "Hint: alpha above 0 lets every category occur in every class.",
                 FoldwiseWarning,
                 stacklevel=3,

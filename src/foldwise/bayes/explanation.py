@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, overload
 
 import numpy as np
@@ -79,17 +80,16 @@ class Explanation:
         return sorted(range(len(self.classes)), key=lambda c: -self.log_proba[c])[:most]
 
     def _lines(self, shown: Sequence[int]) -> tuple[list[str], list[list[str]]]:
-        ranked = sorted(range(len(self.classes)), key=lambda c: (-self.log_proba[c], c))
-        versus = ranked[:2] if len(ranked) > 1 else ranked * 2
-        labels = [shorten(str(label), 14) for label in self.classes]
-        header = ["", *(labels[c] for c in shown), f"log-odds {labels[versus[0]]} : {labels[versus[1]]}"]
+        versus = self._versus()
+        header = ["", *(shorten(str(self.classes[c]), 12) for c in shown), "log-odds"]
         lines = [factor_line("prior", self.prior, shown, versus)]
         lines += [factor_line(factor_name(factor), factor, shown, versus) for factor in self.factors]
         lines.append([RULE])
         joint = self.joint
         lines.append(["product", *(product_text(joint[c]) for c in shown), odds_text(joint, versus)])
         if self.contradictory:
-            lines.append(["every class is impossible: prior", *(number_text(self.proba[c]) for c in shown), ""])
+            lines.append(["", "every class is impossible, so the prior answers"])
+            lines.append(["prior", *(number_text(self.proba[c]) for c in shown), ""])
         else:
             total = product_text(self.log_normaliser)
             lines.append([f"÷ their sum {total}", *(number_text(self.proba[c]) for c in shown), ""])
@@ -105,10 +105,17 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         header, lines = self._lines(range(len(self.classes)))
-        return f"<p>{self._title()}</p>{html_of(header, lines, left=1)}"
+        return f"<p>{escape(self._title())}</p>{html_of(header, lines, left=1)}"
+
+    def _versus(self) -> list[int]:
+        """The two classes whose odds are shown: the most probable and the next."""
+        ranked = sorted(range(len(self.classes)), key=lambda c: (-self.log_proba[c], c))
+        return ranked[:2] if len(ranked) > 1 else ranked * 2
 
     def _title(self) -> str:
-        return f"predicted: {self.predicted} (probability {number_text(max(self.proba))})"
+        first, second = (shorten(str(self.classes[c])) for c in self._versus())
+        share = number_text(max(self.proba))
+        return f"predicted: {first} (probability {share}); log-odds are of {first} : {second}"
 
 
 class Explanations(Sequence[Explanation]):
@@ -149,7 +156,11 @@ def exact_sum(terms: Sequence[float]) -> float:
 
 def factor_name(factor: Factor) -> str:
     value = "?" if factor.value is None else value_text(factor.value)
-    return shorten(f"{factor.column} = {value}")
+    if len(factor.column) + len(value) <= 21:
+        return f"{factor.column} = {value}"
+    room = max(10, 21 - len(value))  # both stay readable, whichever is long
+    column = shorten(factor.column, room)
+    return f"{column} = {shorten(value, 21 - len(column))}"
 
 
 def value_text(value: Any) -> str:
@@ -159,7 +170,7 @@ def value_text(value: Any) -> str:
 def factor_line(name: str, factor: Factor, shown: Sequence[int], versus: Sequence[int]) -> list[str]:
     """A line of the calculation; a column that is left out says why instead."""
     if factor.note.endswith("left out"):
-        return [name, *("" for _ in shown), factor.note]
+        return [name, factor.note]
     power = factor.note.removeprefix("to the power ") if factor.note.startswith("to the power") else ""
     cells = []
     for c in shown:

@@ -1,4 +1,4 @@
-"""All that a naive Bayes model learns from rows: weights of classes and the summaries of its blocks. Merges and forgets."""
+"""All that a naive Bayes model learns from rows: weights of classes and summaries of blocks. Merges and forgets."""
 
 from __future__ import annotations
 

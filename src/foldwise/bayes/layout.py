@@ -10,32 +10,41 @@ from foldwise.bayes.families.protocol import Fraction
 STYLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
 CELL = "padding:2px 10px;text-align:{align}"
 RULE = "---"
+WIDTH = 80
 
 
 def text_of(header: Sequence[str], lines: Sequence[Sequence[str]], left: int) -> str:
-    """Aligned columns; the first `left` to the left, the others to the right. A line of `RULE` draws a rule."""
-    body = [line for line in lines if line != [RULE]]
-    widths = [max(len(line[i]) for line in [header, *body]) for i in range(len(header))]
+    """Aligned columns; the first `left` to the left, the others to the right.
+
+    A line of `RULE` draws a rule; a line shorter than the header ends in a remark that may run over the columns.
+    """
+    full = [line for line in lines if len(line) == len(header)]
+    widths = [max(len(line[i]) for line in [header, *full]) for i in range(len(header))]
+    widths[0] = max([widths[0], *(len(line[0]) for line in lines if line != [RULE])])
     rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
 
     def one(line: Sequence[str]) -> str:
+        if line == [RULE]:
+            return rule
         cells = [
-            cell.ljust(width) if i < left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            cell.ljust(width) if i < left or len(line) < len(header) else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=False))
         ]
         return "  ".join(cells).rstrip()
 
-    return "\n".join([one(header), rule, *(rule if line == [RULE] else one(line) for line in lines)])
+    return "\n".join([one(header), rule, *map(one, lines)])
 
 
 def html_of(header: Sequence[str], lines: Sequence[Sequence[str]], left: int) -> str:
     """The same as an HTML table."""
 
     def row(cells: Sequence[str], tag: str, border: str) -> str:
-        inner = "".join(
-            f'<{tag} style="{CELL.format(align="left" if i < left else "right")}{border}">{escape(cell)}</{tag}>'
-            for i, cell in enumerate(cells)
-        )
+        inner = ""
+        for i, cell in enumerate(cells):
+            remark = i == len(cells) - 1 and len(cells) < len(header)
+            align = CELL.format(align="left" if i < left or remark else "right")
+            span = f' colspan="{len(header) - i}"' if remark else ""
+            inner += f'<{tag}{span} style="{align}{border}">{escape(cell)}</{tag}>'
         return f"<tr>{inner}</tr>"
 
     rows, border = [], ""
@@ -63,6 +72,6 @@ def share_text(value: float, fraction: Fraction | None) -> str:
     return str(fraction)
 
 
-def shorten(text: str, most: int = 28) -> str:
+def shorten(text: str, most: int = 24) -> str:
     """A long text cut at a readable length."""
     return text if len(text) <= most else text[: most - 1] + "…"

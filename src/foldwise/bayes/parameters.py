@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ def check_setting(alpha: Any, var_floor: Any, ddof: Any, missing: Any, unseen: A
 
 def at_least_zero(name: str, value: Any, hint: str) -> float:
     """A finite number of at least 0."""
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if not isinstance(value, int | float | np.integer | np.floating) or value is True or value is False:
         raise FoldwiseTypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.", hint)
     number = float(value)
     if not 0 <= number < np.inf:
@@ -55,7 +54,7 @@ def prior_shares(priors: Any, classes: NDArray[Any], class_weight: Floats) -> Fl
     if isinstance(priors, str):
         if one_of("priors", priors, ("empirical", "uniform")) == "uniform":
             return np.full(len(labels), 1 / len(labels))
-        return class_weight / class_weight.sum()
+        return np.asarray(class_weight / class_weight.sum())
     if isinstance(priors, Mapping):
         if set(priors) != set(labels):
             raise InputError(
@@ -69,4 +68,4 @@ def prior_shares(priors: Any, classes: NDArray[Any], class_weight: Floats) -> Fl
         )
     if not (shares >= 0).all() or not np.isclose(shares.sum(), 1.0):
         raise InputError(f"priors must be at least 0 and sum to 1, got {shares.tolist()} with sum {shares.sum():g}.")
-    return shares / shares.sum()
+    return np.asarray(shares / shares.sum())

@@ -8,23 +8,20 @@ from typing import Any
 import narwhals as nw
 
 from foldwise.bayes.families.protocol import Parameter
-from foldwise.bayes.layout import RULE, html_of, number_text, share_text, shorten, text_of
-from foldwise.data.schema import listing
-
-CLASSES_SHOWN = 5  # in a terminal; the frames hold all
+from foldwise.bayes.layout import RULE, WIDTH, html_of, number_text, share_text, shorten, text_of
 
 
 @dataclass(frozen=True, repr=False)
 class ProbabilityTable:
     """Attribute, parameter, one column a class.
 
-    `frame` holds what a textbook prints (`2/9`, `73`), `numbers` the same as floats. Both are frames of the library that
-    the model was fitted on, polars for arrays.
+    `frame` holds what a textbook prints (`2/9`, `73`), `numbers` the same as floats. Both are frames of the library
+    that the model was fitted on, polars for arrays.
     """
 
     classes: tuple[Any, ...]
     lines: tuple[Parameter, ...]
-    backend: str = "polars"
+    backend: Any = "polars"
 
     @property
     def frame(self) -> Any:
@@ -56,12 +53,18 @@ class ProbabilityTable:
             above = line.column
         return lines
 
+    def _text(self, n_classes: int) -> str:
+        header = ["attribute", "parameter", *(shorten(str(label), 12) for label in self.classes[:n_classes])]
+        return text_of(header, self._lines(n_classes), left=2)
+
     def __str__(self) -> str:
-        shown = min(len(self.classes), CLASSES_SHOWN)
-        header = ["attribute", "parameter", *(shorten(str(label), 14) for label in self.classes[:shown])]
-        text = text_of(header, self._lines(shown), left=2)
-        rest = self.classes[shown:]
-        return text if not rest else f"{text}\n(classes not shown: {listing(rest)}; .frame holds them all)"
+        shown = len(self.classes)
+        text = self._text(shown)
+        while shown > 2 and len(text.split("\n")[1]) > WIDTH:
+            shown -= 1
+            text = self._text(shown)
+        hidden = len(self.classes) - shown
+        return text if not hidden else f"{text}\n({hidden} more classes are not shown; .frame holds them all)"
 
     __repr__ = __str__
 

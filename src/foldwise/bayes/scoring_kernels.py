@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from foldwise.summaries.number_kernels import REORDER, Floats, Ints
 
 Slots = NDArray[np.uint64]
-TILE_CELLS = 8192  # scores of a tile of rows that stay in the nearest cache
+TILE_CELLS = 8192  # sums of a tile of rows that stay in a near cache
 
 
 @njit(nogil=True, cache=True)
@@ -134,24 +134,37 @@ def codes_by_column(
 def codes_by_column_few(
     cells: Ints, start: int, stop: int, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats
 ) -> None:
-    """The same for cells by column and a few classes; `table` is (K, slots) here."""
+    """The same for cells by column and a few classes; `table` is (K, slots) here.
+
+    Two columns at a time halve the traffic of the sums; four were slower again.
+    """
     n_classes = scores.shape[1]
-    tile = max(128, TILE_CELLS // n_classes)
-    sums = np.empty((n_classes, tile))
-    slots = np.empty(tile, np.uint64)
-    for first in range(start, stop, tile):
-        last = min(first + tile, stop)
+    d = cells.shape[0]
+    even = d // 2 * 2
+    sums = np.empty((n_classes, TILE_CELLS))
+    for first in range(start, stop, TILE_CELLS):
+        last = min(first + TILE_CELLS, stop)
+        n = last - first
         sums[:] = 0.0
-        for j in range(cells.shape[0]):
-            x = cells[j, first:last]
-            for r in range(last - first):
-                slots[r] = base[j] + min(np.uint64(x[r] - low[j]), width[j])
+        for j in range(0, even, 2):
+            x0 = cells[j, first:last]
+            x1 = cells[j + 1, first:last]
+            l0, l1 = low[j], low[j + 1]
+            w0, w1 = width[j], width[j + 1]
+            b0, b1 = base[j], base[j + 1]
             for c in range(n_classes):
                 t = table[c]
                 a = sums[c]
-                for r in range(last - first):
-                    a[r] += t[slots[r]]
-        for r in range(last - first):
+                for r in range(n):
+                    a[r] += t[b0 + min(np.uint64(x0[r] - l0), w0)] + t[b1 + min(np.uint64(x1[r] - l1), w1)]
+        for j in range(even, d):
+            x = cells[j, first:last]
+            for c in range(n_classes):
+                t = table[c]
+                a = sums[c]
+                for r in range(n):
+                    a[r] += t[base[j] + min(np.uint64(x[r] - low[j]), width[j])]
+        for r in range(n):
             for c in range(n_classes):
                 scores[first - start + r, c] += sums[c, r]
 

@@ -110,7 +110,7 @@ def param_from_plain(value: Any) -> Any:
     if "schema" in value:
         return Schema.from_json(json.dumps(value["schema"]))
     if "mapping" in value:
-        return {key: entry for key, entry in value["mapping"]}
+        return dict(value["mapping"])
     return list(value["list"])
 
 

@@ -298,11 +298,14 @@ def check_comparable(name: str, levels: Sequence[Level], text: bool | None) -> N
 
 def as_number(value: Any, name: str, row: int) -> float:
     """One present cell as a number; text is refused even where it looks like one."""
-    if isinstance(value, str) or not isinstance(value, int | float | np.number | np.bool_):
-        raise (InputError if isinstance(value, str) else FoldwiseTypeError)(
-            f"column {name!r} is declared numeric but row {row} holds {value!r}"
-            + ("." if isinstance(value, str) else f" of type {type(value).__name__}; a cell's argument must be a string (in a categorical column) or a number."),
-            f"mark {value!r} as missing, turn the column into numbers, or declare it categorical.",
+    hint = f"mark {value!r} as missing, turn the column into numbers, or declare it categorical."
+    if isinstance(value, str):
+        raise InputError(f"column {name!r} is declared numeric but row {row} holds {value!r}.", hint)
+    if not isinstance(value, int | float | np.number | np.bool_):
+        raise FoldwiseTypeError(
+            f"column {name!r} is declared numeric but row {row} holds {value!r} of type {type(value).__name__}; "
+            "a cell's argument must be a string (in a categorical column) or a number.",
+            hint,
         )
     return float(value)
 

@@ -152,7 +152,10 @@ def as_binary(series: pl.Series, column: Column) -> pl.Series:
 def as_date(series: pl.Series, column: Column) -> pl.Series:
     if series.dtype.is_temporal():
         return series
-    dates = series.cast(pl.String).str.to_datetime(strict=False)
+    try:
+        dates = series.cast(pl.String).str.to_datetime(strict=False)
+    except PolarsError:  # no format of dates fits the first cells
+        dates = pl.Series(series.name, [None] * len(series), dtype=pl.Datetime)
     return refuse_lost(series, dates, column, "a date such as 2026-01-31", "declare it categorical.")
 
 

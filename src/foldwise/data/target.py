@@ -49,7 +49,7 @@ def label_array(y: Any) -> NDArray[Any]:
     """The labels as a 1-D array without missing ones."""
     if isinstance(y, nw.Series):
         y = y.to_native()
-    values = column_or_1d(y, warn=True)
+    values: NDArray[Any] = column_or_1d(y, warn=True)
     if values.dtype.kind == "f":
         if np.isnan(values).any():
             refuse_missing(np.isnan(values))
@@ -156,5 +156,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
             "weights are frequencies: 0 leaves a row out, 2 counts it twice.",
         )
     if n_rows and not weights.any():
-        raise InputError("every weight is zero, so no row is left to learn from.", "sample_weight must be above 0 somewhere.")
+        raise InputError(
+            "every weight is zero, so no row is left to learn from.", "sample_weight must be above 0 somewhere."
+        )
     return read_only(np.ascontiguousarray(weights))

@@ -56,7 +56,7 @@ class View:
 class SparseView:
     """A sparse matrix: counts or marks, where a cell that is not stored is a zero."""
 
-    matrix: sp.csr_array | sp.csr_matrix
+    matrix: Any  # scipy.sparse.csr_array
     names: tuple[str, ...]
 
     @property
@@ -80,7 +80,8 @@ def view(X: Any) -> View | SparseView:
     if isinstance(X, nw.LazyFrame) or nw.dependencies.is_polars_lazyframe(X):
         raise FoldwiseTypeError("X is a lazy frame; rows are wanted.", "call .collect() on it first.")
     if sp.issparse(X):
-        matrix = X.tocsr()
+        matrix: Any = X  # what scipy types as its abstract base
+        matrix = matrix.tocsr()
         return SparseView(matrix, array_names(matrix.shape[1]))
     return view_of_array(np.asarray(X))
 

@@ -64,7 +64,7 @@ class CategoryCounts:
 
     def trimmed(self) -> CategoryCounts:
         """Without the levels that no row holds."""
-        held = self.weight.any(axis=1)
+        held = np.asarray(self.weight.any(axis=1))
         if held.all():
             return self
         return CategoryCounts(tuple(v for v, keep in zip(self.levels, held, strict=True) if keep), self.weight[held])

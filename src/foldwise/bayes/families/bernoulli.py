@@ -27,7 +27,6 @@ class Bernoulli:
     """(N_1 + alpha) / (N_present + 2·alpha) for a mark, the rest for its absence."""
 
     name = "bernoulli"
-    missing_is_level = False
 
     def summarise(
         self,
@@ -54,6 +53,9 @@ class Bernoulli:
         with np.errstate(divide="ignore"):
             log = np.log(over) - np.log(under)
         return BernoulliLikelihood(tuple(column.name for column in columns), over, under, log)
+
+    def present_weight(self, summary: Sums) -> Floats:
+        return summary.weight
 
     def summary_from_dict(self, facts: dict[str, Any]) -> Sums:
         return Sums.from_dict(facts)

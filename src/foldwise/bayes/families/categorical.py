@@ -28,7 +28,6 @@ class Categorical:
     """(N_value + alpha) / (N_present + alpha · levels); levels are those declared by the type, else those seen."""
 
     name = "categorical"
-    missing_is_level = True
 
     def summarise(
         self,
@@ -47,6 +46,9 @@ class Categorical:
     ) -> CategoricalLikelihood:
         pairs = zip(columns, summary.columns, strict=True)
         return CategoricalLikelihood(tuple(finish_column(c, counts, class_weight, setting) for c, counts in pairs))
+
+    def present_weight(self, summary: Counts) -> None:
+        return None
 
     def summary_from_dict(self, facts: dict[str, Any]) -> Counts:
         return Counts.from_dict(facts)

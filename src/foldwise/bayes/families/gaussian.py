@@ -24,7 +24,6 @@ class Gaussian:
     """Mean and n-ddof variance of the present cells; the variance is at least `var_floor` times the column's own."""
 
     name = "gaussian"
-    missing_is_level = False
 
     def summarise(
         self,
@@ -66,6 +65,9 @@ class Gaussian:
             summary,
         )
 
+    def present_weight(self, summary: Moments) -> Floats:
+        return summary.weight
+
     def summary_from_dict(self, facts: dict[str, Any]) -> Moments:
         return Moments.from_dict(facts)
 
@@ -95,7 +97,7 @@ class GaussianLikelihood:
         if np.isnan(value):
             return Factor(self.names[j], None, zeros, note="missing, left out")
         if not self.scale[:, j].any():
-            return Factor(self.names[j], value, zeros, note="one value at most was seen, left out")
+            return Factor(self.names[j], value, zeros, note="one value was seen at most, left out")
         with np.errstate(over="ignore"):
             log = self.log_norm[:, j] - self.scale[:, j] * (value - self.mean[:, j]) ** 2
         return Factor(self.names[j], value, tuple(log.tolist()))

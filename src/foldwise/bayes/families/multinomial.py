@@ -22,7 +22,6 @@ class Multinomial:
     """θ_jc = (Σx_jc + alpha) / (Σ over the block + alpha·d); a row scores Σ x_j log θ_jc."""
 
     name = "multinomial"
-    missing_is_level = False
 
     def summarise(
         self,
@@ -49,6 +48,9 @@ class Multinomial:
         with np.errstate(divide="ignore"):
             log = np.log(over) - np.log(under)[:, None]
         return MultinomialLikelihood(tuple(column.name for column in columns), over, under, log)
+
+    def present_weight(self, summary: Sums) -> Floats:
+        return summary.weight
 
     def summary_from_dict(self, facts: dict[str, Any]) -> Sums:
         return Sums.from_dict(facts)

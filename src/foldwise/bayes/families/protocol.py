@@ -100,7 +100,6 @@ class Family(Protocol):
     """Makes facts from cells, and likelihoods from facts."""
 
     name: str
-    missing_is_level: bool  # with missing="category": one more level, or a factor of presence around the family
 
     def summarise(
         self,
@@ -115,5 +114,11 @@ class Family(Protocol):
         """The facts of rows start..stop; one thread's share of a pass."""
 
     def finish(self, summary: Any, columns: Sequence[Column], class_weight: Floats, setting: Setting) -> Likelihood: ...
+
+    def present_weight(self, summary: Any) -> Floats | None:
+        """The weight of the present cells (K, d), from which `missing="category"` makes a factor of its own.
+
+        None where the family takes missing as one more level itself.
+        """
 
     def summary_from_dict(self, facts: dict[str, Any]) -> Summary: ...

@@ -1,0 +1,125 @@
+"""Law checks to run on what you add: a summary, a likelihood family. They raise AssertionError and say what broke.
+
+from foldwise.testing import check_family
+check_family("gaussian")
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from foldwise.bayes import NaiveBayes
+from foldwise.errors import FoldwiseWarning
+
+__all__ = ["check_family", "check_merging"]
+
+CellMaker = Callable[[np.random.Generator, int], Sequence[Any]]
+
+CELLS: dict[str, CellMaker] = {
+    "categorical": lambda rng, n: rng.choice(["a", "b", "c", "dd"], n, p=[0.6, 0.2, 0.15, 0.05]).tolist(),
+    "gaussian": lambda rng, n: rng.normal(1e4, 3.0, n).tolist(),
+    "bernoulli": lambda rng, n: (rng.random(n) < 0.3).astype(int).tolist(),
+    "multinomial": lambda rng, n: rng.poisson(1.5, n).tolist(),
+}
+
+
+def check_merging(
+    summarise: Callable[[np.ndarray[Any, Any]], Any],
+    n_rows: int,
+    same: Callable[[Any, Any], bool],
+    *,
+    parts: Sequence[int] = (1, 2, 7, 100, 1000),
+    seed: int = 0,
+) -> None:
+    """Any split of the rows, merged in any order, gives the summary of all rows.
+
+    `summarise` takes an array of row numbers, `same` compares two summaries.
+    """
+    rng = np.random.default_rng(seed)
+    whole = summarise(np.arange(n_rows))
+    for n_parts in parts:
+        part = rng.integers(0, n_parts, n_rows)
+        merged = [summarise(np.flatnonzero(part == k)) for k in rng.permutation(n_parts)]
+        while len(merged) > 1:
+            i = int(rng.integers(len(merged) - 1))
+            merged[i : i + 2] = [merged[i] + merged[i + 1]]
+        assert same(whole, merged[0]), f"{n_parts} parts merged to other facts than the whole"
+
+
+def check_family(
+    family: str,
+    cells: CellMaker | None = None,
+    *,
+    n_rows: int = 200,
+    gaps: float = 0.1,
+    tolerance: float = 1e-9,
+    seed: int = 0,
+    **params: Any,
+) -> None:
+    """The laws of a likelihood family, on random columns with missing cells, weights and three classes.
+
+    `cells(rng, n)` makes the present cells of a column; families that come with Foldwise have their own. `gaps` is the
+    share of missing cells; `params` go to `NaiveBayes`.
+    """
+    rng = np.random.default_rng(seed)
+    make = CELLS[family] if cells is None else cells
+    columns = {f"c{j}": list(make(rng, n_rows)) for j in range(3)}
+    X = pl.DataFrame(columns).with_columns(
+        pl.when(pl.Series(rng.random(n_rows) >= gaps)).then(pl.col(name)).otherwise(None).alias(name)
+        for name in columns
+    )
+    y = rng.integers(0, 3, n_rows)
+    weight = rng.integers(0, 4, n_rows).astype(np.float64)
+
+    def fresh() -> NaiveBayes:
+        return NaiveBayes(families=family, **params)
+
+    def same(a: NaiveBayes, b: NaiveBayes, law: str) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FoldwiseWarning)
+            x, z = a.predict_log_proba(X), b.predict_log_proba(X)
+        finite = np.isfinite(z)
+        assert (finite == np.isfinite(x)).all(), f"{law}: other rows are impossible"
+        worst = float(np.max(np.abs(x[finite] - z[finite]) / np.maximum(1.0, np.abs(z[finite])), initial=0.0))
+        assert worst <= tolerance, f"{law}: log-probabilities differ by {worst:.2g}"
+
+    whole = fresh().fit(X, y, weight)
+    repeated = np.repeat(np.arange(n_rows), weight.astype(int))
+    same(whole, fresh().fit(X[repeated], y[repeated]), "a weight counts a row that many times")
+    order = rng.permutation(n_rows)
+    same(whole, fresh().fit(X[order], y[order], weight[order]), "the order of rows does not matter")
+    streamed, merged = fresh(), None
+    for rows in np.array_split(order, 9):
+        streamed.partial_fit(X[rows], y[rows], classes=[0, 1, 2], sample_weight=weight[rows])
+        part = fresh().partial_fit(X[rows], y[rows], classes=[0, 1, 2], sample_weight=weight[rows])
+        merged = part if merged is None else merged + part
+    assert merged is not None
+    same(whole, streamed, "partial_fit on parts equals one fit")
+    same(whole, merged, "models of parts merge to the model of the whole")
+    extra = rng.choice(n_rows, n_rows // 4, replace=False)
+    longer = fresh().fit(pl.concat([X, X[extra]]), np.concatenate([y, y[extra]]))
+    same(fresh().fit(X, y), longer.forget(X[extra], y[extra]), "forget undoes rows")
+    same(whole, NaiveBayes.from_json(whole.to_json()), "to_json and from_json")
+    check_explanation(whole, X[:20])
+
+
+def check_explanation(model: NaiveBayes, X: Any) -> None:
+    """The terms of the worked calculation sum to the log-probabilities."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FoldwiseWarning)
+        answers = model.predict_log_proba(X)
+    for explanation, answer in zip(model.explain(X), answers, strict=True):
+        terms = [explanation.prior, *explanation.factors]
+        for c, log_p in enumerate(answer):
+            if explanation.contradictory or not math.isfinite(log_p):
+                continue
+            logs = [term.log[c] for term in terms]
+            total = math.fsum([*logs, -explanation.log_normaliser])
+            scale = max(1.0, *(abs(v) for v in logs))
+            assert abs(total - log_p) <= 1e-12 * scale, "the terms of explain do not sum to predict_log_proba"

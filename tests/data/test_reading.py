@@ -1,0 +1,157 @@
+"""Ordinary CSV and Parquet, what is declared of their columns, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import polars as pl
+import pytest
+
+from foldwise import Column, NaiveBayes, Schema, Table, read_table
+from foldwise.errors import InputError
+from tests.conftest import data_folder
+
+TEXT = "city,age,smoker,code,label\nRome,31,true,1,yes\nOslo,,false,2,no\n?,40.5,true,1,none\nRome,NA,,3,yes\n"
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "people.csv"
+    file.write_text(TEXT)
+    return file
+
+
+def test_csv(path):
+    table = read_table(path, target="label")
+    assert isinstance(table, Table)
+    assert table.name == "people"
+    assert table.target == "label"
+    assert table.X.columns == ["city", "age", "smoker", "code"]
+    assert [c.kind for c in table.schema] == ["categorical", "numeric", "binary", "numeric"]
+    assert table.X["city"].to_list() == ["Rome", "Oslo", None, "Rome"]
+    assert table.X["age"].to_list() == [31, None, 40.5, None]
+    assert table.y.tolist() == ["yes", "no", "none", "yes"]
+    assert "4 rows, 4 columns, target 'label'" in repr(table)
+    assert "Rome" in table._repr_html_()
+    assert NaiveBayes().fit(table.X, table.y).predict(table.X).shape == (4,)
+
+
+def test_parquet_and_no_target(path, tmp_path):
+    frame = read_table(path).X
+    assert read_table(path).y is None
+    frame.write_parquet(tmp_path / "people.parquet")
+    again = read_table(tmp_path / "people.parquet", target="label")
+    assert again.X.equals(frame.drop("label"))
+    assert again.schema == read_table(path, target="label").schema
+    marked = read_table(tmp_path / "people.parquet", missing_values=["Oslo"])
+    assert marked.X["city"].to_list() == ["Rome", None, None, "Rome"]
+
+
+def test_missing_values_are_the_callers_choice(path):
+    table = read_table(path, missing_values=["Rome"])
+    assert table.X["city"].to_list() == [None, "Oslo", "?", None]
+    assert table.X["age"].dtype == pl.String  # NA is a text now, and nothing becomes missing silently
+    assert read_table(path, missing_values=["", "none", "NA"], target="label").y.tolist()[2] is None
+
+
+def test_declared_kinds(path):
+    table = read_table(path, target="label", kinds={"code": "categorical", "smoker": "categorical"})
+    assert table.X["code"].to_list() == ["1", "2", "1", "3"]
+    assert NaiveBayes().fit(table.X, table.y).families_["code"] == "categorical"
+    levels = Column("code", "categorical", ("1", "2", "3", "4"))
+    table = read_table(path, target="label", kinds={"code": levels})
+    assert table.schema["code"] == levels
+    table = read_table(path, kinds={"age": "numeric", "smoker": "binary"})
+    assert table.schema["smoker"].levels == (False, True)
+
+
+def test_text_read_as_numbers_dates_and_truth(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("n,d,b\n1,2026-01-31,1\n2,2026-02-01,0\n")
+    table = read_table(file, kinds={"d": "date", "b": "binary", "n": "categorical"})
+    assert [c.kind for c in table.schema] == ["categorical", "date", "binary"]
+    assert table.X["b"].to_list() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"target": "lable"}, ["'lable'", "'label'"]),
+        ({"kinds": {"cty": "categorical"}}, ["'cty'", "'city'"]),
+        ({"kinds": {"city": "numeric"}}, ["column 'city' is declared numeric", "row 0 holds 'Rome'", "missing_values"]),
+        ({"kinds": {"city": "binary"}}, ["'city'", "row 0 holds 'Rome'", "true, false, 1 or 0"]),
+        ({"kinds": {"city": "date"}}, ["'city'", "row 0 holds 'Rome'"]),
+        ({"kinds": {"city": "colour"}}, ["'city'", "'colour'", "'categorical'"]),
+        ({"kinds": {"code": Column("code", "categorical", ("1", "2"))}}, ["'code'", "row 3 holds '3'", "levels"]),
+        ({"kinds": {"label": "categorical"}, "target": "label"}, ["'label'", "target"]),
+    ],
+)
+def test_bad_declarations(path, arguments, words):
+    with pytest.raises(InputError) as caught:
+        read_table(path, **arguments)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_bad_files(tmp_path):
+    with pytest.raises(InputError, match=r"no file.*working folder"):
+        read_table(tmp_path / "absent.csv")
+    other = tmp_path / "a.xyz"
+    other.write_text("a")
+    with pytest.raises(InputError, match=r"'\.xyz'.*\.csv, \.parquet"):
+        read_table(other)
+    for name, content in (
+        ("ragged.csv", b"a,b\n1,2\n3,4,5\n"),
+        ("latin.csv", "a,b\n\xe9,2\n".encode("latin-1")),
+        ("twice.csv", b"a,a\n1,2\n"),
+        ("empty.csv", b""),
+        ("not.parquet", b"a,b\n"),
+    ):
+        file = tmp_path / name
+        file.write_bytes(content)
+        with pytest.raises(InputError):
+            read_table(file)
+
+
+def test_schema_round_trip_and_look_up():
+    schema = Schema((Column("a", "numeric"), Column("b", "categorical", ("x", 2, 3.5, True))))
+    again = Schema.from_json(schema.to_json())
+    assert again == schema
+    assert again["b"].levels == ("x", 2, 3.5, True)
+    assert "a" in schema
+    assert len(schema.without("a")) == 1
+    assert "categorical" in str(schema)
+    with pytest.raises(InputError, match="no column 'z'"):
+        schema["z"]
+    with pytest.raises(InputError, match="twice"):
+        Column("b", "categorical", ("x", "x"))
+    with pytest.raises(InputError, match="two columns are called 'a'"):
+        Schema((Column("a", "numeric"), Column("a", "numeric")))
+
+
+def catalogue():
+    folder = data_folder()
+    if folder is None:
+        return []
+    with (folder / "CATALOG.csv").open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    return [r for r in rows if r["target"] and r["task"] != "regression" and r["file"].endswith((".csv", ".parquet"))]
+
+
+@pytest.mark.skipif(
+    not catalogue(), reason="no folder of real tables beside the checkout, and FOLDWISE_DATA is not set"
+)
+@pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry["name"])
+def test_real_tables_from_file_to_probabilities(entry):
+    table = read_table(data_folder() / entry["file"], target=entry["target"])
+    assert table.X.shape == (int(entry["rows"]), int(entry["columns"]) - 1)
+    model = NaiveBayes().fit(table.X, table.y)
+    assert len(model.classes_) == int(entry["n_classes"])
+    proba = model.predict_proba(table.X)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-12)
+    missing = sum(table.X.null_count().row(0)) + sum(
+        table.X[c].is_nan().sum() for c in table.X.columns if table.X[c].dtype.is_float()
+    )
+    assert missing == int(entry["missing_cells"])

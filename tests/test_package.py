@@ -1,0 +1,46 @@
+"""The package root: small, lazy, true to its documents."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import foldwise
+
+ROOT = Path(__file__).parents[1]
+MODULES = [m.name for m in pkgutil.walk_packages(foldwise.__path__, "foldwise.")]
+
+
+def test_importing_the_root_loads_nothing_heavy():
+    code = "import sys, foldwise; print(sorted(set(sys.modules) & {'numpy', 'sklearn', 'numba', 'polars', 'narwhals'}))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_every_public_name_is_there_and_no_other():
+    for name in foldwise.__all__:
+        assert getattr(foldwise, name) is not None
+    assert set(dir(foldwise)) == set(foldwise.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'NaivBayes'"):
+        foldwise.NaivBayes  # noqa: B018
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_run(name):
+    module = importlib.import_module(name)
+    assert module.__doc__, "a file opens with a sentence on what it is for"
+    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+
+
+def test_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})

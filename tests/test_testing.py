@@ -1,0 +1,45 @@
+"""The shipped checks pass on what we ship, and fail on what is broken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from foldwise.bayes.families import FAMILIES
+from foldwise.bayes.families.gaussian import Gaussian
+from foldwise.summaries import Moments
+from foldwise.testing import check_family, check_merging
+
+
+@pytest.mark.parametrize("missing", ["ignore", "category"])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_keeps_the_laws(family, alpha, missing):
+    check_family(family, alpha=alpha, missing=missing)
+    check_family(family, alpha=alpha, missing=missing, gaps=0.5, seed=1, unseen="smooth")
+
+
+def test_moments_merge(rng):
+    X, y = rng.normal(1e8, 1, (3000, 2)), rng.integers(0, 3, 3000)
+
+    def same(a, b):
+        return bool((a.weight == b.weight).all() and np.allclose(a.m2, b.m2, rtol=1e-12, atol=0))
+
+    check_merging(lambda rows: Moments.of_cells(X[rows].reshape(-1, 2), y[rows], 3), len(X), same)
+
+
+def test_a_family_that_breaks_a_law_is_caught(monkeypatch):
+    class Forgetful(Gaussian):
+        """Learns the first rows only, so parts do not merge to the whole."""
+
+        def summarise(self, view, columns, y, weights, n_classes, start, stop):
+            return super().summarise(view, columns, y, weights, n_classes, start, min(stop, start + 10))
+
+    monkeypatch.setitem(FAMILIES, "gaussian", Forgetful())
+    with pytest.raises(AssertionError, match="differ"):
+        check_family("gaussian")
+
+
+def test_a_summary_that_does_not_merge_is_caught():
+    with pytest.raises(AssertionError, match="merged to other facts"):
+        check_merging(lambda rows: float(len(rows) ** 2), 50, lambda a, b: a == b)
