@@ -99,7 +99,7 @@ def in_new_process(code: str, **environment: str) -> float:
 
 
 MEMORY = """
-import resource, sys, numpy as np
+import numpy as np
 from foldwise import NaiveBayes
 rng = np.random.default_rng(0)
 NaiveBayes(families={family!r}).fit({small}, np.arange(100) % 2)
@@ -107,10 +107,16 @@ X = np.empty((1_000_000, 30), dtype={dtype!r})
 for rows in np.array_split(np.arange(len(X)), 100):
     X[rows[0] : rows[-1] + 1] = {fill}
 y = rng.integers(0, 2, len(X))
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+def kilobytes(name):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(name))
+
+with open("/proc/self/clear_refs", "w") as control:
+    control.write("5")  # the peak starts anew from what is held now
+before = kilobytes("VmRSS")
 NaiveBayes(families={family!r}).fit(X, y)
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print((after - before) * (1024 if sys.platform != "darwin" else 1) / 1e6)
+print((kilobytes("VmHWM") - before) / 1e3)
 """
 
 IMPORT = "import time; start = time.perf_counter(); import foldwise; print(time.perf_counter() - start)"

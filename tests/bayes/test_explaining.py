@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -152,7 +153,7 @@ def test_many_classes_and_rows_stay_within_80_columns(rng):
     assert max(len(line) for line in text.split("\n")) <= 80
     assert "23 less probable classes are not shown" in text
     assert "more classes are not shown" in text
-    assert "a column with… = " in text
+    assert re.search(r"a col[a-z ]*… = -?\d", text)  # a long name leaves room for the value
     assert "b = some long category …" in text
     assert model.table().frame.shape == (5, 28)
     assert len(model.explain(X[:5])[1:3]) == 2

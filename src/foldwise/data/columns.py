@@ -310,17 +310,29 @@ def as_number(value: Any, name: str, row: int) -> float:
     return float(value)
 
 
-def source_of_series(name: str, series: nw.Series[Any]) -> ColumnSource:
-    """The cheapest source for one series: the array behind it where there is one."""
-    native = series.to_native()
-    if series.implementation.is_pandas_like():
-        values = native.dtype  # asked of pandas itself: the answer of a wrapper costs more than a small fit
-        if isinstance(values, np.dtype) and values.kind in "fiub":
+def sources_of_frame(frame: nw.DataFrame[Any], names: Sequence[str]) -> list[ColumnSource]:
+    """The cheapest source for each column of a frame: the array behind it where there is one."""
+    if frame.implementation.is_pandas_like():
+        # pandas is asked itself: wrapping each column would cost as much as a small fit
+        natives = [native for _, native in frame.to_native().items()]
+        return [source_of_pandas(name, native) for name, native in zip(names, natives, strict=True)]
+    return [source_of_series(name, series) for name, series in zip(names, frame.iter_columns(), strict=True)]
+
+
+def source_of_pandas(name: str, native: Any) -> ColumnSource:
+    """The source for a column of pandas, or of a library that looks like it."""
+    if isinstance(native.dtype, np.dtype):
+        if native.dtype.kind in "fiub":
             return ArrayColumn(name, native.to_numpy())
-        if isinstance(values, np.dtype) and values.kind == "O":
+        if native.dtype.kind == "O":
             return ObjectColumn(name, native.to_numpy())
-    elif series.implementation.is_polars():
-        plain = series.dtype.is_numeric() and series.dtype != nw.Decimal
-        if plain and native.n_chunks() == 1 and native.null_count() == 0:
+    return SeriesColumn(name, nw.from_native(native, series_only=True))
+
+
+def source_of_series(name: str, series: nw.Series[Any]) -> ColumnSource:
+    """The source for a column of any other library."""
+    if series.implementation.is_polars() and series.dtype.is_numeric() and series.dtype != nw.Decimal:
+        native = series.to_native()
+        if native.n_chunks() == 1 and native.null_count() == 0:
             return ArrayColumn(name, native.to_numpy(allow_copy=False))
     return SeriesColumn(name, series)

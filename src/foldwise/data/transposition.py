@@ -1,4 +1,4 @@
-"""Columns of cells as rows: a compiled copy in blocks of four by four, which stay in registers."""
+"""Columns of cells as rows: a compiled copy, eight columns at a time so that each row's cache line is written once."""
 
 from __future__ import annotations
 
@@ -10,30 +10,24 @@ from numpy.typing import NDArray
 
 @njit(nogil=True, cache=True)
 def transpose_into(cells: NDArray[Any], start: int, stop: int, rows: NDArray[Any]) -> None:
-    """`rows[i, j] = cells[j, start + i]` for the rows start..stop; numpy's own copy takes twice the time."""
+    """`rows[i, j] = cells[j, start + i]` for the rows start..stop."""
     d = cells.shape[0]
     n = stop - start
-    d4 = d // 4 * 4
-    n4 = n // 4 * 4
-    for j in range(0, d4, 4):
-        x0 = cells[j, start:stop]
-        x1 = cells[j + 1, start:stop]
-        x2 = cells[j + 2, start:stop]
-        x3 = cells[j + 3, start:stop]
-        for i in range(0, n4, 4):
-            for k in range(4):
-                row = rows[i + k]
-                row[j] = x0[i + k]
-                row[j + 1] = x1[i + k]
-                row[j + 2] = x2[i + k]
-                row[j + 3] = x3[i + k]
-        for i in range(n4, n):
+    eights = d // 8 * 8
+    for j in range(0, eights, 8):
+        x0, x1, x2, x3 = cells[j, start:], cells[j + 1, start:], cells[j + 2, start:], cells[j + 3, start:]
+        x4, x5, x6, x7 = cells[j + 4, start:], cells[j + 5, start:], cells[j + 6, start:], cells[j + 7, start:]
+        for i in range(n):
             row = rows[i]
             row[j] = x0[i]
             row[j + 1] = x1[i]
             row[j + 2] = x2[i]
             row[j + 3] = x3[i]
-    for j in range(d4, d):
-        x = cells[j, start:stop]
+            row[j + 4] = x4[i]
+            row[j + 5] = x5[i]
+            row[j + 6] = x6[i]
+            row[j + 7] = x7[i]
+    for j in range(eights, d):
+        x = cells[j, start:]
         for i in range(n):
             rows[i, j] = x[i]

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from foldwise.data.cells import Cells
-from foldwise.data.columns import ArrayColumn, ColumnSource, ObjectColumn, source_of_series
+from foldwise.data.columns import ArrayColumn, ColumnSource, ObjectColumn, sources_of_frame
 from foldwise.data.schema import Column, Level, Schema, check_unique_names
 from foldwise.errors import FoldwiseTypeError, InputError
 
@@ -102,8 +102,7 @@ def view_of_frame(frame: nw.DataFrame[Any]) -> View:
     """The view of a frame."""
     names = [str(name) for name in frame.columns]
     check_unique_names(names)
-    sources = [source_of_series(name, series) for name, series in zip(names, frame.iter_columns(), strict=True)]
-    return View(sources, frame.shape[0])
+    return View(sources_of_frame(frame, names), frame.shape[0])
 
 
 def array_names(n_columns: int) -> tuple[str, ...]:

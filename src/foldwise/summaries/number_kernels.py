@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 REORDER = {"reassoc", "contract", "nsz"}  # sums may be vectorised; NaN and infinity keep their meaning
 LINE = 8  # float64 in a cache line
-TILE = 1024  # rows transposed at a time
+TILE_CELLS = 1 << 16  # transposed at a time, so that they stay in a near cache
 LONG_TILE = 16_384  # rows of a column read in one go: memory likes long runs
 
 PIVOT, S1, S2, WEIGHT = range(4)
@@ -115,9 +115,10 @@ def sums_by_column_few(cells: Floats, start: int, stop: int, y: Ints, w: Floats,
 @njit(nogil=True, cache=True)
 def sums_by_column(cells: Floats, start: int, stop: int, y: Ints, w: Floats, table: Floats) -> None:
     """The same for many classes: a tile of rows is transposed, then summed by row."""
-    rows = np.empty((TILE, cells.shape[0]))
-    for first in range(start, stop, TILE):
-        last = min(first + TILE, stop)
+    tile = max(64, TILE_CELLS // cells.shape[0])
+    rows = np.empty((tile, cells.shape[0]))
+    for first in range(start, stop, tile):
+        last = min(first + tile, stop)
         n = last - first
         transpose_into(cells, first, last, rows)
         at = first - start
