@@ -102,7 +102,7 @@ def test_negative_and_fractional_counts():
 
 @pytest.mark.parametrize("form", [np.array, sp.csr_array])
 def test_marks_that_are_not_0_or_1(form):
-    with refuses(InputError, "'x0'", "bernoulli", "2", "X > 0"):
+    with refuses(InputError, "'x0'", "holds 2", "0 or 1", "X > 0"):
         NaiveBayes(families="bernoulli").fit(form([[0, 1], [2, 0], [1, 1], [0, 1]]), Y)
     model = NaiveBayes(families="bernoulli").fit(form([[0, 1], [1, 0], [1, 1], [0, 1]]), Y)
     with refuses(InputError, "'x1'", "0.5"):

@@ -14,7 +14,7 @@ from foldwise.data.view import view
 from foldwise.summaries.class_weights import class_weights_of
 from foldwise.summaries.counts import counts_of
 from foldwise.summaries.moments import moments_of
-from foldwise.summaries.passes import map_rows, windows
+from foldwise.summaries.passes import Share, map_rows, windows
 
 SHAPES = [(1, 1), (1, 5), (7, 1), (13, 3), (100, 4), (1025, 9), (16_385, 5)]
 
@@ -43,11 +43,11 @@ def test_moments_in_every_layout(shape, n_classes, rng):
     total = np.array([(w[y == c, None] * X[y == c]).sum(axis=0) for c in range(n_classes)])
     square = np.array([(w[y == c, None] * X[y == c] ** 2).sum(axis=0) for c in range(n_classes)])
     for name, table in layouts(X):
-        found = moments_of(view(table).numbers(range(X.shape[1])), y, w, n_classes, 0, len(X))
+        found = moments_of(view(table).numbers(range(X.shape[1])), Share.of(y, n_classes, w))
         assert (found.weight == weight).all(), name
         np.testing.assert_allclose(found.mean * weight, total, rtol=1e-11, atol=1e-11, err_msg=name)
         np.testing.assert_allclose(found.m2 + found.mean**2 * weight, square, rtol=1e-11, err_msg=name)
-    np.testing.assert_array_equal(class_weights_of(y, w, n_classes, 0, len(y)), weight[:, 0])
+    np.testing.assert_array_equal(class_weights_of(Share.of(y, n_classes, w)), weight[:, 0])
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 5, 30])
@@ -56,7 +56,7 @@ def test_counts_in_every_layout(shape, n_classes, rng):
     X = rng.integers(-2, 6, shape)
     y = rng.integers(0, n_classes, len(X))
     for name, table in layouts(X):
-        found = counts_of(view(table), range(X.shape[1]), y, None, n_classes, 0, len(X))
+        found = counts_of(view(table), range(X.shape[1]), Share.of(y, n_classes))
         for j, column in enumerate(found.columns):
             assert column.levels == tuple(np.unique(X[:, j]).tolist()), name
             for level, weight in zip(column.levels, column.weight, strict=True):
@@ -70,10 +70,10 @@ def test_chunks_meet_without_gap_or_overlap(n_rows, rng):
     y = rng.integers(0, 2, n_rows)
     expected = [[int(np.sum((X[:, 0] == v) & (y == c))) for c in (0, 1)] for v in range(4)]
     for table in (X, np.asfortranarray(X), X.astype(np.int8), pd.DataFrame(X)):
-        assert counts_of(view(table), [0, 1], y, None, 2, 0, n_rows).columns[0].weight.tolist() == expected
+        assert counts_of(view(table), [0, 1], Share.of(y, 2)).columns[0].weight.tolist() == expected
     gathered = view(X.astype(np.float32)).numbers([0, 1])
     assert gathered.chunk_rows == BUFFER_ROWS
-    found = moments_of(gathered, y, None, 2, 0, n_rows)
+    found = moments_of(gathered, Share.of(y, 2))
     assert found.weight.sum() == 2 * n_rows
 
 

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldwise.data.cells import Cells, read_only
+from foldwise.data.cells import Cells
 from foldwise.data.view import view
 from foldwise.errors import ForgetError
 from foldwise.summaries import CategoryCounts, Counts, Moments, Sums
 from foldwise.summaries.counts import counts_of
+from foldwise.summaries.passes import Share
 from foldwise.summaries.sums import sums_of
 
 
@@ -24,13 +25,11 @@ def moments(X, y, w=None, n_classes=3):
 
 def sums(X, y, w=None, n_classes=3):
     cells = Cells([f"x{j}" for j in range(X.shape[1])], len(X), list(np.ascontiguousarray(X).T), np.float64)
-    return sums_of(cells, read_only(y), None if w is None else read_only(w), n_classes, 0, len(X))
+    return sums_of(cells, Share.of(y, n_classes, w))
 
 
 def counts(X, y, w=None, n_classes=3):
-    return counts_of(
-        view(X), range(X.shape[1]), read_only(y), None if w is None else read_only(w), n_classes, 0, len(X)
-    )
+    return counts_of(view(X), range(X.shape[1]), Share.of(y, n_classes, w))
 
 
 def exact_moments(X, y, w, n_classes):

@@ -19,7 +19,7 @@ from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.class_weights import class_weights_of
 from foldwise.summaries.moments import snap_to_zero, spread
 from foldwise.summaries.number_kernels import Floats
-from foldwise.summaries.passes import map_rows
+from foldwise.summaries.passes import Share, map_rows
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Facts:
         n_classes = len(target.classes)
 
         def part(start: int, stop: int) -> Facts:
-            rows = (target.codes, weights, n_classes, start, stop)
-            summaries = tuple(FAMILIES[block.family].summarise(view, block.columns, *rows) for block in blocks)
-            return cls(target.classes, class_weights_of(*rows), summaries)
+            share = Share(target.codes, weights, n_classes, start, stop)
+            summaries = tuple(FAMILIES[block.family].summarise(view, block.columns, share) for block in blocks)
+            return cls(target.classes, class_weights_of(share), summaries)
 
         return reduce(add, map_rows(view.n_rows, len(view.columns), n_jobs, part))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Likelihood, Parameter, Scorer, Setting
+from foldwise.bayes.families.reading import log_shares
 from foldwise.bayes.scoring_kernels import linear_scores
 from foldwise.data.cells import Cells
 from foldwise.data.view import SparseView, View
@@ -49,7 +50,7 @@ class WithPresence:
         return replace(factor, log=log, fractions=None, note="with the share of cells that are there")
 
     def _fractions(self, slot: int, j: int) -> tuple[Fraction, ...]:
-        return tuple(Fraction(a, b) for a, b in zip(self.over[slot, :, j].tolist(), self.under.tolist(), strict=True))
+        return Fraction.each(self.over[slot, :, j], self.under)
 
     def parameters(self) -> list[Parameter]:
         lines = self.inner.parameters()
@@ -89,7 +90,5 @@ def with_presence(
     empty = under == 0
     over = np.where(empty[:, None], 1.0, over)
     under = np.where(empty, 2.0, under)
-    with np.errstate(divide="ignore"):
-        log = np.log(over) - np.log(under)[:, None]
-    log = np.where(missing.any(axis=0), log, 0.0)
+    log = np.where(missing.any(axis=0), log_shares(over, under[:, None]), 0.0)
     return WithPresence(likelihood, names, over, under, log)

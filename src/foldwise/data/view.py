@@ -67,6 +67,30 @@ class SparseView:
     def columns(self) -> tuple[Column, ...]:
         return tuple(Column(name, "numeric") for name in self.names)
 
+    def check_counts(self) -> None:
+        """Refuse a cell that is no count."""
+        self._check(~np.isfinite(self.matrix.data) | (self.matrix.data < 0), "a finite number of at least 0")
+
+    def check_marks(self) -> None:
+        """Refuse a cell that is neither 0 nor 1."""
+        self._check((self.matrix.data != 0) & (self.matrix.data != 1), "0 or 1")
+
+    def _check(self, bad: np.ndarray[Any, Any], wanted: str) -> None:
+        if bad.any():
+            place = int(np.flatnonzero(bad)[0])
+            raise cell_error(self.names[int(self.matrix.indices[place])], float(self.matrix.data[place]), wanted)
+
+
+def cell_error(name: str, value: float, wanted: str, row: int | None = None) -> InputError:
+    """The error for a number that its column may not hold."""
+    where = "" if row is None else f" in row {row}"
+    return InputError(
+        f"column {name!r} holds {value:g}{where}; it must hold {wanted}"
+        f"{' (Negative values in data passed to X)' if value < 0 else ''}.",
+        "correct the cell, or choose another family for the column: 'gaussian' takes any number, "
+        "'multinomial' counts, 'bernoulli' marks such as X > 0.",
+    )
+
 
 def is_frame(X: Any) -> bool:
     """Whether X is a frame of any library that narwhals knows."""

@@ -21,10 +21,11 @@ from foldwise.errors import ForgetError
 from foldwise.summaries.code_kernels import counts_by_column, counts_by_row
 from foldwise.summaries.moments import snap_to_zero
 from foldwise.summaries.number_kernels import Floats, Ints, own_lines
-from foldwise.summaries.passes import weighted_windows, windows
+from foldwise.summaries.passes import Share, windows
 
 HEAD = 1024  # rows from which the ranges are guessed
-DIRECT_RANGE = 1 << 16  # whole numbers in so short a range are their own codes
+DIRECT_RANGE = 1 << 16  # whole numbers in so short a range are their own codes,
+DIRECT_CELLS = 1 << 21  # unless the table of all columns and classes would be longer than this
 
 
 @dataclass(frozen=True)
@@ -133,18 +134,15 @@ class SlotLayout:
         return slice(start, start + int(self.width[j]))
 
 
-def counts_of(
-    view: View, columns: Sequence[int], y: Ints, weights: Floats | None, n_classes: int, start: int, stop: int
-) -> Counts:
-    """One pass over rows start..stop: whole numbers of a short range directly, others by their codes."""
-    rows = (y, weights, n_classes, start, stop)
+def counts_of(view: View, columns: Sequence[int], share: Share) -> Counts:
+    """One pass over a share of the rows: whole numbers of a short range directly, others by their codes."""
     whole = view.integers(columns)
-    counts = counts_of_integers(whole, *rows) if whole is not None else None
+    counts = counts_of_integers(whole, share) if whole is not None else None
     if counts is not None:
         return counts
-    levels = [sort_levels(view.sources[j].distinct(start, stop)) for j in columns]
+    levels = [sort_levels(view.sources[j].distinct(share.start, share.stop)) for j in columns]
     layout = SlotLayout.of(np.zeros(len(levels)), [len(known) + 1 for known in levels])
-    table = count(view.codes(columns, levels), layout, *rows)
+    table = count(view.codes(columns, levels), layout, share)
     found = []
     for j, known in enumerate(levels):
         first = int(layout.base[j])
@@ -152,48 +150,44 @@ def counts_of(
     return Counts(tuple(found))
 
 
-def counts_of_integers(
-    cells: Cells, y: Ints, weights: Floats | None, n_classes: int, start: int, stop: int
-) -> Counts | None:
-    """Counts of whole numbers by their own value; None where some column's range is long.
+def counts_of_integers(cells: Cells, share: Share) -> Counts | None:
+    """Counts of whole numbers by their own value; None where their ranges are long.
 
     The ranges are guessed from the first rows. Whatever falls outside is counted as the rest, so a wrong guess shows
     and is made good by looking at all rows.
     """
-    for last in (min(start + HEAD, stop), stop):
-        low, high = range_of(cells, start, last)
+    for last in (min(share.start + HEAD, share.stop), share.stop):
+        low, high = range_of(cells, share.start, last)
         span = high.astype(np.float64) - low + 1
-        if span.max() > DIRECT_RANGE:
+        if not worth_direct(span, share.n_classes):
             return None
         layout = SlotLayout.of(low, span)
-        table = count(cells, layout, y, weights, n_classes, start, stop)
+        table = count(cells, layout, share)
         if not table[(layout.base + layout.width).astype(np.int64)].any():
             break
     found = []
     for j in range(len(cells.names)):
-        levels = tuple(range(int(low[j]), int(high[j]) + 1))
-        found.append(CategoryCounts(levels, table[layout.slots(j)].copy()).trimmed())
+        weight = table[layout.slots(j)]
+        held = np.flatnonzero(weight.any(axis=1))
+        found.append(CategoryCounts(tuple((held + int(low[j])).tolist()), weight[held]))
     return Counts(tuple(found))
 
 
-def count(
-    cells: Cells,
-    layout: SlotLayout,
-    y: Ints,
-    weights: Floats | None,
-    n_classes: int,
-    start: int,
-    stop: int,
-) -> Floats:  # (slots, K)
+def worth_direct(span: NDArray[np.float64], n_classes: int) -> bool:
+    """Whether columns that span so many whole numbers are looked up by value: not where that takes much memory."""
+    return bool(span.max() <= DIRECT_RANGE and span.sum() * n_classes <= DIRECT_CELLS)
+
+
+def count(cells: Cells, layout: SlotLayout, share: Share) -> Floats:  # (slots, K)
     """One pass of the counting kernels."""
-    table = own_lines((layout.size, n_classes))
+    table = own_lines((layout.size, share.n_classes))
     where = (layout.low, layout.width, layout.base, table)
-    for a, b, w in weighted_windows(weights, start, stop, cells.chunk_rows):
+    for a, b, y, w in share.windows(cells.chunk_rows):
         chunk = cells.chunk(a, b)
         if chunk.by_column:
-            counts_by_column(chunk.cells, chunk.start, chunk.stop, y[a:b], w, *where)
+            counts_by_column(chunk.cells, chunk.start, chunk.stop, y, w, *where)
         else:
-            counts_by_row(chunk.rows, y[a:b], w, *where)
+            counts_by_row(chunk.rows, y, w, *where)
     return table
 
 

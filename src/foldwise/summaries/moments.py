@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.data.cells import Cells, Chunk, read_only
+from foldwise.data.cells import Cells, Chunk
 from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.number_kernels import (
     S1,
@@ -20,14 +20,13 @@ from foldwise.summaries.number_kernels import (
     WEIGHT,
     Floats,
     Ints,
-    first_infinite,
     sums_by_column,
     sums_by_column_few,
     sums_by_row,
     sums_by_row_masked,
     work_table,
 )
-from foldwise.summaries.passes import weighted_windows
+from foldwise.summaries.passes import Share
 
 EPS = float(np.finfo(np.float64).eps)
 FEW_CLASSES = 4  # up to here one sweep a class beats transposing
@@ -62,10 +61,7 @@ class Moments:
         """The moments of a small array, NaN for missing: for tests and for a few rows at hand."""
         array = np.ascontiguousarray(cells, dtype=np.float64)
         names = [f"x{j}" for j in range(array.shape[1])]
-        codes = read_only(np.asarray(y, dtype=np.int64))
-        w = None if weights is None else np.asarray(weights, dtype=np.float64)
-        held = Cells(names, len(array), list(array.T), np.float64)
-        return moments_of(held, codes, w, n_classes, 0, len(array))
+        return moments_of(Cells(names, len(array), list(array.T), np.float64), Share.of(y, n_classes, weights))
 
     @property
     def mean(self) -> Floats:
@@ -164,17 +160,17 @@ def spread(array: Floats, places: NDArray[np.int64], n_classes: int) -> Floats:
     return out
 
 
-def moments_of(cells: Cells, y: Ints, weights: Floats | None, n_classes: int, start: int, stop: int) -> Moments:
-    """One pass over rows start..stop."""
-    total = Moments.empty(n_classes, len(cells.names))
+def moments_of(cells: Cells, share: Share) -> Moments:
+    """One pass over a share of the rows."""
+    total = Moments.empty(share.n_classes, len(cells.names))
     pivot = None
-    for a, b, w in weighted_windows(weights, start, stop, cells.chunk_rows):
+    for a, b, y, w in share.windows(cells.chunk_rows):
         chunk = cells.chunk(a, b)
         if pivot is None:
-            pivot = np.repeat(first_values(chunk)[None], n_classes, axis=0)
+            pivot = np.repeat(first_values(chunk)[None], share.n_classes, axis=0)
         pivot = np.where(total.weight > 0, total.high, pivot)
-        moments = moments_of_chunk(chunk, y[a:b], w, pivot, cells.names, a)
-        total = moments if a == start else total + moments
+        moments = moments_of_chunk(chunk, y, w, pivot, cells.names, a)
+        total = moments if a == share.start else total + moments
     return total
 
 
@@ -211,24 +207,24 @@ def sums_of_chunk(
     sums_by_row_masked(rows, y, w, table)
     weight, s1, s2 = (table[:, k, :n_columns] for k in (WEIGHT, S1, S2))
     if not np.isfinite(s2).all():
-        refuse_infinite(rows, s2, names, row)
+        refuse_infinite(rows, names, row)
     return weight, s1, s2
 
 
-def refuse_infinite(rows: Floats, s2: Floats, names: tuple[str, ...], row: int) -> None:
-    """Name the infinite cell, or the column whose squares are beyond float64."""
-    place = first_infinite(rows)
-    if place is not None:
-        i, j = place
+def refuse_infinite(rows: Floats, names: tuple[str, ...], row: int) -> None:
+    """Name the infinite cell, or the column whose squares are beyond float64; `row` is the number of the first row."""
+    places = np.argwhere(np.isinf(rows))
+    if places.size:
+        i, j = places[0]
         raise InputError(
-            f"column {names[j]!r} holds {rows[i, j]} in row {row + i}; a number must be finite "
+            f"column {names[j]!r} holds {rows[i, j]} in row {row + int(i)}; a number must be finite "
             "(Input X contains infinity).",
             "replace it, or mark it as missing (NaN).",
         )
-    j = int(np.flatnonzero(~np.isfinite(s2).all(axis=0))[0])
+    largest = np.nanmax(np.abs(rows), axis=0, initial=0.0)
+    j = int(np.argmax(largest))
     raise InputError(
-        f"column {names[j]!r} holds numbers as large as {np.nanmax(np.abs(rows[:, j])):.3g}, "
-        "too large for dtype('float64') once squared.",
+        f"column {names[j]!r} holds numbers as large as {largest[j]:.3g}, too large for dtype('float64') once squared.",
         "rescale the column.",
     )
 

@@ -6,8 +6,6 @@ check costs nothing. Serial and without the GIL; threads are the caller's busine
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -138,9 +136,3 @@ def add_class_weights(y: Ints, w: Floats, totals: Floats) -> None:
     else:
         for i in range(y.size):
             totals[y[i]] += w[i]
-
-
-def first_infinite(cells: NDArray[Any]) -> tuple[int, int] | None:
-    """Row and column of the first infinite cell, if any."""
-    places = np.argwhere(np.isinf(cells))
-    return None if places.size == 0 else (int(places[0, 0]), int(places[0, 1]))

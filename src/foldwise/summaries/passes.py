@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import TypeVar
@@ -12,7 +13,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from foldwise.data.cells import read_only
-from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.number_kernels import Floats, Ints
 
 T = TypeVar("T")
 
@@ -41,10 +42,31 @@ def windows(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
         yield first, min(first + size, stop)
 
 
-def weighted_windows(weights: Floats | None, start: int, stop: int, size: int) -> Iterator[tuple[int, int, Floats]]:
-    """The same with the weights of the rows; rows without weights count once."""
-    for a, b in windows(start, stop, size):
-        yield a, b, unit_weights(size)[: b - a] if weights is None else weights[a:b]
+@dataclass(frozen=True)
+class Share:
+    """One thread's share of a pass: rows start..stop of labelled, perhaps weighted rows."""
+
+    y: Ints  # codes of the classes, of all rows
+    weights: Floats | None  # of all rows; None counts each once
+    n_classes: int
+    start: int
+    stop: int
+
+    @classmethod
+    def of(cls, y: object, n_classes: int, weights: object = None) -> Share:
+        """All rows of plain arrays."""
+        codes = read_only(np.asarray(y, dtype=np.int64))
+        return cls(codes, None if weights is None else as_weights(weights), n_classes, 0, len(codes))
+
+    def windows(self, size: int) -> Iterator[tuple[int, int, Ints, Floats]]:
+        """Consecutive (start, stop, labels, weights) of at most `size` rows."""
+        for a, b in windows(self.start, self.stop, size):
+            yield a, b, self.y[a:b], unit_weights(size)[: b - a] if self.weights is None else self.weights[a:b]
+
+
+def as_weights(weights: object) -> Floats:
+    """Weights as the kernels want them."""
+    return read_only(np.ascontiguousarray(weights, dtype=np.float64))
 
 
 @lru_cache(maxsize=4)

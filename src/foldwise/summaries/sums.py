@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from foldwise.data.cells import Cells
-from foldwise.data.view import SparseView
-from foldwise.errors import ForgetError, InputError
+from foldwise.data.view import SparseView, cell_error
+from foldwise.errors import ForgetError
 from foldwise.summaries.moments import snap_to_zero, spread, sums_of_chunk
-from foldwise.summaries.number_kernels import Floats, Ints
-from foldwise.summaries.passes import weighted_windows
+from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.passes import Share
 
 
 @dataclass(frozen=True)
@@ -51,51 +51,31 @@ class Sums:
 
 def check_not_negative(rows: Floats, names: tuple[str, ...], row: int) -> None:
     """Refuse a count below 0."""
-    with np.errstate(invalid="ignore"):
-        if not (rows < 0).any():
-            return
+    if (rows < 0).any():
         i, j = np.argwhere(rows < 0)[0]
-    refuse_count(names[j], rows[i, j], row + int(i))
-
-
-def refuse_count(name: str, value: float, row: int | None = None) -> None:
-    """Raise for a cell that is no count."""
-    where = "" if row is None else f" in row {row}"
-    raise InputError(
-        f"column {name!r} holds {value:g}{where}; a count must be a finite number of at least 0 "
-        "(Negative values in data passed to NaiveBayes).",
-        "use the gaussian family for it, or correct the cell.",
-    )
+        raise cell_error(names[j], rows[i, j], "a finite number of at least 0", row + int(i))
 
 
 def sums_of(
-    cells: Cells,
-    y: Ints,
-    weights: Floats | None,
-    n_classes: int,
-    start: int,
-    stop: int,
-    check: Callable[[Floats, tuple[str, ...], int], None] = check_not_negative,
+    cells: Cells, share: Share, check: Callable[[Floats, tuple[str, ...], int], None] = check_not_negative
 ) -> Sums:
-    """One pass over rows start..stop; `check(rows, names, first row)` refuses cells that are no counts."""
-    zero = np.zeros((n_classes, len(cells.names)))
+    """One pass over a share of the rows; `check(rows, names, first row)` refuses cells that are no counts."""
+    zero = np.zeros((share.n_classes, len(cells.names)))
     total = Sums(zero, zero)
-    for a, b, w in weighted_windows(weights, start, stop, cells.chunk_rows):
+    for a, b, y, w in share.windows(cells.chunk_rows):
         chunk = cells.chunk(a, b)
         check(chunk.rows, cells.names, a)
-        weight, s1, _ = sums_of_chunk(chunk, y[a:b], w, zero, cells.names, a)
+        weight, s1, _ = sums_of_chunk(chunk, y, w, zero, cells.names, a)
         total = total + Sums(weight, s1)
     return total
 
 
-def sums_of_sparse(view: SparseView, y: Ints, weights: Floats | None, n_classes: int, start: int, stop: int) -> Sums:
-    """One pass over rows start..stop of a sparse matrix, whose cells are all present."""
-    matrix, labels = view.matrix[start:stop], y[start:stop]
-    bad = np.flatnonzero(~np.isfinite(matrix.data) | (matrix.data < 0))
-    if bad.size:
-        refuse_count(view.names[int(matrix.indices[bad[0]])], float(matrix.data[bad[0]]))
-    w = np.ones(len(labels)) if weights is None else weights[start:stop]
-    members = sp.csr_array((w, (labels, np.arange(len(labels)))), shape=(n_classes, len(labels)))
-    total = members @ matrix.astype(np.float64)
-    class_weight = np.bincount(labels, weights=w, minlength=n_classes)
-    return Sums(np.repeat(class_weight[:, None], matrix.shape[1], axis=1), np.asarray(total.todense()))
+def sums_of_sparse(view: SparseView, share: Share) -> Sums:
+    """One pass over a share of the rows of a sparse matrix, whose cells are all present."""
+    rows = slice(share.start, share.stop)
+    y, n_rows = share.y[rows], share.stop - share.start
+    w = np.ones(n_rows) if share.weights is None else share.weights[rows]
+    members = sp.csr_array((w, (y, np.arange(n_rows))), shape=(share.n_classes, n_rows))
+    total = members @ view.matrix[rows].astype(np.float64)
+    class_weight = np.bincount(y, weights=w, minlength=share.n_classes)
+    return Sums(np.repeat(class_weight[:, None], total.shape[1], axis=1), np.asarray(total.todense()))

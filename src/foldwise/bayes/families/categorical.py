@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.bayes.families.dense import dense
 from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter, Setting
+from foldwise.bayes.families.reading import ChunkScorer, dense, left_out, log_shares
 from foldwise.bayes.scoring_kernels import (
     codes_by_column,
     codes_by_column_few,
     codes_by_row,
     codes_by_row_few,
 )
-from foldwise.data.cells import Cells
+from foldwise.data.cells import Cells, Chunk
 from foldwise.data.schema import Column, Level
 from foldwise.data.view import View
-from foldwise.summaries.counts import DIRECT_RANGE, CategoryCounts, Counts, SlotLayout, counts_of
+from foldwise.summaries.counts import CategoryCounts, Counts, SlotLayout, counts_of, worth_direct
 from foldwise.summaries.moments import FEW_CLASSES, snap_to_zero
-from foldwise.summaries.number_kernels import Floats, Ints
+from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.passes import Share
 
 
 class Categorical:
@@ -29,17 +30,8 @@ class Categorical:
 
     name = "categorical"
 
-    def summarise(
-        self,
-        view: AnyView,
-        columns: Sequence[int],
-        y: Ints,
-        weights: Floats | None,
-        n_classes: int,
-        start: int,
-        stop: int,
-    ) -> Counts:
-        return counts_of(dense(view, self.name), columns, y, weights, n_classes, start, stop)
+    def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Counts:
+        return counts_of(dense(view, self.name), columns, share)
 
     def finish(
         self, summary: Counts, columns: Sequence[Column], class_weight: Floats, setting: Setting
@@ -68,7 +60,7 @@ class CategoryTable:
 
     def fractions(self, slot: int) -> tuple[Fraction, ...]:
         """A slot's probability in each class as a fraction."""
-        return tuple(Fraction(float(a), float(b)) for a, b in zip(self.over[slot], self.under, strict=True))
+        return Fraction.each(self.over[slot], self.under)
 
 
 def finish_column(column: Column, counts: CategoryCounts, class_weight: Floats, setting: Setting) -> CategoryTable:
@@ -87,8 +79,7 @@ def finish_column(column: Column, counts: CategoryCounts, class_weight: Floats, 
         # alpha 0 and no present cell in a class: the limit for alpha -> 0 is one share for every slot
         over = np.where(under == 0, 1.0, over)
         under = np.where(under == 0, float(max(n_slots, 1)), under)
-    with np.errstate(divide="ignore"):
-        log = np.log(over) - np.log(under)
+    log = log_shares(over, under)
     if not missing_counts:
         log[-2] = 0.0
     if not unseen_counts:
@@ -108,31 +99,33 @@ class CategoricalLikelihood:
 
     tables: tuple[CategoryTable, ...]
 
-    def scorer(self, view: AnyView, columns: Sequence[int]) -> CodeScorer:
+    def scorer(self, view: AnyView, columns: Sequence[int]) -> ChunkScorer:
         table = dense(view, Categorical.name)
-        return self._direct_scorer(table, columns) or CodeScorer(
-            self._codes(table, columns),
-            SlotLayout.of(np.zeros(len(self.tables)), [len(t.levels) + 1 for t in self.tables]),
-            np.vstack([t.log for t in self.tables]),
-        )
+        direct = self._direct_scorer(table, columns)
+        if direct is not None:
+            return direct
+        layout = SlotLayout.of(np.zeros(len(self.tables)), [len(t.levels) + 1 for t in self.tables])
+        return code_scorer(self._codes(table, columns), layout, np.vstack([t.log for t in self.tables]))
 
     def _codes(self, view: View, columns: Sequence[int]) -> Cells:
         return view.codes(columns, [table.levels for table in self.tables])
 
-    def _direct_scorer(self, view: View, columns: Sequence[int]) -> CodeScorer | None:
+    def _direct_scorer(self, view: View, columns: Sequence[int]) -> ChunkScorer | None:
         """Whole numbers of a short range are looked up by their own value."""
         ranges = [whole_range(table.levels) for table in self.tables]
         cells = view.integers(columns) if all(r is not None for r in ranges) else None
         if cells is None:
             return None
         known = [r for r in ranges if r is not None]
+        if not worth_direct(np.array([width for _, width in known], dtype=np.float64), self.tables[0].log.shape[1]):
+            return None
         parts = []
         for table, (low, width) in zip(self.tables, known, strict=True):
             part = np.repeat(table.log[-1:], width + 1, axis=0)
             part[[int(level) - low for level in table.levels]] = table.log[:-2]
             parts.append(part)
         layout = SlotLayout.of([low for low, _ in known], [width for _, width in known])
-        return CodeScorer(cells, layout, np.vstack(parts))
+        return code_scorer(cells, layout, np.vstack(parts))
 
     def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
         table = dense(view, Categorical.name)
@@ -163,45 +156,37 @@ def category_factor(table: CategoryTable, code: int, value: Any) -> Factor:
     log = tuple(table.log[code].tolist())
     if code == len(table.levels):
         if not table.missing_counts:
-            return Factor(table.name, None, log, note="missing, left out")
+            return left_out(table.name, len(log))
         return Factor(table.name, None, log, table.fractions(code), note="missing, as a category")
     if code > len(table.levels):
         if not table.unseen_counts:
-            return Factor(table.name, value, log, note="never seen, left out")
+            return left_out(table.name, len(log), "never seen", value)
         return Factor(table.name, value, log, table.fractions(code), note="never seen, smoothed")
     return Factor(table.name, value, log, table.fractions(code))
 
 
 def whole_range(levels: tuple[Level, ...]) -> tuple[int, int] | None:
-    """Least level and width where all are whole numbers in a short range; None where not."""
+    """Least level and width where all are whole numbers; None where not."""
     if not levels:
         return 0, 0
-    if not all(type(level) is int for level in levels):
+    if not all(type(level) is int and abs(level) < 1 << 62 for level in levels):
         return None
-    low, high = min(levels), max(levels)
-    width = int(high) - int(low) + 1
-    return (int(low), width) if width <= DIRECT_RANGE and abs(int(low)) < 1 << 62 else None
+    low, high = int(min(levels)), int(max(levels))
+    return low, high - low + 1
 
 
-class CodeScorer:
-    """Log-probabilities of codes, chunk by chunk."""
+def code_scorer(cells: Cells, layout: SlotLayout, table: Floats) -> ChunkScorer:
+    """A scorer of codes by a table of log-probabilities (slots, K)."""
+    where = (layout.low, layout.width, layout.base)
+    by_class = np.ascontiguousarray(table.T)
 
-    def __init__(self, cells: Cells, layout: SlotLayout, table: Floats) -> None:
-        self._cells = cells
-        self._where = (layout.low, layout.width, layout.base)
-        self._table = np.ascontiguousarray(table)  # (slots, K)
-        self._by_class = np.ascontiguousarray(table.T)
-
-    @property
-    def chunk_rows(self) -> int:
-        return self._cells.chunk_rows
-
-    def add(self, start: int, stop: int, scores: Floats) -> None:
-        chunk = self._cells.chunk(start, stop)
+    def add(chunk: Chunk, start: int, scores: Floats) -> None:
         few = scores.shape[1] <= FEW_CLASSES
-        if chunk.by_column:
-            kernel = codes_by_column_few if few else codes_by_column
-            table = self._by_class if few else self._table
-            kernel(chunk.cells, chunk.start, chunk.stop, *self._where, table, scores)
+        if not chunk.by_column:
+            (codes_by_row_few if few else codes_by_row)(chunk.rows, *where, table, scores)
+        elif few:
+            codes_by_column_few(chunk.cells, chunk.start, chunk.stop, *where, by_class, scores)
         else:
-            (codes_by_row_few if few else codes_by_row)(chunk.rows, *self._where, self._table, scores)
+            codes_by_column(chunk.cells, chunk.start, chunk.stop, *where, table, scores)
+
+    return ChunkScorer(cells, add)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from foldwise.bayes.families.dense import dense
 from foldwise.bayes.families.protocol import AnyView, Factor, Parameter, Setting
+from foldwise.bayes.families.reading import ChunkScorer, dense, factors_of_numbers, left_out
 from foldwise.bayes.scoring_kernels import gaussian_by_column, gaussian_by_row
-from foldwise.data.cells import Cells
+from foldwise.data.cells import Chunk
 from foldwise.data.schema import Column
-from foldwise.errors import InputError
-from foldwise.summaries.moments import EPS, Moments, moments_of
-from foldwise.summaries.number_kernels import Floats, Ints
+from foldwise.summaries.moments import EPS, Moments, moments_of, refuse_infinite
+from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.passes import Share
 
 TINY = 1e-300
 
@@ -25,17 +25,8 @@ class Gaussian:
 
     name = "gaussian"
 
-    def summarise(
-        self,
-        view: AnyView,
-        columns: Sequence[int],
-        y: Ints,
-        weights: Floats | None,
-        n_classes: int,
-        start: int,
-        stop: int,
-    ) -> Moments:
-        return moments_of(dense(view, self.name).numbers(columns), y, weights, n_classes, start, stop)
+    def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Moments:
+        return moments_of(dense(view, self.name).numbers(columns), share)
 
     def finish(
         self, summary: Moments, columns: Sequence[Column], class_weight: Floats, setting: Setting
@@ -53,14 +44,11 @@ class Gaussian:
         variance = np.maximum(variance, np.maximum(TINY, (EPS * mean) ** 2))
         # a column with one value, or none, says nothing about the class
         silent = np.repeat(overall == 0, len(mean), axis=0)
-        scale = np.where(silent, 0.0, 0.5 / variance)
-        log_norm = np.where(silent, 0.0, -0.5 * np.log(2 * np.pi * variance))
         return GaussianLikelihood(
             tuple(column.name for column in columns),
-            np.ascontiguousarray(np.where(silent, 0.0, mean)),
-            scale,
-            log_norm,
-            log_norm.sum(axis=1),
+            np.where(silent, 0.0, mean),
+            np.where(silent, 0.0, 0.5 / variance),
+            np.where(silent, 0.0, -0.5 * np.log(2 * np.pi * variance)),
             np.sqrt(variance),
             summary,
         )
@@ -77,27 +65,33 @@ class GaussianLikelihood:
     """log N(x; mean, variance) = log_norm - scale·(x - mean)²; a silent column has scale and log_norm 0."""
 
     names: tuple[str, ...]
-    mean: Floats  # (K, d), as the next two
+    mean: Floats  # (K, d), as all of them
     scale: Floats
     log_norm: Floats
-    constant: Floats  # (K,), the sum of log_norm
-    sd: Floats  # (K, d)
+    sd: Floats
     summary: Moments
 
-    def scorer(self, view: AnyView, columns: Sequence[int]) -> GaussianScorer:
-        return GaussianScorer(self, dense(view, Gaussian.name).numbers(columns))
+    def scorer(self, view: AnyView, columns: Sequence[int]) -> ChunkScorer:
+        tables = (self.mean, self.scale, self.log_norm, self.log_norm.sum(axis=1))
+
+        def add(chunk: Chunk, start: int, scores: Floats) -> None:
+            if chunk.by_column:
+                infinite = gaussian_by_column(chunk.cells, chunk.start, chunk.stop, *tables, scores)
+            else:
+                infinite = gaussian_by_row(chunk.rows, *tables, scores)
+            if infinite >= 0:
+                refuse_infinite(chunk.rows, self.names, start)
+
+        return ChunkScorer(dense(view, Gaussian.name).numbers(columns), add)
 
     def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
-        cells = dense(view, Gaussian.name).numbers(columns)
-        rows = cells.chunk(0, cells.n_rows).rows
-        return [[self._factor(j, float(value)) for j, value in enumerate(row)] for row in rows]
+        return factors_of_numbers(dense(view, Gaussian.name), columns, self._factor)
 
     def _factor(self, j: int, value: float) -> Factor:
-        zeros = (0.0,) * len(self.mean)
         if np.isnan(value):
-            return Factor(self.names[j], None, zeros, note="missing, left out")
+            return left_out(self.names[j], len(self.mean))
         if not self.scale[:, j].any():
-            return Factor(self.names[j], value, zeros, note="one value was seen at most, left out")
+            return left_out(self.names[j], len(self.mean), "one value was seen at most", value)
         with np.errstate(over="ignore"):
             log = self.log_norm[:, j] - self.scale[:, j] * (value - self.mean[:, j]) ** 2
         return Factor(self.names[j], value, tuple(log.tolist()))
@@ -106,40 +100,7 @@ class GaussianLikelihood:
         lines = []
         for j, name in enumerate(self.names):
             weight = self.summary.weight[:, j]
-            seen = weight > 0
-            mean = np.where(seen, self.summary.mean[:, j], np.nan)
-            lines += [
-                Parameter(name, "mean", tuple(mean.tolist())),
-                Parameter(name, "sd", tuple(np.where(seen, self.sd[:, j], np.nan).tolist())),
-                Parameter(name, "count", tuple(weight.tolist())),
-            ]
+            for what, values in (("mean", self.summary.mean), ("sd", self.sd)):
+                lines.append(Parameter(name, what, tuple(np.where(weight > 0, values[:, j], np.nan).tolist())))
+            lines.append(Parameter(name, "count", tuple(weight.tolist())))
         return lines
-
-
-class GaussianScorer:
-    """Log densities chunk by chunk."""
-
-    def __init__(self, likelihood: GaussianLikelihood, cells: Cells) -> None:
-        self._tables = (likelihood.mean, likelihood.scale, likelihood.log_norm, likelihood.constant)
-        self._cells = cells
-
-    @property
-    def chunk_rows(self) -> int:
-        return self._cells.chunk_rows
-
-    def add(self, start: int, stop: int, scores: Floats) -> None:
-        chunk = self._cells.chunk(start, stop)
-        if chunk.by_column:
-            row = gaussian_by_column(chunk.cells, chunk.start, chunk.stop, *self._tables, scores)
-        else:
-            row = gaussian_by_row(chunk.rows, *self._tables, scores)
-        if row >= 0:
-            self._refuse(chunk.rows[row], start + row)
-
-    def _refuse(self, cells: Floats, row: int) -> NoReturn:
-        j = int(np.flatnonzero(np.isinf(cells))[0])
-        raise InputError(
-            f"column {self._cells.names[j]!r} holds {cells[j]} in row {row}; a number must be finite "
-            "(Input X contains infinity).",
-            "replace it, or mark it as missing (NaN).",
-        )

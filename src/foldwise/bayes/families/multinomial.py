@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter, Setting
-from foldwise.bayes.families.sparse import SparseScorer, sparse_rows
+from foldwise.bayes.families.reading import ChunkScorer, SparseScorer, factors_of_numbers, left_out, log_shares
 from foldwise.bayes.scoring_kernels import linear_scores
-from foldwise.data.cells import Cells
+from foldwise.data.cells import Chunk
 from foldwise.data.schema import Column
 from foldwise.data.view import SparseView
-from foldwise.summaries.number_kernels import Floats, Ints
+from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.passes import Share
 from foldwise.summaries.sums import Sums, check_not_negative, sums_of, sums_of_sparse
 
 
@@ -23,31 +24,20 @@ class Multinomial:
 
     name = "multinomial"
 
-    def summarise(
-        self,
-        view: AnyView,
-        columns: Sequence[int],
-        y: Ints,
-        weights: Floats | None,
-        n_classes: int,
-        start: int,
-        stop: int,
-    ) -> Sums:
+    def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Sums:
         if isinstance(view, SparseView):
-            return sums_of_sparse(view, y, weights, n_classes, start, stop)
-        return sums_of(view.numbers(columns), y, weights, n_classes, start, stop)
+            view.check_counts()
+            return sums_of_sparse(view, share)
+        return sums_of(view.numbers(columns), share, check_not_negative)
 
     def finish(
         self, summary: Sums, columns: Sequence[Column], class_weight: Floats, setting: Setting
     ) -> MultinomialLikelihood:
         over = summary.total + setting.alpha
-        under = over.sum(axis=1)
+        under = over.sum(axis=1, keepdims=True)
         # alpha 0 and no count in a class: the limit for alpha -> 0 is one share for every column
-        over = np.where(under[:, None] == 0, 1.0, over)
-        under = np.where(under == 0, over.shape[1], under)
-        with np.errstate(divide="ignore"):
-            log = np.log(over) - np.log(under)[:, None]
-        return MultinomialLikelihood(tuple(column.name for column in columns), over, under, log)
+        over, under = np.where(under == 0, 1.0, over), np.where(under == 0, over.shape[1], under)
+        return MultinomialLikelihood(tuple(c.name for c in columns), over, under, log_shares(over, under))
 
     def present_weight(self, summary: Sums) -> Floats:
         return summary.weight
@@ -62,53 +52,37 @@ class MultinomialLikelihood:
 
     names: tuple[str, ...]
     over: Floats  # (K, d)
-    under: Floats  # (K,)
+    under: Floats  # (K, 1)
     log: Floats  # (K, d)
 
-    def scorer(self, view: AnyView, columns: Sequence[int]) -> MultinomialScorer | SparseScorer:
+    def scorer(self, view: AnyView, columns: Sequence[int]) -> ChunkScorer | SparseScorer:
         if isinstance(view, SparseView):
+            view.check_counts()
             return SparseScorer(view, self.log, np.zeros(len(self.log)))
-        return MultinomialScorer(view.numbers(columns), self.log)
+
+        def add(chunk: Chunk, start: int, scores: Floats) -> None:
+            rows = chunk.rows
+            check_not_negative(rows, self.names, start)
+            scores += linear_scores(np.where(np.isnan(rows), 0.0, rows), self.log)
+
+        return ChunkScorer(view.numbers(columns), add)
 
     def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
-        if isinstance(view, SparseView):
-            rows = sparse_rows(view)
-        else:
-            cells = view.numbers(columns)
-            rows = cells.chunk(0, cells.n_rows).rows
-        return [[self._factor(j, float(count)) for j, count in enumerate(row)] for row in rows]
+        return factors_of_numbers(view, columns, self._factor)
 
     def _factor(self, j: int, count: float) -> Factor:
-        zeros = (0.0,) * len(self.log)
         if np.isnan(count):
-            return Factor(self.names[j], None, zeros, note="missing, left out")
+            return left_out(self.names[j], len(self.log))
         if count == 0:
-            return Factor(self.names[j], count, zeros)
+            return Factor(self.names[j], count, (0.0,) * len(self.log))
         note = "" if count == 1 else f"to the power {count:g}"
         return Factor(self.names[j], count, tuple((count * self.log[:, j]).tolist()), self._fractions(j), note)
 
     def _fractions(self, j: int) -> tuple[Fraction, ...]:
-        return tuple(Fraction(float(a), float(b)) for a, b in zip(self.over[:, j], self.under, strict=True))
+        return Fraction.each(self.over[:, j], self.under[:, 0])
 
     def parameters(self) -> list[Parameter]:
         return [
             Parameter(name, "share", tuple(np.exp(self.log[:, j]).tolist()), self._fractions(j))
             for j, name in enumerate(self.names)
         ]
-
-
-class MultinomialScorer:
-    """Σ x log θ of dense counts, chunk by chunk."""
-
-    def __init__(self, cells: Cells, log: Floats) -> None:
-        self._cells = cells
-        self._log = log
-
-    @property
-    def chunk_rows(self) -> int:
-        return self._cells.chunk_rows
-
-    def add(self, start: int, stop: int, scores: Floats) -> None:
-        rows = self._cells.chunk(start, stop).rows
-        check_not_negative(rows, self._cells.names, start)
-        scores += linear_scores(np.where(np.isnan(rows), 0.0, rows), self._log)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from foldwise.data.schema import Column
 from foldwise.data.view import SparseView, View
-from foldwise.summaries.number_kernels import Floats, Ints
+from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.passes import Share
 
 AnyView = View | SparseView
 S = TypeVar("S")
@@ -39,6 +40,11 @@ class Fraction:
 
     over: float
     under: float
+
+    @classmethod
+    def each(cls, over: Floats, under: Floats) -> tuple[Fraction, ...]:
+        """One for each class."""
+        return tuple(cls(a, b) for a, b in zip(over.tolist(), under.tolist(), strict=True))
 
     def __str__(self) -> str:
         return f"{self.over:.10g}/{self.under:.10g}"
@@ -101,17 +107,8 @@ class Family(Protocol):
 
     name: str
 
-    def summarise(
-        self,
-        view: AnyView,
-        columns: Sequence[int],
-        y: Ints,
-        weights: Floats | None,
-        n_classes: int,
-        start: int,
-        stop: int,
-    ) -> Summary:
-        """The facts of rows start..stop; one thread's share of a pass."""
+    def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Summary:
+        """The facts of a share of the rows."""
 
     def finish(self, summary: Any, columns: Sequence[Column], class_weight: Floats, setting: Setting) -> Likelihood: ...
 
