@@ -44,3 +44,9 @@ def test_the_readme_runs(tmp_path, monkeypatch):
     assert blocks
     for block in blocks:
         exec(compile(block, "README.md", "exec"), {})
+
+
+def test_the_readme_counts_the_torture_cases():
+    from tests.bayes.torture import CASES
+
+    assert f"{len(CASES)} of {len(CASES)} here" in (ROOT / "README.md").read_text()

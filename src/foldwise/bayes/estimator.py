@@ -181,6 +181,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_same_kinds(self.facts_, other.facts_, self._blocks, self.schema_)
         merged = type(self)(**self.get_params(deep=False))
         merged._blocks, merged._backend = self._blocks, self._backend
+        same_classes = self.classes_.tolist() == other.classes_.tolist()
+        merged._declared = self._declared if same_classes and other._declared is not None else None
         merged.schema_ = merge_schemas(self.schema_, other.schema_.columns)
         merged.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
