@@ -11,18 +11,33 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from foldwise.bayes import NaiveBayes
     from foldwise.data import Column, Schema, Table, read_table
+    from foldwise.evaluation import nested_cv
+    from foldwise.tuning import GridSearchCV, RandomizedSearchCV
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "Column": "foldwise.data",
+    "GridSearchCV": "foldwise.tuning",
     "NaiveBayes": "foldwise.bayes",
+    "RandomizedSearchCV": "foldwise.tuning",
     "Schema": "foldwise.data",
     "Table": "foldwise.data",
+    "nested_cv": "foldwise.evaluation",
     "read_table": "foldwise.data",
 }
 
-__all__ = ["Column", "NaiveBayes", "Schema", "Table", "__version__", "read_table"]
+__all__ = [
+    "Column",
+    "GridSearchCV",
+    "NaiveBayes",
+    "RandomizedSearchCV",
+    "Schema",
+    "Table",
+    "__version__",
+    "nested_cv",
+    "read_table",
+]
 
 
 def __getattr__(name: str) -> Any:

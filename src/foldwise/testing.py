@@ -16,8 +16,11 @@ import polars as pl
 
 from foldwise.bayes import NaiveBayes
 from foldwise.errors import FoldwiseWarning
+from foldwise.folds import Failure, Need, open_session
+from foldwise.folds.engine import disagreement
+from foldwise.folds.rows import count_rows
 
-__all__ = ["check_family", "check_merging"]
+__all__ = ["check_family", "check_foldable", "check_merging"]
 
 CellMaker = Callable[[np.random.Generator, int], Sequence[Any]]
 
@@ -50,6 +53,68 @@ def check_merging(
             i = int(rng.integers(len(merged) - 1))
             merged[i : i + 2] = [merged[i] + merged[i + 1]]
         assert same(whole, merged[0]), f"{n_parts} parts merged to other facts than the whole"
+
+
+def check_foldable(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    settings: Sequence[dict[str, Any]],
+    splits: Sequence[tuple[Any, Any]],
+    fit_params: dict[str, Any] | None = None,
+    *,
+    seed: int = 0,
+) -> None:
+    """The fold law: every answer of the estimator's session equals clone → set_params → fit(train) → predict(test).
+
+    To 1e-10 · max(1, |log p|), and to the label except at ties; where the refit raises, the session reports that error.
+    Company and order of the questions do not matter, nor do the labels of test rows or anything outside the split.
+    """
+    rng = np.random.default_rng(seed)
+    session = open_session(estimator, X, y, fit_params)
+    n_rows = count_rows(X)
+    need = Need.LABELS | Need.PROBA
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number, (train, test) in enumerate(splits):
+            train, test = np.asarray(train), np.asarray(test)
+            for setting in settings:
+                problem = disagreement(session, setting, train, test)
+                assert not problem, f"setting {setting} on split {number}: {problem}"
+            alone = [next(iter(session.answer([setting], train, test, need))).answer for setting in settings]
+            order = rng.permutation(len(settings))
+            together = answers_of(session, [settings[i] for i in order], train, test, need)
+            for i, answer in zip(order, together, strict=True):
+                assert same_answer(alone[i], answer), f"setting {settings[i]} on split {number}: company changes it"
+            labels = np.asarray(y).copy()
+            outside = np.setdiff1d(np.arange(n_rows), train)
+            if outside.size:  # labels that keep the set of classes, so that only a leak can show
+                labels[outside] = labels[rng.permutation(outside)]
+                if set(labels.tolist()) == set(np.asarray(y).tolist()):
+                    other = open_session(estimator, X, labels, fit_params)
+                    scrambled = answers_of(other, settings, train, test, need)
+                    for setting, a, b in zip(settings, alone, scrambled, strict=True):
+                        assert same_answer(a, b), f"setting {setting} on split {number}: labels outside train matter"
+
+
+def answers_of(session: Any, settings: Sequence[Any], train: Any, test: Any, need: Need) -> list[Any]:
+    """One answer a setting, however the session blocks them."""
+    found: list[Any] = [None] * len(settings)
+    for block in session.answer(settings, train, test, need):
+        for i in range(block.start, block.stop):
+            found[i] = block.answer if isinstance(block.answer, Failure) else (block.answer, i - block.start)
+    return found
+
+
+def same_answer(a: Any, b: Any) -> bool:
+    """Whether two answers to one setting agree to rounding."""
+    if isinstance(a, Failure) or isinstance(b, Failure):
+        return isinstance(a, Failure) and isinstance(b, Failure) and type(a.error) is type(b.error)
+    (x, i), (z, j) = (pair if isinstance(pair, tuple) else (pair, 0) for pair in (a, b))
+    p, q = x.log_proba[i], z.log_proba[j]
+    finite = np.isfinite(q)
+    close = np.abs(p[finite] - q[finite]) <= 1e-10 * np.maximum(1.0, np.abs(q[finite]))
+    return bool((finite == np.isfinite(p)).all() and close.all())
 
 
 def check_family(

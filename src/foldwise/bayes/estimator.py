@@ -86,6 +86,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     class_count_: Floats
     class_log_prior_: Floats
     n_features_in_: int
+    feature_names_in_: NDArray[Any]
     _blocks: tuple[Block, ...]
     _likelihoods: tuple[Likelihood, ...]
     _declared: NDArray[Any] | None
@@ -119,11 +120,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         setting = self._setting()
         table = self._view(X, reset=True)
         target = encode_target(y, table.n_rows)
-        if len(target.classes) < 2:
-            raise InputError(
-                f"the target has one class, {target.classes[0]!r}; a classifier needs at least 2 classes.",
-                "check the target; partial_fit(..., classes=…) takes rows of one class at a time.",
-            )
+        check_classes(target.classes)
         weights = check_weights(sample_weight, table.n_rows)
         blocks = self._assign(table)
         return self._finish(Facts.learn(table, target, weights, blocks, self.n_jobs), setting)
@@ -180,13 +177,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         check_same_kinds(self.facts_, other.facts_, self._blocks, self.schema_)
         merged = type(self)(**self.get_params(deep=False))
-        merged._blocks, merged._backend = self._blocks, self._backend
+        merged._adopt(self)
         same_classes = self.classes_.tolist() == other.classes_.tolist()
         merged._declared = self._declared if same_classes and other._declared is not None else None
         merged.schema_ = merge_schemas(self.schema_, other.schema_.columns)
-        merged.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            merged.feature_names_in_ = self.feature_names_in_
         return merged._finish(self.facts_ + other.facts_, self._setting())
 
     def _declared_classes(self, classes: Any, first: bool) -> NDArray[Any] | None:
@@ -287,6 +281,18 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Joint log-probabilities of the rows, settled chunk by chunk while they are in the cache."""
         check_is_fitted(self)
         table = self._view(X, reset=False)
+        scores, contradictions = self._score(table, settle)
+        if contradictions:
+            warnings.warn(
+                f"every class has likelihood 0 for {contradictions} of {table.n_rows} rows; the prior answers. "
+                "Hint: alpha above 0 lets every category occur in every class.",
+                FoldwiseWarning,
+                stacklevel=3,
+            )
+        return scores
+
+    def _score(self, table: AnyView, settle: Callable[[Floats, Floats], int] | None) -> tuple[Floats, int]:
+        """The scores of a view's rows, and how many of them the prior had to answer."""
         scores = np.empty((table.n_rows, len(self.classes_)))
 
         def part(start: int, stop: int) -> int:
@@ -302,15 +308,20 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     contradictions += settle(block, self.class_log_prior_)
             return contradictions
 
-        contradictions = sum(map_rows(table.n_rows, len(table.columns), self.n_jobs, part))
-        if contradictions:
-            warnings.warn(
-                f"every class has likelihood 0 for {contradictions} of {table.n_rows} rows; the prior answers. "
-                "Hint: alpha above 0 lets every category occur in every class.",
-                FoldwiseWarning,
-                stacklevel=3,
-            )
-        return scores
+        return scores, sum(map_rows(table.n_rows, len(table.columns), self.n_jobs, part))
+
+    def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+        """The fold session that answers many settings and splits of this estimator from shared facts."""
+        from foldwise.bayes.session import NaiveBayesSession
+
+        return NaiveBayesSession(self, X, y, fit_params)
+
+    def _adopt(self, other: NaiveBayes) -> None:
+        """Take over what another model knows of the table's columns."""
+        self._blocks, self._backend, self._declared = other._blocks, other._backend, None
+        self.schema_, self.n_features_in_ = other.schema_, other.n_features_in_
+        if hasattr(other, "feature_names_in_"):
+            self.feature_names_in_ = other.feature_names_in_
 
     # explaining
 
@@ -368,6 +379,15 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         tags.input_tags.sparse = self.families in ("auto", "multinomial", "bernoulli")
         return tags
+
+
+def check_classes(classes: NDArray[Any]) -> None:
+    """Refuse a target that leaves nothing to tell apart."""
+    if len(classes) < 2:
+        raise InputError(
+            f"the target has one class, {classes[0]!r}; a classifier needs at least 2 classes.",
+            "check the target; partial_fit(..., classes=…) takes rows of one class at a time.",
+        )
 
 
 def check_same_kinds(a: Facts, b: Facts, blocks: tuple[Block, ...], schema: Schema) -> None:

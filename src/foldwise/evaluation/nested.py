@@ -1,0 +1,71 @@
+"""Nested cross-validation: the score of the whole procedure, search included, on rows that no search has seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import check_scoring
+
+from foldwise.folds.rows import count_rows, take_params, take_rows
+from foldwise.folds.splits import freeze_splits
+
+
+@dataclass(frozen=True)
+class NestedResult:
+    """Outer scores, the setting chosen in each outer fold, and the inner results."""
+
+    scores: NDArray[np.float64]
+    best_params: tuple[dict[str, Any], ...]
+    inner: tuple[dict[str, Any], ...]
+    models_scored: int
+    n_train: int
+    n_test: int
+
+    @property
+    def estimate(self) -> float:
+        """The mean outer score: what the procedure is worth on new rows."""
+        return float(np.mean(self.scores))
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """The corrected resampled t interval of Nadeau and Bengio: outer scores share training rows."""
+        n = len(self.scores)
+        variance = np.var(self.scores, ddof=1) * (1 / n + self.n_test / self.n_train)
+        half = float(stats.t.ppf(0.5 + level / 2, n - 1) * np.sqrt(variance))
+        return self.estimate - half, self.estimate + half
+
+    def __str__(self) -> str:
+        low, high = self.interval()
+        return f"{self.estimate:.3f} ({low:.3f} to {high:.3f}; nested, {self.models_scored:,} models scored)"
+
+
+def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, **fit_params: Any) -> NestedResult:
+    """Run a search inside each outer fold and score its winner on the rows left out.
+
+    The numbers are those of scikit-learn's `cross_validate(search, X, y, cv=cv)` on the same splits.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from foldwise import GridSearchCV, NaiveBayes, nested_cv
+    >>> X, y = load_iris(return_X_y=True)
+    >>> result = nested_cv(GridSearchCV(NaiveBayes(), {"var_floor": [1e-9, 0.1]}, cv=3), X, y, cv=5)
+    >>> result.models_scored, round(result.estimate, 2)
+    (35, 0.95)
+    """
+    n_rows = count_rows(X)
+    splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
+    scores, chosen, inner, models = [], [], [], 0
+    for split in splits:
+        one = clone(search)
+        one.fit(take_rows(X, split.train), take_rows(y, split.train), **take_params(fit_params, split.train, n_rows))
+        scorer = check_scoring(one)
+        scores.append(float(scorer(one, take_rows(X, split.test), take_rows(y, split.test))))
+        chosen.append(one.best_params_)
+        inner.append(one.cv_results_)
+        models += len(one.cv_results_["params"]) * one.n_splits_ + 1
+    return NestedResult(
+        np.array(scores), tuple(chosen), tuple(inner), models, len(splits[0].train), len(splits[0].test)
+    )

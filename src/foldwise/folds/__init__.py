@@ -1,0 +1,21 @@
+"""Splits, the fold-session protocol and its sessions, the engine that answers settings × splits."""
+
+from foldwise.folds.engine import evaluate
+from foldwise.folds.opening import open_session, register
+from foldwise.folds.protocol import Answer, Block, Failure, FoldSession, Need
+from foldwise.folds.refit import RefitSession
+from foldwise.folds.splits import Split, freeze_splits
+
+__all__ = [
+    "Answer",
+    "Block",
+    "Failure",
+    "FoldSession",
+    "Need",
+    "RefitSession",
+    "Split",
+    "evaluate",
+    "freeze_splits",
+    "open_session",
+    "register",
+]

@@ -1,0 +1,41 @@
+"""Some rows of whatever holds a table: frames of any library, arrays, sparse matrices, lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from foldwise.folds.protocol import Rows
+
+
+def take_rows(X: Any, rows: Rows) -> Any:
+    """The rows with these numbers, in the container they came in."""
+    if nw.dependencies.is_into_dataframe(X):
+        return nw.from_native(X, eager_only=True)[rows].to_native()
+    if nw.dependencies.is_into_series(X):
+        return nw.from_native(X, series_only=True)[rows].to_native()
+    if hasattr(X, "shape"):
+        return X[rows]
+    return [X[i] for i in np.asarray(rows).tolist()]
+
+
+def take_params(fit_params: dict[str, Any], rows: Rows, n_rows: int) -> dict[str, Any]:
+    """Fit parameters for some rows: what has one entry a row is sliced, the rest is passed as it is."""
+    return {name: take_rows(value, rows) if has_length(value, n_rows) else value for name, value in fit_params.items()}
+
+
+def has_length(value: Any, n_rows: int) -> bool:
+    if isinstance(value, str | bytes | dict):
+        return False
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return len(shape) > 0 and shape[0] == n_rows
+    return hasattr(value, "__len__") and len(value) == n_rows
+
+
+def count_rows(X: Any) -> int:
+    """How many rows X has."""
+    shape = getattr(X, "shape", None)
+    return int(shape[0]) if shape is not None else len(X)

@@ -1,0 +1,68 @@
+"""`cv_results_` as scikit-learn's searches have it: the same keys, averages and ranks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from foldwise.folds.protocol import Params
+
+
+def format_results(
+    settings: Sequence[Params],
+    seconds: NDArray[np.float64],
+    test: dict[str, NDArray[np.float64]],
+    train: dict[str, NDArray[np.float64]],
+) -> dict[str, Any]:
+    """Scores (settings, splits) by metric as `cv_results_`. Times are a setting's equal share of its block's."""
+    results: dict[str, Any] = {}
+    for name, values in (("fit_time", seconds), ("score_time", np.zeros_like(seconds))):
+        results[f"mean_{name}"], results[f"std_{name}"] = mean_and_std(values)
+    for name in dict.fromkeys(name for setting in settings for name in setting):
+        results[f"param_{name}"] = masked_column(settings, name)
+    results["params"] = [dict(setting) for setting in settings]
+    for kind, scores in (("test", test), ("train", train)):
+        for metric, values in scores.items():
+            key = f"{kind}_{metric}"
+            results |= {f"split{i}_{key}": values[:, i] for i in range(values.shape[1])}
+            means, results[f"std_{key}"] = mean_and_std(values)
+            results[f"mean_{key}"] = means
+            if not np.isfinite(means).all():
+                warnings.warn(f"One or more of the {kind} scores are non-finite: {means}", UserWarning, stacklevel=4)
+            if kind == "test":
+                results[f"rank_{key}"] = ranks(means)
+    return results
+
+
+def mean_and_std(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Over splits, as scikit-learn averages: ranks must tie alike."""
+    means = np.average(values, axis=1)
+    return means, np.sqrt(np.average((values - means[:, None]) ** 2, axis=1))
+
+
+def ranks(means: NDArray[np.float64]) -> NDArray[np.int32]:
+    """1 for the best; failed settings are tied with the worst."""
+    if np.isnan(means).all():
+        return np.ones(len(means), dtype=np.int32)
+    filled = np.where(np.isnan(means), np.nanmin(means) - 1, means)
+    return rankdata(-filled, method="min").astype(np.int32)
+
+
+def masked_column(settings: Sequence[Params], name: str) -> Any:
+    """The values of one parameter, masked where a setting does not name it."""
+    named = [setting[name] for setting in settings if name in setting]
+    try:
+        found = np.array(named)
+        dtype = found.dtype if found.ndim == 1 and found.dtype.kind != "U" else np.dtype(object)
+    except ValueError:  # values of different lengths
+        dtype = np.dtype(object)
+    column = np.ma.MaskedArray(np.empty(len(settings), dtype=dtype), mask=True)
+    for i, setting in enumerate(settings):
+        if name in setting:
+            column[i] = setting[name]
+    return column
