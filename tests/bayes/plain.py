@@ -42,6 +42,10 @@ class PlainNaiveBayes:
         """Present cells of a column with their weights, of one class or of all."""
         return [(r[name], w) for r, label, w in self.kept if r[name] is not None and (c is None or label == c)]
 
+    def absent(self, name: str, c: Any) -> float:
+        """The weight of the rows of a class whose cell is missing."""
+        return math.fsum(w for r, label, w in self.kept if r[name] is None and label == c)
+
     def joint(self, row: Row) -> list[float]:
         everything = sum(self.total(c) for c in self.classes)
         scores = []
@@ -71,13 +75,13 @@ class PlainNaiveBayes:
         has_missing = any(r[name] is None for r, _, _ in self.kept)
         if self.missing == "category" and has_missing:
             slots += 1
-            denominator = self.total(c)
+            denominator = present + self.absent(name, c)
         if self.unseen == "smooth":
             slots += 1
         if value is None:
             if not (self.missing == "category" and has_missing):
                 return 0.0
-            count = self.total(c) - present
+            count = self.absent(name, c)
         elif value not in counts:
             if self.unseen == "ignore":
                 return 0.0
@@ -94,7 +98,7 @@ class PlainNaiveBayes:
             return 0.0
         total = self.total(c)
         present = math.fsum(w for _, w in self.cells(name, c))
-        count = total - present if value is None else present
+        count = self.absent(name, c) if value is None else present
         denominator = total + 2 * self.alpha
         return log((count + self.alpha) / denominator) if denominator else log(0.5)
 

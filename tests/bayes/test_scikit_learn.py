@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from foldwise import NaiveBayes
 
 
+@pytest.mark.filterwarnings("ignore::foldwise.errors.FoldwiseWarning")  # numbers as objects, weights below 1
 @parametrize_with_checks(
     [
         NaiveBayes(),

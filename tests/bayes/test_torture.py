@@ -14,9 +14,9 @@ from tests.bayes.torture import CASES, verdict
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_torture(case):
-    model = NaiveBayes(**case.params).fit(case.X, case.y, case.weights)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        model = NaiveBayes(**case.params).fit(case.X, case.y, case.weights)
         proba, log_proba = model.predict_proba(case.new), model.predict_log_proba(case.new)
         labels = model.predict(case.new)
     assert bool([w for w in caught if w.category is FoldwiseWarning]) is case.warns
@@ -26,9 +26,9 @@ def test_torture(case):
     assert not np.isnan(log_proba).any()
     assert case.must(proba)
     assert (labels == model.classes_[proba.argmax(axis=1)]).all()
-    again = NaiveBayes.from_json(model.to_json())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FoldwiseWarning)
+        again = NaiveBayes.from_json(model.to_json())
         assert again.predict_proba(case.new).tolist() == proba.tolist()
     for explanation, row in zip(model.explain(case.new), proba, strict=True):
         largest = max((abs(v) for v in explanation.joint if np.isfinite(v)), default=0.0)

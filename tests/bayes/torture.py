@@ -165,7 +165,7 @@ CASES = [
         GaussianNB(),
     ),
     Case("weights", numbers(), TWO, numbers()[:6], GaussianNB(), lively, weights=np.arange(40) / 7),
-    Case("weights that sum to 1", numbers(), TWO, numbers()[:6], GaussianNB(), weights=np.full(40, 1 / 40)),
+    Case("weights that sum to 1", numbers(), TWO, numbers()[:6], GaussianNB(), weights=np.full(40, 1 / 40), warns=True),
     Case(
         "a class of weight 0",
         numbers(),

@@ -45,9 +45,11 @@ def test_moments_in_every_layout(shape, n_classes, rng):
     for name, table in layouts(X):
         found = moments_of(view(table).numbers(range(X.shape[1])), Share.of(y, n_classes, w))
         assert (found.weight == weight).all(), name
+        assert found.rows[:, 0].tolist() == [np.sum((y == c) & (w > 0)) for c in range(n_classes)], name
         np.testing.assert_allclose(found.mean * weight, total, rtol=1e-11, atol=1e-11, err_msg=name)
         np.testing.assert_allclose(found.m2 + found.mean**2 * weight, square, rtol=1e-11, err_msg=name)
-    np.testing.assert_array_equal(class_weights_of(Share.of(y, n_classes, w)), weight[:, 0])
+    rows = [np.sum((y == c) & (w > 0)) for c in range(n_classes)]
+    np.testing.assert_array_equal(class_weights_of(Share.of(y, n_classes, w)), [weight[:, 0], rows])
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 5, 30])

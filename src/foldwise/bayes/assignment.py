@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from foldwise.bayes.families import FAMILIES
 from foldwise.data.schema import Column, Schema, listing
 from foldwise.errors import InputError
@@ -54,8 +56,9 @@ def by_mapping(columns: Sequence[Column], families: Mapping[Any, str]) -> list[s
     wanted = ["auto"] * len(columns)
     for key, family in families.items():
         j = place.get(str(key))
-        if j is None and isinstance(key, int) and 0 <= key < len(columns):
-            j = key
+        by_place = isinstance(key, int | np.integer) and not all(name.isdigit() for name in place)
+        if j is None and by_place and 0 <= key < len(columns):
+            j = int(key)
         if j is None:
             raise InputError(
                 f"families names the column {key!r}, which the table does not have.",
@@ -67,7 +70,7 @@ def by_mapping(columns: Sequence[Column], families: Mapping[Any, str]) -> list[s
 
 def one_family(column: Column, family: str, sparse: bool) -> str:
     """The family of one column."""
-    if family in FAMILIES:
+    if isinstance(family, str) and family in FAMILIES:
         return family
     if family != "auto":
         raise InputError(

@@ -17,20 +17,35 @@ from foldwise.bayes.explanation import Explanation, Explanations
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families import FAMILIES, Likelihood, Setting
 from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter
-from foldwise.bayes.parameters import check_priors, check_setting
-from foldwise.bayes.posterior import to_answerable, to_log_probabilities, to_probabilities
+from foldwise.bayes.parameters import check_jobs, check_priors, check_setting
+from foldwise.bayes.posterior import to_comparable, to_log_probabilities, to_probabilities
 from foldwise.bayes.presence import with_presence
 from foldwise.bayes.probability_table import ProbabilityTable
 from foldwise.bayes.storage import model_from_json, model_to_json
+from foldwise.data.columns import ObjectColumn, check_comparable
 from foldwise.data.levels import are_text
 from foldwise.data.schema import Column, Schema, listing
 from foldwise.data.target import check_weights, encode_labels, encode_target, label_array
-from foldwise.data.view import SparseView, is_frame, view, view_of_frame
-from foldwise.errors import FoldwiseWarning, ForgetError, InputError
+from foldwise.data.view import SparseView, View, array_names, is_frame, plain_table, view, view_of_frame
+from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, ForgetError, InputError
 from foldwise.summaries.counts import Counts
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import map_rows, windows
 
+FITTED = (
+    "facts_",
+    "schema_",
+    "classes_",
+    "class_count_",
+    "class_log_prior_",
+    "n_features_in_",
+    "feature_names_in_",
+    "_blocks",
+    "_likelihoods",
+    "_declared",
+    "_backend",
+    "_finished",
+)
 SCORED_ROWS = 16_384  # at a time: their scores stay in the cache until they are settled
 
 
@@ -91,6 +106,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _likelihoods: tuple[Likelihood, ...]
     _declared: NDArray[Any] | None
     _backend: str
+    _finished: Setting
 
     def __init__(
         self,
@@ -117,51 +133,84 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from the rows of X with labels y. A weight counts a row that many times."""
-        setting = self._setting()
-        table = self._view(X, reset=True)
+        fresh = self._blank()
+        setting = fresh._setting()
+        table = fresh._view(X, reset=True)
         target = encode_target(y, table.n_rows)
         check_classes(target.classes)
         weights = check_weights(sample_weight, table.n_rows)
-        blocks = self._assign(table)
-        return self._finish(Facts.learn(table, target, weights, blocks, self.n_jobs), setting)
+        if weights is not None and not weights.any():
+            raise InputError("every weight is zero, so no row is left to learn from.", "give some row a sample_weight.")
+        fresh._assign(table)
+        facts = Facts.learn(table, target, weights, fresh._blocks, self.n_jobs)
+        check_levels(facts, fresh._blocks, fresh.schema_, table)
+        return self._become(fresh._finish(facts, setting))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; any sequence of calls gives what one `fit` on all rows gives.
 
         `classes` at the first call fixes the classes; without it, they are those seen so far.
         """
-        setting = self._setting()
         first = not self.__sklearn_is_fitted__()
-        table = self._view(X, reset=first)
+        fresh = self._blank()
+        setting = fresh._setting()
+        if not first:
+            fresh._adopt(self)
+        table = fresh._view(X, reset=first)
         declared = self._declared_classes(classes, first)
         target = encode_target(y, table.n_rows, declared)
         weights = check_weights(sample_weight, table.n_rows)
-        blocks = self._assign(table) if first else self._blocks
-        facts = Facts.learn(table, target, weights, blocks, self.n_jobs)
+        if first:
+            fresh._assign(table)
+        facts = Facts.learn(table, target, weights, fresh._blocks, self.n_jobs)
+        check_levels(facts, fresh._blocks, fresh.schema_, table)
         if not first:
-            check_same_kinds(self.facts_, facts, blocks, self.schema_)
-            self.schema_ = merge_schemas(self.schema_, table.columns)
+            check_same_kinds(self.facts_, facts, fresh._blocks, fresh.schema_)
+            if not isinstance(self.families, Schema):
+                fresh.schema_ = merge_schemas(self.schema_, table.columns)
             facts = self.facts_ + facts
-        self._declared = declared
-        return self._finish(facts, setting)
+        fresh._declared = declared
+        return self._become(fresh._finish(facts, setting))
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Undo rows that were learned, with the weights they had.
 
         Counts are exact. The error of a variance grows with the share of its spread that is taken away, about
-        8·eps·before/after; where that passes 1e-9, `ForgetError` is raised and the model stays as it was.
+        8·eps·before/after; where that passes 1e-9 (always where the rows that stay are all equal, unless one stays or
+        none), `ForgetError` is raised and the model stays as it was. A class that loses all its rows keeps its place,
+        with a prior of 0.
         """
         check_is_fitted(self)
-        setting = self._setting()
-        table = self._view(X, reset=False)
-        target = encode_target(y, table.n_rows, self.classes_)
+        fresh = self._blank()
+        setting = fresh._setting()
+        fresh._adopt(self)
+        table = fresh._view(X, reset=False)
+        target = encode_target(y, table.n_rows, self.classes_, "only rows that were learned can be forgotten.")
         weights = check_weights(sample_weight, table.n_rows)
         gone = Facts.learn(table, target, weights, self._blocks, self.n_jobs)
         check_same_kinds(self.facts_, gone, self._blocks, self.schema_)
         left = self.facts_.without(gone, self._blocks, self.schema_.names)
-        if not left.class_weight.any():
+        if not left.class_rows.any():
             raise ForgetError("no row would be left.", "make a new model instead.")
-        return self._finish(left, setting)
+        fresh._declared = self._declared
+        return self._become(fresh._finish(left, setting))
+
+    def _blank(self) -> Self:
+        """An unfitted model with the same parameters: what fails in it leaves this one as it was."""
+        return type(self)(**self.get_params(deep=False))
+
+    def _become(self, other: NaiveBayes) -> Self:
+        """Take over all that another model has learned."""
+        for name in FITTED:
+            if name in vars(other):
+                setattr(self, name, getattr(other, name))
+            elif name in vars(self):
+                delattr(self, name)
+        return self
+
+    def __radd__(self, other: object) -> NaiveBayes:
+        """Lets `sum` merge many models."""
+        return self if other == 0 else NotImplemented
 
     def __add__(self, other: object) -> NaiveBayes:
         """A model of the rows of both; the parameters are those of the left one."""
@@ -173,14 +222,16 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if names != others or self._blocks != other._blocks:
             raise InputError(
                 f"models of different columns or families cannot be merged: {listing(self.families_.items())} "
-                f"and {listing(other.families_.items())}."
+                f"and {listing(other.families_.items())}.",
+                "fit both on the same columns in the same order, with the same families.",
             )
         check_same_kinds(self.facts_, other.facts_, self._blocks, self.schema_)
-        merged = type(self)(**self.get_params(deep=False))
+        merged = self._blank()
         merged._adopt(self)
         same_classes = self.classes_.tolist() == other.classes_.tolist()
         merged._declared = self._declared if same_classes and other._declared is not None else None
-        merged.schema_ = merge_schemas(self.schema_, other.schema_.columns)
+        if not isinstance(self.families, Schema):
+            merged.schema_ = merge_schemas(self.schema_, other.schema_.columns)
         return merged._finish(self.facts_ + other.facts_, self._setting())
 
     def _declared_classes(self, classes: Any, first: bool) -> NDArray[Any] | None:
@@ -198,10 +249,12 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return told
 
     def _setting(self) -> Setting:
+        check_jobs(self.n_jobs)
         return check_setting(self.alpha, self.var_floor, self.ddof, self.missing, self.unseen)
 
     def _view(self, X: Any, reset: bool) -> AnyView:
         """The view of X, after scikit-learn's checks of its shape and names. Cells are checked where they are read."""
+        X = plain_table(X)
         if is_frame(X):
             frame = nw.from_native(X, eager_only=True, pass_through=False)
             table = view_of_frame(frame)
@@ -210,15 +263,18 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             validate_data(self, frame.to_native(), reset=reset, skip_check_array=True)
             if reset:
                 self._backend = frame.implementation.value
+            else:
+                check_column_names(self.schema_.names, table.columns)
             return table
-        if nw.dependencies.is_polars_lazyframe(X):
-            view(X)  # refuses, saying what to do
-        if isinstance(X, list | tuple) and np.asarray(X).dtype.kind in "US":
-            X = np.asarray(X, dtype=object)  # numbers beside text stay numbers
         checked = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse="csr")
         if reset:
             self._backend = "polars"
-        return view(checked)
+        found = view(checked)
+        if isinstance(found, SparseView) and not reset and len(self._blocks) > 1:
+            raise FoldwiseTypeError(
+                "Sparse data was passed to a model of several families, which wants columns.", "pass X.toarray()."
+            )
+        return found
 
     def _assign(self, table: AnyView) -> tuple[Block, ...]:
         """Decide the families once, from types and parameters."""
@@ -230,24 +286,26 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._declared = None
         return self._blocks
 
-    def _finish(self, facts: Facts, setting: Setting) -> Self:
+    def _finish(self, facts: Facts, setting: Setting, log_prior: Floats | None = None) -> Self:
         """Turn facts into likelihoods; everything fitted comes from here."""
-        log_prior = check_priors(self.priors, facts.classes, facts.class_weight)
+        if log_prior is None:
+            log_prior = check_priors(self.priors, facts.classes, facts.class_weight)
         likelihoods: list[Likelihood] = []
         for block, summary in zip(self._blocks, facts.summaries, strict=True):
             family = FAMILIES[block.family]
             columns = [self.schema_.columns[j] for j in block.columns]
-            likelihood = family.finish(summary, columns, facts.class_weight, setting)
-            present = family.present_weight(summary)
+            likelihood = family.finish(summary, columns, facts.totals, setting)
+            present = family.present(summary)
             if setting.missing == "category" and present is not None:
                 names = tuple(column.name for column in columns)
-                likelihood = with_presence(likelihood, names, present, facts.class_weight, setting)
+                likelihood = with_presence(likelihood, names, present, facts.totals, setting)
             likelihoods.append(likelihood)
         self.facts_ = facts
         self.classes_ = facts.classes
         self.class_count_ = facts.class_weight
         self.class_log_prior_ = log_prior
         self._likelihoods = tuple(likelihoods)
+        self._finished = setting  # parameters may be set anew later; a stored model keeps those it was fitted with
         return self
 
     @property
@@ -261,7 +319,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
-        places = np.argmax(self._answer(X, to_answerable), axis=1)
+        places = np.argmax(self._answer(X, to_comparable), axis=1)
         labels: NDArray[Any] = np.take(self.classes_, places)
         return labels
 
@@ -308,7 +366,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     contradictions += settle(block, self.class_log_prior_)
             return contradictions
 
-        return scores, sum(map_rows(table.n_rows, len(table.columns), self.n_jobs, part))
+        return scores, sum(map_rows(table.n_rows, table.n_columns, self.n_jobs, part))
 
     def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
         """The fold session that answers many settings and splits of this estimator from shared facts."""
@@ -356,6 +414,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.priors, str) and self.priors == "empirical":
             total = float(self.class_count_.sum())
             fractions = tuple(Fraction(weight, total) for weight in self.class_count_.tolist())
+        elif isinstance(self.priors, str):
+            fractions = (Fraction(1.0, float(len(self.classes_))),) * len(self.classes_)
         return Factor("(class)", None, tuple(self.class_log_prior_.tolist()), fractions)
 
     # keeping
@@ -385,7 +445,7 @@ def check_classes(classes: NDArray[Any]) -> None:
     """Refuse a target that leaves nothing to tell apart."""
     if len(classes) < 2:
         raise InputError(
-            f"the target has one class, {classes[0]!r}; a classifier needs at least 2 classes.",
+            f"the target has one class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes.",
             "check the target; partial_fit(..., classes=…) takes rows of one class at a time.",
         )
 
@@ -405,17 +465,44 @@ def check_same_kinds(a: Facts, b: Facts, blocks: tuple[Block, ...], schema: Sche
                 )
 
 
+def check_levels(facts: Facts, blocks: tuple[Block, ...], schema: Schema, table: AnyView) -> None:
+    """Refuse declared levels that no cell can ever match; warn of numbers that are categories only by their type."""
+    for block, summary in zip(blocks, facts.summaries, strict=True):
+        if not isinstance(summary, Counts):
+            continue
+        for j, counts in zip(block.columns, summary.columns, strict=True):
+            column = schema.columns[j]
+            if column.levels:
+                check_comparable(column.name, column.levels, are_text(counts.levels))
+            source = table.sources[j] if isinstance(table, View) else None
+            broken = [v for v in counts.levels if isinstance(v, float) and not v.is_integer()]
+            if isinstance(source, ObjectColumn) and broken and are_text(counts.levels) is False:
+                warnings.warn(
+                    f"column {column.name!r} holds numbers such as {broken[0]!r} but has the type object, so each is a "
+                    "category of its own. Hint: cast it to float, or pass families to say so.",
+                    FoldwiseWarning,
+                    stacklevel=3,
+                )
+
+
 def merge_schemas(schema: Schema, columns: tuple[Column, ...]) -> Schema:
     """The schema with the levels that either side declares."""
     merged = []
     for old, new in zip(schema.columns, columns, strict=True):
-        if old.levels is None or new.levels is None or set(new.levels) <= set(old.levels):
-            merged.append(old)
-        else:
-            known = set(old.levels)
-            levels = (*old.levels, *(level for level in new.levels if level not in known))
-            merged.append(Column(old.name, old.kind, levels))
+        known = set(old.levels or ())
+        more = tuple(level for level in new.levels or () if level not in known)
+        merged.append(Column(old.name, old.kind, (*(old.levels or ()), *more)) if more else old)
     return Schema(tuple(merged))
+
+
+def check_column_names(known: tuple[str, ...], columns: tuple[Column, ...]) -> None:
+    """Refuse columns of another order or name; scikit-learn does so only where all names are strings."""
+    names = tuple(column.name for column in columns)
+    if names != known and known != array_names(len(known)):
+        raise InputError(
+            f"the columns are {listing(names)}, but the model was fitted on {listing(known)}.",
+            "pass the same columns in the same order.",
+        )
 
 
 def refuse_empty(n_rows: int, n_columns: int) -> None:

@@ -12,8 +12,10 @@ import numpy as np
 
 from foldwise.bayes.families.protocol import Factor
 from foldwise.bayes.layout import RULE, html_of, number_text, share_text, shorten, text_of
+from foldwise.data.levels import plain
 
 CLASSES_SHOWN = 3  # in a terminal
+LINES_SHOWN = 40
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,7 +85,10 @@ class Explanation:
         versus = self._versus()
         header = ["", *(shorten(str(self.classes[c]), 12) for c in shown), "log-odds"]
         lines = [factor_line("prior", self.prior, shown, versus)]
-        lines += [factor_line(factor_name(factor), factor, shown, versus) for factor in self.factors]
+        telling = self._telling(versus)
+        lines += [factor_line(factor_name(factor), factor, shown, versus) for factor in telling]
+        if len(telling) < len(self.factors):
+            lines.append(["…", f"{len(self.factors) - len(telling):,} columns that say less are not shown"])
         lines.append([RULE])
         joint = self.joint
         lines.append(["product", *(product_text(joint[c]) for c in shown), odds_text(joint, versus)])
@@ -95,17 +100,35 @@ class Explanation:
             lines.append([f"÷ their sum {total}", *(number_text(self.proba[c]) for c in shown), ""])
         return header, lines
 
+    def _telling(self, versus: Sequence[int]) -> list[Factor]:
+        """The factors to show, in order: of a wide table those that say most about the two classes."""
+        factors = [f for f in self.factors if f.note or any(f.log)] if len(self.factors) > LINES_SHOWN else self.factors
+        if len(factors) <= LINES_SHOWN:
+            return list(factors)
+        with np.errstate(invalid="ignore"):
+            says = [abs(np.nan_to_num(f.log[versus[0]] - f.log[versus[1]])) for f in factors]
+        kept = sorted(np.argsort(says)[::-1][:LINES_SHOWN].tolist())
+        return [factors[i] for i in kept]
+
+    def _notes(self) -> list[str]:
+        """What a number in a line stands for, where it is not simply a share or a density."""
+        notes = dict.fromkeys(f.note for f in self._telling(self._versus()) if marked(f))
+        return [f"* {note}" for note in notes]
+
     def __str__(self) -> str:
         header, lines = self._lines(self._order(CLASSES_SHOWN))
         hidden = len(self.classes) - len(header) + 2
-        note = f"\n({hidden} less probable classes are not shown)" if hidden else ""
-        return f"{self._title()}\n{text_of(header, lines, left=1)}{note}"
+        notes = self._notes()
+        if hidden:
+            notes.append(f"({hidden} less probable classes are not shown)")
+        return "\n".join([self._title(), text_of(header, lines, left=1), *notes])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         header, lines = self._lines(range(len(self.classes)))
-        return f"<p>{escape(self._title())}</p>{html_of(header, lines, left=1)}"
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
+        return f"<p>{escape(self._title())}</p>{html_of(header, lines, left=1)}{notes}"
 
     def _versus(self) -> list[int]:
         """The two classes whose odds are shown: the most probable and the next."""
@@ -154,8 +177,13 @@ def exact_sum(terms: Sequence[float]) -> float:
     return -math.inf if -math.inf in terms else math.fsum(terms)
 
 
+def marked(factor: Factor) -> bool:
+    """Whether a line needs its note below the table: one that is left out, or a power, says it in the line."""
+    return bool(factor.note) and not factor.note.endswith("left out") and not factor.note.startswith("to the power")
+
+
 def factor_name(factor: Factor) -> str:
-    value = "?" if factor.value is None else value_text(factor.value)
+    value = ("?" if factor.value is None else value_text(factor.value)) + "*" * marked(factor)
     if len(factor.column) + len(value) <= 21:
         return f"{factor.column} = {value}"
     room = max(10, 21 - len(value))  # both stay readable, whichever is long
@@ -204,8 +232,3 @@ def factor_to_dict(factor: Factor) -> dict[str, Any]:
         "fractions": None if factor.fractions is None else [str(fraction) for fraction in factor.fractions],
         "note": factor.note,
     }
-
-
-def plain(value: Any) -> Any:
-    """A numpy scalar as Python's."""
-    return value.item() if isinstance(value, np.generic) else value

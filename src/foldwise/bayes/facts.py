@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from foldwise.bayes.assignment import Block
 from foldwise.bayes.families import FAMILIES
-from foldwise.bayes.families.protocol import AnyView, Summary
+from foldwise.bayes.families.protocol import AnyView, ClassTotals, Summary
 from foldwise.data.target import Target, object_array
 from foldwise.errors import ForgetError, InputError
+from foldwise.summaries.alignment import spread, weight_left
 from foldwise.summaries.class_weights import class_weights_of
-from foldwise.summaries.moments import snap_to_zero, spread
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share, map_rows
 
@@ -28,6 +28,7 @@ class Facts:
 
     classes: NDArray[Any]
     class_weight: Floats  # (K,)
+    class_rows: Floats  # (K,), of a weight above 0
     summaries: tuple[Summary, ...]  # one a block
 
     @classmethod
@@ -45,23 +46,31 @@ class Facts:
         def part(start: int, stop: int) -> Facts:
             share = Share(target.codes, weights, n_classes, start, stop)
             summaries = tuple(FAMILIES[block.family].summarise(view, block.columns, share) for block in blocks)
-            return cls(target.classes, class_weights_of(share), summaries)
+            weight, rows = class_weights_of(share)
+            return cls(target.classes, weight, rows, summaries)
 
-        return reduce(add, map_rows(view.n_rows, len(view.columns), n_jobs, part))
+        return reduce(add, map_rows(view.n_rows, view.n_columns, n_jobs, part))
+
+    @property
+    def totals(self) -> ClassTotals:
+        """Weight and rows of the classes."""
+        return ClassTotals(self.class_weight, self.class_rows)
 
     def __add__(self, other: Facts) -> Facts:
         classes = union_of_classes(self.classes, other.classes)
         a, b = self.over(classes), other.over(classes)
         pairs = zip(a.summaries, b.summaries, strict=True)
-        return Facts(classes, a.class_weight + b.class_weight, tuple(x + y for x, y in pairs))
+        merged = tuple(x + y for x, y in pairs)
+        return Facts(classes, a.class_weight + b.class_weight, a.class_rows + b.class_rows, merged)
 
     def without(self, other: Facts, blocks: Sequence[Block], names: Sequence[str]) -> Facts:
         """The facts of the rows that stay; an error names the column that stands in the way."""
         other = other.over(self.classes)
-        weight = snap_to_zero(self.class_weight - other.class_weight, self.class_weight)
-        if (weight < 0).any():
-            label = self.classes[int(np.flatnonzero(weight < 0)[0])]
+        if (self.class_rows < other.class_rows).any():
+            label = self.classes.tolist()[int(np.flatnonzero(self.class_rows < other.class_rows)[0])]
             raise ForgetError(f"more rows of class {label!r} were taken away than had been learned.")
+        rows = self.class_rows - other.class_rows
+        weight = weight_left(self.class_weight, other.class_weight, rows)
         left = []
         for block, x, y in zip(blocks, self.summaries, other.summaries, strict=True):
             try:
@@ -70,9 +79,11 @@ class Facts:
                 if error.place is None:
                     raise
                 c, j = error.place
-                where = f"column {names[block.columns[j]]!r}, class {self.classes[c]!r}"
+                where = f"column {names[block.columns[j]]!r}"
+                if c is not None:
+                    where += f", class {self.classes.tolist()[c]!r}"
                 raise ForgetError(f"{where}: {error.message}", error.hint) from error
-        return Facts(self.classes, weight, tuple(left))
+        return Facts(self.classes, weight, rows, tuple(left))
 
     def over(self, classes: NDArray[Any]) -> Facts:
         """The same facts by other classes, among which must be all of ours."""
@@ -85,7 +96,8 @@ class Facts:
         places = np.array([place[label] for label in self.classes.tolist()], dtype=np.int64)
         n = len(classes)
         summaries = tuple(summary.expand(places, n) for summary in self.summaries)
-        return Facts(classes, spread(self.class_weight, places, n), summaries)
+        weight, rows = (spread(array, places, n) for array in (self.class_weight, self.class_rows))
+        return Facts(classes, weight, rows, summaries)
 
 
 def union_of_classes(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
@@ -96,7 +108,7 @@ def union_of_classes(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
         labels = sorted({*a.tolist(), *b.tolist()})
     except TypeError as error:
         raise InputError(
-            f"classes such as {a[0]!r} and {b[0]!r} cannot be put in one order.",
+            f"classes such as {a.tolist()[0]!r} and {b.tolist()[0]!r} cannot be put in one order.",
             "make the labels all strings or all numbers.",
         ) from error
     if len(labels) == len(a):

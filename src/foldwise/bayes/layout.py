@@ -74,4 +74,5 @@ def share_text(value: float, fraction: Fraction | None) -> str:
 
 def shorten(text: str, most: int = 24) -> str:
     """A long text cut at a readable length."""
+    text = text.replace("\n", "⏎")
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,12 @@ def check_setting(alpha: Any, var_floor: Any, ddof: Any, missing: Any, unseen: A
         one_of("missing", missing, ("ignore", "category")),
         one_of("unseen", unseen, ("ignore", "smooth")),
     )
+
+
+def check_jobs(n_jobs: Any) -> None:
+    """None, or a whole number other than 0."""
+    if n_jobs is not None and (not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
+        raise InputError(f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}.", "-1 uses all cores.")
 
 
 def at_least_zero(name: str, value: Any, hint: str) -> float:
@@ -54,8 +59,11 @@ def prior_shares(priors: Any, classes: NDArray[Any], class_weight: Floats) -> Fl
     if isinstance(priors, str):
         if one_of("priors", priors, ("empirical", "uniform")) == "uniform":
             return np.full(len(labels), 1 / len(labels))
-        return np.asarray(class_weight / class_weight.sum())
-    if isinstance(priors, Mapping):
+        total = class_weight.sum()
+        # before any row has a weight, all classes are alike
+        return np.asarray(class_weight / total) if total > 0 else np.full(len(labels), 1 / len(labels))
+    if hasattr(priors, "items"):  # a mapping, or a pandas Series with the classes as its index
+        priors = dict(priors.items())
         if set(priors) != set(labels):
             raise InputError(
                 f"priors must name each class once; the classes are {listing(labels)}, named are {listing(priors)}."

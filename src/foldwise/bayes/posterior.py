@@ -55,6 +55,6 @@ def to_log_probabilities(scores: Floats, log_prior: Floats) -> int:
     return int(contradictions)
 
 
-def to_answerable(scores: Floats, log_prior: Floats) -> int:
+def to_comparable(scores: Floats, log_prior: Floats) -> int:
     """Joint log-probabilities shifted so that the greatest is 0, in place; enough to choose a class."""
     return int(shift_to_max(scores, log_prior))

@@ -11,12 +11,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Likelihood, Parameter, Scorer, Setting
+from foldwise.bayes.families.protocol import (
+    AnyView,
+    ClassTotals,
+    Factor,
+    Fraction,
+    Likelihood,
+    Parameter,
+    Scorer,
+    Setting,
+)
 from foldwise.bayes.families.reading import log_shares
 from foldwise.bayes.scoring_kernels import linear_scores
 from foldwise.data.cells import Cells
 from foldwise.data.view import SparseView, View
-from foldwise.summaries.moments import snap_to_zero
 from foldwise.summaries.number_kernels import Floats
 
 
@@ -81,12 +89,17 @@ class PresenceScorer:
 
 
 def with_presence(
-    likelihood: Likelihood, names: tuple[str, ...], weight: Floats, class_weight: Floats, setting: Setting
+    likelihood: Likelihood,
+    names: tuple[str, ...],
+    present: tuple[Floats, Floats],
+    totals: ClassTotals,
+    setting: Setting,
 ) -> WithPresence:
-    """Put the evidence of presence around a likelihood whose columns have these weights of present cells (K, d)."""
-    missing = np.maximum(snap_to_zero(class_weight[:, None] - weight, class_weight[:, None]), 0.0)
+    """Put the evidence of presence around a likelihood; `present` holds weight and rows of its cells (K, d)."""
+    weight, rows = present
+    missing = totals.missing(weight.T, rows.T).T
     over = np.stack([weight, missing]) + setting.alpha
-    under = class_weight + 2 * setting.alpha
+    under = totals.weight + 2 * setting.alpha
     empty = under == 0
     over = np.where(empty[:, None], 1.0, over)
     under = np.where(empty, 2.0, under)

@@ -10,6 +10,8 @@ import narwhals as nw
 from foldwise.bayes.families.protocol import Parameter
 from foldwise.bayes.layout import RULE, WIDTH, html_of, number_text, share_text, shorten, text_of
 
+LINES_SHOWN = 200  # in a terminal and a notebook; the frames hold all
+
 
 @dataclass(frozen=True, repr=False)
 class ProbabilityTable:
@@ -37,15 +39,16 @@ class ProbabilityTable:
             "parameter": [line.name for line in self.lines],
         }
         for c, label in enumerate(self.classes):
-            # a class may be called like one of the first two columns
-            name = str(label) if str(label) not in ("attribute", "parameter") else f"class {label}"
+            name = str(label)
+            while name in columns:  # a class may be called like one of the first two columns, or print like another
+                name = f"class {name}"
             columns[name] = [row[c] for row in cells]
         return nw.from_dict(columns, backend=self.backend).to_native()
 
     def _lines(self, n_classes: int) -> list[list[str]]:
         lines: list[list[str]] = []
         above = None
-        for line in self.lines:
+        for line in self.lines[:LINES_SHOWN]:
             if above is not None and line.column != above:
                 lines.append([RULE])
             name = "" if line.column == above else shorten(line.column)
@@ -64,7 +67,11 @@ class ProbabilityTable:
             shown -= 1
             text = self._text(shown)
         hidden = len(self.classes) - shown
-        return text if not hidden else f"{text}\n({hidden} more classes are not shown; .frame holds them all)"
+        if hidden:
+            text += f"\n({hidden} more classes are not shown; .frame holds them all)"
+        if len(self.lines) > LINES_SHOWN:
+            text += f"\n({len(self.lines) - LINES_SHOWN:,} more lines are not shown; .frame holds them all)"
+        return text
 
     __repr__ = __str__
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from foldwise.summaries.code_kernels import Slots
 from foldwise.summaries.number_kernels import REORDER, Floats, Ints
 
-Slots = NDArray[np.uint64]
 TILE_CELLS = 8192  # sums of a tile of rows that stay in a near cache
 
 

@@ -13,7 +13,7 @@ from foldwise.bayes.assignment import Block as FamilyBlock
 from foldwise.bayes.estimator import check_classes
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families.protocol import AnyView
-from foldwise.bayes.posterior import to_answerable, to_log_probabilities
+from foldwise.bayes.posterior import to_comparable, to_log_probabilities
 from foldwise.data.cells import read_only
 from foldwise.data.encoded import encode_view, take_view
 from foldwise.data.target import Target, check_weights, encode_target
@@ -101,7 +101,7 @@ class NaiveBayesSession:
         return Facts.learn(take_view(opened.view, train), target, weights, opened.blocks, n_jobs=1)
 
     def _score(self, model: Any, view: AnyView, need: Need) -> Answer:
-        scores, _ = model._score(view, to_log_probabilities if need & (Need.PROBA | Need.MODEL) else to_answerable)
+        scores, _ = model._score(view, to_log_probabilities if need & (Need.PROBA | Need.MODEL) else to_comparable)
         place = {label: i for i, label in enumerate(self.classes.tolist())}
         places = np.array([place[label] for label in model.classes_.tolist()])
         labels = places[scores.argmax(axis=1)]

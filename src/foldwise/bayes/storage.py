@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,9 +11,12 @@ import numpy as np
 from foldwise.bayes.assignment import Block
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families import FAMILIES
+from foldwise.bayes.parameters import check_setting
+from foldwise.data.levels import plain
 from foldwise.data.schema import Schema
 from foldwise.data.target import object_array
 from foldwise.errors import InputError
+from foldwise.summaries.alignment import stored_array
 
 FORMAT = "foldwise.NaiveBayes"
 VERSION = 1
@@ -40,6 +43,9 @@ def model_to_json(model: Any) -> str:
             "classes": {"dtype": facts.classes.dtype.str, "labels": labels},
             "declared": model._declared is not None,
             "class_weight": facts.class_weight.tolist(),
+            "class_rows": facts.class_rows.tolist(),
+            "setting": asdict(model._finished),
+            "log_prior": [None if value == -np.inf else value for value in model.class_log_prior_.tolist()],
             "blocks": [
                 {"family": block.family, "columns": list(block.columns), "facts": summary.to_dict()}
                 for block, summary in zip(model._blocks, facts.summaries, strict=True)
@@ -50,30 +56,54 @@ def model_to_json(model: Any) -> str:
 
 
 def model_from_json(cls: type[M], text: str) -> M:
-    """The model of such a text."""
+    """The model of such a text; anything but what `model_to_json` writes is refused."""
     try:
         stored = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"this is no JSON: {error}.") from error
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise InputError("this JSON holds no NaiveBayes model.", "pass the text that to_json gave.")
-    if stored["version"] != VERSION:
-        raise InputError(f"this model has the format version {stored['version']}; version {VERSION} is read here.")
+    if stored.get("version") != VERSION:
+        raise InputError(f"this model has the format version {stored.get('version')}; version {VERSION} is read here.")
+    try:
+        return build_model(cls, stored)
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise InputError(
+            f"this model is damaged: {type(error).__name__}: {error}.", "write it again with to_json."
+        ) from error
+
+
+def build_model(cls: type[M], stored: dict[str, Any]) -> M:
+    """The model of a stored dictionary. Shapes are checked here: the kernels trust what they get."""
     model: Any = cls(**{name: param_from_plain(value) for name, value in stored["params"].items()})
     model.schema_ = Schema.from_json(json.dumps(stored["schema"]))
-    model.n_features_in_ = len(model.schema_)
+    model.n_features_in_ = n_columns = len(model.schema_)
     if stored["feature_names_in"] is not None:
-        model.feature_names_in_ = np.array(stored["feature_names_in"], dtype=object)
+        model.feature_names_in_ = np.array([str(name) for name in stored["feature_names_in"]], dtype=object)
     model._backend = str(stored["backend"])
     classes = label_array_of(stored["classes"]["dtype"], stored["classes"]["labels"])
+    n_classes = len(classes)
     model._declared = classes if stored["declared"] else None
+    blocks = []
     for block in stored["blocks"]:
         if block["family"] not in FAMILIES:
             raise InputError(f"this model uses the family {block['family']!r}, which is not known here.")
-    model._blocks = tuple(Block(str(block["family"]), tuple(block["columns"])) for block in stored["blocks"])
-    summaries = tuple(FAMILIES[block["family"]].summary_from_dict(block["facts"]) for block in stored["blocks"])
-    facts = Facts(classes, np.array(stored["class_weight"], dtype=np.float64), summaries)
-    finished: M = model._finish(facts, model._setting())
+        blocks.append(Block(str(block["family"]), tuple(int(j) for j in block["columns"])))
+    if sorted(j for block in blocks for j in block.columns) != list(range(n_columns)):
+        raise InputError("the stored blocks do not hold each column once.", "write the model again with to_json.")
+    model._blocks = tuple(blocks)
+    summaries = tuple(
+        FAMILIES[block.family].summary_from_dict(entry["facts"], n_classes, len(block.columns))
+        for block, entry in zip(blocks, stored["blocks"], strict=True)
+    )
+    weight, rows = (stored_array(stored, name, (n_classes,), 0.0) for name in ("class_weight", "class_rows"))
+    setting = check_setting(**stored["setting"])
+    log_prior = np.array([-np.inf if value is None else value for value in stored["log_prior"]], dtype=np.float64)
+    if log_prior.shape != (n_classes,) or not (log_prior <= 1e-9).all() or not np.isfinite(log_prior).any():
+        raise InputError("the stored priors are no probabilities.", "write the model again with to_json.")
+    finished: M = model._finish(Facts(classes, weight, rows, summaries), setting, log_prior)
     return finished
 
 
@@ -96,7 +126,7 @@ def param_to_plain(value: Any) -> Any:
     """A parameter as JSON: mappings and schemas are marked, so that keys keep their types."""
     if isinstance(value, Schema):
         return {"schema": json.loads(value.to_json())}
-    if isinstance(value, Mapping):
+    if hasattr(value, "items"):
         return {"mapping": [[plain(key), plain(entry)] for key, entry in value.items()]}
     if isinstance(value, list | tuple | np.ndarray):
         return {"list": [plain(entry) for entry in value]}
@@ -112,8 +142,3 @@ def param_from_plain(value: Any) -> Any:
     if "mapping" in value:
         return dict(value["mapping"])
     return list(value["list"])
-
-
-def plain(value: Any) -> Any:
-    """A numpy scalar as Python's."""
-    return value.item() if isinstance(value, np.generic) else value

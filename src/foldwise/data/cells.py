@@ -19,6 +19,7 @@ Reader = Callable[[int, int, NDArray[Any]], None]
 """Writes the cells of rows start..stop of one column into an array."""
 
 CHUNK_ROWS = 131_072  # of cells read where they lie: enough to hide the cost of a call
+CHUNK_CELLS = 1 << 22  # and few enough to be looked at, or transposed, in bounded memory
 BUFFER_ROWS = 16_384  # of cells gathered first: few enough for the cache
 BUFFER_CELLS = 1 << 19
 
@@ -83,9 +84,8 @@ class Cells:
     @property
     def chunk_rows(self) -> int:
         """How many rows make a good chunk."""
-        if self._block is not None:
-            return CHUNK_ROWS
-        return max(64, min(BUFFER_ROWS, BUFFER_CELLS // max(1, len(self.names))))
+        most, cells = (BUFFER_ROWS, BUFFER_CELLS) if self._block is None else (CHUNK_ROWS, CHUNK_CELLS)
+        return max(64, min(most, cells // max(1, len(self.names))))
 
     def chunk(self, start: int, stop: int) -> Chunk:
         """The cells of rows start..stop; valid until the next call."""

@@ -18,6 +18,18 @@ from foldwise.data.schema import Column, Level
 from foldwise.errors import FoldwiseTypeError, InputError
 
 Source = NDArray[Any] | Reader
+NUMPY_TYPES = (
+    nw.Int8,
+    nw.Int16,
+    nw.Int32,
+    nw.Int64,
+    nw.UInt8,
+    nw.UInt16,
+    nw.UInt32,
+    nw.UInt64,
+    nw.Float32,
+    nw.Float64,
+)
 
 
 class ColumnSource(Protocol):
@@ -66,24 +78,39 @@ class ArrayColumn:
 
     def codes(self, levels: Sequence[Level]) -> Reader:
         check_comparable(self.column.name, levels, text=False)
-        known = np.array([level for level in levels if not isinstance(level, str)], dtype=np.float64)
-        slots = np.array([i for i, level in enumerate(levels) if not isinstance(level, str)], dtype=np.int64)
-        order = np.argsort(known)
-        known, slots, n_levels = known[order], slots[order], len(levels)
+        known, slots = sorted_levels(levels, self._values.dtype)
+        n_levels, is_float = len(levels), self._values.dtype.kind == "f"
 
         def read(start: int, stop: int, out: NDArray[Any]) -> None:
-            cells = self._values[start:stop].astype(np.float64)
+            cells = self._values[start:stop].astype(known.dtype, copy=False)
+            if is_float and np.isinf(cells).any():
+                as_level(float(cells[np.isinf(cells)][0]), self.column.name)  # refuses
             if known.size == 0:
                 out[:] = n_levels + 1
             else:
                 place = np.minimum(np.searchsorted(known, cells), known.size - 1)
                 out[:] = np.where(known[place] == cells, slots[place], n_levels + 1)
-            out[np.isnan(cells)] = n_levels
+            if is_float:
+                out[np.isnan(cells)] = n_levels
 
         return read
 
     def value(self, row: int) -> Any:
         return self._values[row].item()
+
+
+def sorted_levels(levels: Sequence[Level], dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The levels that cells of a type can equal, sorted in a type that holds them exactly, with their places."""
+    if dtype.kind == "f":
+        exact = [(float(v), i) for i, v in enumerate(levels) if not isinstance(v, str) and float(v) == v]
+        wide: Any = np.float64
+    else:
+        wide = np.uint64 if dtype.kind == "u" and dtype.itemsize == 8 else np.int64
+        bounds = np.iinfo(wide)
+        whole = [(v, i) for i, v in enumerate(levels) if not isinstance(v, str) and v == int(v)]
+        exact = [(int(v), i) for v, i in whole if bounds.min <= v <= bounds.max]
+    exact.sort()
+    return np.array([v for v, _ in exact], dtype=wide), np.array([i for _, i in exact], dtype=np.int64)
 
 
 class ObjectColumn:
@@ -188,6 +215,13 @@ def kind_of_series(series: nw.Series[Any], name: str) -> tuple[Any, tuple[Level,
     dtype = series.dtype
     if dtype == nw.Boolean:
         return "binary", (False, True)
+    if dtype == nw.Unknown:  # what narwhals calls a column without a type, which is wholly missing; or a strange one
+        native = str(getattr(series.to_native(), "dtype", getattr(series.to_native(), "type", dtype)))
+        if native.lower() not in ("null", "unknown"):
+            raise FoldwiseTypeError(
+                f"column {name!r} has the type {native}, which is neither number, text, category nor date.",
+                "turn it into one of these, or leave it out.",
+            )
     if dtype.is_numeric() or dtype == nw.Unknown:
         return "numeric", None
     if dtype.is_temporal():
@@ -196,7 +230,7 @@ def kind_of_series(series: nw.Series[Any], name: str) -> tuple[Any, tuple[Level,
         return "categorical", tuple(as_level(v, name) for v in series.to_native().cat.categories.tolist())
     if isinstance(dtype, nw.Enum):
         return "categorical", tuple(dtype.categories)
-    if dtype in (nw.String, nw.Categorical, nw.Object):
+    if dtype in (nw.String, nw.Categorical):
         return "categorical", None
     raise FoldwiseTypeError(
         f"column {name!r} has the type {dtype}, which is neither number, text, category nor date.",
@@ -298,7 +332,7 @@ def check_comparable(name: str, levels: Sequence[Level], text: bool | None) -> N
 
 def as_number(value: Any, name: str, row: int) -> float:
     """One present cell as a number; text is refused even where it looks like one."""
-    hint = f"mark {value!r} as missing, turn the column into numbers, or declare it categorical."
+    hint = f"mark {value!r} as missing, turn the column into numbers, or give it the family 'categorical'."
     if isinstance(value, str):
         raise InputError(f"column {name!r} is declared numeric but row {row} holds {value!r}.", hint)
     if not isinstance(value, int | float | np.number | np.bool_):
@@ -331,7 +365,7 @@ def source_of_pandas(name: str, native: Any) -> ColumnSource:
 
 def source_of_series(name: str, series: nw.Series[Any]) -> ColumnSource:
     """The source for a column of any other library."""
-    if series.implementation.is_polars() and series.dtype.is_numeric() and series.dtype != nw.Decimal:
+    if series.implementation.is_polars() and series.dtype in NUMPY_TYPES:
         native = series.to_native()
         if native.n_chunks() == 1 and native.null_count() == 0:
             return ArrayColumn(name, native.to_numpy(allow_copy=False))

@@ -12,6 +12,11 @@ from foldwise.data.schema import Level
 from foldwise.errors import FoldwiseTypeError, InputError
 
 
+def plain(value: Any) -> Any:
+    """A numpy scalar as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def is_missing(value: Any) -> bool:
     """Whether one cell is missing: None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
@@ -21,8 +26,7 @@ def is_missing(value: Any) -> bool:
 
 def as_level(value: Any, column: str) -> Level:
     """One present cell as a level; numpy scalars become Python's, anything else is refused."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = plain(value)
     if isinstance(value, str | int):
         return value
     if isinstance(value, float):

@@ -6,18 +6,21 @@ identifiers, dates, other formats and messy files) is not done here.
 
 from __future__ import annotations
 
+import csv
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import polars as pl
+import polars.selectors as cs
 from polars.exceptions import PolarsError
 
-from foldwise.data.schema import Column, Kind, check_unique_names, listing
+from foldwise.data.schema import Column, Kind, Schema, check_unique_names, listing
 from foldwise.data.table import Table
 from foldwise.data.view import view_of_frame
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseWarning, InputError
 
 MISSING_VALUES = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
 
@@ -25,8 +28,8 @@ MISSING_VALUES = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
 def read_table(
     path: str | Path,
     target: str | None = None,
-    kinds: Mapping[str, Kind | Column] | None = None,
-    missing_values: Sequence[str] | None = None,
+    kinds: Mapping[str, Kind | Column] | Schema | None = None,
+    missing_values: Sequence[str] | str | None = None,
 ) -> Table:
     """Read a CSV or Parquet file into a `Table`.
 
@@ -35,7 +38,8 @@ def read_table(
     path : path of a `.csv` or `.parquet` file
     target : name of the column to predict; without it `y` is None and `X` holds every column
     kinds : kind of a column by its name (`"numeric"`, `"categorical"`, `"binary"`, `"date"`), or a `Column` that also
-        declares the levels; columns not named keep the kind of their type
+        declares the levels, or a `Schema`; columns not named keep the kind of their type. Categories are kept as the
+        text they are in the file, also for the target: declare it categorical to keep `01` and `1` apart
     missing_values : cells of text that mean "missing"; by default, in CSV files only, an empty cell, `?`, `NA`, `N/A`,
         `NaN`, `nan`, `null` and `NULL`
 
@@ -53,17 +57,39 @@ def read_table(
     array(['no', 'yes'], dtype=object)
     """
     path = Path(path)
-    frame = READERS[format_of(path)](path, missing_values)
-    frame = declare(frame, kinds or {}, target)
+    declared = declared_columns(kinds or {})
+    tokens = missing_tokens(missing_values)
+    frame = READERS[format_of(path)](path, tokens, [c.name for c in declared if c.kind != "numeric"])
+    frame = declare(frame, declared)
+    if "__index_level_0__" in frame.columns:
+        warnings.warn(
+            f"{path.name} holds the index of a pandas frame as the column '__index_level_0__'. "
+            "Hint: drop it, or write the file with index=False.",
+            FoldwiseWarning,
+            stacklevel=2,
+        )
     if target is None:
         return Table(frame, None, view_of_frame(nw.from_native(frame)).schema, path.stem)
     if target not in frame.columns:
         raise InputError(
-            f"{path.name} has no column {target!r} to use as target.",
-            f"its columns are {listing(frame.columns)}.",
+            f"{path.name} has no column {target!r} to use as target.", f"its columns are {listing(frame.columns)}."
         )
     X = frame.drop(target)
     return Table(X, labels(frame[target]), view_of_frame(nw.from_native(X)).schema, path.stem, target)
+
+
+def declared_columns(kinds: Mapping[str, Kind | Column] | Schema) -> list[Column]:
+    """What the caller says of columns."""
+    if isinstance(kinds, Schema):
+        return list(kinds.columns)
+    return [kind if isinstance(kind, Column) else Column(name, kind) for name, kind in kinds.items()]
+
+
+def missing_tokens(missing_values: Sequence[str] | str | None) -> list[str] | None:
+    """The tokens as a list of strings; one string is one token."""
+    if missing_values is None:
+        return None
+    return [missing_values] if isinstance(missing_values, str) else [str(value) for value in missing_values]
 
 
 def format_of(path: Path) -> str:
@@ -79,22 +105,42 @@ def format_of(path: Path) -> str:
     return suffix
 
 
-def read_csv(path: Path, missing_values: Sequence[str] | None) -> pl.DataFrame:
-    """Ordinary CSV: a header row, commas, UTF-8. Types are found from all rows, not from the first few."""
-    tokens = list(MISSING_VALUES if missing_values is None else missing_values)
+def read_csv(path: Path, missing_values: list[str] | None, as_text: list[str]) -> pl.DataFrame:
+    """Ordinary CSV: a header row, commas, UTF-8. Types are found from all rows, not from the first few.
+
+    Columns declared to be no numbers are read as the text they are: 007 and 7 stay two categories.
+    """
+    tokens = list(MISSING_VALUES) if missing_values is None else missing_values
     try:
         header = pl.read_csv(path, n_rows=1, has_header=False, infer_schema=False)
-        check_unique_names(str(name) for name in header.row(0))
-        return pl.read_csv(path, null_values=tokens, infer_schema_length=None)
+        names = [str(name) for name in header.row(0)]
+        check_unique_names(names)
+        text = {name: pl.String for name in as_text if name in names}
+        frame = pl.read_csv(path, null_values=tokens, infer_schema_length=None, schema_overrides=text)
     except (PolarsError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{path.name} cannot be read as CSV: {first_line(error)}",
-            "an ordinary CSV file has a header row, commas between cells, the same number of cells in each row and "
-            "UTF-8 text.",
-        ) from error
+        raise InputError(f"{path.name} cannot be read as CSV: {first_line(error)}", ORDINARY) from error
+    if frame.width > 1 and frame[:, -1].null_count():
+        check_row_lengths(path, frame.width)
+    return frame
 
 
-def read_parquet(path: Path, missing_values: Sequence[str] | None) -> pl.DataFrame:
+ORDINARY = (
+    "an ordinary CSV file has a header row, commas between cells, the same number of cells in each row and UTF-8 text."
+)
+
+
+def check_row_lengths(path: Path, width: int) -> None:
+    """Refuse a row that is too short, whose last cells the reader would take for missing."""
+    with path.open(newline="", encoding="utf-8") as lines:
+        for number, row in enumerate(csv.reader(lines)):
+            if row and len(row) < width:
+                raise InputError(
+                    f"{path.name}: row {number - 1} has {len(row)} cells where the header has {width}.",
+                    "write an empty cell for a missing one; nothing is taken as missing silently.",
+                )
+
+
+def read_parquet(path: Path, missing_values: list[str] | None, as_text: list[str]) -> pl.DataFrame:
     """Parquet, whose cells know themselves whether they are missing."""
     try:
         frame = pl.read_parquet(path)
@@ -102,29 +148,26 @@ def read_parquet(path: Path, missing_values: Sequence[str] | None) -> pl.DataFra
         raise InputError(f"{path.name} cannot be read as Parquet: {first_line(error)}") from error
     if missing_values is None:
         return frame
-    text = pl.col(pl.String)
-    return frame.with_columns(pl.when(text.is_in(list(missing_values))).then(None).otherwise(text).name.keep())
+    text = cs.by_dtype(pl.String, pl.Categorical, pl.Enum).cast(pl.String)
+    return frame.with_columns(pl.when(text.is_in(missing_values)).then(None).otherwise(text).name.keep())
 
 
-READERS: dict[str, Callable[[Path, Sequence[str] | None], pl.DataFrame]] = {
+READERS: dict[str, Callable[[Path, list[str] | None, list[str]], pl.DataFrame]] = {
     ".csv": read_csv,
     ".parquet": read_parquet,
 }
 
 
-def declare(frame: pl.DataFrame, kinds: Mapping[str, Kind | Column], target: str | None) -> pl.DataFrame:
+def declare(frame: pl.DataFrame, declared: Sequence[Column]) -> pl.DataFrame:
     """The frame with each declared column in the type that carries its kind."""
     changed = []
-    for name, kind in kinds.items():
-        if name not in frame.columns:
+    for column in declared:
+        if column.name not in frame.columns:
             raise InputError(
-                f"kinds names the column {name!r}, which the table does not have.",
+                f"kinds names the column {column.name!r}, which the table does not have.",
                 f"its columns are {listing(frame.columns)}.",
             )
-        if name == target:
-            raise InputError(f"kinds names {name!r}, which is the target: its labels are taken as they are.")
-        column = kind if isinstance(kind, Column) else Column(name, kind)
-        changed.append(CASTS[column.kind](frame[name], column))
+        changed.append(CASTS[column.kind](frame[column.name], column))
     return frame.with_columns(changed)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from foldwise.errors import InputError
@@ -51,10 +51,12 @@ class Schema:
     """
 
     columns: tuple[Column, ...]
+    _places: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
         check_unique_names(self.names)
+        object.__setattr__(self, "_places", {column.name: j for j, column in enumerate(self.columns)})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,18 +69,13 @@ class Schema:
         return iter(self.columns)
 
     def __getitem__(self, name: str) -> Column:
-        for column in self.columns:
-            if column.name == name:
-                return column
+        place = self._places.get(name)
+        if place is not None:
+            return self.columns[place]
         raise InputError(f"there is no column {name!r}.", f"the columns are {listing(self.names)}.")
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names
-
-    def without(self, name: str) -> Schema:
-        """The same columns but one."""
-        self[name]
-        return Schema(tuple(column for column in self.columns if column.name != name))
+        return name in self._places
 
     def to_json(self) -> str:
         """The schema as JSON text."""
@@ -87,7 +84,10 @@ class Schema:
     @classmethod
     def from_json(cls, text: str) -> Schema:
         """The schema that `to_json` wrote."""
-        return cls(tuple(column_from_dict(entry) for entry in json.loads(text)))
+        try:
+            return cls(tuple(column_from_dict(entry) for entry in json.loads(text)))
+        except (KeyError, TypeError, json.JSONDecodeError) as error:
+            raise InputError(f"this JSON holds no schema: {error!r}.", "pass the text that to_json gave.") from error
 
     def __str__(self) -> str:
         width = max((len(name) for name in self.names), default=0)

@@ -15,8 +15,8 @@ from foldwise.data.levels import is_missing
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 
-DIRECT_RANGE = 1 << 12
-HEAD = 1 << 12
+LABEL_RANGE = 1 << 12
+LABEL_HEAD = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,12 @@ class Target:
         return len(self.codes)
 
 
-def encode_target(y: Any, n_rows: int, classes: NDArray[Any] | None = None) -> Target:
+def encode_target(
+    y: Any,
+    n_rows: int,
+    classes: NDArray[Any] | None = None,
+    hint: str = "name all classes at the first call of partial_fit.",
+) -> Target:
     """The target of a classification as codes; with `classes`, every label must be one of them."""
     if y is None:
         raise InputError("requires y to be passed, but the target y is None.", "pass the labels as y.")
@@ -42,7 +47,7 @@ def encode_target(y: Any, n_rows: int, classes: NDArray[Any] | None = None) -> T
             "pass one label for each row.",
         )
     target = encode_integers(values) if values.dtype.kind in "iu" else encode_labels(values)
-    return target if classes is None else recode(target, classes)
+    return target if classes is None else recode(target, classes, hint)
 
 
 def label_array(y: Any) -> NDArray[Any]:
@@ -53,17 +58,27 @@ def label_array(y: Any) -> NDArray[Any]:
     if values.dtype.kind == "f":
         if np.isnan(values).any():
             refuse_missing(np.isnan(values))
-        if np.isinf(values).any() or (values != np.floor(values)).any():
-            raise InputError(
-                "Unknown label type: continuous. The target of a classifier must hold classes, but y holds "
-                f"numbers such as {values[values != np.floor(values)][:1].tolist() or 'infinity'}.",
-                "bin the numbers into classes first, or use a regressor.",
-            )
+        refuse_continuous(values)
     elif values.dtype.kind == "O":
         gaps = np.fromiter((is_missing(value) for value in values.tolist()), dtype=bool, count=len(values))
         if gaps.any():
             refuse_missing(gaps)
+        if all(isinstance(value, float) for value in values.tolist()):
+            refuse_continuous(values.astype(np.float64))
+    elif values.dtype.kind in "mM" and np.isnat(values).any():
+        refuse_missing(np.isnat(values))
     return values
+
+
+def refuse_continuous(values: NDArray[np.float64]) -> None:
+    """Raise for numbers that are no classes: infinite ones, or ones with a fraction."""
+    broken = values[np.isinf(values) | (values != np.floor(values))]
+    if broken.size:
+        raise InputError(
+            "Unknown label type: continuous. The target of a classifier must hold classes, but y holds "
+            f"numbers such as {broken[:1].tolist()}.",
+            "bin the numbers into classes first, or use a regressor.",
+        )
 
 
 def refuse_missing(gaps: NDArray[np.bool_]) -> None:
@@ -80,16 +95,16 @@ def encode_integers(values: NDArray[Any]) -> Target:
     if values.size == 0:
         return Target(values, np.empty(0, dtype=np.int64))
     low, high = int(values.min()), int(values.max())
-    if high - low >= DIRECT_RANGE or high > np.iinfo(np.int64).max:
+    if high - low >= LABEL_RANGE or high > np.iinfo(np.int64).max:
         classes, codes = np.unique(values, return_inverse=True)
         return Target(classes, read_only(codes.astype(np.int64)))
     offsets = values.astype(np.int64, copy=False)
     if low:
         offsets = offsets - low
     seen = np.zeros(high - low + 1, dtype=bool)
-    seen[offsets[:HEAD]] = True
+    seen[offsets[:LABEL_HEAD]] = True
     if not seen.all():  # rarely: the first rows of a table hold each of a few classes
-        seen[offsets[HEAD:]] = True
+        seen[offsets[LABEL_HEAD:]] = True
     present = np.flatnonzero(seen)
     classes = (present + low).astype(values.dtype)
     if len(present) < len(seen):
@@ -124,7 +139,7 @@ def object_array(labels: list[Any]) -> NDArray[Any]:
     return array
 
 
-def recode(target: Target, classes: NDArray[Any]) -> Target:
+def recode(target: Target, classes: NDArray[Any], hint: str) -> Target:
     """The same labels as codes into other classes."""
     place = {label: i for i, label in enumerate(classes.tolist())}
     unknown = [label for label in target.classes.tolist() if label not in place]
@@ -132,7 +147,7 @@ def recode(target: Target, classes: NDArray[Any]) -> Target:
         raise InputError(
             f"The target label(s) {listing(unknown)} in y do not exist in the initial classes "
             f"{listing(classes.tolist())}.",
-            "name all classes at the first call of partial_fit.",
+            hint,
         )
     codes = np.array([place[label] for label in target.classes.tolist()], dtype=np.int64)
     return Target(classes, read_only(codes[target.codes]))
@@ -155,8 +170,6 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
             f"a weight must be a finite number of at least 0, but row {bad[0]} has {weights[bad[0]]}.",
             "weights are frequencies: 0 leaves a row out, 2 counts it twice.",
         )
-    if n_rows and not weights.any():
-        raise InputError(
-            "every weight is zero, so no row is left to learn from.", "sample_weight must be above 0 somewhere."
-        )
+    if not np.isfinite(weights.sum()):
+        raise InputError("the weights are too large to be summed.", "divide them all by a constant.")
     return read_only(np.ascontiguousarray(weights))

@@ -28,6 +28,10 @@ class View:
         return tuple(source.column for source in self.sources)
 
     @property
+    def n_columns(self) -> int:
+        return len(self.sources)
+
+    @property
     def schema(self) -> Schema:
         return Schema(self.columns)
 
@@ -67,29 +71,35 @@ class SparseView:
     def columns(self) -> tuple[Column, ...]:
         return tuple(Column(name, "numeric") for name in self.names)
 
-    def check_counts(self) -> None:
-        """Refuse a cell that is no count."""
-        self._check(~np.isfinite(self.matrix.data) | (self.matrix.data < 0), "a finite number of at least 0")
-
-    def check_marks(self) -> None:
-        """Refuse a cell that is neither 0 nor 1."""
-        self._check((self.matrix.data != 0) & (self.matrix.data != 1), "0 or 1")
-
-    def _check(self, bad: np.ndarray[Any, Any], wanted: str) -> None:
-        if bad.any():
-            place = int(np.flatnonzero(bad)[0])
-            raise cell_error(self.names[int(self.matrix.indices[place])], float(self.matrix.data[place]), wanted)
+    @property
+    def n_columns(self) -> int:
+        return len(self.names)
 
 
-def cell_error(name: str, value: float, wanted: str, row: int | None = None) -> InputError:
-    """The error for a number that its column may not hold."""
-    where = "" if row is None else f" in row {row}"
-    return InputError(
-        f"column {name!r} holds {value:g}{where}; it must hold {wanted}"
-        f"{' (Negative values in data passed to X)' if value < 0 else ''}.",
-        "correct the cell, or choose another family for the column: 'gaussian' takes any number, "
-        "'multinomial' counts, 'bernoulli' marks such as X > 0.",
-    )
+def plain_table(X: Any) -> Any:
+    """Tables in disguise as what they are: masked arrays, record batches, lists with None for a missing number."""
+    if isinstance(X, np.ma.MaskedArray):
+        if X.dtype.kind in "fiub":
+            return np.ma.filled(X.astype(np.float64), np.nan)
+        cells = np.array(X, dtype=object)
+        cells[np.ma.getmaskarray(X)] = None
+        return cells
+    if type(X).__name__ == "RecordBatch" and type(X).__module__.startswith("pyarrow"):
+        import pyarrow as pa
+
+        return pa.Table.from_batches([X])
+    if nw.dependencies.is_polars_lazyframe(X) or isinstance(X, nw.LazyFrame):
+        raise FoldwiseTypeError("X is a lazy frame; rows are wanted.", "call .collect() on it first.")
+    if isinstance(X, list | tuple):
+        array = np.asarray(X)
+        if array.dtype.kind in "US":
+            return np.asarray(X, dtype=object)  # numbers beside text are not turned into text
+        if array.dtype.kind == "O" and array.ndim == 2 and not any(isinstance(v, str) for row in X for v in row):
+            try:
+                return array.astype(np.float64)
+            except (TypeError, ValueError):
+                return array
+    return X
 
 
 def is_frame(X: Any) -> bool:
@@ -99,13 +109,15 @@ def is_frame(X: Any) -> bool:
 
 def view(X: Any) -> View | SparseView:
     """The view of a frame, a 2-D array or a sparse matrix."""
+    X = plain_table(X)
     if is_frame(X):
         return view_of_frame(nw.from_native(X, eager_only=True))
-    if isinstance(X, nw.LazyFrame) or nw.dependencies.is_polars_lazyframe(X):
-        raise FoldwiseTypeError("X is a lazy frame; rows are wanted.", "call .collect() on it first.")
     if sp.issparse(X):
         matrix: Any = X  # what scipy types as its abstract base
         matrix = matrix.tocsr()
+        if not matrix.has_canonical_format:  # a cell stored twice means the sum of both
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
         return SparseView(matrix, array_names(matrix.shape[1]))
     return view_of_array(np.asarray(X))
 
@@ -124,6 +136,8 @@ def view_of_array(array: np.ndarray[Any, Any]) -> View:
 
 def view_of_frame(frame: nw.DataFrame[Any]) -> View:
     """The view of a frame."""
+    if frame.implementation.is_pandas_like():
+        check_unique_names(str(name) for name in frame.to_native().columns)
     names = [str(name) for name in frame.columns]
     check_unique_names(names)
     return View(sources_of_frame(frame, names), frame.shape[0])

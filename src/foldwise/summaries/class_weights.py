@@ -1,4 +1,4 @@
-"""The total weight of each class."""
+"""The total weight of each class, and its rows of a weight above 0."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from foldwise.summaries.passes import Share
 CHUNK_ROWS = 65_536
 
 
-def class_weights_of(share: Share) -> Floats:  # (K,)
+def class_weights_of(share: Share) -> Floats:  # (2, K): weight, rows
     """One pass over the labels."""
-    totals = own_lines((share.n_classes,))
+    totals = own_lines((2, share.n_classes))
     for _, _, y, w in share.windows(CHUNK_ROWS):
         add_class_weights(y, w, totals)
     return totals

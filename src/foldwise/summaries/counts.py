@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.data.cells import Cells
-from foldwise.data.levels import sort_levels
+from foldwise.data.cells import Cells, read_only
+from foldwise.data.levels import as_level, sort_levels
 from foldwise.data.schema import Level
 from foldwise.data.view import View
-from foldwise.errors import ForgetError
+from foldwise.errors import ForgetError, InputError
+from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_left
 from foldwise.summaries.code_kernels import counts_by_column, counts_by_row
-from foldwise.summaries.moments import snap_to_zero
 from foldwise.summaries.number_kernels import Floats, Ints, own_lines
 from foldwise.summaries.passes import Share, windows
 
@@ -30,51 +30,55 @@ DIRECT_CELLS = 1 << 21  # unless the table of all columns and classes would be l
 
 @dataclass(frozen=True)
 class CategoryCounts:
-    """Per level of one column and class: the total weight of the rows that hold it.
+    """Per level of one column and class: the total weight of the rows that hold it, and how many they are.
 
-    >>> a = CategoryCounts(("x",), np.array([[1.0, 2.0]]))
-    >>> b = CategoryCounts(("w", "x"), np.array([[1.0, 0.0], [0.0, 5.0]]))
+    >>> a = CategoryCounts.of(("x",), np.array([[1.0, 2.0]]))
+    >>> b = CategoryCounts.of(("w", "x"), np.array([[1.0, 0.0], [0.0, 5.0]]))
     >>> (a + b).levels, (a + b).weight.tolist()
     (('w', 'x'), [[1.0, 0.0], [1.0, 7.0]])
     """
 
     levels: tuple[Level, ...]
     weight: Floats  # (levels, K)
+    rows: Floats  # (levels, K), of a weight above 0: whole numbers, which say exactly what is there
+
+    @classmethod
+    def of(cls, levels: tuple[Level, ...], weight: Floats, rows: Floats | None = None) -> CategoryCounts:
+        """The counts of the levels that some row holds; without `rows` each row has the weight 1."""
+        rows = weight if rows is None else rows
+        held = np.flatnonzero(rows.any(axis=1))
+        if len(held) < len(levels):
+            return cls(tuple(levels[i] for i in held), weight[held], rows[held])
+        return cls(levels, weight, rows)
 
     def __add__(self, other: CategoryCounts) -> CategoryCounts:
         if self.levels == other.levels:
-            return CategoryCounts(self.levels, self.weight + other.weight)
+            return CategoryCounts(self.levels, self.weight + other.weight, self.rows + other.rows)
         levels = sort_levels([*self.levels, *other.levels])
-        return CategoryCounts(levels, self.on(levels) + other.on(levels))
+        (w, r), (v, s) = self.on(levels), other.on(levels)
+        return CategoryCounts(levels, w + v, r + s)
 
     def __sub__(self, other: CategoryCounts) -> CategoryCounts:
         known = set(self.levels)
         unknown = [level for level in other.levels if level not in known]
-        left = snap_to_zero(self.weight - other.on(self.levels), self.weight)
-        if unknown or (left < 0).any():
-            what = f"the category {unknown[0]!r}" if unknown else "more rows of a category"
-            raise ForgetError(f"{what} was taken away, but had not been learned.")
-        return CategoryCounts(self.levels, left).trimmed()
+        if unknown:
+            raise ForgetError(f"the category {unknown[0]!r} was taken away, but had not been learned.")
+        weight, rows = other.on(self.levels)
+        left = rows_left(self.rows, rows)
+        return CategoryCounts.of(self.levels, weight_left(self.weight, weight, left), left)
 
-    def on(self, levels: Sequence[Level]) -> Floats:
-        """The weights in the order of other levels, 0 for those not held."""
+    def on(self, levels: Sequence[Level]) -> tuple[Floats, Floats]:
+        """Weights and rows in the order of other levels, 0 for those not held."""
         place = {level: i for i, level in enumerate(self.levels)}
-        found = [place.get(level, -1) for level in levels]
-        padded = np.vstack([self.weight, np.zeros((1, self.weight.shape[1]))])
-        return padded[found] if found else padded[:0]
-
-    def trimmed(self) -> CategoryCounts:
-        """Without the levels that no row holds."""
-        held = np.asarray(self.weight.any(axis=1))
-        if held.all():
-            return self
-        return CategoryCounts(tuple(v for v, keep in zip(self.levels, held, strict=True) if keep), self.weight[held])
+        found = np.array([place.get(level, -1) for level in levels], dtype=np.intp)
+        padding = np.zeros((1, self.weight.shape[1]))
+        return np.vstack([self.weight, padding])[found], np.vstack([self.rows, padding])[found]
 
     def expand(self, places: NDArray[np.int64], n_classes: int) -> CategoryCounts:
         """The same facts with class i at `places[i]` among `n_classes`."""
-        weight = np.zeros((len(self.levels), n_classes))
-        weight[:, places] = self.weight
-        return CategoryCounts(self.levels, weight)
+        return CategoryCounts(
+            self.levels, spread(self.weight.T, places, n_classes).T, spread(self.rows.T, places, n_classes).T
+        )
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,13 @@ class Counts:
         return Counts(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
 
     def __sub__(self, other: Counts) -> Counts:
-        return Counts(tuple(a - b for a, b in zip(self.columns, other.columns, strict=True)))
+        left = []
+        for j, (a, b) in enumerate(zip(self.columns, other.columns, strict=True)):
+            try:
+                left.append(a - b)
+            except ForgetError as error:
+                raise ForgetError(error.message, error.hint, place=(None, j)) from error
+        return Counts(tuple(left))
 
     def expand(self, places: NDArray[np.int64], n_classes: int) -> Counts:
         """The same facts with class i at `places[i]` among `n_classes`."""
@@ -95,17 +105,25 @@ class Counts:
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain JSON values."""
-        return {"columns": [{"levels": list(c.levels), "weight": c.weight.T.tolist()} for c in self.columns]}
+        return {
+            "columns": [
+                {"levels": list(c.levels), "weight": c.weight.tolist(), "rows": c.rows.tolist()} for c in self.columns
+            ]
+        }
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Counts:
-        """The facts that `to_dict` wrote."""
-        return cls(
-            tuple(
-                CategoryCounts(tuple(c["levels"]), np.array(c["weight"], dtype=np.float64).T.copy())
-                for c in facts["columns"]
-            )
-        )
+    def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> Counts:
+        """The facts that `to_dict` wrote, checked."""
+        if len(facts["columns"]) != n_columns:
+            raise InputError(f"the stored facts are of {len(facts['columns'])} columns, not of {n_columns}.")
+        columns = []
+        for c in facts["columns"]:
+            levels = tuple(as_level(level, "stored") for level in c["levels"])
+            shape = (len(levels), n_classes)
+            if len(set(levels)) < len(levels):
+                raise InputError(f"the stored facts hold a level twice: {list(levels)!r}.")
+            columns.append(CategoryCounts(levels, *(stored_array(c, name, shape, 0.0) for name in ("weight", "rows"))))
+        return cls(tuple(columns))
 
 
 @dataclass(frozen=True)
@@ -142,11 +160,12 @@ def counts_of(view: View, columns: Sequence[int], share: Share) -> Counts:
         return counts
     levels = [sort_levels(view.sources[j].distinct(share.start, share.stop)) for j in columns]
     layout = SlotLayout.of(np.zeros(len(levels)), [len(known) + 1 for known in levels])
-    table = count(view.codes(columns, levels), layout, share)
+    weight, rows = count(view.codes(columns, levels), layout, share)
     found = []
     for j, known in enumerate(levels):
         first = int(layout.base[j])
-        found.append(CategoryCounts(known, table[first : first + len(known)].copy()).trimmed())
+        slots = slice(first, first + len(known))
+        found.append(CategoryCounts.of(known, weight[slots].copy(), rows[slots].copy()))
     return Counts(tuple(found))
 
 
@@ -158,37 +177,46 @@ def counts_of_integers(cells: Cells, share: Share) -> Counts | None:
     """
     for last in (min(share.start + HEAD, share.stop), share.stop):
         low, high = range_of(cells, share.start, last)
-        span = high.astype(np.float64) - low + 1
+        span = high.astype(np.uint64) - low.astype(np.uint64)  # exact: differences of int64 fit in uint64
         if not worth_direct(span, share.n_classes):
             return None
-        layout = SlotLayout.of(low, span)
-        table = count(cells, layout, share)
-        if not table[(layout.base + layout.width).astype(np.int64)].any():
+        layout = SlotLayout.of(low, span + np.uint64(1))
+        weight, rows = count(cells, layout, share)
+        if not rows[(layout.base + layout.width).astype(np.int64)].any():
             break
+    else:
+        return None
     found = []
     for j in range(len(cells.names)):
-        weight = table[layout.slots(j)]
-        held = np.flatnonzero(weight.any(axis=1))
-        found.append(CategoryCounts(tuple((held + int(low[j])).tolist()), weight[held]))
+        slots = layout.slots(j)
+        held = np.flatnonzero(rows[slots].any(axis=1))
+        levels = tuple(int(low[j]) + i for i in held.tolist())
+        found.append(CategoryCounts(levels, weight[slots][held], rows[slots][held]))
     return Counts(tuple(found))
 
 
-def worth_direct(span: NDArray[np.float64], n_classes: int) -> bool:
-    """Whether columns that span so many whole numbers are looked up by value: not where that takes much memory."""
-    return bool(span.max() <= DIRECT_RANGE and span.sum() * n_classes <= DIRECT_CELLS)
+def worth_direct(span: NDArray[Any], n_classes: int) -> bool:
+    """Whether columns whose values differ by at most so much are looked up by value: not where that takes memory."""
+    short = span.size == 0 or int(span.max()) < DIRECT_RANGE
+    return short and (int(span.sum()) + 2 * span.size) * n_classes <= DIRECT_CELLS
 
 
-def count(cells: Cells, layout: SlotLayout, share: Share) -> Floats:  # (slots, K)
-    """One pass of the counting kernels."""
-    table = own_lines((layout.size, share.n_classes))
-    where = (layout.low, layout.width, layout.base, table)
+def count(cells: Cells, layout: SlotLayout, share: Share) -> tuple[Floats, Floats]:  # (slots, K) both
+    """One pass of the counting kernels: weights, and rows of a weight above 0."""
+    weight = own_lines((layout.size, share.n_classes))
+    rows = weight if share.weights is None else own_lines((layout.size, share.n_classes))
+    where = (layout.low, layout.width, layout.base)
     for a, b, y, w in share.windows(cells.chunk_rows):
         chunk = cells.chunk(a, b)
-        if chunk.by_column:
-            counts_by_column(chunk.cells, chunk.start, chunk.stop, y, w, *where)
-        else:
-            counts_by_row(chunk.rows, y, w, *where)
-    return table
+        targets = [(w, weight)]
+        if share.weights is not None:
+            targets.append((read_only((w > 0).astype(np.float64)), rows))
+        for values, table in targets:
+            if chunk.by_column:
+                counts_by_column(chunk.cells, chunk.start, chunk.stop, y, values, *where, table)
+            else:
+                counts_by_row(chunk.rows, y, values, *where, table)
+    return weight, rows
 
 
 def range_of(cells: Cells, start: int, stop: int) -> tuple[Ints, Ints]:

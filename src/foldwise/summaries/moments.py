@@ -7,14 +7,17 @@ by 2e-9; with the low part the difference of two means is exact to the last digi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.data.cells import Cells, Chunk
 from foldwise.errors import ForgetError, InputError
+from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_left
 from foldwise.summaries.number_kernels import (
+    FEW_CLASSES,
+    ROWS,
     S1,
     S2,
     WEIGHT,
@@ -29,14 +32,13 @@ from foldwise.summaries.number_kernels import (
 from foldwise.summaries.passes import Share
 
 EPS = float(np.finfo(np.float64).eps)
-FEW_CLASSES = 4  # up to here one sweep a class beats transposing
 POOR_PIVOT = 100.0  # squared distance of pivot and mean, in variances, past which a chunk is summed again
 FORGET_TOLERANCE = 1e-9  # relative error of a squared deviation past which rows cannot be taken away
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Per class and column: total weight of the present cells, their mean (high + low part), Σw(x-mean)².
+    """Per class and column: rows and weight of the present cells, their mean (high + low part), Σw(x-mean)².
 
     >>> a = Moments.of_cells([[1.0, 2.0], [3.0, np.nan]], [0, 0], 1)
     >>> a.weight, a.mean, a.m2
@@ -49,12 +51,13 @@ class Moments:
     high: Floats
     low: Floats
     m2: Floats
+    rows: Floats  # of a weight above 0: whole numbers, which say exactly what is there
 
     @classmethod
     def empty(cls, n_classes: int, n_columns: int) -> Moments:
         """The moments of no rows."""
         zeros = np.zeros((n_classes, n_columns))
-        return cls(zeros, zeros, zeros, zeros)
+        return cls(zeros, zeros, zeros, zeros, zeros)
 
     @classmethod
     def of_cells(cls, cells: object, y: object, n_classes: int, weights: object = None) -> Moments:
@@ -79,26 +82,25 @@ class Moments:
         high, rest = two_sum(start_high, delta * share)
         high, low = two_sum(high, rest + start_low)
         m2 = self.m2 + other.m2 + delta * delta * (self.weight * share)
-        return Moments(weight, high, low, m2)
+        return Moments(weight, high, low, m2, self.rows + other.rows)
 
     def __sub__(self, other: Moments) -> Moments:
         """The moments without the rows of `other`; raises ForgetError past the tolerance (see `removal_error`)."""
-        weight = snap_to_zero(self.weight - other.weight, self.weight)
-        if (weight < 0).any():
-            raise ForgetError("more rows were taken away than had been learned.")
-        gone = weight == 0
-        share = np.divide(other.weight, weight, out=np.zeros_like(weight), where=~gone)
+        rows = rows_left(self.rows, other.rows)
+        weight = weight_left(self.weight, other.weight, rows)
+        untouched, gone = other.rows == 0, rows == 0
+        there = ~untouched & (weight > 0)
+        share = np.divide(other.weight, weight, out=np.zeros_like(weight), where=there)
         gap, gap_low = two_sum(self.high, -other.high)
-        delta = np.where(other.weight > 0, gap + (gap_low + (self.low - other.low)), 0.0)
+        delta = np.where(there, gap + (gap_low + (self.low - other.low)), 0.0)
         high, rest = two_sum(self.high, delta * share)
         high, low = two_sum(high, rest + self.low)
-        apart = np.divide(delta * delta * other.weight * self.weight, weight, out=np.zeros_like(weight), where=~gone)
-        m2 = np.where(other.weight > 0, self.m2 - other.m2 - apart, self.m2)
+        m2 = np.where(there, self.m2 - other.m2 - delta * delta * share * self.weight, self.m2)
         # what is left of one row, or of nothing, has no spread: that is known, not computed
-        single = (weight <= 1) & (other.weight > 0) & (m2 <= 64 * EPS * self.m2)
-        m2 = np.where(gone | single, 0.0, m2)
-        error = removal_error(self.m2, np.where(m2 > 0, m2, 0.0))
-        poor = (error > FORGET_TOLERANCE) & (other.weight > 0) & ~gone & ~single & (self.m2 > 0)
+        known = rows <= 1
+        m2 = np.where(known, 0.0, np.maximum(m2, 0.0))
+        error = removal_error(self.m2, m2)
+        poor = (error > FORGET_TOLERANCE) & ~untouched & ~known & (self.m2 > 0)
         if poor.any():
             c, j = (int(i) for i in np.argwhere(poor)[0])
             raise ForgetError(
@@ -107,12 +109,11 @@ class Moments:
                 "fit again on the rows that stay.",
                 place=(c, j),
             )
-        zero = np.where(gone, 0.0, 1.0)
-        return Moments(weight, high * zero, low * zero, np.maximum(m2, 0.0))
+        return Moments(weight, np.where(gone, 0.0, high), np.where(gone, 0.0, low), m2, rows)
 
     def expand(self, places: NDArray[np.int64], n_classes: int) -> Moments:
         """The same facts with class i at `places[i]` among `n_classes`."""
-        return Moments(*(spread(a, places, n_classes) for a in (self.weight, self.high, self.low, self.m2)))
+        return Moments(*(spread(getattr(self, name), places, n_classes) for name in FIELDS))
 
     def pooled(self) -> Moments:
         """The moments of all classes together, as one class."""
@@ -124,26 +125,26 @@ class Moments:
         shift = np.divide((self.weight * apart).sum(axis=0)[None], weight, out=np.zeros_like(weight), where=weight > 0)
         high, low = two_sum(pivot, shift)
         m2 = (self.m2 + self.weight * (apart - shift) ** 2).sum(axis=0)[None]
-        return Moments(weight, high, low, m2)
+        return Moments(weight, high, low, m2, self.rows.sum(axis=0, keepdims=True))
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain JSON values."""
-        return {name: getattr(self, name).tolist() for name in ("weight", "high", "low", "m2")}
+        return {name: getattr(self, name).tolist() for name in FIELDS}
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Moments:
-        """The facts that `to_dict` wrote."""
-        return cls(*(np.array(facts[name], dtype=np.float64) for name in ("weight", "high", "low", "m2")))
+    def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> Moments:
+        """The facts that `to_dict` wrote, checked."""
+        least = {"weight": 0.0, "m2": 0.0, "rows": 0.0}
+        shape = (n_classes, n_columns)
+        return cls(*(stored_array(facts, name, shape, least.get(name, -np.inf)) for name in FIELDS))
+
+
+FIELDS = ("weight", "high", "low", "m2", "rows")
 
 
 def removal_error(before: Floats, after: Floats) -> Floats:
     """Relative error of a sum of squared deviations after a removal: about 8·eps·before/after."""
     return 8 * EPS * np.divide(before, after, out=np.full_like(before, np.inf), where=after > 0)
-
-
-def snap_to_zero(left: Floats, before: Floats) -> Floats:
-    """Differences of weights, with what is only rounding taken as nothing; whole numbers are exact anyway."""
-    return np.where(np.abs(left) <= 1e-12 * before, 0.0, left)
 
 
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
@@ -153,22 +154,15 @@ def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     return s, (a - (s - t)) + (b - t)
 
 
-def spread(array: Floats, places: NDArray[np.int64], n_classes: int) -> Floats:
-    """Rows of an array at other places of a longer one, zeros elsewhere."""
-    out = np.zeros((n_classes, *array.shape[1:]))
-    out[places] = array
-    return out
-
-
 def moments_of(cells: Cells, share: Share) -> Moments:
     """One pass over a share of the rows."""
     total = Moments.empty(share.n_classes, len(cells.names))
-    pivot = None
+    first = np.full(len(cells.names), np.nan)  # the first value of each column that counts
     for a, b, y, w in share.windows(cells.chunk_rows):
         chunk = cells.chunk(a, b)
-        if pivot is None:
-            pivot = np.repeat(first_values(chunk)[None], share.n_classes, axis=0)
-        pivot = np.where(total.weight > 0, total.high, pivot)
+        if np.isnan(first).any():
+            first = np.where(np.isnan(first), first_values(chunk, w), first)
+        pivot = np.where(total.weight > 0, total.high, np.nan_to_num(first))
         moments = moments_of_chunk(chunk, y, w, pivot, cells.names, a)
         total = moments if a == share.start else total + moments
     return total
@@ -176,43 +170,61 @@ def moments_of(cells: Cells, share: Share) -> Moments:
 
 def moments_of_chunk(chunk: Chunk, y: Ints, w: Floats, pivot: Floats, names: tuple[str, ...], row: int) -> Moments:
     """The moments of one chunk; summed about the pivot, and again about its own means if the pivot was poor."""
-    weight, s1, s2 = sums_of_chunk(chunk, y, w, pivot, names, row)
-    shift = np.divide(s1, weight, out=np.zeros_like(s1), where=weight > 0)
-    m2 = s2 - s1 * shift
-    if (weight * shift * shift > POOR_PIVOT * np.maximum(m2, 0.0)).any():
-        pivot = pivot + shift
-        weight, s1, s2 = sums_of_chunk(chunk, y, w, pivot, names, row)
-        shift = np.divide(s1, weight, out=np.zeros_like(s1), where=weight > 0)
-        m2 = s2 - s1 * shift
-    high, low = two_sum(np.where(weight > 0, pivot, 0.0), shift)
-    return Moments(weight, high, low, np.maximum(m2, 0.0))
+    sums = sums_of_chunk(chunk, y, w, pivot, names, row)
+    if (sums.weight * sums.shift * sums.shift > POOR_PIVOT * np.maximum(sums.m2, 0.0)).any():
+        pivot = pivot + sums.shift
+        sums = sums_of_chunk(chunk, y, w, pivot, names, row)
+    high, low = two_sum(np.where(sums.weight > 0, pivot, 0.0), sums.shift)
+    return Moments(sums.weight, high, low, np.maximum(sums.m2, 0.0), sums.rows)
 
 
-def sums_of_chunk(
-    chunk: Chunk, y: Ints, w: Floats, pivot: Floats, names: tuple[str, ...], row: int
-) -> tuple[Floats, Floats, Floats]:
-    """Σw, Σw(x-p) and Σw(x-p)² of the present cells of a chunk, each (K, d)."""
-    n_classes, n_columns = pivot.shape
+@dataclass(frozen=True)
+class ChunkSums:
+    """Σw, Σw(x-p) and Σw(x-p)² of the present cells of a chunk, and its rows of a weight above 0; each (K, d)."""
+
+    weight: Floats
+    s1: Floats
+    s2: Floats
+    rows: Floats
+
+    @property
+    def shift(self) -> Floats:
+        """How far the mean lies from the pivot."""
+        return np.divide(self.s1, self.weight, out=np.zeros_like(self.s1), where=self.weight > 0)
+
+    @property
+    def m2(self) -> Floats:
+        """Σw(x-mean)²."""
+        return np.asarray(self.s2 - self.s1 * self.shift)
+
+
+def sums_of_chunk(chunk: Chunk, y: Ints, w: Floats, pivot: Floats, names: tuple[str, ...], row: int) -> ChunkSums:
+    """The sums of a chunk about a pivot, by the plain kernels where no cell is missing, else by the masked one."""
+    n_classes, d = pivot.shape
     table = work_table(pivot)
     if chunk.by_column:
         kernel = sums_by_column_few if n_classes <= FEW_CLASSES else sums_by_column
         kernel(chunk.cells, chunk.start, chunk.stop, y, w, table)
     else:
         sums_by_row(chunk.rows, y, w, table)
-    class_weight = table[:, WEIGHT, 0]
-    s1, s2 = table[:, S1, :n_columns], table[:, S2, :n_columns]
-    if np.isfinite(s2).all():
-        return np.repeat(class_weight[:, None], n_columns, axis=1), s1, s2
-    rows, table = chunk.rows, work_table(pivot)
-    sums_by_row_masked(rows, y, w, table)
-    weight, s1, s2 = (table[:, k, :n_columns] for k in (WEIGHT, S1, S2))
-    if not np.isfinite(s2).all():
+    if np.isfinite(table[:, S2, :d]).all():
+        weight, rows = (np.repeat(table[:, k, :1], d, axis=1) for k in (WEIGHT, ROWS))
+        return ChunkSums(weight, table[:, S1, :d], table[:, S2, :d], rows)
+    cells, table = chunk.rows, work_table(pivot)
+    sums_by_row_masked(cells, y, w, table)
+    if not np.isfinite(table[:, S2, :d]).all():
+        refuse_infinite(cells, names, row)
+    return ChunkSums(*(table[:, k, :d] for k in (WEIGHT, S1, S2, ROWS)))
+
+
+def check_finite(rows: Floats, names: tuple[str, ...], row: int) -> None:
+    """Refuse an infinite cell; `row` is the number of the first row."""
+    if np.isinf(rows).any():
         refuse_infinite(rows, names, row)
-    return weight, s1, s2
 
 
-def refuse_infinite(rows: Floats, names: tuple[str, ...], row: int) -> None:
-    """Name the infinite cell, or the column whose squares are beyond float64; `row` is the number of the first row."""
+def refuse_infinite(rows: Floats, names: tuple[str, ...], row: int) -> NoReturn:
+    """Name the infinite cell, or the column whose squares are beyond float64."""
     places = np.argwhere(np.isinf(rows))
     if places.size:
         i, j = places[0]
@@ -229,11 +241,18 @@ def refuse_infinite(rows: Floats, names: tuple[str, ...], row: int) -> None:
     )
 
 
-def first_values(chunk: Chunk) -> Floats:
-    """Each column's first present value: a pivot that makes the deviations of a constant column exactly 0."""
-    first = chunk.cells[:, chunk.start].copy() if chunk.by_column else chunk.cells[chunk.start].copy()
+def first_values(chunk: Chunk, w: Floats) -> Floats:
+    """Each column's first present value of a weight above 0, or NaN.
+
+    As a pivot it makes the deviations of a constant column exactly 0. A row of weight 0 was not seen, so it has no say.
+    """
+    cells = chunk.cells[:, chunk.start : chunk.stop] if chunk.by_column else chunk.rows.T
+    counted = np.flatnonzero(w > 0) if not w[0] > 0 else None
+    first = np.full(len(cells), np.nan)
+    if counted is not None and not counted.size:
+        return first
+    first = cells[:, 0 if counted is None else counted[0]].astype(np.float64)
     for j in np.flatnonzero(~np.isfinite(first)):
-        column = chunk.cells[j, chunk.start : chunk.stop] if chunk.by_column else chunk.rows[:, j]
-        present = np.flatnonzero(np.isfinite(column))
-        first[j] = column[present[0]] if present.size else 0.0
+        present = np.flatnonzero(np.isfinite(cells[j]) & (w > 0))
+        first[j] = cells[j, present[0]] if present.size else np.nan
     return first

@@ -20,16 +20,18 @@ LINE = 8  # float64 in a cache line
 TILE_CELLS = 1 << 16  # transposed at a time, so that they stay in a near cache
 LONG_TILE = 16_384  # rows of a column read in one go: memory likes long runs
 
-PIVOT, S1, S2, WEIGHT = range(4)
+PIVOT, S1, S2, WEIGHT, ROWS = range(5)
+
+FEW_CLASSES = 4  # up to here one sweep a class beats a scatter
 
 
-def work_table(pivot: Floats) -> Floats:  # (K, d) -> (K, 4, d padded)
-    """Zeroed sums beside their pivots: per class the rows PIVOT, S1, S2, WEIGHT, each on cache lines of its own.
+def work_table(pivot: Floats) -> Floats:  # (K, d) -> (K, 5, d padded)
+    """Zeroed sums beside their pivots: per class the lines PIVOT, S1, S2, WEIGHT and ROWS (of a weight above 0).
 
     Two threads that add into one cache line take turns; measured, that halves the speed of one of them.
     """
     n_classes, n_columns = pivot.shape
-    table = own_lines((n_classes, 4, -(-n_columns // LINE) * LINE))
+    table = own_lines((n_classes, 5, -(-n_columns // LINE) * LINE))
     table[:, PIVOT, :n_columns] = pivot
     return table
 
@@ -44,12 +46,13 @@ def own_lines(shape: tuple[int, ...]) -> Floats:
 
 @njit(nogil=True, cache=True)
 def sums_by_row(cells: Floats, y: Ints, w: Floats, table: Floats) -> None:
-    """Sums over all cells (n, d); the weight of a class is added to the first place of its row WEIGHT."""
+    """Sums over all cells (n, d); weight and rows of a class are added to the first place of their lines."""
     n, d = cells.shape
     for i in range(n):
         c = y[i]
         wi = w[i]
         table[c, WEIGHT, 0] += wi
+        table[c, ROWS, 0] += 1.0 if wi > 0 else 0.0
         for j in range(d):
             t = cells[i, j] - table[c, PIVOT, j]
             wt = wi * t
@@ -59,17 +62,19 @@ def sums_by_row(cells: Floats, y: Ints, w: Floats, table: Floats) -> None:
 
 @njit(nogil=True, cache=True)
 def sums_by_row_masked(cells: Floats, y: Ints, w: Floats, table: Floats) -> None:
-    """The same over the present cells; each column has its own weight."""
+    """The same over the present cells; each column has its own weight and rows."""
     n, d = cells.shape
     for i in range(n):
         c = y[i]
         wi = w[i]
+        counted = 1.0 if wi > 0 else 0.0
         for j in range(d):
             t = cells[i, j] - table[c, PIVOT, j]
             present = t == t
             t = t if present else 0.0
             wt = wi * t
             table[c, WEIGHT, j] += wi if present else 0.0
+            table[c, ROWS, j] += counted if present else 0.0
             table[c, S1, j] += wt
             table[c, S2, j] += wt * t
 
@@ -91,9 +96,12 @@ def sums_by_column_few(cells: Floats, start: int, stop: int, y: Ints, w: Floats,
         for c in range(n_classes):
             weight = in_class[c]
             total = 0.0
+            rows = 0.0
             for i in range(n):
                 total += weight[i]
+                rows += 1.0 if weight[i] > 0 else 0.0
             table[c, WEIGHT, 0] += total
+            table[c, ROWS, 0] += rows
         for j in range(cells.shape[0]):
             x = cells[j, first:last]
             for c in range(n_classes):
@@ -125,14 +133,19 @@ def sums_by_column(cells: Floats, start: int, stop: int, y: Ints, w: Floats, tab
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
 def add_class_weights(y: Ints, w: Floats, totals: Floats) -> None:
-    """The weights of rows by class; for a few classes one sweep each, because a scatter waits for itself."""
-    n_classes = totals.size
+    """Weights and rows by class, into `totals` (2, K); for a few classes one sweep each: a scatter waits for itself."""
+    n_classes = totals.shape[1]
     if n_classes <= 8:
         for c in range(n_classes):
             total = 0.0
+            rows = 0.0
             for i in range(y.size):
-                total += w[i] if y[i] == c else 0.0
-            totals[c] += total
+                wi = w[i] if y[i] == c else 0.0
+                total += wi
+                rows += 1.0 if wi > 0 else 0.0
+            totals[0, c] += total
+            totals[1, c] += rows
     else:
         for i in range(y.size):
-            totals[y[i]] += w[i]
+            totals[0, y[i]] += w[i]
+            totals[1, y[i]] += 1.0 if w[i] > 0 else 0.0

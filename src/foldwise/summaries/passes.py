@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 
 from foldwise.data.cells import read_only
 from foldwise.summaries.number_kernels import Floats, Ints
@@ -21,7 +22,9 @@ SMALL = 200_000  # cells; below, starting a thread costs more than it saves
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Threads for a call: `None` takes every core that is free to us, and one inside a parallel worker."""
+    """Threads for a call: `None` takes every core, but one inside a worker of joblib, where the cores are taken."""
+    if n_jobs is None and get_active_backend()[0].nesting_level:
+        return 1
     return int(effective_n_jobs(-1 if n_jobs is None else n_jobs))
 
 

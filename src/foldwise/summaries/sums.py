@@ -11,62 +11,59 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from foldwise.data.cells import Cells
-from foldwise.data.view import SparseView, cell_error
-from foldwise.errors import ForgetError
-from foldwise.summaries.moments import snap_to_zero, spread, sums_of_chunk
+from foldwise.data.view import SparseView
+from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_left
+from foldwise.summaries.moments import sums_of_chunk
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
+
+Check = Callable[[Floats, tuple[str, ...], int], None]
+FIELDS = ("weight", "total", "rows", "hits")
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Per class and column: total weight of the present cells and Σw·x."""
+    """Per class and column: weight of the present cells, Σw·x, rows that are present, rows where x is not 0."""
 
-    weight: Floats  # (K, d)
-    total: Floats  # (K, d)
+    weight: Floats  # (K, d), as all of them
+    total: Floats
+    rows: Floats
+    hits: Floats
 
     def __add__(self, other: Sums) -> Sums:
-        return Sums(self.weight + other.weight, self.total + other.total)
+        return Sums(*(getattr(self, name) + getattr(other, name) for name in FIELDS))
 
     def __sub__(self, other: Sums) -> Sums:
-        weight = snap_to_zero(self.weight - other.weight, self.weight)
-        total = snap_to_zero(self.total - other.total, self.total)
-        if (weight < 0).any() or (total < 0).any():
-            raise ForgetError("more rows were taken away than had been learned.")
-        return Sums(weight, total)
+        rows, hits = rows_left(self.rows, other.rows), rows_left(self.hits, other.hits)
+        weight = weight_left(self.weight, other.weight, rows)
+        return Sums(weight, weight_left(self.total, other.total, hits), rows, hits)
 
     def expand(self, places: NDArray[np.int64], n_classes: int) -> Sums:
         """The same facts with class i at `places[i]` among `n_classes`."""
-        return Sums(spread(self.weight, places, n_classes), spread(self.total, places, n_classes))
+        return Sums(*(spread(getattr(self, name), places, n_classes) for name in FIELDS))
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain JSON values."""
-        return {"weight": self.weight.tolist(), "total": self.total.tolist()}
+        return {name: getattr(self, name).tolist() for name in FIELDS}
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Sums:
-        """The facts that `to_dict` wrote."""
-        return cls(np.array(facts["weight"], dtype=np.float64), np.array(facts["total"], dtype=np.float64))
+    def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> Sums:
+        """The facts that `to_dict` wrote, checked."""
+        return cls(*(stored_array(facts, name, (n_classes, n_columns), 0.0) for name in FIELDS))
 
 
-def check_not_negative(rows: Floats, names: tuple[str, ...], row: int) -> None:
-    """Refuse a count below 0."""
-    if (rows < 0).any():
-        i, j = np.argwhere(rows < 0)[0]
-        raise cell_error(names[j], rows[i, j], "a finite number of at least 0", row + int(i))
-
-
-def sums_of(
-    cells: Cells, share: Share, check: Callable[[Floats, tuple[str, ...], int], None] = check_not_negative
-) -> Sums:
+def sums_of(cells: Cells, share: Share, check: Check) -> Sums:
     """One pass over a share of the rows; `check(rows, names, first row)` refuses cells that are no counts."""
     zero = np.zeros((share.n_classes, len(cells.names)))
-    total = Sums(zero, zero)
+    total = Sums(zero, zero, zero, zero)
     for a, b, y, w in share.windows(cells.chunk_rows):
         chunk = cells.chunk(a, b)
-        check(chunk.rows, cells.names, a)
-        weight, s1, _ = sums_of_chunk(chunk, y, w, zero, cells.names, a)
-        total = total + Sums(weight, s1)
+        rows = chunk.rows
+        check(rows, cells.names, a)
+        sums = sums_of_chunk(chunk, y, w, zero, cells.names, a)
+        hit = ((rows != 0) & ~np.isnan(rows) & (w > 0)[:, None]).astype(np.float64)
+        hits = sp.csr_array((np.ones(b - a), (y, np.arange(b - a))), shape=(share.n_classes, b - a)) @ hit
+        total = total + Sums(sums.weight, sums.s1, sums.rows, hits)
     return total
 
 
@@ -75,7 +72,17 @@ def sums_of_sparse(view: SparseView, share: Share) -> Sums:
     rows = slice(share.start, share.stop)
     y, n_rows = share.y[rows], share.stop - share.start
     w = np.ones(n_rows) if share.weights is None else share.weights[rows]
-    members = sp.csr_array((w, (y, np.arange(n_rows))), shape=(share.n_classes, n_rows))
-    total = members @ view.matrix[rows].astype(np.float64)
-    class_weight = np.bincount(y, weights=w, minlength=share.n_classes)
-    return Sums(np.repeat(class_weight[:, None], total.shape[1], axis=1), np.asarray(total.todense()))
+    matrix = view.matrix[rows].astype(np.float64)
+    marks = matrix.copy()
+    marks.data = (marks.data != 0).astype(np.float64)
+
+    def by_class(values: Floats, cells: Any) -> Floats:
+        members = sp.csr_array((values, (y, np.arange(n_rows))), shape=(share.n_classes, n_rows))
+        return np.asarray((members @ cells).todense())
+
+    def totals(values: Floats) -> Floats:
+        sums = np.bincount(y, weights=values, minlength=share.n_classes)
+        return np.repeat(sums[:, None], matrix.shape[1], axis=1)
+
+    counted = (w > 0).astype(np.float64)
+    return Sums(totals(w), by_class(w, matrix), totals(counted), by_class(counted, marks))

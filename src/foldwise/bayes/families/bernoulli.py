@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter, Setting
+from foldwise.bayes.families.cell_rules import MARKS
+from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Fraction, Parameter, Setting
 from foldwise.bayes.families.reading import ChunkScorer, SparseScorer, factors_of_numbers, left_out, log_shares
 from foldwise.bayes.scoring_kernels import linear_scores
 from foldwise.data.cells import Chunk
 from foldwise.data.schema import Column
-from foldwise.data.view import SparseView, cell_error
+from foldwise.data.view import SparseView
+from foldwise.summaries.alignment import weight_left
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 from foldwise.summaries.sums import Sums, sums_of, sums_of_sparse
@@ -26,24 +28,25 @@ class Bernoulli:
 
     def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Sums:
         if isinstance(view, SparseView):
-            view.check_marks()
+            MARKS.check_sparse(view)
             return sums_of_sparse(view, share)
-        return sums_of(view.numbers(columns), share, check_marks)
+        return sums_of(view.numbers(columns), share, MARKS.check)
 
     def finish(
-        self, summary: Sums, columns: Sequence[Column], class_weight: Floats, setting: Setting
+        self, summary: Sums, columns: Sequence[Column], totals: ClassTotals, setting: Setting
     ) -> BernoulliLikelihood:
-        over = np.stack([summary.weight - summary.total, summary.total]) + setting.alpha  # (2, K, d)
+        absent = weight_left(summary.weight, summary.total, summary.rows - summary.hits)
+        over = np.stack([absent, summary.total]) + setting.alpha  # (2, K, d)
         under = summary.weight + 2 * setting.alpha
         # alpha 0 and no present cell in a class: the limit for alpha -> 0 is one half each
         over, under = np.where(under == 0, 1.0, over), np.where(under == 0, 2.0, under)
         return BernoulliLikelihood(tuple(c.name for c in columns), over, under, log_shares(over, under))
 
-    def present_weight(self, summary: Sums) -> Floats:
-        return summary.weight
+    def present(self, summary: Sums) -> tuple[Floats, Floats]:
+        return summary.weight, summary.rows
 
-    def summary_from_dict(self, facts: dict[str, Any]) -> Sums:
-        return Sums.from_dict(facts)
+    def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> Sums:
+        return Sums.from_dict(facts, n_classes, n_columns)
 
 
 @dataclass(frozen=True)
@@ -55,23 +58,21 @@ class BernoulliLikelihood:
     under: Floats  # (K, d)
     log: Floats  # (2, K, d)
 
-    def scorer(self, view: AnyView, columns: Sequence[int]) -> ChunkScorer | SparseScorer | SparseMarkScorer:
+    def scorer(self, view: AnyView, columns: Sequence[int]) -> ChunkScorer | SparseScorer:
         if isinstance(view, SparseView):
-            view.check_marks()
+            MARKS.check_sparse(view)
             off, on = self.log
-            if np.isfinite(off).all():
-                return SparseScorer(view, on - off, off.sum(axis=1))
-            return SparseMarkScorer(view, self.log)
+            return SparseScorer(view, on, off)
 
         def add(chunk: Chunk, start: int, scores: Floats) -> None:
             rows = chunk.rows
-            check_marks(rows, self.names, start)
+            MARKS.check(rows, self.names, start)
             add_marks(rows, self.log, scores)
 
         return ChunkScorer(view.numbers(columns), add)
 
     def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
-        return factors_of_numbers(view, columns, self._factor)
+        return factors_of_numbers(view, columns, self._factor, MARKS.check)
 
     def _factor(self, j: int, mark: float) -> Factor:
         if np.isnan(mark):
@@ -90,27 +91,7 @@ class BernoulliLikelihood:
         ]
 
 
-class SparseMarkScorer:
-    """For alpha 0, where an absence can be impossible: rows are made dense a chunk at a time."""
-
-    chunk_rows = 1024
-
-    def __init__(self, view: SparseView, log: Floats) -> None:
-        self._matrix, self._log = view.matrix, log
-
-    def add(self, start: int, stop: int, scores: Floats) -> None:
-        add_marks(self._matrix[start:stop].toarray(), self._log, scores)
-
-
 def add_marks(rows: Floats, log: Floats, scores: Floats) -> None:
     """Add the log-probabilities of dense marks; a missing one is neither on nor off."""
     for mark in (0, 1):
         scores += linear_scores((rows == mark).astype(np.float64), log[mark])
-
-
-def check_marks(rows: Floats, names: tuple[str, ...], row: int) -> None:
-    """Refuse anything but 0, 1 and missing: nothing is cut at a threshold silently."""
-    bad = (rows != 0) & (rows != 1) & ~np.isnan(rows)
-    if bad.any():
-        i, j = np.argwhere(bad)[0]
-        raise cell_error(names[j], rows[i, j], "0 or 1 (marks)", row + int(i))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter, Setting
+from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Fraction, Parameter, Setting
 from foldwise.bayes.families.reading import ChunkScorer, dense, left_out, log_shares
 from foldwise.bayes.scoring_kernels import (
     codes_by_column,
@@ -19,9 +19,8 @@ from foldwise.bayes.scoring_kernels import (
 from foldwise.data.cells import Cells, Chunk
 from foldwise.data.schema import Column, Level
 from foldwise.data.view import View
-from foldwise.summaries.counts import CategoryCounts, Counts, SlotLayout, counts_of, worth_direct
-from foldwise.summaries.moments import FEW_CLASSES, snap_to_zero
-from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.counts import DIRECT_RANGE, CategoryCounts, Counts, SlotLayout, counts_of, worth_direct
+from foldwise.summaries.number_kernels import FEW_CLASSES, Floats
 from foldwise.summaries.passes import Share
 
 
@@ -34,16 +33,16 @@ class Categorical:
         return counts_of(dense(view, self.name), columns, share)
 
     def finish(
-        self, summary: Counts, columns: Sequence[Column], class_weight: Floats, setting: Setting
+        self, summary: Counts, columns: Sequence[Column], totals: ClassTotals, setting: Setting
     ) -> CategoricalLikelihood:
         pairs = zip(columns, summary.columns, strict=True)
-        return CategoricalLikelihood(tuple(finish_column(c, counts, class_weight, setting) for c, counts in pairs))
+        return CategoricalLikelihood(tuple(finish_column(c, counts, totals, setting) for c, counts in pairs))
 
-    def present_weight(self, summary: Counts) -> None:
+    def present(self, summary: Counts) -> None:
         return None
 
-    def summary_from_dict(self, facts: dict[str, Any]) -> Counts:
-        return Counts.from_dict(facts)
+    def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> Counts:
+        return Counts.from_dict(facts, n_classes, n_columns)
 
 
 @dataclass(frozen=True)
@@ -63,12 +62,12 @@ class CategoryTable:
         return Fraction.each(self.over[slot], self.under)
 
 
-def finish_column(column: Column, counts: CategoryCounts, class_weight: Floats, setting: Setting) -> CategoryTable:
+def finish_column(column: Column, counts: CategoryCounts, totals: ClassTotals, setting: Setting) -> CategoryTable:
     """Smooth the counts of one column."""
     levels = counts.levels if column.levels is None else declared_levels(column.levels, counts.levels)
-    weight = counts.on(levels)
+    weight, rows = counts.on(levels)
     present = weight.sum(axis=0)
-    absent = np.maximum(snap_to_zero(class_weight - present, class_weight), 0.0)
+    absent = totals.missing(present, rows.sum(axis=0))
     missing_counts = setting.missing == "category" and bool(absent.any())
     unseen_counts = setting.unseen == "smooth"
     total = present + absent if missing_counts else present
@@ -117,7 +116,8 @@ class CategoricalLikelihood:
         if cells is None:
             return None
         known = [r for r in ranges if r is not None]
-        if not worth_direct(np.array([width for _, width in known], dtype=np.float64), self.tables[0].log.shape[1]):
+        spans = [width - 1 for _, width in known]
+        if max(spans) >= DIRECT_RANGE or not worth_direct(np.array(spans, np.int64), self.tables[0].log.shape[1]):
             return None
         parts = []
         for table, (low, width) in zip(self.tables, known, strict=True):

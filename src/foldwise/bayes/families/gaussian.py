@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from foldwise.bayes.families.protocol import AnyView, Factor, Parameter, Setting
+from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Parameter, Setting
 from foldwise.bayes.families.reading import ChunkScorer, dense, factors_of_numbers, left_out
 from foldwise.bayes.scoring_kernels import gaussian_by_column, gaussian_by_row
 from foldwise.data.cells import Chunk
 from foldwise.data.schema import Column
-from foldwise.summaries.moments import EPS, Moments, moments_of, refuse_infinite
+from foldwise.errors import FoldwiseWarning
+from foldwise.summaries.moments import EPS, Moments, check_finite, moments_of, refuse_infinite
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 
@@ -29,7 +31,7 @@ class Gaussian:
         return moments_of(dense(view, self.name).numbers(columns), share)
 
     def finish(
-        self, summary: Moments, columns: Sequence[Column], class_weight: Floats, setting: Setting
+        self, summary: Moments, columns: Sequence[Column], totals: ClassTotals, setting: Setting
     ) -> GaussianLikelihood:
         pooled = summary.pooled()
         overall = np.divide(pooled.m2, pooled.weight, out=np.zeros_like(pooled.m2), where=pooled.weight > 0)
@@ -42,8 +44,15 @@ class Gaussian:
         variance = np.where(absent, overall, variance)
         # no density is narrower than the spacing of floats at its mean
         variance = np.maximum(variance, np.maximum(TINY, (EPS * mean) ** 2))
-        # a column with one value, or none, says nothing about the class
-        silent = np.repeat(overall == 0, len(mean), axis=0)
+        # a column with one value, or none, says nothing about the class; nor does a spread below that of rounding
+        silent = np.repeat(overall <= (4 * EPS * pooled.mean) ** 2, len(mean), axis=0)
+        if ((summary.weight <= setting.ddof) & (summary.rows > 1)).any():
+            warnings.warn(
+                f"the weights of a class sum to {setting.ddof:g} or less, so its variances fall to the floor. "
+                "Hint: weights are frequencies; rescale them to sum to the number of rows, or pass ddof=0.",
+                FoldwiseWarning,
+                stacklevel=4,
+            )
         return GaussianLikelihood(
             tuple(column.name for column in columns),
             np.where(silent, 0.0, mean),
@@ -53,11 +62,11 @@ class Gaussian:
             summary,
         )
 
-    def present_weight(self, summary: Moments) -> Floats:
-        return summary.weight
+    def present(self, summary: Moments) -> tuple[Floats, Floats]:
+        return summary.weight, summary.rows
 
-    def summary_from_dict(self, facts: dict[str, Any]) -> Moments:
-        return Moments.from_dict(facts)
+    def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> Moments:
+        return Moments.from_dict(facts, n_classes, n_columns)
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,7 @@ class GaussianLikelihood:
         return ChunkScorer(dense(view, Gaussian.name).numbers(columns), add)
 
     def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
-        return factors_of_numbers(dense(view, Gaussian.name), columns, self._factor)
+        return factors_of_numbers(dense(view, Gaussian.name), columns, self._factor, check_finite)
 
     def _factor(self, j: int, value: float) -> Factor:
         if np.isnan(value):

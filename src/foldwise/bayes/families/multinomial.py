@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter, Setting
+from foldwise.bayes.families.cell_rules import COUNTS
+from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Fraction, Parameter, Setting
 from foldwise.bayes.families.reading import ChunkScorer, SparseScorer, factors_of_numbers, left_out, log_shares
 from foldwise.bayes.scoring_kernels import linear_scores
 from foldwise.data.cells import Chunk
@@ -16,7 +17,7 @@ from foldwise.data.schema import Column
 from foldwise.data.view import SparseView
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
-from foldwise.summaries.sums import Sums, check_not_negative, sums_of, sums_of_sparse
+from foldwise.summaries.sums import Sums, sums_of, sums_of_sparse
 
 
 class Multinomial:
@@ -26,12 +27,12 @@ class Multinomial:
 
     def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Sums:
         if isinstance(view, SparseView):
-            view.check_counts()
+            COUNTS.check_sparse(view)
             return sums_of_sparse(view, share)
-        return sums_of(view.numbers(columns), share, check_not_negative)
+        return sums_of(view.numbers(columns), share, COUNTS.check)
 
     def finish(
-        self, summary: Sums, columns: Sequence[Column], class_weight: Floats, setting: Setting
+        self, summary: Sums, columns: Sequence[Column], totals: ClassTotals, setting: Setting
     ) -> MultinomialLikelihood:
         over = summary.total + setting.alpha
         under = over.sum(axis=1, keepdims=True)
@@ -39,11 +40,11 @@ class Multinomial:
         over, under = np.where(under == 0, 1.0, over), np.where(under == 0, over.shape[1], under)
         return MultinomialLikelihood(tuple(c.name for c in columns), over, under, log_shares(over, under))
 
-    def present_weight(self, summary: Sums) -> Floats:
-        return summary.weight
+    def present(self, summary: Sums) -> tuple[Floats, Floats]:
+        return summary.weight, summary.rows
 
-    def summary_from_dict(self, facts: dict[str, Any]) -> Sums:
-        return Sums.from_dict(facts)
+    def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> Sums:
+        return Sums.from_dict(facts, n_classes, n_columns)
 
 
 @dataclass(frozen=True)
@@ -57,18 +58,18 @@ class MultinomialLikelihood:
 
     def scorer(self, view: AnyView, columns: Sequence[int]) -> ChunkScorer | SparseScorer:
         if isinstance(view, SparseView):
-            view.check_counts()
-            return SparseScorer(view, self.log, np.zeros(len(self.log)))
+            COUNTS.check_sparse(view)
+            return SparseScorer(view, self.log, np.zeros_like(self.log))
 
         def add(chunk: Chunk, start: int, scores: Floats) -> None:
             rows = chunk.rows
-            check_not_negative(rows, self.names, start)
+            COUNTS.check(rows, self.names, start)
             scores += linear_scores(np.where(np.isnan(rows), 0.0, rows), self.log)
 
         return ChunkScorer(view.numbers(columns), add)
 
     def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
-        return factors_of_numbers(view, columns, self._factor)
+        return factors_of_numbers(view, columns, self._factor, COUNTS.check)
 
     def _factor(self, j: int, count: float) -> Factor:
         if np.isnan(count):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from foldwise.data.schema import Column
 from foldwise.data.view import SparseView, View
+from foldwise.summaries.alignment import weight_missing
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 
@@ -32,6 +33,18 @@ class Setting:
     ddof: float = 1.0
     missing: str = "ignore"
     unseen: str = "ignore"
+
+
+@dataclass(frozen=True)
+class ClassTotals:
+    """Weight of each class, and its rows of a weight above 0."""
+
+    weight: Floats  # (K,)
+    rows: Floats  # (K,)
+
+    def missing(self, weight: Floats, rows: Floats) -> Floats:
+        """The weight of missing cells, from weight and rows of the present ones (…, K)."""
+        return weight_missing(self.weight, self.rows, weight, rows)
 
 
 @dataclass(frozen=True)
@@ -110,12 +123,12 @@ class Family(Protocol):
     def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Summary:
         """The facts of a share of the rows."""
 
-    def finish(self, summary: Any, columns: Sequence[Column], class_weight: Floats, setting: Setting) -> Likelihood: ...
+    def finish(self, summary: Any, columns: Sequence[Column], totals: ClassTotals, setting: Setting) -> Likelihood: ...
 
-    def present_weight(self, summary: Any) -> Floats | None:
-        """The weight of the present cells (K, d), from which `missing="category"` makes a factor of its own.
+    def present(self, summary: Any) -> tuple[Floats, Floats] | None:
+        """Weight and rows of the present cells (K, d), from which `missing="category"` makes a factor of its own.
 
         None where the family takes missing as one more level itself.
         """
 
-    def summary_from_dict(self, facts: dict[str, Any]) -> Summary: ...
+    def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> Summary: ...

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from foldwise.bayes.families.protocol import AnyView, Factor
-from foldwise.bayes.scoring_kernels import linear_scores
 from foldwise.data.cells import Cells, Chunk
 from foldwise.data.view import SparseView, View
 from foldwise.errors import FoldwiseTypeError
 from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.sums import Check
 
 SPARSE_ROWS = 16_384
 
@@ -32,15 +32,26 @@ class ChunkScorer:
 
 
 class SparseScorer:
-    """scores += X · log_tableᵀ + of_empty_row, for sparse X."""
+    """scores += Σ over stored cells of x·(on - off) + Σ off, for sparse X; `off` is what a cell of 0 scores.
+
+    A logarithm of -inf makes a row impossible: an `on` that is stored, or an `off` that is not.
+    """
 
     chunk_rows = SPARSE_ROWS
 
-    def __init__(self, view: SparseView, log_table: Floats, of_empty_row: Floats) -> None:
-        self._matrix, self._log_table, self._of_empty_row = view.matrix, log_table, of_empty_row
+    def __init__(self, view: SparseView, on: Floats, off: Floats) -> None:
+        self._matrix = view.matrix
+        self._never_on, self._never_off = (np.isneginf(log).astype(np.float64) for log in (on, off))
+        on, off = (np.where(np.isneginf(log), 0.0, log) for log in (on, off))
+        self._slope, self._of_empty_row = on - off, off.sum(axis=1)
 
     def add(self, start: int, stop: int, scores: Floats) -> None:
-        scores += linear_scores(self._matrix[start:stop], self._log_table) + self._of_empty_row
+        rows = self._matrix[start:stop]
+        scores += rows @ self._slope.T + self._of_empty_row
+        if self._never_on.any():
+            scores[rows @ self._never_on.T > 0] = -np.inf
+        if self._never_off.any():
+            scores[self._never_off.sum(axis=1) - (rows != 0) @ self._never_off.T > 0.5] = -np.inf
 
 
 def dense(view: AnyView, family: str) -> View:
@@ -54,14 +65,15 @@ def dense(view: AnyView, family: str) -> View:
 
 
 def factors_of_numbers(
-    view: AnyView, columns: Sequence[int], factor: Callable[[int, float], Factor]
+    view: AnyView, columns: Sequence[int], factor: Callable[[int, float], Factor], check: Check
 ) -> list[list[Factor]]:
-    """`factor(column, value)` of every cell, a list a row."""
+    """`factor(column, value)` of every cell, a list a row; `check` refuses what scoring refuses."""
     if isinstance(view, SparseView):
-        rows = view.matrix.toarray()
+        rows, names = view.matrix.toarray(), view.names
     else:
         cells = view.numbers(columns)
-        rows = cells.chunk(0, cells.n_rows).rows
+        rows, names = cells.chunk(0, cells.n_rows).rows, cells.names
+    check(rows, names, 0)
     return [[factor(j, float(value)) for j, value in enumerate(row)] for row in rows]
 
 
