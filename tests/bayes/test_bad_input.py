@@ -145,7 +145,7 @@ def test_targets():
         NaiveBayes().fit(X, [0, 1, 0])
     with refuses(InputError, "one order"):
         NaiveBayes().fit(X, np.array([0, "a", 0, "a"], dtype=object))
-    with refuses(ValueError, "y"):
+    with refuses(InputError, "requires y", "None"):
         NaiveBayes().fit(X, None)
 
 

@@ -185,7 +185,7 @@ def test_large_tables_in_every_layout_have_the_answers_of_small_ones(layout, n_c
     codes = rng.integers(0, 7, (n, 6))
     some = rng.choice(n, 60, replace=False)
     for table, families in ((X, "gaussian"), (codes, "categorical")):
-        model = NaiveBayes(families=families).fit(layout(table), y)
+        model = NaiveBayes(families=families, n_jobs=3).fit(layout(table), y)
         all_rows = model.predict_log_proba(layout(table))
         alone = np.vstack([model.predict_log_proba(layout(table[i : i + 1])) for i in some])
         np.testing.assert_allclose(all_rows[some], alone, rtol=1e-12)

@@ -84,7 +84,11 @@ class Cells:
     @property
     def chunk_rows(self) -> int:
         """How many rows make a good chunk."""
-        most, cells = (BUFFER_ROWS, BUFFER_CELLS) if self._block is None else (CHUNK_ROWS, CHUNK_CELLS)
+        if self._block is None:
+            most, cells = BUFFER_ROWS, BUFFER_CELLS
+        else:
+            by_column = self._block[1]  # which is transposed where a cell is missing
+            most, cells = CHUNK_ROWS, CHUNK_CELLS // 2 if by_column else CHUNK_CELLS
         return max(64, min(most, cells // max(1, len(self.names))))
 
     def chunk(self, start: int, stop: int) -> Chunk:

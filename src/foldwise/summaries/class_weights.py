@@ -11,6 +11,6 @@ CHUNK_ROWS = 65_536
 def class_weights_of(share: Share) -> Floats:  # (2, K): weight, rows
     """One pass over the labels."""
     totals = own_lines((2, share.n_classes))
-    for _, _, y, w in share.windows(CHUNK_ROWS):
-        add_class_weights(y, w, totals)
+    for window in share.windows(CHUNK_ROWS):
+        add_class_weights(window.y, window.w, totals)
     return totals

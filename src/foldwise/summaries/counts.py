@@ -206,11 +206,11 @@ def count(cells: Cells, layout: SlotLayout, share: Share) -> tuple[Floats, Float
     weight = own_lines((layout.size, share.n_classes))
     rows = weight if share.weights is None else own_lines((layout.size, share.n_classes))
     where = (layout.low, layout.width, layout.base)
-    for a, b, y, w in share.windows(cells.chunk_rows):
-        chunk = cells.chunk(a, b)
-        targets = [(w, weight)]
-        if share.weights is not None:
-            targets.append((read_only((w > 0).astype(np.float64)), rows))
+    for window in share.windows(cells.chunk_rows):
+        chunk, y = cells.chunk(window.start, window.stop), window.y
+        targets = [(window.w, weight)]
+        if not window.unit:
+            targets.append((read_only((window.w > 0).astype(np.float64)), rows))
         for values, table in targets:
             if chunk.by_column:
                 counts_by_column(chunk.cells, chunk.start, chunk.stop, y, values, *where, table)

@@ -22,14 +22,13 @@ from foldwise.summaries.number_kernels import (
     S2,
     WEIGHT,
     Floats,
-    Ints,
     sums_by_column,
     sums_by_column_few,
     sums_by_row,
     sums_by_row_masked,
     work_table,
 )
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import Share, Window
 
 EPS = float(np.finfo(np.float64).eps)
 POOR_PIVOT = 100.0  # squared distance of pivot and mean, in variances, past which a chunk is summed again
@@ -158,22 +157,22 @@ def moments_of(cells: Cells, share: Share) -> Moments:
     """One pass over a share of the rows."""
     total = Moments.empty(share.n_classes, len(cells.names))
     first = np.full(len(cells.names), np.nan)  # the first value of each column that counts
-    for a, b, y, w in share.windows(cells.chunk_rows):
-        chunk = cells.chunk(a, b)
+    for window in share.windows(cells.chunk_rows):
+        chunk = cells.chunk(window.start, window.stop)
         if np.isnan(first).any():
-            first = np.where(np.isnan(first), first_values(chunk, w), first)
+            first = np.where(np.isnan(first), first_values(chunk, window.w), first)
         pivot = np.where(total.weight > 0, total.high, np.nan_to_num(first))
-        moments = moments_of_chunk(chunk, y, w, pivot, cells.names, a)
-        total = moments if a == share.start else total + moments
+        moments = moments_of_chunk(chunk, window, pivot, cells.names)
+        total = moments if window.start == share.start else total + moments
     return total
 
 
-def moments_of_chunk(chunk: Chunk, y: Ints, w: Floats, pivot: Floats, names: tuple[str, ...], row: int) -> Moments:
+def moments_of_chunk(chunk: Chunk, window: Window, pivot: Floats, names: tuple[str, ...]) -> Moments:
     """The moments of one chunk; summed about the pivot, and again about its own means if the pivot was poor."""
-    sums = sums_of_chunk(chunk, y, w, pivot, names, row)
+    sums = sums_of_chunk(chunk, window, pivot, names)
     if (sums.weight * sums.shift * sums.shift > POOR_PIVOT * np.maximum(sums.m2, 0.0)).any():
         pivot = pivot + sums.shift
-        sums = sums_of_chunk(chunk, y, w, pivot, names, row)
+        sums = sums_of_chunk(chunk, window, pivot, names)
     high, low = two_sum(np.where(sums.weight > 0, pivot, 0.0), sums.shift)
     return Moments(sums.weight, high, low, np.maximum(sums.m2, 0.0), sums.rows)
 
@@ -198,22 +197,24 @@ class ChunkSums:
         return np.asarray(self.s2 - self.s1 * self.shift)
 
 
-def sums_of_chunk(chunk: Chunk, y: Ints, w: Floats, pivot: Floats, names: tuple[str, ...], row: int) -> ChunkSums:
+def sums_of_chunk(chunk: Chunk, window: Window, pivot: Floats, names: tuple[str, ...]) -> ChunkSums:
     """The sums of a chunk about a pivot, by the plain kernels where no cell is missing, else by the masked one."""
     n_classes, d = pivot.shape
-    table = work_table(pivot)
+    y, w, table = window.y, window.w, work_table(pivot)
     if chunk.by_column:
         kernel = sums_by_column_few if n_classes <= FEW_CLASSES else sums_by_column
         kernel(chunk.cells, chunk.start, chunk.stop, y, w, table)
     else:
         sums_by_row(chunk.rows, y, w, table)
     if np.isfinite(table[:, S2, :d]).all():
-        weight, rows = (np.repeat(table[:, k, :1], d, axis=1) for k in (WEIGHT, ROWS))
+        weight = table[:, WEIGHT, 0]
+        rows = weight if window.unit else window.rows_by_class(n_classes)
+        weight, rows = (np.repeat(values[:, None], d, axis=1) for values in (weight, rows))
         return ChunkSums(weight, table[:, S1, :d], table[:, S2, :d], rows)
     cells, table = chunk.rows, work_table(pivot)
     sums_by_row_masked(cells, y, w, table)
     if not np.isfinite(table[:, S2, :d]).all():
-        refuse_infinite(cells, names, row)
+        refuse_infinite(cells, names, window.start)
     return ChunkSums(*(table[:, k, :d] for k in (WEIGHT, S1, S2, ROWS)))
 
 

@@ -46,13 +46,12 @@ def own_lines(shape: tuple[int, ...]) -> Floats:
 
 @njit(nogil=True, cache=True)
 def sums_by_row(cells: Floats, y: Ints, w: Floats, table: Floats) -> None:
-    """Sums over all cells (n, d); weight and rows of a class are added to the first place of their lines."""
+    """Sums over all cells (n, d); a class's weight is added to the first place of its line. Rows are not counted."""
     n, d = cells.shape
     for i in range(n):
         c = y[i]
         wi = w[i]
         table[c, WEIGHT, 0] += wi
-        table[c, ROWS, 0] += 1.0 if wi > 0 else 0.0
         for j in range(d):
             t = cells[i, j] - table[c, PIVOT, j]
             wt = wi * t
@@ -96,12 +95,9 @@ def sums_by_column_few(cells: Floats, start: int, stop: int, y: Ints, w: Floats,
         for c in range(n_classes):
             weight = in_class[c]
             total = 0.0
-            rows = 0.0
             for i in range(n):
                 total += weight[i]
-                rows += 1.0 if weight[i] > 0 else 0.0
             table[c, WEIGHT, 0] += total
-            table[c, ROWS, 0] += rows
         for j in range(cells.shape[0]):
             x = cells[j, first:last]
             for c in range(n_classes):

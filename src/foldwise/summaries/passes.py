@@ -61,10 +61,27 @@ class Share:
         codes = read_only(np.asarray(y, dtype=np.int64))
         return cls(codes, None if weights is None else as_weights(weights), n_classes, 0, len(codes))
 
-    def windows(self, size: int) -> Iterator[tuple[int, int, Ints, Floats]]:
-        """Consecutive (start, stop, labels, weights) of at most `size` rows."""
+    def windows(self, size: int) -> Iterator[Window]:
+        """Consecutive windows of at most `size` rows."""
         for a, b in windows(self.start, self.stop, size):
-            yield a, b, self.y[a:b], unit_weights(size)[: b - a] if self.weights is None else self.weights[a:b]
+            w = unit_weights(size)[: b - a] if self.weights is None else self.weights[a:b]
+            yield Window(a, b, self.y[a:b], w, self.weights is None)
+
+
+@dataclass(frozen=True)
+class Window:
+    """Some consecutive rows with their labels and weights."""
+
+    start: int
+    stop: int
+    y: Ints
+    w: Floats
+    unit: bool  # whether every weight is 1
+
+    def rows_by_class(self, n_classes: int) -> Floats:  # (K,)
+        """How many rows of a weight above 0 each class has."""
+        counted = self.y if self.unit else self.y[self.w > 0]
+        return np.bincount(counted, minlength=n_classes).astype(np.float64)
 
 
 def as_weights(weights: object) -> Floats:

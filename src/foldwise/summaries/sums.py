@@ -56,13 +56,13 @@ def sums_of(cells: Cells, share: Share, check: Check) -> Sums:
     """One pass over a share of the rows; `check(rows, names, first row)` refuses cells that are no counts."""
     zero = np.zeros((share.n_classes, len(cells.names)))
     total = Sums(zero, zero, zero, zero)
-    for a, b, y, w in share.windows(cells.chunk_rows):
-        chunk = cells.chunk(a, b)
-        rows = chunk.rows
-        check(rows, cells.names, a)
-        sums = sums_of_chunk(chunk, y, w, zero, cells.names, a)
-        hit = ((rows != 0) & ~np.isnan(rows) & (w > 0)[:, None]).astype(np.float64)
-        hits = sp.csr_array((np.ones(b - a), (y, np.arange(b - a))), shape=(share.n_classes, b - a)) @ hit
+    for window in share.windows(cells.chunk_rows):
+        chunk = cells.chunk(window.start, window.stop)
+        rows, n_rows = chunk.rows, chunk.n_rows
+        check(rows, cells.names, window.start)
+        sums = sums_of_chunk(chunk, window, zero, cells.names)
+        hit = ((rows != 0) & ~np.isnan(rows) & (window.w > 0)[:, None]).astype(np.float64)
+        hits = sp.csr_array((np.ones(n_rows), (window.y, np.arange(n_rows))), shape=(share.n_classes, n_rows)) @ hit
         total = total + Sums(sums.weight, sums.s1, sums.rows, hits)
     return total
 
