@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit
 
 from foldwise import NaiveBayes, read_table
 from foldwise.errors import InputError
-from foldwise.folds import Block, Need, RefitSession, freeze_splits, open_session
+from foldwise.folds import Block, Failure, Need, RefitSession, freeze_splits, open_session
 from foldwise.folds.engine import AuditError, check_one
 from foldwise.testing import check_foldable
 from tests.conftest import data_folder, mixed_columns
@@ -104,9 +104,13 @@ def test_a_subclass_does_not_inherit_the_session(rng):
 def test_blocks_are_in_order(rng):
     X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
     session = open_session(NaiveBayes(), X, y)
-    blocks = list(session.answer([{}, {"alpha": 2}], np.arange(10), np.arange(10, 20), Need.LABELS))
-    assert [(b.start, b.stop) for b in blocks] == [(0, 1), (1, 2)]
-    assert all(isinstance(b, Block) and b.answer.log_proba is None for b in blocks)
+    settings = [{}, {"alpha": 2}, {"alpha": -1}, {"ddof": 0}, {"missing": "category"}, {"priors": [1]}, {"alpha": 3}]
+    blocks = list(session.answer(settings, np.arange(10), np.arange(10, 20), Need.LABELS))
+    assert [(b.start, b.stop) for b in blocks] == [(0, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7)]
+    assert [isinstance(b.answer, Failure) for b in blocks] == [False, False, True, False, False, True, False][1:]
+    assert all(isinstance(b, Block) for b in blocks)
+    assert blocks[0].answer.labels.shape == (2, 10)
+    assert blocks[0].answer.log_proba is None
     assert session.model({"alpha": 2}, np.arange(10)).alpha == 2
 
 

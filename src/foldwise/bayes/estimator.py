@@ -139,8 +139,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         target = encode_target(y, table.n_rows)
         check_classes(target.classes)
         weights = check_weights(sample_weight, table.n_rows)
-        if weights is not None and not weights.any():
-            raise InputError("every weight is zero, so no row is left to learn from.", "give some row a sample_weight.")
+        check_some_weight(weights)
         fresh._assign(table)
         facts = Facts.learn(table, target, weights, fresh._blocks, self.n_jobs)
         check_levels(facts, fresh._blocks, fresh.schema_, table)
@@ -439,6 +438,12 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         tags.input_tags.sparse = self.families in ("auto", "multinomial", "bernoulli")
         return tags
+
+
+def check_some_weight(weights: Floats | None) -> None:
+    """Refuse rows that all have the weight 0."""
+    if weights is not None and not weights.any():
+        raise InputError("every weight is zero, so no row is left to learn from.", "give some row a sample_weight.")
 
 
 def check_classes(classes: NDArray[Any]) -> None:

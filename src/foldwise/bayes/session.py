@@ -4,31 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from foldwise.bayes.assignment import Block as FamilyBlock
-from foldwise.bayes.estimator import check_classes
+from foldwise.bayes.estimator import check_classes, check_some_weight
 from foldwise.bayes.facts import Facts
-from foldwise.bayes.families.protocol import AnyView
+from foldwise.bayes.families.protocol import AnyView, Setting
+from foldwise.bayes.grid import CodeTable, Grid, NumberTable
+from foldwise.bayes.grid_kernels import choose
+from foldwise.bayes.parameters import check_priors
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities
 from foldwise.data.cells import read_only
-from foldwise.data.encoded import encode_view, take_view
+from foldwise.data.encoded import EncodedView, encode_view, take_view
 from foldwise.data.target import Target, check_weights, encode_target
 from foldwise.folds.protocol import Answer, Block, Failure, Need, Params, Rows
+from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.passes import Share, windows
 
 LAZY = frozenset({"families", "alpha", "var_floor", "ddof", "priors", "missing", "unseen", "n_jobs"})
 
 
 @dataclass(frozen=True)
 class Opened:
-    """The table encoded for one assignment of families."""
+    """The table encoded for one assignment of families; a grid where all columns are categorical or gaussian."""
 
     view: Any
     blocks: tuple[FamilyBlock, ...]
     template: Any  # an estimator that knows names and schema
+    grid: Grid | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One setting that is valid so far."""
+
+    model: Any
+    setting: Setting
+    opened: Opened
+
+    @property
+    def at_once(self) -> bool:
+        """Whether it can be finished together with others."""
+        return self.opened.grid is not None and self.setting.missing == "ignore"
 
 
 class NaiveBayesSession:
@@ -49,39 +70,36 @@ class NaiveBayesSession:
         return LAZY
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
-        learned: dict[str, Facts | Exception] = {}
-        tested: dict[str, AnyView] = {}
-        for i, setting in enumerate(settings):
-            try:
-                model = self._model(setting, train, learned)
-                opened = self._open(model)
-                key = repr(opened.blocks)
-                if key not in tested:
-                    tested[key] = take_view(opened.view, test)
-                answer: Answer | Failure = self._score(model, tested[key], need)
-            except Exception as error:
-                answer = Failure(error)
-            yield Block(i, i + 1, answer)
+        training: Share | Failure
+        try:
+            training = self._training(train)
+        except Exception as error:
+            training = Failure(error)
+        asked = [self._ask(setting) for setting in settings]
+        facts: dict[int, Any] = {}
+        start = 0
+        for key, run in groupby(asked, key=run_key):
+            group = list(run)
+            together = [one for one in group if isinstance(one, Asked)]
+            if key is not None and not isinstance(training, Failure):
+                yield from self._at_once(together, start, training, train, test, need)
+            else:
+                for i, one in enumerate(group, start):
+                    yield Block(i, i + 1, self._alone(one, training, train, test, need, facts))
+            start += len(group)
 
     def model(self, setting: Params, train: Rows) -> Any:
-        return self._model(setting, train, {})
+        asked = self._ask(setting)
+        if isinstance(asked, Failure):
+            raise asked.error
+        return self._fitted(asked, self._training(train), train, {})
 
-    def _model(self, setting: Params, train: Rows, learned: dict[str, Facts | Exception]) -> Any:
-        """The estimator that `fit` on the training rows would give, from facts that are learned once."""
-        model = clone(self.estimator).set_params(**setting)
-        parameters = model._setting()
-        opened = self._open(model)
-        key = repr(opened.blocks)
-        if key not in learned:
-            try:
-                learned[key] = self._learn(opened, train)
-            except Exception as error:
-                learned[key] = error
-        facts = learned[key]
-        if isinstance(facts, Exception):
-            raise facts
-        model._adopt(opened.template)
-        return model._finish(facts, parameters)
+    def _ask(self, setting: Params) -> Asked | Failure:
+        try:
+            model = clone(self.estimator).set_params(**setting)
+            return Asked(model, model._setting(), self._open(model))
+        except Exception as error:
+            return Failure(error)
 
     def _open(self, model: Any) -> Opened:
         key = repr(model.families)
@@ -90,23 +108,142 @@ class NaiveBayesSession:
             template._view(self.X, reset=True)
             blocks = template._assign(self._table)
             categorical = [j for block in blocks if block.family == "categorical" for j in block.columns]
-            self._opened[key] = Opened(encode_view(self._table, categorical), blocks, template)
+            view = encode_view(self._table, categorical)
+            self._opened[key] = Opened(view, blocks, template, open_grid(view, blocks, template.schema_))
         return self._opened[key]
 
-    def _learn(self, opened: Opened, train: Rows) -> Facts:
+    def _training(self, train: Rows) -> Share:
+        """Labels and weights of the training rows, by the classes that occur in them."""
         present, codes = np.unique(self.codes[train], return_inverse=True)
         check_classes(self.classes[present])
         weights = check_weights(None if self._weights is None else self._weights[train], len(train))
-        target = Target(self.classes[present], read_only(codes.astype(np.int64)))
-        return Facts.learn(take_view(opened.view, train), target, weights, opened.blocks, n_jobs=1)
+        check_some_weight(weights)
+        return Share(read_only(codes.astype(np.int64)), weights, len(present), 0, len(train))
 
-    def _score(self, model: Any, view: AnyView, need: Need) -> Answer:
-        scores, _ = model._score(view, to_log_probabilities if need & (Need.PROBA | Need.MODEL) else to_comparable)
+    def _at_once(
+        self, group: Sequence[Asked], start: int, training: Share, train: Rows, test: Rows, need: Need
+    ) -> Iterator[Block]:
+        """Settings of one grid: those whose priors are refused fail alone, the others are finished together."""
+        present = np.unique(self.codes[train])
+        totals = np.bincount(training.y, weights=training.weights, minlength=training.n_classes).astype(np.float64)
+        priors: list[Floats | Failure] = []
+        for one in group:
+            try:
+                priors.append(check_priors(one.model.priors, self.classes[present], totals))
+            except Exception as error:
+                priors.append(Failure(error))
+        good = [i for i, prior in enumerate(priors) if not isinstance(prior, Failure)]
+        found: Answer | Failure | None = None
+        if good:
+            log_prior = np.stack([prior for prior in priors if not isinstance(prior, Failure)], axis=1)
+            try:
+                found = self._grid_answer([group[i] for i in good], log_prior, training, train, test, need, present)
+            except Exception as error:
+                found = Failure(error)
+        place = {i: k for k, i in enumerate(good)}
+        for is_good, run in groupby(range(len(group)), key=lambda i: i in place):
+            members = list(run)
+            first, last = members[0], members[-1] + 1
+            if not is_good:
+                for i in members:
+                    failed = priors[i]
+                    assert isinstance(failed, Failure)
+                    yield Block(start + i, start + i + 1, failed)
+            elif isinstance(found, Answer):
+                rows = slice(place[first], place[last - 1] + 1)
+                log_proba = None if found.log_proba is None else found.log_proba[rows]
+                labels = None if found.labels is None else found.labels[rows]
+                yield Block(start + first, start + last, Answer(labels, log_proba))
+            elif found is not None:
+                yield Block(start + first, start + last, found)
+
+    def _grid_answer(
+        self,
+        group: Sequence[Asked],
+        log_prior: Floats,
+        training: Share,
+        train: Rows,
+        test: Rows,
+        need: Need,
+        present: Any,
+    ) -> Answer:
+        grid = group[0].opened.grid
+        assert grid is not None
+        grid_scores = grid.scores(training, train, test, [one.setting for one in group])
+        labels = np.empty((len(group), len(test)), dtype=np.intp)
+        want_proba = bool(need & (Need.PROBA | Need.MODEL))
+        log_proba = np.full((len(group), len(test), len(self.classes)), -np.inf) if want_proba else None
+        for a, b in windows(0, len(test), grid_scores.chunk_rows):
+            scores = grid_scores.rows(a, b)
+            chosen = np.empty((len(group), b - a), dtype=np.intp)
+            choose(scores, log_prior, chosen)
+            labels[:, a:b] = present[chosen]
+            if log_proba is not None:
+                scores += log_prior
+                for s in range(len(group)):
+                    one = np.ascontiguousarray(scores[:, :, s])
+                    to_log_probabilities(one, np.ascontiguousarray(log_prior[:, s]))
+                    log_proba[s, a:b][:, present] = one
+        return Answer(labels, log_proba)
+
+    def _alone(
+        self,
+        asked: Asked | Failure,
+        training: Share | Failure,
+        train: Rows,
+        test: Rows,
+        need: Need,
+        facts: dict[int, Any],
+    ) -> Answer | Failure:
+        """One setting finished by itself."""
+        if isinstance(asked, Failure):
+            return asked
+        if isinstance(training, Failure):
+            return training
+        try:
+            model = self._fitted(asked, training, train, facts)
+            return self._scored(model, take_view(asked.opened.view, test), need)
+        except Exception as error:
+            return Failure(error)
+
+    def _fitted(self, asked: Asked, training: Share, train: Rows, facts: dict[int, Any]) -> Any:
+        """The estimator that `fit` on the training rows would give, from facts that are learned once."""
+        opened = asked.opened
+        if id(opened) not in facts:
+            target = Target(self.classes[np.unique(self.codes[train])], training.y)
+            view = take_view(opened.view, train)
+            facts[id(opened)] = Facts.learn(view, target, training.weights, opened.blocks, n_jobs=1)
+        asked.model._adopt(opened.template)
+        return asked.model._finish(facts[id(opened)], asked.setting)
+
+    def _scored(self, model: Any, view: AnyView, need: Need) -> Answer:
+        wanted = bool(need & (Need.PROBA | Need.MODEL))
+        scores, _ = model._score(view, to_log_probabilities if wanted else to_comparable)
         place = {label: i for i, label in enumerate(self.classes.tolist())}
         places = np.array([place[label] for label in model.classes_.tolist()])
         labels = places[scores.argmax(axis=1)]
-        if not need & (Need.PROBA | Need.MODEL):
+        if not wanted:
             return Answer(labels[None])
         log_proba = np.full((len(scores), len(self.classes)), -np.inf)
         log_proba[:, places] = scores
         return Answer(labels[None], log_proba[None])
+
+
+def run_key(asked: Asked | Failure) -> int | None:
+    """What settings that can be finished together have in common; None for one that stands alone."""
+    return id(asked.opened) if isinstance(asked, Asked) and asked.at_once else None
+
+
+def open_grid(view: Any, blocks: Sequence[FamilyBlock], schema: Any) -> Grid | None:
+    """The grid of an encoded table, where its families allow one."""
+    if not isinstance(view, EncodedView) or not {block.family for block in blocks} <= {"categorical", "gaussian"}:
+        return None
+    categories, numbers = None, None
+    for block in blocks:
+        if block.family == "categorical":
+            coded = [view.coded_columns[j].described(schema.columns[j]) for j in block.columns]
+            categories = CodeTable.of(coded)
+        else:
+            names = tuple(schema.columns[j].name for j in block.columns)
+            numbers = NumberTable(np.ascontiguousarray(view.number_table), names)
+    return Grid(categories, numbers)

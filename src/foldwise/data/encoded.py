@@ -21,7 +21,7 @@ class CodedColumn:
     """Categories as codes into the levels of the whole table: 0…L-1 a level, L a missing cell."""
 
     def __init__(self, column: Column, codes: NDArray[np.int64], levels: tuple[Level, ...]) -> None:
-        self.column, self._codes, self._levels = column, codes, levels
+        self.column, self.coded, self.levels = column, codes, levels
 
     def numbers(self) -> NoReturn:
         raise TypeError("an encoded category is no number")
@@ -30,20 +30,24 @@ class CodedColumn:
         return None
 
     def distinct(self, start: int, stop: int) -> set[Level]:
-        seen = np.unique(self._codes[start:stop])
-        return {self._levels[code] for code in seen.tolist() if code < len(self._levels)}
+        seen = np.unique(self.coded[start:stop])
+        return {self.levels[code] for code in seen.tolist() if code < len(self.levels)}
 
     def codes(self, levels: Sequence[Level]) -> Reader:
         place = {level: i for i, level in enumerate(levels)}
-        slots = [place.get(level, len(levels) + 1) for level in self._levels]
-        return copy_reader_through(self._codes, np.array([*slots, len(levels)], dtype=np.int64))
+        slots = [place.get(level, len(levels) + 1) for level in self.levels]
+        return copy_reader_through(self.coded, np.array([*slots, len(levels)], dtype=np.int64))
 
     def value(self, row: int) -> Any:
-        code = int(self._codes[row])
-        return self._levels[code] if code < len(self._levels) else None
+        code = int(self.coded[row])
+        return self.levels[code] if code < len(self.levels) else None
+
+    def described(self, column: Column) -> CodedColumn:
+        """The same codes under another description, which may declare levels."""
+        return CodedColumn(column, self.coded, self.levels)
 
     def take(self, rows: Rows) -> CodedColumn:
-        return CodedColumn(self.column, self._codes[rows], self._levels)
+        return CodedColumn(self.column, self.coded[rows], self.levels)
 
 
 class EncodedView(View):
@@ -52,15 +56,15 @@ class EncodedView(View):
     def __init__(
         self, numbers: NDArray[np.float64], coded: dict[int, CodedColumn], columns: tuple[Column, ...]
     ) -> None:
-        self._numbers, self._coded, self._columns = numbers, coded, columns
+        self.number_table, self.coded_columns, self._columns = numbers, coded, columns
         number = iter(np.ascontiguousarray(numbers).T)
         sources = [coded[j] if j in coded else numeric(column, next(number)) for j, column in enumerate(columns)]
         super().__init__(sources, len(numbers))
 
     def take(self, rows: Rows) -> EncodedView:
         """The view of some rows."""
-        coded = {j: column.take(rows) for j, column in self._coded.items()}
-        return EncodedView(self._numbers[rows], coded, self._columns)
+        coded = {j: column.take(rows) for j, column in self.coded_columns.items()}
+        return EncodedView(self.number_table[rows], coded, self._columns)
 
 
 def numeric(column: Column, values: NDArray[np.float64]) -> ArrayColumn:
