@@ -14,7 +14,7 @@ import numpy as np
 from foldwise.bayes.families.gaussian import TINY
 from foldwise.bayes.families.protocol import Setting
 from foldwise.bayes.families.reading import log_shares
-from foldwise.bayes.grid_kernels import Places, add_codes, add_numbers, count_rows
+from foldwise.bayes.grid_kernels import Places, add_codes, add_numbers, choose, count_rows
 from foldwise.data.cells import Cells
 from foldwise.data.encoded import CodedColumn
 from foldwise.summaries.moments import EPS, Moments, moments_of, refuse_infinite
@@ -130,6 +130,26 @@ class GridScores:
     tables: tuple[Floats, Floats, Floats] | None
     test: Places
     shape: tuple[int, int]
+
+    def labels(self, log_prior: Floats) -> Places:  # (rows, S)
+        """The place of the most probable class, for every row and setting."""
+        categories, numbers = self.grid.categories, self.grid.numbers
+        n_classes, n_settings = self.shape
+        codes, base, table = np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros((0, 0, 0))
+        if categories is not None and self.codes is not None:
+            codes, base, table = categories.codes, categories.base, self.codes
+        cells: Floats = np.zeros((0, 0))
+        names: tuple[str, ...] = ()
+        none = np.zeros((n_classes, 0, n_settings))
+        tables = (np.zeros((n_classes, 0)), none, none)
+        if numbers is not None and self.tables is not None:
+            cells, names, tables = numbers.numbers, numbers.names, self.tables
+        labels = np.empty((len(self.test), n_settings), dtype=np.intp)
+        mean, scale, log_norm = tables
+        infinite = choose(codes, base, table, cells, mean, scale, log_norm, log_prior, self.test, labels)
+        if infinite >= 0:
+            refuse_infinite(cells[self.test], names, 0)
+        return labels
 
     @property
     def chunk_rows(self) -> int:

@@ -58,24 +58,58 @@ def add_numbers(numbers: Floats, rows: Places, mean: Floats, scale: Floats, log_
     return -1
 
 
-@njit(nogil=True, cache=True)
-def choose(scores: Floats, log_prior: Floats, labels: Places) -> None:
-    """The most probable class of each row and setting into `labels` (S, n); `scores` (n, K, S) hold no prior yet.
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def choose(
+    codes: Ints,
+    base: Ints,
+    table: Floats,
+    numbers: Floats,
+    mean: Floats,
+    scale: Floats,
+    log_norm: Floats,
+    log_prior: Floats,
+    rows: Places,
+    labels: Places,
+) -> int:
+    """The most probable class of each row and setting into `labels` (n, S): `add_codes`, `add_numbers` and the choice.
 
-    The first of equals wins, and where every class is impossible the prior chooses.
+    A row's scores (K, S) never leave the nearest cache. The first of equals wins, and where every class is impossible
+    the prior chooses. Returns the first row with an infinite cell, or -1.
     """
-    n, n_classes, n_settings = scores.shape
-    for i in range(n):
+    n_classes, n_settings = log_prior.shape
+    scores = np.empty((n_classes, n_settings))
+    best = np.empty(n_settings)
+    for i in range(rows.size):
+        scores[:] = 0.0
+        for j in range(codes.shape[1]):
+            slot = base[j] + codes[rows[i], j]
+            for c in range(n_classes):
+                for s in range(n_settings):
+                    scores[c, s] += table[slot, c, s]
+        for j in range(numbers.shape[1]):
+            x = numbers[rows[i], j]
+            if x != x:
+                continue
+            if np.isinf(x):
+                return i
+            for c in range(n_classes):
+                t = x - mean[c, j]
+                q = t * t
+                for s in range(n_settings):
+                    scores[c, s] += log_norm[c, j, s] - q * scale[c, j, s]
+        chosen = labels[i]
         for s in range(n_settings):
-            best = scores[i, 0, s] + log_prior[0, s]
-            place = 0
-            for c in range(1, n_classes):
-                value = scores[i, c, s] + log_prior[c, s]
-                if value > best:
-                    best = value
-                    place = c
-            if best == -np.inf:
+            best[s] = scores[0, s] + log_prior[0, s]
+            chosen[s] = 0
+        for c in range(1, n_classes):
+            for s in range(n_settings):
+                value = scores[c, s] + log_prior[c, s]
+                above = value > best[s]
+                best[s] = value if above else best[s]
+                chosen[s] = c if above else chosen[s]
+        for s in range(n_settings):
+            if best[s] == -np.inf:
                 for c in range(n_classes):
-                    if log_prior[c, s] > log_prior[place, s]:
-                        place = c
-            labels[s, i] = place
+                    if log_prior[c, s] > log_prior[chosen[s], s]:
+                        chosen[s] = c
+    return -1

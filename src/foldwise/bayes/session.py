@@ -15,8 +15,7 @@ from foldwise.bayes.estimator import check_classes, check_some_weight
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families.protocol import AnyView, Setting
 from foldwise.bayes.grid import CodeTable, Grid, NumberTable
-from foldwise.bayes.grid_kernels import choose
-from foldwise.bayes.parameters import check_priors
+from foldwise.bayes.parameters import check_jobs, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities
 from foldwise.data.cells import read_only
 from foldwise.data.encoded import EncodedView, encode_view, take_view
@@ -40,9 +39,9 @@ class Opened:
 
 @dataclass(frozen=True)
 class Asked:
-    """One setting that is valid so far."""
+    """One setting that is valid so far, with all parameters of the model it stands for."""
 
-    model: Any
+    params: dict[str, Any]
     setting: Setting
     opened: Opened
 
@@ -64,6 +63,7 @@ class NaiveBayesSession:
         self.classes, self.codes = target.classes, target.codes
         weight = fit_params.get("sample_weight")
         self._weights = None if weight is None else np.asarray(weight, dtype=np.float64)
+        self._params = estimator.get_params(deep=False)
         self._opened: dict[str, Opened] = {}
 
     def lazy(self, params: Params) -> frozenset[str]:
@@ -95,16 +95,21 @@ class NaiveBayesSession:
         return self._fitted(asked, self._training(train), train, {})
 
     def _ask(self, setting: Params) -> Asked | Failure:
+        """The setting, checked as `fit` would; no estimator is made, because cloning costs more than answering."""
         try:
-            model = clone(self.estimator).set_params(**setting)
-            return Asked(model, model._setting(), self._open(model))
+            params = {**self._params, **setting}
+            if len(params) > len(self._params):
+                clone(self.estimator).set_params(**setting)  # raises for the unknown name
+            checked = check_setting(*(params[name] for name in ("alpha", "var_floor", "ddof", "missing", "unseen")))
+            check_jobs(params["n_jobs"])
+            return Asked(params, checked, self._open(params["families"]))
         except Exception as error:
             return Failure(error)
 
-    def _open(self, model: Any) -> Opened:
-        key = repr(model.families)
+    def _open(self, families: Any) -> Opened:
+        key = repr(families)
         if key not in self._opened:
-            template = clone(model)
+            template = clone(self.estimator).set_params(families=families)
             template._view(self.X, reset=True)
             blocks = template._assign(self._table)
             categorical = [j for block in blocks if block.family == "categorical" for j in block.columns]
@@ -129,7 +134,7 @@ class NaiveBayesSession:
         priors: list[Floats | Failure] = []
         for one in group:
             try:
-                priors.append(check_priors(one.model.priors, self.classes[present], totals))
+                priors.append(check_priors(one.params["priors"], self.classes[present], totals))
             except Exception as error:
                 priors.append(Failure(error))
         good = [i for i, prior in enumerate(priors) if not isinstance(prior, Failure)]
@@ -170,20 +175,16 @@ class NaiveBayesSession:
         grid = group[0].opened.grid
         assert grid is not None
         grid_scores = grid.scores(training, train, test, [one.setting for one in group])
-        labels = np.empty((len(group), len(test)), dtype=np.intp)
-        want_proba = bool(need & (Need.PROBA | Need.MODEL))
-        log_proba = np.full((len(group), len(test), len(self.classes)), -np.inf) if want_proba else None
+        labels = present[grid_scores.labels(np.ascontiguousarray(log_prior))].T
+        if not need & (Need.PROBA | Need.MODEL):
+            return Answer(labels)
+        log_proba = np.full((len(group), len(test), len(self.classes)), -np.inf)
         for a, b in windows(0, len(test), grid_scores.chunk_rows):
-            scores = grid_scores.rows(a, b)
-            chosen = np.empty((len(group), b - a), dtype=np.intp)
-            choose(scores, log_prior, chosen)
-            labels[:, a:b] = present[chosen]
-            if log_proba is not None:
-                scores += log_prior
-                for s in range(len(group)):
-                    one = np.ascontiguousarray(scores[:, :, s])
-                    to_log_probabilities(one, np.ascontiguousarray(log_prior[:, s]))
-                    log_proba[s, a:b][:, present] = one
+            scores = grid_scores.rows(a, b) + log_prior
+            for s in range(len(group)):
+                one = np.ascontiguousarray(scores[:, :, s])
+                to_log_probabilities(one, np.ascontiguousarray(log_prior[:, s]))
+                log_proba[s, a:b][:, present] = one
         return Answer(labels, log_proba)
 
     def _alone(
@@ -213,8 +214,9 @@ class NaiveBayesSession:
             target = Target(self.classes[np.unique(self.codes[train])], training.y)
             view = take_view(opened.view, train)
             facts[id(opened)] = Facts.learn(view, target, training.weights, opened.blocks, n_jobs=1)
-        asked.model._adopt(opened.template)
-        return asked.model._finish(facts[id(opened)], asked.setting)
+        model = clone(self.estimator).set_params(**asked.params)
+        model._adopt(opened.template)
+        return model._finish(facts[id(opened)], asked.setting)
 
     def _scored(self, model: Any, view: AnyView, need: Need) -> Answer:
         wanted = bool(need & (Need.PROBA | Need.MODEL))

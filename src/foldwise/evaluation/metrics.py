@@ -68,6 +68,8 @@ def test_weights(session: Any, split: Split) -> NDArray[np.float64] | None:
 
 def average(values: NDArray[Any], weights: NDArray[np.float64] | None) -> Scores:
     """The mean of each row, summed as `np.average` sums one row: ranks must tie as scikit-learn's do."""
+    if weights is None and values.dtype == bool:
+        return np.asarray(np.count_nonzero(values, axis=1) / values.shape[1])  # a sum of ones has no order
     return np.array([np.average(row, weights=weights) for row in values], dtype=np.float64)
 
 

@@ -11,8 +11,10 @@ from scipy import stats
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
 
+from foldwise.folds.opening import open_session
+from foldwise.folds.protocol import Failure, FoldSession, Need
 from foldwise.folds.rows import count_rows, take_params, take_rows
-from foldwise.folds.splits import freeze_splits
+from foldwise.folds.splits import Split, freeze_splits
 
 
 @dataclass(frozen=True)
@@ -57,15 +59,50 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
     """
     n_rows = count_rows(X)
     splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
-    scores, chosen, inner, models = [], [], [], 0
-    for split in splits:
-        one = clone(search)
-        one.fit(take_rows(X, split.train), take_rows(y, split.train), **take_params(fit_params, split.train, n_rows))
-        scorer = check_scoring(one)
-        scores.append(float(scorer(one, take_rows(X, split.test), take_rows(y, split.test))))
-        chosen.append(one.best_params_)
-        inner.append(one.cv_results_)
-        models += len(one.cv_results_["params"]) * one.n_splits_ + 1
+    shared = hasattr(search, "search_rows")
+    session = open_session(search.estimator, X, y, fit_params) if shared else None
+    outer = [
+        on_session(search, session, split, groups)
+        if session is not None
+        else by_fitting(search, X, y, split, fit_params)
+        for split in splits
+    ]
     return NestedResult(
-        np.array(scores), tuple(chosen), tuple(inner), models, len(splits[0].train), len(splits[0].test)
+        np.array([one.score for one in outer]),
+        tuple(one.best_params for one in outer),
+        tuple(one.inner for one in outer),
+        sum(one.models for one in outer),
+        len(splits[0].train),
+        len(splits[0].test),
     )
+
+
+@dataclass(frozen=True)
+class OuterFold:
+    """What came of one outer fold."""
+
+    score: float
+    best_params: dict[str, Any]
+    inner: dict[str, Any]
+    models: int
+
+
+def on_session(search: Any, session: FoldSession, split: Split, groups: Any) -> OuterFold:
+    """A search that works on a session: inner folds and the winner are answered from the same work."""
+    inner = search.search_rows(session, split.train, groups)
+    need = Need.LABELS | inner.metric.need
+    block = next(iter(session.answer([inner.best_params], split.train, split.test, need)))
+    if isinstance(block.answer, Failure):
+        raise block.answer.error
+    score = float(inner.metric(session, [inner.best_params], split, block.answer)[0])
+    return OuterFold(score, inner.best_params, inner.results, inner.models_scored + 1)
+
+
+def by_fitting(search: Any, X: Any, y: Any, split: Split, fit_params: dict[str, Any]) -> OuterFold:
+    """Any other search: fitted on the training rows."""
+    one = clone(search)
+    n_rows = count_rows(X)
+    one.fit(take_rows(X, split.train), take_rows(y, split.train), **take_params(fit_params, split.train, n_rows))
+    score = float(check_scoring(one)(one, take_rows(X, split.test), take_rows(y, split.test)))
+    models = len(one.cv_results_["params"]) * one.n_splits_ + 1
+    return OuterFold(score, one.best_params_, one.cv_results_, models)

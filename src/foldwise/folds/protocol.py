@@ -58,6 +58,8 @@ class Block:
 class FoldSession(Protocol):
     """One table and one estimator, asked about settings and splits."""
 
+    X: Any
+    y: Any
     classes: NDArray[Any]
     codes: NDArray[np.int64]  # the labels of all rows as places in `classes`
     fit_params: dict[str, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,10 +18,34 @@ from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.metrics import metrics_of
 from foldwise.folds.engine import Outcome, evaluate
 from foldwise.folds.opening import open_session
-from foldwise.folds.protocol import FoldSession, Params
-from foldwise.folds.rows import count_rows
+from foldwise.folds.protocol import FoldSession, Params, Rows
+from foldwise.folds.rows import count_rows, take_rows
 from foldwise.folds.splits import Split, freeze_splits
 from foldwise.tuning.results import format_results
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The settings of a search and what scores them."""
+
+    settings: list[Params]
+    metrics: dict[str, Any]
+    scorers: dict[str, Any]
+    several: bool
+
+    def chooser(self, refit: Any) -> str:
+        """The name of the metric that chooses."""
+        return str(refit) if self.several else "score"
+
+
+@dataclass(frozen=True)
+class InnerSearch:
+    """What a search inside an outer fold found."""
+
+    results: dict[str, Any]
+    best_params: dict[str, Any]
+    metric: Any
+    models_scored: int
 
 
 class FoldSearch:
@@ -33,6 +58,50 @@ class FoldSearch:
         """Score every setting on every split, and fit the best on all rows."""
         search: Any = self
         groups = params.pop("groups", None)
+        plan = self._plan()
+        session = open_session(search.estimator, X, y, params)
+        splits = self._splits(X, y, groups, count_rows(X))
+        search.cv_results_ = self._results(session, plan, splits)
+        search.n_splits_, search.multimetric_ = len(splits), plan.several
+        search.scorer_ = plan.scorers if plan.several else plan.scorers["score"]
+        search.session_ = session.shares
+        search.models_scored_ = len(plan.settings) * len(splits)
+        search.fits_done_ = len(splits) if session.shares != "refit" else search.models_scored_
+        refit = search.refit
+        if refit is not False or not plan.several:
+            search.best_index_ = best_index(refit, search.cv_results_, plan.several)
+            search.best_params_ = search.cv_results_["params"][search.best_index_]
+            if not callable(refit):
+                search.best_score_ = search.cv_results_[f"mean_test_{plan.chooser(refit)}"][search.best_index_]
+        if refit is not False:
+            start = time.time()
+            best = {name: clone(value, safe=False) for name, value in search.best_params_.items()}
+            search.best_estimator_ = clone(search.estimator).set_params(**best)
+            search.best_estimator_.fit(X, y, **params)
+            search.refit_time_ = time.time() - start
+            if hasattr(search.best_estimator_, "feature_names_in_"):
+                search.feature_names_in_ = search.best_estimator_.feature_names_in_
+        return self
+
+    def search_rows(self, session: FoldSession, rows: Rows, groups: Any = None) -> InnerSearch:
+        """The search that `fit` on these rows alone would make, on a session of the whole table. Nothing is fitted."""
+        search: Any = self
+        plan = self._plan()
+        if search.refit is False:
+            raise InputError("a nested search must choose a setting, but refit is False.", "pass refit=True.")
+        y, n_rows = take_rows(session.y, rows), len(rows)
+        own = type(search.cv).__module__.startswith("sklearn.") or search.cv is None or isinstance(search.cv, int)
+        X = np.empty((n_rows, 0)) if own else take_rows(session.X, rows)  # scikit-learn's splitters count rows only
+        inner = self._splits(X, y, None if groups is None else take_rows(groups, rows), n_rows)
+        splits = [Split(rows[split.train], rows[split.test]) for split in inner]
+        results = self._results(session, plan, splits)
+        best = results["params"][best_index(search.refit, results, plan.several)]
+        metric = plan.metrics[next(iter(plan.metrics)) if callable(search.refit) else plan.chooser(search.refit)]
+        return InnerSearch(results, best, metric, len(plan.settings) * len(splits))
+
+    def _plan(self) -> Plan:
+        """What is asked for, checked before anything is fitted."""
+        search: Any = self
         settings = self._settings()
         if not settings:
             raise InputError("the search space holds no setting.", "give each parameter at least one value.")
@@ -44,37 +113,20 @@ class FoldSearch:
                 f"with several metrics, refit must name the one that chooses; got {refit!r}.",
                 f"one of {', '.join(map(repr, scorers))}, a callable, or False.",
             )
-        session = open_session(search.estimator, X, y, params)
-        splits = freeze_splits(
-            search.cv, X, y, groups, n_rows=count_rows(X), classifier=is_classifier(search.estimator)
-        )
-        found = self._score(session, settings, splits, metrics)
+        return Plan(settings, metrics, scorers, several)
+
+    def _splits(self, X: Any, y: Any, groups: Any, n_rows: int) -> tuple[Split, ...]:
+        search: Any = self
+        return freeze_splits(search.cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
+
+    def _results(self, session: FoldSession, plan: Plan, splits: Sequence[Split]) -> dict[str, Any]:
+        search: Any = self
+        found = self._score(session, plan.settings, splits, plan.metrics)
         learned: dict[str, Any] = {}
         if search.return_train_score:
             on_train = [Split(split.train, split.train) for split in splits]
-            learned = evaluate(session, settings, on_train, metrics, n_jobs=search.n_jobs).scores
-        search.cv_results_ = format_results(settings, found.seconds, found.scores, learned)
-        search.n_splits_, search.multimetric_ = len(splits), several
-        search.scorer_ = scorers if several else scorers["score"]
-        search.session_ = session.shares
-        search.models_scored_ = len(settings) * len(splits)
-        search.fits_done_ = len(splits) if session.shares != "refit" else search.models_scored_
-        if refit is not False or not several:
-            search.best_index_ = best_index(refit, search.cv_results_, several)
-            search.best_params_ = search.cv_results_["params"][search.best_index_]
-            if not callable(refit):
-                search.best_score_ = search.cv_results_[f"mean_test_{refit if several else 'score'}"][
-                    search.best_index_
-                ]
-        if refit is not False:
-            start = time.time()
-            best = {name: clone(value, safe=False) for name, value in search.best_params_.items()}
-            search.best_estimator_ = clone(search.estimator).set_params(**best)
-            search.best_estimator_.fit(X, y, **params)
-            search.refit_time_ = time.time() - start
-            if hasattr(search.best_estimator_, "feature_names_in_"):
-                search.feature_names_in_ = search.best_estimator_.feature_names_in_
-        return self
+            learned = evaluate(session, plan.settings, on_train, plan.metrics, n_jobs=search.n_jobs).scores
+        return format_results(plan.settings, found.seconds, found.scores, learned)
 
     def _score(
         self, session: FoldSession, settings: Sequence[Params], splits: Sequence[Split], metrics: dict[str, Any]
