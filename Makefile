@@ -24,6 +24,7 @@ contract: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/naive_bayes.py
+	$(BIN)/python benchmarks/nested.py
 
 torture: $(READY)
 	$(BIN)/python -m tests.bayes.torture

@@ -61,6 +61,9 @@ def test_a_stored_model_keeps_the_parameters_it_was_fitted_with(rng):
         lambda m: m["classes"].update(dtype="V8"),
         lambda m: m.update(log_prior=[0.5, float("nan")]),
         lambda m: m["setting"].update(alpha=-1),
+        lambda m: m.update(class_weight=[10**400, 1]),
+        lambda m: m.update(backend="x"),
+        lambda m: m.update(feature_names_in=["a", "b"]),
     ],
 )
 def test_damaged_files_are_refused(damage, rng):
@@ -168,6 +171,36 @@ def test_weights_that_sum_to_less_than_a_row_are_pointed_out(rng):
     with pytest.warns(FoldwiseWarning, match="rescale them"):
         NaiveBayes().fit(X, y, np.full(40, 1 / 40))
     NaiveBayes(ddof=0).fit(X, y, np.full(40, 1 / 40))
+
+
+@pytest.mark.parametrize("n", [3, 10, 49, 93, 187, 197])
+def test_weights_of_one_over_n_fall_to_the_floor_however_they_round(n):
+    X, y = np.arange(n + 3.0)[:, None], np.r_[np.zeros(n, int), 1, 1, 1]
+    w = np.r_[np.full(n, 1 / n), 1, 1, 1]
+    with pytest.warns(FoldwiseWarning):
+        sd = NaiveBayes().fit(X, y, w).table().numbers["0"][2]
+    assert sd < 0.01
+
+
+def test_large_counts_do_not_depend_on_the_container():
+    X = np.array([[1e200, 1.0], [2.0, 1e200]])
+    dense, sparse = (NaiveBayes(families="multinomial").fit(form(X), [0, 1]) for form in (np.array, sp.csr_array))
+    assert dense.predict(X).tolist() == sparse.predict(X).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"a":' + "1" * 5000 + "}", "nonsense"])
+def test_texts_that_are_no_model(text):
+    with pytest.raises(InputError):
+        NaiveBayes.from_json(text)
+    with pytest.raises(FoldwiseTypeError):
+        NaiveBayes.from_json(5)
+
+
+def test_parameters_that_are_no_numbers():
+    X, y = np.eye(2), [0, 1]
+    for params, w in (({"priors": ["a", "b"]}, None), ({"alpha": 10**400}, None), ({}, ["a", "b"])):
+        with pytest.raises(InputError):
+            NaiveBayes(**params).fit(X, y, w)
 
 
 def test_columns_with_numbers_for_names_keep_their_order():

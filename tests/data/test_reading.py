@@ -82,6 +82,8 @@ def test_text_read_as_numbers_dates_and_truth(tmp_path):
         ({"kinds": {"city": "numeric"}}, ["column 'city' is declared numeric", "row 0 holds 'Rome'", "missing_values"]),
         ({"kinds": {"city": "binary"}}, ["'city'", "row 0 holds 'Rome'", "true, false, 1 or 0"]),
         ({"kinds": {"city": "date"}}, ["'city'", "row 0 holds 'Rome'"]),
+        ({"kinds": ["city"]}, ["mapping", "list"]),
+        ({"kinds": {"city": Column("age", "numeric")}}, ["'city'", "'age'"]),
         ({"kinds": {"city": "colour"}}, ["'city'", "'colour'", "'categorical'"]),
         ({"kinds": {"code": Column("code", "categorical", ("1", "2"))}}, ["'code'", "row 3 holds '3'", "levels"]),
     ],
@@ -116,6 +118,24 @@ def test_an_index_of_pandas_is_named(tmp_path):
     pl.DataFrame({"__index_level_0__": [3, 5], "a": [1, 2]}).write_parquet(tmp_path / "i.parquet")
     with pytest.warns(UserWarning, match="index=False"):
         read_table(tmp_path / "i.parquet")
+
+
+@pytest.mark.parametrize("text", ["a,y\n1,0\n2,1\n\n3,0\n\n\n", "a,y\r\n1,0\r\n2,1\r\n3,0\r\n\r\n"])
+def test_blank_lines_are_no_rows(tmp_path, text):
+    file = tmp_path / "blank.csv"
+    file.write_bytes(text.encode())
+    table = read_table(file, target="y")
+    assert table.y.tolist() == [0, 1, 0]
+    assert table.y.dtype.kind == "i"
+    assert table.X["a"].to_list() == [1, 2, 3]
+
+
+def test_quoted_cells_and_missing_last_cells(tmp_path):
+    file = tmp_path / "quoted.csv"
+    file.write_text('a,b\n"x, y",1\n"line\nbreak",\n"",3\n')
+    table = read_table(file)
+    assert table.X["a"].to_list() == ["x, y", "line\nbreak", None]
+    assert table.X["b"].to_list() == [1, None, 3]
 
 
 def test_bad_files(tmp_path):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit
 
-from foldwise import NaiveBayes, read_table
+from foldwise import Column, NaiveBayes, Schema, read_table
 from foldwise.errors import InputError
 from foldwise.folds import Block, Failure, Need, RefitSession, freeze_splits, open_session
 from foldwise.folds.engine import AuditError, check_one
@@ -135,3 +136,16 @@ def test_masks_and_negative_rows_are_understood():
     split = freeze_splits([(mask, [-1, -2])], np.zeros((4, 1)), [0, 1, 0, 1], n_rows=4)[0]
     assert split.train.tolist() == [0, 1]
     assert split.test.tolist() == [3, 2]
+
+
+def test_columns_that_mix_text_and_numbers_are_refitted():
+    X = pd.DataFrame({"c": [1 if i < 20 else "q" for i in range(40)]}, dtype=object)
+    y = np.arange(40) % 2
+    assert open_session(NaiveBayes(), X, y).shares == "refit"
+    declared = Schema((Column("c", "categorical", ("0", "1")),))
+    numbers = pd.DataFrame({"c": np.arange(40) % 2})
+    check_foldable(NaiveBayes(families=declared), numbers, y, [{}], [(np.arange(20), np.arange(20, 40))])
+    levels = pd.DataFrame({"c": pd.Categorical(np.array(list("abc"))[np.arange(40) % 3], list("abcde"))})
+    splits = [(np.arange(20), np.arange(20, 40)), (np.arange(2), np.arange(2, 9))]
+    settings = [{}, {"alpha": 0.0}, {"alpha": 0.0, "unseen": "smooth"}, {"priors": {0: 0.3, 1: 0.7}}]
+    check_foldable(NaiveBayes(), levels, y, settings, splits)

@@ -182,3 +182,39 @@ def test_the_same_choice_on_random_problems(seed):
     theirs = peer.GridSearchCV(NaiveBayes(), grid, cv=4).fit(X, y)
     assert ours.best_params_ == theirs.best_params_
     assert ours.cv_results_["rank_test_score"].tolist() == theirs.cv_results_["rank_test_score"].tolist()
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+def test_a_metric_that_fails_leaves_the_others_alone():
+    X, y = np.arange(12.0)[:, None], np.array(list("aabbabababcc"))
+    cv = [(np.arange(4, 12), np.arange(4)), (np.r_[0:6, 11], np.r_[6:11])]
+    options = {"scoring": ["accuracy", "neg_log_loss"], "refit": "accuracy", "cv": cv}
+    grid = {"var_floor": [1e-9, 1.0]}
+    with pytest.warns(UserWarning, match="Scoring failed"):
+        ours = GridSearchCV(NaiveBayes(), grid, **options).fit(X, y)
+    with pytest.warns(UserWarning, match="Scoring failed"):
+        theirs = peer.GridSearchCV(NaiveBayes(), grid, **options).fit(X, y)
+    assert ours.best_params_ == theirs.best_params_
+    np.testing.assert_array_equal(ours.cv_results_["mean_test_accuracy"], theirs.cv_results_["mean_test_accuracy"])
+    np.testing.assert_array_equal(
+        np.isnan(ours.cv_results_["mean_test_neg_log_loss"]), np.isnan(theirs.cv_results_["mean_test_neg_log_loss"])
+    )
+
+
+def test_a_test_class_of_no_weight_is_dropped_as_in_scikit_learn():
+    X, y, w = np.arange(8.0)[:, None], np.array([0, 1] * 4), np.array([1, 0, 1, 0, 1, 1, 1, 1.0])
+    options = {"scoring": "balanced_accuracy", "cv": [(np.arange(4, 8), np.arange(4))], "error_score": "raise"}
+    ours = GridSearchCV(NaiveBayes(), {"ddof": [0, 1]}, **options).fit(X, y, sample_weight=w)
+    assert ours.cv_results_["mean_test_score"].tolist() == [1.0, 1.0]
+
+
+def test_scorers_that_look_into_the_model(table):
+    X, y = table
+
+    def weight_of_first_class(model, X, y):
+        return float(model.class_count_[0])
+
+    for params in ({}, {"sample_weight": np.ones(len(y))}):
+        ours = GridSearchCV(NaiveBayes(), {"alpha": [1, 2]}, scoring=weight_of_first_class, cv=3).fit(X, y, **params)
+        theirs = peer.GridSearchCV(NaiveBayes(), {"alpha": [1, 2]}, scoring=weight_of_first_class, cv=3).fit(X, y)
+        assert_same_results(ours, theirs)

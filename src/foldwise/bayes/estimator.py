@@ -369,9 +369,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
         """The fold session that answers many settings and splits of this estimator from shared facts."""
-        from foldwise.bayes.session import NaiveBayesSession
+        from foldwise.bayes.session import NaiveBayesSession, mixes_text_and_numbers
 
-        return NaiveBayesSession(self, X, y, fit_params)
+        # whether such a column is refused depends on the rows of a split: a refit decides
+        return None if mixes_text_and_numbers(self, X) else NaiveBayesSession(self, X, y, fit_params)
 
     def _adopt(self, other: NaiveBayes) -> None:
         """Take over what another model knows of the table's columns."""

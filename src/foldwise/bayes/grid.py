@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from foldwise.bayes.families.gaussian import TINY
+from foldwise.bayes.families.gaussian import TINY, free_weight
 from foldwise.bayes.families.protocol import Setting
 from foldwise.bayes.families.reading import log_shares
 from foldwise.bayes.grid_kernels import Places, add_codes, add_numbers, choose, count_rows
@@ -93,7 +94,7 @@ def finish_settings(summary: Moments, settings: Sequence[Setting]) -> tuple[Floa
     ddof = np.array([setting.ddof for setting in settings])
     pooled = summary.pooled()
     overall = np.divide(pooled.m2, pooled.weight, out=np.zeros_like(pooled.m2), where=pooled.weight > 0)
-    free = summary.weight[:, :, None] - ddof
+    free = free_weight(summary.weight[:, :, None], ddof)
     m2 = np.broadcast_to(summary.m2[:, :, None], free.shape)
     variance = np.divide(m2, free, out=np.zeros_like(free), where=free > 0)
     variance = np.maximum(variance, floor * overall[:, :, None])
@@ -131,7 +132,7 @@ class GridScores:
     test: Places
     shape: tuple[int, int]
 
-    def labels(self, log_prior: Floats) -> Places:  # (rows, S)
+    def labels(self, log_prior: Floats) -> NDArray[np.int16]:  # (rows, S)
         """The place of the most probable class, for every row and setting."""
         categories, numbers = self.grid.categories, self.grid.numbers
         n_classes, n_settings = self.shape
@@ -144,7 +145,7 @@ class GridScores:
         tables = (np.zeros((n_classes, 0)), none, none)
         if numbers is not None and self.tables is not None:
             cells, names, tables = numbers.numbers, numbers.names, self.tables
-        labels = np.empty((len(self.test), n_settings), dtype=np.intp)
+        labels = np.empty((len(self.test), n_settings), dtype=np.int16)
         mean, scale, log_norm = tables
         infinite = choose(codes, base, table, cells, mean, scale, log_norm, log_prior, self.test, labels)
         if infinite >= 0:

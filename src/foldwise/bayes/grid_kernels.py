@@ -69,7 +69,7 @@ def choose(
     log_norm: Floats,
     log_prior: Floats,
     rows: Places,
-    labels: Places,
+    labels: NDArray[np.int16],
 ) -> int:
     """The most probable class of each row and setting into `labels` (n, S): `add_codes`, `add_numbers` and the choice.
 
@@ -79,6 +79,7 @@ def choose(
     n_classes, n_settings = log_prior.shape
     scores = np.empty((n_classes, n_settings))
     best = np.empty(n_settings)
+    place = np.empty(n_settings)
     for i in range(rows.size):
         scores[:] = 0.0
         for j in range(codes.shape[1]):
@@ -97,17 +98,18 @@ def choose(
                 q = t * t
                 for s in range(n_settings):
                     scores[c, s] += log_norm[c, j, s] - q * scale[c, j, s]
-        chosen = labels[i]
         for s in range(n_settings):
             best[s] = scores[0, s] + log_prior[0, s]
-            chosen[s] = 0
+            place[s] = 0.0  # as a float: compared and chosen in vectors of one width
         for c in range(1, n_classes):
             for s in range(n_settings):
                 value = scores[c, s] + log_prior[c, s]
                 above = value > best[s]
                 best[s] = value if above else best[s]
-                chosen[s] = c if above else chosen[s]
+                place[s] = c if above else place[s]
+        chosen = labels[i]
         for s in range(n_settings):
+            chosen[s] = np.int16(place[s])
             if best[s] == -np.inf:
                 for c in range(n_classes):
                     if log_prior[c, s] > log_prior[chosen[s], s]:

@@ -34,7 +34,10 @@ def at_least_zero(name: str, value: Any, hint: str) -> float:
     """A finite number of at least 0."""
     if not isinstance(value, int | float | np.integer | np.floating) or value is True or value is False:
         raise FoldwiseTypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.", hint)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.inf
     if not 0 <= number < np.inf:
         raise InputError(f"{name} must be a finite number of at least 0, got {value!r}.", hint)
     return number
@@ -69,7 +72,10 @@ def prior_shares(priors: Any, classes: NDArray[Any], class_weight: Floats) -> Fl
                 f"priors must name each class once; the classes are {listing(labels)}, named are {listing(priors)}."
             )
         priors = [priors[label] for label in labels]
-    shares = np.asarray(priors, dtype=np.float64)
+    try:
+        shares = np.asarray(priors, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"priors must be numbers, one a class; got {priors!r}.") from error
     if shares.shape != (len(labels),):
         raise InputError(
             f"priors must hold one probability a class: {len(labels)} for {listing(labels)}, got shape {shares.shape}."

@@ -18,12 +18,16 @@ from foldwise.bayes.grid import CodeTable, Grid, NumberTable
 from foldwise.bayes.parameters import check_jobs, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities
 from foldwise.data.cells import read_only
+from foldwise.data.columns import ObjectColumn, check_comparable
 from foldwise.data.encoded import EncodedView, encode_view, take_view
+from foldwise.data.levels import are_text
 from foldwise.data.target import Target, check_weights, encode_target
+from foldwise.data.view import View
 from foldwise.folds.protocol import Answer, Block, Failure, Need, Params, Rows
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share, windows
 
+MOST_CLASSES = 30_000  # labels of a grid are int16
 LAZY = frozenset({"families", "alpha", "var_floor", "ddof", "priors", "missing", "unseen", "n_jobs"})
 
 
@@ -65,6 +69,7 @@ class NaiveBayesSession:
         self._weights = None if weight is None else np.asarray(weight, dtype=np.float64)
         self._params = estimator.get_params(deep=False)
         self._opened: dict[str, Opened] = {}
+        self._asked: dict[int, tuple[Params, Asked | Failure]] = {}
 
     def lazy(self, params: Params) -> frozenset[str]:
         return LAZY
@@ -95,6 +100,14 @@ class NaiveBayesSession:
         return self._fitted(asked, self._training(train), train, {})
 
     def _ask(self, setting: Params) -> Asked | Failure:
+        """The setting as it was asked before: splits ask for the same ones again."""
+        known = self._asked.get(id(setting))
+        if known is None or known[0] is not setting:
+            known = (setting, self._check(setting))
+            self._asked[id(setting)] = known  # holds the setting, so that its id is not used anew
+        return known[1]
+
+    def _check(self, setting: Params) -> Asked | Failure:
         """The setting, checked as `fit` would; no estimator is made, because cloning costs more than answering."""
         try:
             params = {**self._params, **setting}
@@ -114,7 +127,13 @@ class NaiveBayesSession:
             blocks = template._assign(self._table)
             categorical = [j for block in blocks if block.family == "categorical" for j in block.columns]
             view = encode_view(self._table, categorical)
-            self._opened[key] = Opened(view, blocks, template, open_grid(view, blocks, template.schema_))
+            for j in categorical:
+                levels = template.schema_.columns[j].levels
+                if levels and isinstance(view, EncodedView):
+                    check_comparable(template.schema_.columns[j].name, levels, are_text(view.coded_columns[j].levels))
+            self._opened[key] = Opened(
+                view, blocks, template, open_grid(view, blocks, template.schema_, len(self.classes))
+            )
         return self._opened[key]
 
     def _training(self, train: Rows) -> Share:
@@ -131,12 +150,15 @@ class NaiveBayesSession:
         """Settings of one grid: those whose priors are refused fail alone, the others are finished together."""
         present = np.unique(self.codes[train])
         totals = np.bincount(training.y, weights=training.weights, minlength=training.n_classes).astype(np.float64)
-        priors: list[Floats | Failure] = []
+        found_priors: dict[int, Floats | Failure] = {}
         for one in group:
-            try:
-                priors.append(check_priors(one.params["priors"], self.classes[present], totals))
-            except Exception as error:
-                priors.append(Failure(error))
+            given = one.params["priors"]
+            if id(given) not in found_priors:  # most settings share one object
+                try:
+                    found_priors[id(given)] = check_priors(given, self.classes[present], totals)
+                except Exception as error:
+                    found_priors[id(given)] = Failure(error)
+        priors = [found_priors[id(one.params["priors"])] for one in group]
         good = [i for i, prior in enumerate(priors) if not isinstance(prior, Failure)]
         found: Answer | Failure | None = None
         if good:
@@ -175,7 +197,9 @@ class NaiveBayesSession:
         grid = group[0].opened.grid
         assert grid is not None
         grid_scores = grid.scores(training, train, test, [one.setting for one in group])
-        labels = present[grid_scores.labels(np.ascontiguousarray(log_prior))].T
+        labels = grid_scores.labels(np.ascontiguousarray(log_prior)).T
+        if len(present) < len(self.classes):
+            labels = present.astype(np.int16)[labels]
         if not need & (Need.PROBA | Need.MODEL):
             return Answer(labels)
         log_proba = np.full((len(group), len(test), len(self.classes)), -np.inf)
@@ -231,14 +255,25 @@ class NaiveBayesSession:
         return Answer(labels[None], log_proba[None])
 
 
+def mixes_text_and_numbers(estimator: Any, X: Any) -> bool:
+    """Whether an object column holds both."""
+    table = clone(estimator)._view(X, reset=True)
+    if not isinstance(table, View):
+        return False
+    objects = [source for source in table.sources if isinstance(source, ObjectColumn)]
+    found = [source.distinct(0, table.n_rows) for source in objects]
+    return any(levels and are_text(levels) is None for levels in found)
+
+
 def run_key(asked: Asked | Failure) -> int | None:
     """What settings that can be finished together have in common; None for one that stands alone."""
     return id(asked.opened) if isinstance(asked, Asked) and asked.at_once else None
 
 
-def open_grid(view: Any, blocks: Sequence[FamilyBlock], schema: Any) -> Grid | None:
+def open_grid(view: Any, blocks: Sequence[FamilyBlock], schema: Any, n_classes: int) -> Grid | None:
     """The grid of an encoded table, where its families allow one."""
-    if not isinstance(view, EncodedView) or not {block.family for block in blocks} <= {"categorical", "gaussian"}:
+    families = {block.family for block in blocks}
+    if not isinstance(view, EncodedView) or not families <= {"categorical", "gaussian"} or n_classes > MOST_CLASSES:
         return None
     categories, numbers = None, None
     for block in blocks:

@@ -15,11 +15,12 @@ from foldwise.bayes.parameters import check_setting
 from foldwise.data.levels import plain
 from foldwise.data.schema import Schema
 from foldwise.data.target import object_array
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.alignment import stored_array
 
 FORMAT = "foldwise.NaiveBayes"
 VERSION = 1
+FRAMES = ("cudf", "modin", "pandas", "polars", "pyarrow")
 LABEL_TYPES = "biufUO"  # kinds of label arrays that a file may hold
 
 M = TypeVar("M")
@@ -57,10 +58,12 @@ def model_to_json(model: Any) -> str:
 
 def model_from_json(cls: type[M], text: str) -> M:
     """The model of such a text; anything but what `model_to_json` writes is refused."""
+    if not isinstance(text, str | bytes):
+        raise FoldwiseTypeError(f"from_json wants the text that to_json gave, not {type(text).__name__}.")
     try:
         stored = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"this is no JSON: {error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"this is no JSON that to_json wrote: {error}.") from error
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise InputError("this JSON holds no NaiveBayes model.", "pass the text that to_json gave.")
     if stored.get("version") != VERSION:
@@ -69,7 +72,7 @@ def model_from_json(cls: type[M], text: str) -> M:
         return build_model(cls, stored)
     except InputError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(
             f"this model is damaged: {type(error).__name__}: {error}.", "write it again with to_json."
         ) from error
@@ -82,7 +85,11 @@ def build_model(cls: type[M], stored: dict[str, Any]) -> M:
     model.n_features_in_ = n_columns = len(model.schema_)
     if stored["feature_names_in"] is not None:
         model.feature_names_in_ = np.array([str(name) for name in stored["feature_names_in"]], dtype=object)
-    model._backend = str(stored["backend"])
+    if stored["feature_names_in"] is not None and tuple(model.feature_names_in_) != model.schema_.names:
+        raise InputError("the stored names and schema disagree.", "write the model again with to_json.")
+    if stored["backend"] not in FRAMES:
+        raise InputError(f"the stored frame library {stored['backend']!r} is not known.", f"known are {FRAMES}.")
+    model._backend = stored["backend"]
     classes = label_array_of(stored["classes"]["dtype"], stored["classes"]["labels"])
     n_classes = len(classes)
     model._declared = classes if stored["declared"] else None

@@ -82,14 +82,27 @@ def declared_columns(kinds: Mapping[str, Kind | Column] | Schema) -> list[Column
     """What the caller says of columns."""
     if isinstance(kinds, Schema):
         return list(kinds.columns)
-    return [kind if isinstance(kind, Column) else Column(name, kind) for name, kind in kinds.items()]
+    if not isinstance(kinds, Mapping):
+        raise InputError(
+            f"kinds must be a mapping from column to kind, or a Schema; got {type(kinds).__name__}.",
+            "pass for example kinds={'zip': 'categorical'}.",
+        )
+    declared = []
+    for name, kind in kinds.items():
+        column = kind if isinstance(kind, Column) else Column(name, kind)
+        if column.name != name:
+            raise InputError(f"kinds gives {name!r} the description of a column called {column.name!r}.")
+        declared.append(column)
+    return declared
 
 
 def missing_tokens(missing_values: Sequence[str] | str | None) -> list[str] | None:
     """The tokens as a list of strings; one string is one token."""
     if missing_values is None:
         return None
-    return [missing_values] if isinstance(missing_values, str) else [str(value) for value in missing_values]
+    if isinstance(missing_values, str | int | float):
+        return [str(missing_values)]
+    return [str(value) for value in missing_values]
 
 
 def format_of(path: Path) -> str:
@@ -120,7 +133,7 @@ def read_csv(path: Path, missing_values: list[str] | None, as_text: list[str]) -
     except (PolarsError, UnicodeDecodeError) as error:
         raise InputError(f"{path.name} cannot be read as CSV: {first_line(error)}", ORDINARY) from error
     if frame.width > 1 and frame[:, -1].null_count():
-        check_row_lengths(path, frame.width)
+        return without_blank_lines(frame, check_row_lengths(path, frame.width))
     return frame
 
 
@@ -129,15 +142,29 @@ ORDINARY = (
 )
 
 
-def check_row_lengths(path: Path, width: int) -> None:
-    """Refuse a row that is too short, whose last cells the reader would take for missing."""
+def check_row_lengths(path: Path, width: int) -> list[int]:
+    """Refuse a row that is too short, whose last cells the reader would take for missing; returns the blank lines."""
+    csv.field_size_limit(1 << 30)
+    blank = []
     with path.open(newline="", encoding="utf-8") as lines:
         for number, row in enumerate(csv.reader(lines)):
-            if row and len(row) < width:
+            if not row:
+                blank.append(number - 1)
+            elif len(row) < width:
                 raise InputError(
                     f"{path.name}: row {number - 1} has {len(row)} cells where the header has {width}.",
                     "write an empty cell for a missing one; nothing is taken as missing silently.",
                 )
+    return blank
+
+
+def without_blank_lines(frame: pl.DataFrame, blank: list[int]) -> pl.DataFrame:
+    """The rows without those that the reader made of blank lines, which are no rows."""
+    rows = [number for number in blank if number < frame.height and all(v is None for v in frame.row(number))]
+    if not rows:
+        return frame
+    kept = pl.Series(range(frame.height), dtype=pl.Int64).is_in(rows).not_()
+    return frame.filter(kept)
 
 
 def read_parquet(path: Path, missing_values: list[str] | None, as_text: list[str]) -> pl.DataFrame:
@@ -174,6 +201,8 @@ def declare(frame: pl.DataFrame, declared: Sequence[Column]) -> pl.DataFrame:
 def as_numeric(series: pl.Series, column: Column) -> pl.Series:
     if series.dtype.is_numeric():
         return series
+    if series.dtype in (pl.Categorical, pl.Enum):
+        series = series.cast(pl.String)
     return cast_all(series, pl.Float64, column, "a number", "add it to missing_values, or declare it categorical.")
 
 
@@ -181,7 +210,7 @@ def as_categorical(series: pl.Series, column: Column) -> pl.Series:
     text = series.cast(pl.String)
     if column.levels is None:
         return text  # no levels are declared: they are learned from the training rows
-    levels = [str(level) for level in column.levels]
+    levels = list(dict.fromkeys(str(level) for level in column.levels))
     return cast_all(text, pl.Enum(levels), column, "one of its levels", "declare it too, or add it to missing_values.")
 
 

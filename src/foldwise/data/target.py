@@ -159,7 +159,10 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
         return None
     if isinstance(sample_weight, int | float | np.number):
         sample_weight = np.full(n_rows, sample_weight)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"weights must be numbers, one a row; {error}.") from error
     if weights.ndim != 1:
         raise InputError(f"Sample weights must be 1D array or scalar, but they have {weights.ndim} dimensions.")
     if len(weights) != n_rows:

@@ -6,6 +6,7 @@ A `sample_weight` given to fit weighs the test rows too, as in scikit-learn's se
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,8 @@ class BalancedAccuracy:
         assert answer.labels is not None
         truth, w = session.codes[split.test], test_weights(session, split)
         right = answer.labels == truth
-        shares = [average(right[:, truth == c], None if w is None else w[truth == c]) for c in np.unique(truth)]
+        counted = np.unique(truth if w is None else truth[w > 0])
+        shares = [average(right[:, truth == c], None if w is None else w[truth == c]) for c in counted]
         return np.asarray(np.mean(shares, axis=0))
 
 
@@ -78,13 +80,21 @@ class ScorerMetric:
 
     need = Need.MODEL
 
-    def __init__(self, scorer: Callable[..., Any]) -> None:
+    def __init__(self, scorer: Callable[..., Any], wants_model: bool = False) -> None:
         self.scorer = scorer
+        self.wants_model = wants_model  # whether it may ask a model for more than its answers
+        known = signature(scorer).parameters
+        self.takes_weight = "sample_weight" in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
 
     def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
         X, y = take_rows(session.X, split.test), take_rows(session.y, split.test)
-        models = answer.models or [Answered(session, answer, i, split) for i in range(len(settings))]
-        w = test_weights(session, split)
+        if answer.models is not None:
+            models: Sequence[Any] = answer.models
+        elif self.wants_model:
+            models = [session.model(setting, split.train) for setting in settings]
+        else:
+            models = [Answered(session, answer, i, split) for i in range(len(settings))]
+        w = test_weights(session, split) if self.takes_weight else None
         weighted = {} if w is None else {"sample_weight": w}
         return np.array([self.scorer(model, X, y, **weighted) for model in models], dtype=np.float64)
 
@@ -136,4 +146,7 @@ def one_metric(scoring: Any, scorer: Any, estimator: Any) -> Any:
     """The vectorised metric of a name, or a wrapper of the scorer."""
     if scoring is None and type(estimator).score is ClassifierMixin.score:
         scoring = "accuracy"  # what the mixin's score is
-    return VECTORISED.get(scoring) if isinstance(scoring, str) and scoring in VECTORISED else ScorerMetric(scorer)
+    if isinstance(scoring, str) and scoring in VECTORISED:
+        return VECTORISED[scoring]
+    # a scorer of scikit-learn asks for predictions only; anything else may look into the model
+    return ScorerMetric(scorer, wants_model=scoring is None or not type(scorer).__module__.startswith("sklearn."))

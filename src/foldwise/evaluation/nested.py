@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,7 +95,11 @@ def on_session(search: Any, session: FoldSession, split: Split, groups: Any) -> 
     block = next(iter(session.answer([inner.best_params], split.train, split.test, need)))
     if isinstance(block.answer, Failure):
         raise block.answer.error
-    score = float(inner.metric(session, [inner.best_params], split, block.answer)[0])
+    try:
+        score = float(inner.metric(session, [inner.best_params], split, block.answer)[0])
+    except Exception as error:
+        warnings.warn(f"Scoring failed on an outer fold, whose score is nan: {error!r}", UserWarning, stacklevel=4)
+        score = float("nan")
     return OuterFold(score, inner.best_params, inner.results, inner.models_scored + 1)
 
 

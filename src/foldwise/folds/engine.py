@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from foldwise.errors import FoldwiseError
@@ -38,7 +39,8 @@ class Outcome:
 
     scores: dict[str, NDArray[np.float64]]  # by metric: (settings, splits), NaN where it failed
     seconds: NDArray[np.float64]  # (settings, splits), a block's time shared equally by its settings
-    failures: tuple[tuple[int, int, Exception], ...]  # setting, split, error
+    failures: tuple[tuple[int, int, Exception], ...]  # of fits: setting, split, error
+    unscored: tuple[tuple[int, int, str, Exception], ...] = ()  # setting, split, metric, error
 
 
 def evaluate(
@@ -58,46 +60,57 @@ def evaluate(
     scores = {name: np.full(shape, np.nan) for name in metrics}
     seconds = np.zeros(shape)
     failures: list[tuple[int, int, Exception]] = []
+    unscored: list[tuple[int, int, str, Exception]] = []
     shared = session.shares != "refit"
     tasks = [
         (chunk, number)
         for chunk in ([range(shape[0])] if shared else [range(i, i + 1) for i in range(shape[0])])
         for number in range(shape[1])
     ]
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads" if shared else None)
-    done = parallel(
-        delayed(one_split)(session, [settings[i] for i in chunk], splits[number], metrics, need)
-        for chunk, number in tasks
-    )
-    for (chunk, number), (found, spent, failed) in zip(tasks, done, strict=True):
+    calls = [(session, [settings[i] for i in chunk], splits[number], metrics, need) for chunk, number in tasks]
+    done = run_threads(calls, n_jobs) if shared else Parallel(n_jobs)(delayed(one_split)(*call) for call in calls)
+    for (chunk, number), (found, spent, failed, wrong) in zip(tasks, done, strict=True):
         rows = slice(chunk.start, chunk.stop)
         seconds[rows, number] = spent / max(1, len(chunk))
         for name, values in found.items():
             scores[name][rows, number] = values
         failures += [(chunk.start + i, number, error) for i, error in failed]
+        unscored += [(chunk.start + i, number, name, error) for i, name, error in wrong]
     if audit is not None and shared and settings:
         check_one(session, settings, splits, need, np.random.default_rng(audit))
-    return Outcome(scores, seconds, tuple(sorted(failures, key=lambda failure: failure[:2])))
+    return Outcome(
+        scores, seconds, tuple(sorted(failures, key=lambda f: f[:2])), tuple(sorted(unscored, key=lambda f: f[:3]))
+    )
+
+
+def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> list[Any]:
+    """`one_split` of each call on plain threads: sessions release the GIL, and joblib's own start costs more."""
+    threads = min(effective_n_jobs(n_jobs), len(calls))
+    if threads <= 1:
+        return [one_split(*call) for call in calls]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda call: one_split(*call), calls))
 
 
 def one_split(
     session: FoldSession, settings: Sequence[Params], split: Split, metrics: dict[str, Metric], need: Need
-) -> tuple[dict[str, NDArray[np.float64]], float, list[tuple[int, Exception]]]:
-    """The scores of settings on one split, the time it took, and what failed."""
+) -> tuple[dict[str, NDArray[np.float64]], float, list[tuple[int, Exception]], list[tuple[int, str, Exception]]]:
+    """The scores of settings on one split, the time it took, the fits and the scores that failed."""
     start = time.perf_counter()
     scores = {name: np.full(len(settings), np.nan) for name in metrics}
     failed: list[tuple[int, Exception]] = []
+    unscored: list[tuple[int, str, Exception]] = []
     for block in session.answer(settings, split.train, split.test, need):
         rows = slice(block.start, block.stop)
         if isinstance(block.answer, Failure):
             failed += [(i, block.answer.error) for i in range(block.start, block.stop)]
             continue
-        try:
-            for name, metric in metrics.items():
+        for name, metric in metrics.items():
+            try:
                 scores[name][rows] = metric(session, settings[rows], split, block.answer)
-        except Exception as error:
-            failed += [(i, error) for i in range(block.start, block.stop)]
-    return scores, time.perf_counter() - start, failed
+            except Exception as error:
+                unscored += [(i, name, error) for i in range(block.start, block.stop)]
+    return scores, time.perf_counter() - start, failed, unscored
 
 
 def check_one(

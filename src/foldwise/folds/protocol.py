@@ -34,7 +34,7 @@ class Answer:
     a class absent from the training rows has -inf.
     """
 
-    labels: NDArray[np.intp] | None  # (settings, rows)
+    labels: NDArray[np.integer[Any]] | None  # (settings, rows)
     log_proba: NDArray[np.float64] | None = None  # (settings, rows, classes)
     models: tuple[Any, ...] | None = None  # one a setting, where they were fitted anyway
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from foldwise.data.cells import Cells
 from foldwise.data.view import SparseView
 from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_left
-from foldwise.summaries.moments import sums_of_chunk
-from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
 
 Check = Callable[[Floats, tuple[str, ...], int], None]
@@ -57,14 +56,23 @@ def sums_of(cells: Cells, share: Share, check: Check) -> Sums:
     zero = np.zeros((share.n_classes, len(cells.names)))
     total = Sums(zero, zero, zero, zero)
     for window in share.windows(cells.chunk_rows):
-        chunk = cells.chunk(window.start, window.stop)
-        rows, n_rows = chunk.rows, chunk.n_rows
+        rows = cells.chunk(window.start, window.stop).rows
         check(rows, cells.names, window.start)
-        sums = sums_of_chunk(chunk, window, zero, cells.names)
-        hit = ((rows != 0) & ~np.isnan(rows) & (window.w > 0)[:, None]).astype(np.float64)
-        hits = sp.csr_array((np.ones(n_rows), (window.y, np.arange(n_rows))), shape=(share.n_classes, n_rows)) @ hit
-        total = total + Sums(sums.weight, sums.s1, sums.rows, hits)
+        present = ~np.isnan(rows)
+        by_weight = members(window.y, window.w, share.n_classes)
+        by_row = members(window.y, (window.w > 0).astype(np.float64), share.n_classes)
+        total = total + Sums(
+            by_weight @ present.astype(np.float64),
+            by_weight @ np.where(present, rows, 0.0),
+            by_row @ present.astype(np.float64),
+            by_row @ (present & (rows != 0)).astype(np.float64),
+        )
     return total
+
+
+def members(y: Ints, values: Floats, n_classes: int) -> Any:
+    """A sparse matrix (K, rows) that sums rows into their classes."""
+    return sp.csr_array((values, (y, np.arange(len(y)))), shape=(n_classes, len(y)))
 
 
 def sums_of_sparse(view: SparseView, share: Share) -> Sums:
@@ -77,8 +85,7 @@ def sums_of_sparse(view: SparseView, share: Share) -> Sums:
     marks.data = (marks.data != 0).astype(np.float64)
 
     def by_class(values: Floats, cells: Any) -> Floats:
-        members = sp.csr_array((values, (y, np.arange(n_rows))), shape=(share.n_classes, n_rows))
-        return np.asarray((members @ cells).todense())
+        return np.asarray((members(y, values, share.n_classes) @ cells).todense())
 
     def totals(values: Floats) -> Floats:
         sums = np.bincount(y, weights=values, minlength=share.n_classes)

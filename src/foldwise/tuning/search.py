@@ -136,9 +136,23 @@ class FoldSearch:
         found = evaluate(session, settings, splits, metrics, n_jobs=search.n_jobs, audit=audit)
         if found.failures:
             self._report(found, settings, len(splits))
+        if found.unscored:
+            i, number, name, error = found.unscored[0]
+            where = f"setting {dict(settings[i])} on split {number}"
+            if search.error_score == "raise":
+                error.add_note(f"raised by the metric {name!r} for {where}")
+                raise error
+            warnings.warn(
+                f"Scoring failed. The score on this train-test partition for these parameters will be set to "
+                f"{search.error_score}. The first was {name!r} for {where}: {type(error).__name__}: {error}",
+                UserWarning,
+                stacklevel=4,
+            )
         for values in found.scores.values():
             for i, number, _ in found.failures:
-                values[i, number] = np.nan if search.error_score == "raise" else search.error_score
+                values[i, number] = search.error_score
+        for i, number, name, _ in found.unscored:
+            found.scores[name][i, number] = search.error_score
         return found
 
     def _report(self, found: Outcome, settings: Sequence[Params], n_splits: int) -> None:

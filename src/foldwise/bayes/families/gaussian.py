@@ -35,7 +35,7 @@ class Gaussian:
     ) -> GaussianLikelihood:
         pooled = summary.pooled()
         overall = np.divide(pooled.m2, pooled.weight, out=np.zeros_like(pooled.m2), where=pooled.weight > 0)
-        free = summary.weight - setting.ddof
+        free = free_weight(summary.weight, setting.ddof)
         variance = np.divide(summary.m2, free, out=np.zeros_like(summary.m2), where=free > 0)
         variance = np.maximum(variance, setting.var_floor * overall)
         # a class that holds no cell of a column borrows the column's distribution over all classes
@@ -46,7 +46,7 @@ class Gaussian:
         variance = np.maximum(variance, np.maximum(TINY, (EPS * mean) ** 2))
         # a column with one value, or none, says nothing about the class; nor does a spread below that of rounding
         silent = np.repeat(overall <= (4 * EPS * pooled.mean) ** 2, len(mean), axis=0)
-        if ((summary.weight <= setting.ddof) & (summary.rows > 1)).any():
+        if ((free == 0) & (summary.weight > 0) & (summary.rows > 1)).any():
             warnings.warn(
                 f"the weights of a class sum to {setting.ddof:g} or less, so its variances fall to the floor. "
                 "Hint: weights are frequencies; rescale them to sum to the number of rows, or pass ddof=0.",
@@ -67,6 +67,12 @@ class Gaussian:
 
     def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> Moments:
         return Moments.from_dict(facts, n_classes, n_columns)
+
+
+def free_weight(weight: Floats, ddof: Any) -> Floats:
+    """weight - ddof, and 0 where it is nothing but rounding: weights of 1/n do not sum to exactly 1."""
+    free = weight - ddof
+    return np.where(free > 1e-9 * weight, free, 0.0)
 
 
 @dataclass(frozen=True)
