@@ -69,7 +69,7 @@ def test_the_calculation_in_a_terminal(weather):
 
 def test_both_in_a_notebook(weather):
     model, query = weather
-    for html in (model.table()._repr_html_(), model.explain(query)._repr_html_()):
+    for html in (model.table().to_html(), model.explain(query).to_html(), model.explain(query)._repr_html_()):
         assert html.count("<tr>") >= 8
         assert "3/5" in html
     evil = NaiveBayes().fit(pl.DataFrame({"<b>": ["<script>", "x"]}), ["<i>", "k"])

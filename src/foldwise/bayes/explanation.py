@@ -125,10 +125,13 @@ class Explanation:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
+    def to_html(self) -> str:
+        """The calculation as HTML, with every class."""
         header, lines = self._lines(range(len(self.classes)))
         notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
         return f"<p>{escape(self._title())}</p>{html_of(header, lines, left=1)}{notes}"
+
+    _repr_html_ = to_html
 
     def _versus(self) -> list[int]:
         """The two classes whose odds are shown: the most probable and the next."""
@@ -168,8 +171,11 @@ class Explanations(Sequence[Explanation]):
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        return "".join(row._repr_html_() for row in self._rows)
+    def to_html(self) -> str:
+        """Each row's calculation as HTML."""
+        return "".join(row.to_html() for row in self._rows)
+
+    _repr_html_ = to_html
 
 
 def exact_sum(terms: Sequence[float]) -> float:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.bayes.families.gaussian import TINY, free_weight
+from foldwise.bayes.families.gaussian import finish_settings
 from foldwise.bayes.families.protocol import Setting
 from foldwise.bayes.families.reading import log_shares
 from foldwise.bayes.grid_kernels import Places, add_codes, add_numbers, choose, count_rows
 from foldwise.data.cells import Cells
 from foldwise.data.encoded import CodedColumn
-from foldwise.summaries.moments import EPS, Moments, moments_of, refuse_infinite
+from foldwise.summaries.moments import moments_of, refuse_infinite
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
 
@@ -86,26 +86,6 @@ class NumberTable:
         """Mean (K, d), and scale and log_norm (K, d, S), learned from some rows, for every setting."""
         cells = Cells(self.names, len(rows), list(np.ascontiguousarray(self.numbers[rows]).T), np.float64)
         return finish_settings(moments_of(cells, share), settings)
-
-
-def finish_settings(summary: Moments, settings: Sequence[Setting]) -> tuple[Floats, Floats, Floats]:
-    """`Gaussian.finish` with one more axis for settings."""
-    floor = np.array([setting.var_floor for setting in settings])
-    ddof = np.array([setting.ddof for setting in settings])
-    pooled = summary.pooled()
-    overall = np.divide(pooled.m2, pooled.weight, out=np.zeros_like(pooled.m2), where=pooled.weight > 0)
-    free = free_weight(summary.weight[:, :, None], ddof)
-    m2 = np.broadcast_to(summary.m2[:, :, None], free.shape)
-    variance = np.divide(m2, free, out=np.zeros_like(free), where=free > 0)
-    variance = np.maximum(variance, floor * overall[:, :, None])
-    absent = summary.weight <= 0
-    mean = np.where(absent, pooled.mean, summary.mean)
-    variance = np.where(absent[:, :, None], overall[:, :, None], variance)
-    variance = np.maximum(variance, np.maximum(TINY, (EPS * mean) ** 2)[:, :, None])
-    silent = np.repeat(overall <= (4 * EPS * pooled.mean) ** 2, len(mean), axis=0)[:, :, None]
-    scale = np.where(silent, 0.0, 0.5 / variance)
-    log_norm = np.where(silent, 0.0, -0.5 * np.log(2 * np.pi * variance))
-    return np.where(silent[:, :, 0], 0.0, mean), scale, log_norm
 
 
 @dataclass(frozen=True)

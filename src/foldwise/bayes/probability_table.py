@@ -75,9 +75,12 @@ class ProbabilityTable:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
+    def to_html(self) -> str:
+        """The table as HTML, with every class."""
         header = ["attribute", "parameter", *map(str, self.classes)]
         return html_of(header, self._lines(len(self.classes)), left=2)
+
+    _repr_html_ = to_html
 
 
 def cell_text(line: Parameter, c: int) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from foldwise.bayes.assignment import Block as FamilyBlock
-from foldwise.bayes.estimator import check_classes, check_some_weight
+from foldwise.bayes.checks import check_classes, check_some_weight
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families.protocol import AnyView, Setting
 from foldwise.bayes.grid import CodeTable, Grid, NumberTable

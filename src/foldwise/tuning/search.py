@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -51,8 +52,9 @@ class InnerSearch:
 class FoldSearch:
     """What both searches share. Mixed in before scikit-learn's class, whose predict, score and tags are kept."""
 
+    @abstractmethod
     def _settings(self) -> list[Params]:
-        raise NotImplementedError
+        """The settings to try."""
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Score every setting on every split, and fit the best on all rows."""

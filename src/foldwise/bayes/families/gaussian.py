@@ -33,33 +33,17 @@ class Gaussian:
     def finish(
         self, summary: Moments, columns: Sequence[Column], totals: ClassTotals, setting: Setting
     ) -> GaussianLikelihood:
-        pooled = summary.pooled()
-        overall = np.divide(pooled.m2, pooled.weight, out=np.zeros_like(pooled.m2), where=pooled.weight > 0)
-        free = free_weight(summary.weight, setting.ddof)
-        variance = np.divide(summary.m2, free, out=np.zeros_like(summary.m2), where=free > 0)
-        variance = np.maximum(variance, setting.var_floor * overall)
-        # a class that holds no cell of a column borrows the column's distribution over all classes
-        absent = summary.weight <= 0
-        mean = np.where(absent, pooled.mean, summary.mean)
-        variance = np.where(absent, overall, variance)
-        # no density is narrower than the spacing of floats at its mean
-        variance = np.maximum(variance, np.maximum(TINY, (EPS * mean) ** 2))
-        # a column with one value, or none, says nothing about the class; nor does a spread below that of rounding
-        silent = np.repeat(overall <= (4 * EPS * pooled.mean) ** 2, len(mean), axis=0)
-        if ((free == 0) & (summary.weight > 0) & (summary.rows > 1)).any():
+        if ((free_weight(summary.weight, setting.ddof) == 0) & (summary.weight > 0) & (summary.rows > 1)).any():
             warnings.warn(
                 f"the weights of a class sum to {setting.ddof:g} or less, so its variances fall to the floor. "
                 "Hint: weights are frequencies; rescale them to sum to the number of rows, or pass ddof=0.",
                 FoldwiseWarning,
                 stacklevel=4,
             )
+        mean, scale, log_norm = finish_settings(summary, [setting])
+        names = tuple(column.name for column in columns)
         return GaussianLikelihood(
-            tuple(column.name for column in columns),
-            np.where(silent, 0.0, mean),
-            np.where(silent, 0.0, 0.5 / variance),
-            np.where(silent, 0.0, -0.5 * np.log(2 * np.pi * variance)),
-            np.sqrt(variance),
-            summary,
+            names, mean, np.ascontiguousarray(scale[:, :, 0]), np.ascontiguousarray(log_norm[:, :, 0]), summary
         )
 
     def present(self, summary: Moments) -> tuple[Floats, Floats]:
@@ -67,6 +51,29 @@ class Gaussian:
 
     def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> Moments:
         return Moments.from_dict(facts, n_classes, n_columns)
+
+
+def finish_settings(summary: Moments, settings: Sequence[Setting]) -> tuple[Floats, Floats, Floats]:
+    """Mean (K, d), and scale and log_norm (K, d, S), for every setting."""
+    floor = np.array([setting.var_floor for setting in settings])
+    ddof = np.array([setting.ddof for setting in settings])
+    pooled = summary.pooled()
+    overall = np.divide(pooled.m2, pooled.weight, out=np.zeros_like(pooled.m2), where=pooled.weight > 0)
+    free = free_weight(summary.weight[:, :, None], ddof)
+    m2 = np.broadcast_to(summary.m2[:, :, None], free.shape)
+    variance = np.divide(m2, free, out=np.zeros_like(free), where=free > 0)
+    variance = np.maximum(variance, floor * overall[:, :, None])
+    # a class that holds no cell of a column borrows the column's distribution over all classes
+    absent = summary.weight <= 0
+    mean = np.where(absent, pooled.mean, summary.mean)
+    variance = np.where(absent[:, :, None], overall[:, :, None], variance)
+    # no density is narrower than the spacing of floats at its mean
+    variance = np.maximum(variance, np.maximum(TINY, (EPS * mean) ** 2)[:, :, None])
+    # a column with one value, or none, says nothing about the class; nor does a spread below that of rounding
+    silent = np.repeat(overall <= (4 * EPS * pooled.mean) ** 2, len(mean), axis=0)
+    scale = np.where(silent[:, :, None], 0.0, 0.5 / variance)
+    log_norm = np.where(silent[:, :, None], 0.0, -0.5 * np.log(2 * np.pi * variance))
+    return np.where(silent, 0.0, mean), scale, log_norm
 
 
 def free_weight(weight: Floats, ddof: Any) -> Floats:
@@ -83,7 +90,6 @@ class GaussianLikelihood:
     mean: Floats  # (K, d), as all of them
     scale: Floats
     log_norm: Floats
-    sd: Floats
     summary: Moments
 
     def scorer(self, view: AnyView, columns: Sequence[int]) -> ChunkScorer:
@@ -115,7 +121,9 @@ class GaussianLikelihood:
         lines = []
         for j, name in enumerate(self.names):
             weight = self.summary.weight[:, j]
-            for what, values in (("mean", self.summary.mean), ("sd", self.sd)):
-                lines.append(Parameter(name, what, tuple(np.where(weight > 0, values[:, j], np.nan).tolist())))
+            with np.errstate(divide="ignore"):
+                sd = np.where(self.scale[:, j] > 0, np.sqrt(0.5 / self.scale[:, j]), 0.0)  # a silent column has none
+            for what, values in (("mean", self.summary.mean[:, j]), ("sd", sd)):
+                lines.append(Parameter(name, what, tuple(np.where(weight > 0, values, np.nan).tolist())))
             lines.append(Parameter(name, "count", tuple(weight.tolist())))
         return lines

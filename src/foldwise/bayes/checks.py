@@ -1,0 +1,98 @@
+"""The checks at the estimator's door: targets, weights, names and levels. Each refuses with what to do."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NoReturn
+
+from numpy.typing import NDArray
+
+from foldwise.bayes.assignment import Block
+from foldwise.bayes.facts import Facts
+from foldwise.bayes.families.protocol import AnyView
+from foldwise.data.columns import ObjectColumn, check_comparable
+from foldwise.data.levels import are_text
+from foldwise.data.schema import Column, Schema, listing
+from foldwise.data.view import View, array_names
+from foldwise.errors import FoldwiseWarning, InputError
+from foldwise.summaries.counts import Counts
+from foldwise.summaries.number_kernels import Floats
+
+
+def check_some_weight(weights: Floats | None) -> None:
+    """Refuse rows that all have the weight 0."""
+    if weights is not None and not weights.any():
+        raise InputError("every weight is zero, so no row is left to learn from.", "give some row a sample_weight.")
+
+
+def check_classes(classes: NDArray[Any]) -> None:
+    """Refuse a target that leaves nothing to tell apart."""
+    if len(classes) < 2:
+        raise InputError(
+            f"the target has one class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes.",
+            "check the target; partial_fit(..., classes=…) takes rows of one class at a time.",
+        )
+
+
+def check_same_kinds(a: Facts, b: Facts, blocks: tuple[Block, ...], schema: Schema) -> None:
+    """Refuse to merge a column that held text with one that held numbers."""
+    for block, x, y in zip(blocks, a.summaries, b.summaries, strict=True):
+        if not (isinstance(x, Counts) and isinstance(y, Counts)):
+            continue
+        for j, left, right in zip(block.columns, x.columns, y.columns, strict=True):
+            kinds = are_text(left.levels), are_text(right.levels)
+            if None not in kinds and kinds[0] is not kinds[1]:
+                raise InputError(
+                    f"column {schema.columns[j].name!r} held categories such as {left.levels[0]!r} and now holds "
+                    f"{right.levels[0]!r}.",
+                    "cast the column to the type it had before.",
+                )
+
+
+def check_levels(facts: Facts, blocks: tuple[Block, ...], schema: Schema, table: AnyView) -> None:
+    """Refuse declared levels that no cell can ever match; warn of numbers that are categories only by their type."""
+    for block, summary in zip(blocks, facts.summaries, strict=True):
+        if not isinstance(summary, Counts):
+            continue
+        for j, counts in zip(block.columns, summary.columns, strict=True):
+            column = schema.columns[j]
+            if column.levels:
+                check_comparable(column.name, column.levels, are_text(counts.levels))
+            source = table.sources[j] if isinstance(table, View) else None
+            broken = [v for v in counts.levels if isinstance(v, float) and not v.is_integer()]
+            if isinstance(source, ObjectColumn) and broken and are_text(counts.levels) is False:
+                warnings.warn(
+                    f"column {column.name!r} holds numbers such as {broken[0]!r} but has the type object, so each is a "
+                    "category of its own. Hint: cast it to float, or pass families to say so.",
+                    FoldwiseWarning,
+                    stacklevel=3,
+                )
+
+
+def merge_schemas(schema: Schema, columns: tuple[Column, ...]) -> Schema:
+    """The schema with the levels that either side declares."""
+    merged = []
+    for old, new in zip(schema.columns, columns, strict=True):
+        known = set(old.levels or ())
+        more = tuple(level for level in new.levels or () if level not in known)
+        merged.append(Column(old.name, old.kind, (*(old.levels or ()), *more)) if more else old)
+    return Schema(tuple(merged))
+
+
+def check_column_names(known: tuple[str, ...], columns: tuple[Column, ...]) -> None:
+    """Refuse columns of another order or name; scikit-learn does so only where all names are strings."""
+    names = tuple(column.name for column in columns)
+    if names != known and known != array_names(len(known)):
+        raise InputError(
+            f"the columns are {listing(names)}, but the model was fitted on {listing(known)}.",
+            "pass the same columns in the same order.",
+        )
+
+
+def refuse_empty(n_rows: int, n_columns: int) -> NoReturn:
+    """Raise for a frame without rows or without columns, in scikit-learn's words."""
+    what = "sample(s)" if n_columns else "feature(s)"
+    raise InputError(
+        f"Found array with 0 {what} (shape=({n_rows}, {n_columns})) while a minimum of 1 is required.",
+        "pass a table with at least one row and one column.",
+    )
