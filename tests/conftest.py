@@ -9,8 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 HERE = Path(__file__).parent
+
+# a landing must not hang on the luck of a draw: new examples are drawn on developers' machines, the same ones in CI
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile("dev", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
 def data_folder() -> Path | None:
