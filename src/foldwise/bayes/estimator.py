@@ -377,8 +377,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The fold session that answers many settings and splits of this estimator from shared facts."""
         from foldwise.bayes.session import NaiveBayesSession, mixes_text_and_numbers
 
+        session = NaiveBayesSession(self, X, y, fit_params)
         # whether such a column is refused depends on the rows of a split: a refit decides
-        return None if mixes_text_and_numbers(self, X) else NaiveBayesSession(self, X, y, fit_params)
+        return None if mixes_text_and_numbers(session.table) else session
 
     def _adopt(self, other: NaiveBayes) -> None:
         """Take over what another model knows of the table's columns."""

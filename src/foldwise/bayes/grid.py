@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from foldwise.bayes.families.gaussian import finish_settings
 from foldwise.bayes.families.protocol import Setting
 from foldwise.bayes.families.reading import log_shares
-from foldwise.bayes.grid_kernels import Places, add_codes, add_numbers, choose, count_rows
+from foldwise.bayes.grid_kernels import Places, add_rows, choose, count_rows
 from foldwise.data.cells import Cells
 from foldwise.data.encoded import CodedColumn
 from foldwise.summaries.moments import moments_of, refuse_infinite
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
 
+Tables = tuple[Ints, Ints, Floats, Floats, Floats, Floats, Floats]
 SCORE_CELLS = 1 << 21  # scores held at a time
 
 
@@ -114,22 +115,8 @@ class GridScores:
 
     def labels(self, log_prior: Floats) -> NDArray[np.int16]:  # (rows, S)
         """The place of the most probable class, for every row and setting."""
-        categories, numbers = self.grid.categories, self.grid.numbers
-        n_classes, n_settings = self.shape
-        codes, base, table = np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros((0, 0, 0))
-        if categories is not None and self.codes is not None:
-            codes, base, table = categories.codes, categories.base, self.codes
-        cells: Floats = np.zeros((0, 0))
-        names: tuple[str, ...] = ()
-        none = np.zeros((n_classes, 0, n_settings))
-        tables = (np.zeros((n_classes, 0)), none, none)
-        if numbers is not None and self.tables is not None:
-            cells, names, tables = numbers.numbers, numbers.names, self.tables
-        labels = np.empty((len(self.test), n_settings), dtype=np.int16)
-        mean, scale, log_norm = tables
-        infinite = choose(codes, base, table, cells, mean, scale, log_norm, log_prior, self.test, labels)
-        if infinite >= 0:
-            refuse_infinite(cells[self.test], names, 0)
+        labels = np.empty((len(self.test), self.shape[1]), dtype=np.int16)
+        self._finite(choose(*self._tables(), log_prior, self.test, labels), 0)
         return labels
 
     @property
@@ -137,12 +124,24 @@ class GridScores:
         return max(1, SCORE_CELLS // max(1, self.shape[0] * self.shape[1]))
 
     def rows(self, start: int, stop: int) -> Floats:  # (rows, K, S)
+        """The log-likelihoods of test rows start..stop."""
         scores = np.zeros((stop - start, *self.shape))
-        rows = self.test[start:stop]
-        if self.codes is not None and self.grid.categories is not None:
-            add_codes(self.grid.categories.codes, rows, self.grid.categories.base, self.codes, scores)
-        if self.tables is not None and self.grid.numbers is not None:
-            infinite = add_numbers(self.grid.numbers.numbers, rows, *self.tables, scores)
-            if infinite >= 0:
-                refuse_infinite(self.grid.numbers.numbers[rows], self.grid.numbers.names, start)
+        self._finite(add_rows(*self._tables(), self.test[start:stop], scores), start)
         return scores
+
+    def _tables(self) -> Tables:
+        """What the kernels read; a table without columns where there are none of a family."""
+        n_classes, n_settings = self.shape
+        codes, base, table = np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros((0, 0, 0))
+        if self.grid.categories is not None and self.codes is not None:
+            codes, base, table = self.grid.categories.codes, self.grid.categories.base, self.codes
+        none = np.zeros((n_classes, 0, n_settings))
+        numbers, (mean, scale, log_norm) = np.zeros((0, 0)), (np.zeros((n_classes, 0)), none, none)
+        if self.grid.numbers is not None and self.tables is not None:
+            numbers, (mean, scale, log_norm) = self.grid.numbers.numbers, self.tables
+        return codes, base, table, numbers, mean, scale, log_norm
+
+    def _finite(self, infinite: int, start: int) -> None:
+        """Refuse the infinite cell that a kernel met."""
+        if infinite >= 0 and self.grid.numbers is not None:
+            refuse_infinite(self.grid.numbers.numbers[self.test[start:]], self.grid.numbers.names, start)

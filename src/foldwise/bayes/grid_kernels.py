@@ -26,35 +26,49 @@ def count_rows(codes: Ints, rows: Places, y: Ints, w: Floats, base: Ints, weight
 
 
 @njit(nogil=True, cache=True)
-def add_codes(codes: Ints, rows: Places, base: Ints, table: Floats, scores: Floats) -> None:
-    """`scores` (n, K, S) plus Σ over columns of `table` (slots, K, S)."""
-    d = codes.shape[1]
-    n_classes, n_settings = scores.shape[1], scores.shape[2]
-    for i in range(rows.size):
-        for j in range(d):
-            slot = base[j] + codes[rows[i], j]
-            for c in range(n_classes):
-                for s in range(n_settings):
-                    scores[i, c, s] += table[slot, c, s]
+def add_code_row(codes: Ints, row: int, base: Ints, table: Floats, scores: Floats) -> None:
+    """`scores` (K, S) of one row plus Σ over columns of `table` (slots, K, S)."""
+    for j in range(codes.shape[1]):
+        slot = base[j] + codes[row, j]
+        for c in range(scores.shape[0]):
+            for s in range(scores.shape[1]):
+                scores[c, s] += table[slot, c, s]
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
-def add_numbers(numbers: Floats, rows: Places, mean: Floats, scale: Floats, log_norm: Floats, scores: Floats) -> int:
-    """`scores` (n, K, S) plus Σ log_norm - scale·(x - mean)² over present cells. The first infinite row, or -1."""
-    d = numbers.shape[1]
-    n_classes, n_settings = scores.shape[1], scores.shape[2]
+def add_number_row(numbers: Floats, row: int, mean: Floats, scale: Floats, log_norm: Floats, scores: Floats) -> bool:
+    """`scores` (K, S) of one row plus Σ log_norm - scale·(x - mean)² over present cells; False at an infinite one."""
+    for j in range(numbers.shape[1]):
+        x = numbers[row, j]
+        if x != x:
+            continue
+        if np.isinf(x):
+            return False
+        for c in range(scores.shape[0]):
+            t = x - mean[c, j]
+            q = t * t
+            for s in range(scores.shape[1]):
+                scores[c, s] += log_norm[c, j, s] - q * scale[c, j, s]
+    return True
+
+
+@njit(nogil=True, cache=True)
+def add_rows(
+    codes: Ints,
+    base: Ints,
+    table: Floats,
+    numbers: Floats,
+    mean: Floats,
+    scale: Floats,
+    log_norm: Floats,
+    rows: Places,
+    scores: Floats,
+) -> int:
+    """`scores` (n, K, S) of some rows, without the prior. Returns the first row with an infinite cell, or -1."""
     for i in range(rows.size):
-        for j in range(d):
-            x = numbers[rows[i], j]
-            if x != x:
-                continue
-            if np.isinf(x):
-                return i
-            for c in range(n_classes):
-                t = x - mean[c, j]
-                q = t * t
-                for s in range(n_settings):
-                    scores[i, c, s] += log_norm[c, j, s] - q * scale[c, j, s]
+        add_code_row(codes, rows[i], base, table, scores[i])
+        if not add_number_row(numbers, rows[i], mean, scale, log_norm, scores[i]):
+            return i
     return -1
 
 
@@ -71,7 +85,7 @@ def choose(
     rows: Places,
     labels: NDArray[np.int16],
 ) -> int:
-    """The most probable class of each row and setting into `labels` (n, S): `add_codes`, `add_numbers` and the choice.
+    """The most probable class of each row and setting into `labels` (n, S): the sums of `add_rows`, then the choice.
 
     A row's scores (K, S) never leave the nearest cache. The first of equals wins, and where every class is impossible
     the prior chooses. Returns the first row with an infinite cell, or -1.
@@ -82,22 +96,9 @@ def choose(
     place = np.empty(n_settings)
     for i in range(rows.size):
         scores[:] = 0.0
-        for j in range(codes.shape[1]):
-            slot = base[j] + codes[rows[i], j]
-            for c in range(n_classes):
-                for s in range(n_settings):
-                    scores[c, s] += table[slot, c, s]
-        for j in range(numbers.shape[1]):
-            x = numbers[rows[i], j]
-            if x != x:
-                continue
-            if np.isinf(x):
-                return i
-            for c in range(n_classes):
-                t = x - mean[c, j]
-                q = t * t
-                for s in range(n_settings):
-                    scores[c, s] += log_norm[c, j, s] - q * scale[c, j, s]
+        add_code_row(codes, rows[i], base, table, scores)
+        if not add_number_row(numbers, rows[i], mean, scale, log_norm, scores):
+            return i
         for s in range(n_settings):
             best[s] = scores[0, s] + log_prior[0, s]
             place[s] = 0.0  # as a float: compared and chosen in vectors of one width

@@ -62,8 +62,8 @@ class NaiveBayesSession:
 
     def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
         self.estimator, self.X, self.y, self.fit_params = estimator, X, y, fit_params
-        self._table: AnyView = clone(estimator)._view(X, reset=True)
-        target = encode_target(y, self._table.n_rows)
+        self.table: AnyView = clone(estimator)._view(X, reset=True)
+        target = encode_target(y, self.table.n_rows)
         self.classes, self.codes = target.classes, target.codes
         weight = fit_params.get("sample_weight")
         self._weights = None if weight is None else np.asarray(weight, dtype=np.float64)
@@ -124,9 +124,9 @@ class NaiveBayesSession:
         if key not in self._opened:
             template = clone(self.estimator).set_params(families=families)
             template._view(self.X, reset=True)
-            blocks = template._assign(self._table)
+            blocks = template._assign(self.table)
             categorical = [j for block in blocks if block.family == "categorical" for j in block.columns]
-            view = encode_view(self._table, categorical)
+            view = encode_view(self.table, categorical)
             for j in categorical:
                 levels = template.schema_.columns[j].levels
                 if levels and isinstance(view, EncodedView):
@@ -255,9 +255,8 @@ class NaiveBayesSession:
         return Answer(labels[None], log_proba[None])
 
 
-def mixes_text_and_numbers(estimator: Any, X: Any) -> bool:
+def mixes_text_and_numbers(table: AnyView) -> bool:
     """Whether an object column holds both."""
-    table = clone(estimator)._view(X, reset=True)
     if not isinstance(table, View):
         return False
     objects = [source for source in table.sources if isinstance(source, ObjectColumn)]
