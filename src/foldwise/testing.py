@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,8 @@ import polars as pl
 from foldwise.bayes import NaiveBayes
 from foldwise.errors import FoldwiseWarning
 from foldwise.folds import Failure, Need, open_session
-from foldwise.folds.engine import disagreement
-from foldwise.folds.rows import count_rows
+from foldwise.folds.audit import disagreement, first_difference
+from foldwise.folds.rows import count_rows, take_params, take_rows
 
 __all__ = ["check_family", "check_foldable", "check_merging"]
 
@@ -72,29 +72,41 @@ def check_foldable(
     """
     rng = np.random.default_rng(seed)
     session = open_session(estimator, X, y, fit_params)
-    n_rows = count_rows(X)
-    need = Need.LABELS | Need.PROBA
+    need = Need.LABELS | Need.PROBA | Need.DECISION | Need.VALUES
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number, (train, test) in enumerate(splits):
             train, test = np.asarray(train), np.asarray(test)
             for setting in settings:
-                problem = disagreement(session, setting, train, test)
+                problem = disagreement(session, setting, train, test, need)
                 assert not problem, f"setting {setting} on split {number}: {problem}"
             alone = [next(iter(session.answer([setting], train, test, need))).answer for setting in settings]
             order = rng.permutation(len(settings))
             together = answers_of(session, [settings[i] for i in order], train, test, need)
             for i, answer in zip(order, together, strict=True):
                 assert same_answer(alone[i], answer), f"setting {settings[i]} on split {number}: company changes it"
-            labels = np.asarray(y).copy()
-            outside = np.setdiff1d(np.arange(n_rows), train)
-            if outside.size:  # labels that keep the set of classes, so that only a leak can show
-                labels[outside] = labels[rng.permutation(outside)]
-                if set(labels.tolist()) == set(np.asarray(y).tolist()):
-                    other = open_session(estimator, X, labels, fit_params)
-                    scrambled = answers_of(other, settings, train, test, need)
-                    for setting, a, b in zip(settings, alone, scrambled, strict=True):
-                        assert same_answer(a, b), f"setting {setting} on split {number}: labels outside train matter"
+            for what, other in scrambled_sessions(estimator, X, y, fit_params, train, test, rng):
+                scrambled = answers_of(other, settings, train, test, need)
+                for setting, a, b in zip(settings, alone, scrambled, strict=True):
+                    assert same_answer(a, b), f"setting {setting} on split {number}: {what} matter"
+
+
+def scrambled_sessions(
+    estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None, train: Any, test: Any, rng: np.random.Generator
+) -> Iterator[tuple[str, Any]]:
+    """Sessions of tables in which what an answer must not depend on has changed places."""
+    n_rows = count_rows(X)
+    labels = np.asarray(y).copy()
+    unlearned = np.setdiff1d(np.arange(n_rows), train)
+    if unlearned.size:  # the set of classes stays, so that only a leak can show
+        labels[unlearned] = labels[rng.permutation(unlearned)]
+        yield "labels outside train", open_session(estimator, X, labels, fit_params)
+    outside = np.setdiff1d(unlearned, test)
+    if outside.size > 1:
+        order = np.arange(n_rows)
+        order[outside] = rng.permutation(outside)
+        moved = take_params(fit_params or {}, order, n_rows)
+        yield "rows outside the split", open_session(estimator, take_rows(X, order), labels[order], moved)
 
 
 def answers_of(session: Any, settings: Sequence[Any], train: Any, test: Any, need: Need) -> list[Any]:
@@ -111,10 +123,9 @@ def same_answer(a: Any, b: Any) -> bool:
     if isinstance(a, Failure) or isinstance(b, Failure):
         return isinstance(a, Failure) and isinstance(b, Failure) and type(a.error) is type(b.error)
     (x, i), (z, j) = (pair if isinstance(pair, tuple) else (pair, 0) for pair in (a, b))
-    p, q = x.log_proba[i], z.log_proba[j]
-    finite = np.isfinite(q)
-    close = np.abs(p[finite] - q[finite]) <= 1e-10 * np.maximum(1.0, np.abs(q[finite]))
-    return bool((finite == np.isfinite(p)).all() and close.all())
+    one, other = x.cut(i, i + 1), z.cut(j, j + 1)
+    n_rows = next(len(part[0]) for part in (one.labels, one.values) if part is not None)
+    return not first_difference(one, other, np.arange(n_rows), None)
 
 
 def check_family(

@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit
 from foldwise import Column, NaiveBayes, Schema, read_table
 from foldwise.errors import InputError
 from foldwise.folds import Block, Failure, Need, RefitSession, freeze_splits, open_session
-from foldwise.folds.engine import AuditError, check_one
+from foldwise.folds.audit import AuditError, check_one
 from foldwise.testing import check_foldable
 from tests.conftest import data_folder, mixed_columns
 

@@ -23,7 +23,7 @@ from foldwise.data.encoded import EncodedView, encode_view, take_view
 from foldwise.data.levels import are_text
 from foldwise.data.target import Target, check_weights, encode_target
 from foldwise.data.view import View
-from foldwise.folds.protocol import Answer, Block, Failure, Need, Params, Rows
+from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share, windows
 
@@ -59,12 +59,15 @@ class NaiveBayesSession:
     """Settings that differ in smoothing, floors, priors or policies share their facts; families share the table."""
 
     shares = "summaries"
+    threads = True
+    order_free = True
 
     def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
         self.estimator, self.X, self.y, self.fit_params = estimator, X, y, fit_params
         self.table: AnyView = clone(estimator)._view(X, reset=True)
         target = encode_target(y, self.table.n_rows)
         self.classes, self.codes = target.classes, target.codes
+        self.target = Labels(target.classes, target.codes)
         weight = fit_params.get("sample_weight")
         self._weights = None if weight is None else np.asarray(weight, dtype=np.float64)
         self._params = estimator.get_params(deep=False)

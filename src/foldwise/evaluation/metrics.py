@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring, get_scorer
 
-from foldwise.folds.protocol import Answer, FoldSession, Need, Params
+from foldwise.folds.protocol import Answer, Need, Params
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split
 
@@ -26,9 +26,9 @@ class Accuracy:
 
     need = Need.LABELS
 
-    def __call__(self, session: FoldSession, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
+    def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
         assert answer.labels is not None
-        right = answer.labels == session.codes[split.test]
+        right = answer.labels == session.target.codes[split.test]
         return average(right, test_weights(session, split))
 
 
@@ -37,9 +37,9 @@ class BalancedAccuracy:
 
     need = Need.LABELS
 
-    def __call__(self, session: FoldSession, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
+    def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
         assert answer.labels is not None
-        truth, w = session.codes[split.test], test_weights(session, split)
+        truth, w = session.target.codes[split.test], test_weights(session, split)
         right = answer.labels == truth
         counted = np.unique(truth if w is None else truth[w > 0])
         shares = [average(right[:, truth == c], None if w is None else w[truth == c]) for c in counted]
@@ -51,15 +51,17 @@ class NegLogLoss:
 
     need = Need.PROBA
 
-    def __call__(self, session: FoldSession, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
-        assert answer.log_proba is not None
-        truth = session.codes[split.test]
-        n_classes = len(session.classes)
-        if len(np.unique(truth)) < n_classes or len(np.unique(session.codes[split.train])) < n_classes:
+    def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
+        proba = answer.probabilities()
+        assert proba is not None
+        truth = session.target.codes[split.test]
+        n_classes = len(session.target.classes)
+        if len(np.unique(truth)) < n_classes or len(np.unique(session.target.codes[split.train])) < n_classes:
             return FALLBACK_LOG_LOSS(session, settings, split, answer)  # scikit-learn decides about absent classes
         eps = np.finfo(np.float64).eps
-        proba = np.exp(answer.log_proba[:, np.arange(len(truth)), truth])
-        return average(np.log(np.clip(proba, eps, 1 - eps)), test_weights(session, split))
+        return average(
+            np.log(np.clip(proba[:, np.arange(len(truth)), truth], eps, 1 - eps)), test_weights(session, split)
+        )
 
 
 def test_weights(session: Any, split: Split) -> NDArray[np.float64] | None:
@@ -104,22 +106,25 @@ class Answered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(self, session: Any, answer: Answer, i: int, split: Split) -> None:
         self.session, self.answer, self.i, self.split = session, answer, i, split
-        self._present = np.unique(session.codes[split.train])
-        self.classes_ = session.classes[self._present]
+        self._present = np.unique(session.target.codes[split.train])
+        self.classes_ = session.target.classes[self._present]
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
     def predict(self, X: Any) -> Any:
         assert self.answer.labels is not None
-        return self.session.classes[self.answer.labels[self.i]]
+        return self.session.target.classes[self.answer.labels[self.i]]
 
     def predict_log_proba(self, X: Any) -> Any:
-        assert self.answer.log_proba is not None
-        return self.answer.log_proba[self.i][:, self._present]
+        log_proba = self.answer.log_probabilities()
+        assert log_proba is not None
+        return log_proba[self.i][:, self._present]
 
     def predict_proba(self, X: Any) -> Any:
-        return np.exp(self.predict_log_proba(X))
+        proba = self.answer.probabilities()
+        assert proba is not None
+        return proba[self.i][:, self._present]
 
 
 FALLBACK_LOG_LOSS = ScorerMetric(get_scorer("neg_log_loss"))
@@ -144,7 +149,7 @@ def metrics_of(scoring: Any, estimator: Any) -> tuple[dict[str, Any], dict[str, 
 
 def one_metric(scoring: Any, scorer: Any, estimator: Any) -> Any:
     """The vectorised metric of a name, or a wrapper of the scorer."""
-    if scoring is None and type(estimator).score is ClassifierMixin.score:
+    if scoring is None and getattr(type(estimator), "score", None) is ClassifierMixin.score:
         scoring = "accuracy"  # what the mixin's score is
     if isinstance(scoring, str) and scoring in VECTORISED:
         return VECTORISED[scoring]

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from foldwise.folds.protocol import FoldSession
 from foldwise.folds.refit import RefitSession
 
-Opener = Callable[[Any, Any, Any, dict[str, Any]], FoldSession]
+Opener = Callable[[Any, Any, Any, dict[str, Any]], FoldSession | None]
 
 _REGISTERED: dict[type, Opener] = {}
 
+# the sessions that come with Foldwise, by package and name of the type: a library is not loaded to be registered
+_SHIPPED: dict[tuple[str, str], str] = {}
+
 
 def register(kind: type, opener: Opener) -> None:
-    """Answer for estimators of exactly this type: a subclass may have changed what it predicts."""
+    """Answer for estimators of exactly this type: a subclass may have changed what it predicts.
+
+    An opener takes the estimator, X, y and fit parameters, and may return None to decline.
+    """
     _REGISTERED[kind] = opener
 
 
@@ -23,8 +30,18 @@ def open_session(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | No
 
     An estimator offers its own by a method `open_folds(X, y, fit_params)`; it may return None to decline.
     """
-    opener = _REGISTERED.get(type(estimator))
-    if opener is None and "open_folds" in vars(type(estimator)):
-        opener = type(estimator).open_folds
+    opener = opener_of(type(estimator))
     session = opener(estimator, X, y, dict(fit_params or {})) if opener is not None else None
     return RefitSession(estimator, X, y, fit_params) if session is None else session
+
+
+def opener_of(kind: type) -> Opener | None:
+    """What opens sessions for estimators of exactly this type."""
+    if kind in _REGISTERED:
+        return _REGISTERED[kind]
+    shipped = _SHIPPED.get((kind.__module__.split(".")[0], kind.__qualname__))
+    if shipped is not None:
+        opener: Opener = import_module(shipped).open_folds
+        return opener
+    own: Opener | None = vars(kind).get("open_folds")
+    return own

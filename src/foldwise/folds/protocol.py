@@ -18,25 +18,60 @@ Params = Mapping[str, Any]
 Rows = NDArray[np.intp]
 
 
+@dataclass(frozen=True)
+class Labels:
+    """The target of a classification: all labels as places in the sorted classes."""
+
+    classes: NDArray[Any]
+    codes: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Values:
+    """The target of a regression."""
+
+    numbers: NDArray[np.float64]
+
+
 class Need(IntFlag):
     """What is wanted of an answer; several metrics take the union of their needs."""
 
     LABELS = 1
-    PROBA = 2  # normalised log-probabilities: about three times the work of labels
+    PROBA = 2  # probabilities or their logarithms: about three times the work of labels
     MODEL = 4  # the fitted model itself, or, from a session that fits none, its probabilities
+    DECISION = 8  # raw decision values, from models that have them
+    VALUES = 16  # what a regressor predicts
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The predictions of several settings for the test rows.
+    """The predictions of several settings for the test rows, as far as they were asked for and the model has them.
 
-    `labels` are places in the session's classes, `log_proba` normalised log-probabilities with one column a class;
-    a class absent from the training rows has -inf.
+    `labels` are places in the session's classes; probabilities have one column a class, and a class absent from the
+    training rows has 0. They come as logarithms or as they are, whichever the model computes first: a logarithm and
+    back may break or make a tie.
     """
 
-    labels: NDArray[np.integer[Any]] | None  # (settings, rows)
+    labels: NDArray[np.integer[Any]] | None = None  # (settings, rows)
     log_proba: NDArray[np.float64] | None = None  # (settings, rows, classes)
+    proba: NDArray[np.float64] | None = None  # (settings, rows, classes)
+    decision: NDArray[np.float64] | None = None  # (settings, rows) or (settings, rows, columns), the model's own
+    values: NDArray[np.float64] | None = None  # (settings, rows)
     models: tuple[Any, ...] | None = None  # one a setting, where they were fitted anyway
+
+    def probabilities(self) -> NDArray[np.float64] | None:  # (settings, rows, classes)
+        return np.exp(self.log_proba) if self.proba is None and self.log_proba is not None else self.proba
+
+    def log_probabilities(self) -> NDArray[np.float64] | None:  # (settings, rows, classes)
+        if self.log_proba is None and self.proba is not None:
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log(self.proba))
+        return self.log_proba
+
+    def cut(self, start: int, stop: int) -> Answer:
+        """The answer to settings start..stop of these."""
+        parts = (self.labels, self.log_proba, self.proba, self.decision, self.values, self.models)
+        return Answer(*(None if part is None else part[start:stop] for part in parts))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -58,12 +93,14 @@ class Block:
 class FoldSession(Protocol):
     """One table and one estimator, asked about settings and splits."""
 
+    estimator: Any
     X: Any
     y: Any
-    classes: NDArray[Any]
-    codes: NDArray[np.int64]  # the labels of all rows as places in `classes`
     fit_params: dict[str, Any]
+    target: Labels | Values | None  # y as metrics want it; None for a target of another kind, or none
     shares: str  # what settings and splits share, in a word; "refit" for nothing
+    threads: bool  # whether the work releases the GIL, so that plain threads over splits are enough
+    order_free: bool  # whether the model does not depend on the order of rows, but for rounding
 
     def lazy(self, params: Params) -> frozenset[str]:
         """The parameters that may vary without a refit, given the others."""

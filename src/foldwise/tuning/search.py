@@ -63,12 +63,11 @@ class FoldSearch:
         plan = self._plan()
         session = open_session(search.estimator, X, y, params)
         splits = self._splits(X, y, groups, count_rows(X))
-        search.cv_results_ = self._results(session, plan, splits)
+        search.cv_results_, search.fits_done_ = self._results(session, plan, splits)
         search.n_splits_, search.multimetric_ = len(splits), plan.several
         search.scorer_ = plan.scorers if plan.several else plan.scorers["score"]
         search.session_ = session.shares
         search.models_scored_ = len(plan.settings) * len(splits)
-        search.fits_done_ = len(splits) if session.shares != "refit" else search.models_scored_
         refit = search.refit
         if refit is not False or not plan.several:
             search.best_index_ = best_index(refit, search.cv_results_, plan.several)
@@ -96,7 +95,7 @@ class FoldSearch:
         X = np.empty((n_rows, 0)) if own else take_rows(session.X, rows)  # scikit-learn's splitters count rows only
         inner = self._splits(X, y, None if groups is None else take_rows(groups, rows), n_rows)
         splits = [Split(rows[split.train], rows[split.test]) for split in inner]
-        results = self._results(session, plan, splits)
+        results, _ = self._results(session, plan, splits)
         best = results["params"][best_index(search.refit, results, plan.several)]
         metric = plan.metrics[next(iter(plan.metrics)) if callable(search.refit) else plan.chooser(search.refit)]
         return InnerSearch(results, best, metric, len(plan.settings) * len(splits))
@@ -121,14 +120,14 @@ class FoldSearch:
         search: Any = self
         return freeze_splits(search.cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
 
-    def _results(self, session: FoldSession, plan: Plan, splits: Sequence[Split]) -> dict[str, Any]:
+    def _results(self, session: FoldSession, plan: Plan, splits: Sequence[Split]) -> tuple[dict[str, Any], int]:
         search: Any = self
         found = self._score(session, plan.settings, splits, plan.metrics)
         learned: dict[str, Any] = {}
         if search.return_train_score:
             on_train = [Split(split.train, split.train) for split in splits]
             learned = evaluate(session, plan.settings, on_train, plan.metrics, n_jobs=search.n_jobs).scores
-        return format_results(plan.settings, found.seconds, found.scores, learned)
+        return format_results(plan.settings, found.seconds, found.scores, learned), found.fits
 
     def _score(
         self, session: FoldSession, settings: Sequence[Params], splits: Sequence[Split], metrics: dict[str, Any]

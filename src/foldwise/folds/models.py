@@ -1,0 +1,114 @@
+"""Sessions whose settings become fitted models, which then predict by themselves; the base of most sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier, is_regressor
+
+from foldwise.data.target import encode_target
+from foldwise.folds.groups import group_settings
+from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows, Values
+from foldwise.folds.rows import count_rows, take_params, take_rows
+
+
+class ModelSession:
+    """Each group of settings is fitted together by `fit_group`; a subclass says how, and what is `lazy`."""
+
+    shares = "refit"
+    threads = False
+    order_free = False
+
+    def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> None:
+        self.estimator, self.X, self.y, self.fit_params = estimator, X, y, fit_params or {}
+        self.n_rows = count_rows(X)
+        self.target = target_of(estimator, y, self.n_rows)
+
+    def lazy(self, params: Params) -> frozenset[str]:
+        return frozenset()
+
+    def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
+        X_test = take_rows(self.X, test)
+        waiting: dict[int, Answer | Failure] = {}
+        done = 0
+        for group in group_settings(self, settings):
+            asked = [settings[i] for i in group]
+            for i, answer in zip(group, self.answer_group(asked, train, X_test, need), strict=True):
+                waiting[i] = answer
+                while done in waiting:  # groups may interleave, blocks come in order
+                    yield Block(done, done + 1, waiting.pop(done))
+                    done += 1
+
+    def answer_group(
+        self, settings: Sequence[Params], train: Rows, X_test: Any, need: Need
+    ) -> Iterator[Answer | Failure]:
+        """The answers to settings of one group, in order."""
+        for model in self.fit_group(settings, train):
+            yield model if isinstance(model, Failure) else self.predict(model, X_test, need)
+
+    def fit_group(self, settings: Sequence[Params], train: Rows) -> Iterator[Any]:
+        """The fitted models of settings of one group, in order; a Failure where a fit raised."""
+        for setting in settings:
+            try:
+                yield self.refit(setting, train)
+            except Exception as error:
+                yield Failure(error)
+
+    def model(self, setting: Params, train: Rows) -> Any:
+        model = next(iter(self.fit_group([setting], train)))
+        if isinstance(model, Failure):
+            raise model.error
+        return model
+
+    def refit(self, setting: Params, train: Rows) -> Any:
+        """clone → set_params → fit, as scikit-learn would."""
+        model = clone(self.estimator).set_params(**{name: clone(v, safe=False) for name, v in setting.items()})
+        fit_params = take_params(self.fit_params, train, self.n_rows)
+        X = take_rows(self.X, train)
+        return model.fit(X, **fit_params) if self.y is None else model.fit(X, take_rows(self.y, train), **fit_params)
+
+    def predict(self, model: Any, X_test: Any, need: Need) -> Answer | Failure:
+        """What a fitted model says of the test rows."""
+        try:
+            return predictions(model, X_test, need, self.target)
+        except Exception as error:
+            return Failure(error)
+
+
+def target_of(estimator: Any, y: Any, n_rows: int) -> Labels | Values | None:
+    """The target as metrics want it; None where there is none, or several columns of it."""
+    if y is None or len(getattr(y, "shape", np.shape(y))) != 1:
+        return None
+    if is_classifier(estimator):
+        target = encode_target(y, n_rows)
+        return Labels(target.classes, target.codes)
+    if is_regressor(estimator):
+        return Values(np.asarray(y, dtype=np.float64))
+    return None
+
+
+def predictions(model: Any, X: Any, need: Need, target: Labels | Values | None) -> Answer:
+    """As much of what is needed as the model has, under one axis of one setting."""
+    models = (model,) if need & Need.MODEL else None
+    if isinstance(target, Values):
+        values = np.asarray(model.predict(X), dtype=np.float64).reshape(-1)[None] if need & Need.VALUES else None
+        return Answer(values=values, models=models)
+    if target is None:
+        return Answer(models=models)
+    labels = places_of(model.predict(X), target.classes)[None] if need & (Need.LABELS | Need.PROBA) else None
+    decision, proba = None, None
+    if need & Need.DECISION and hasattr(model, "decision_function"):
+        decision = np.asarray(model.decision_function(X), dtype=np.float64)[None]
+    if need & Need.PROBA and hasattr(model, "predict_proba"):
+        found = model.predict_proba(X)
+        proba = np.zeros((1, len(found), len(target.classes)))
+        proba[:, :, places_of(model.classes_, target.classes)] = found
+    return Answer(labels, None, proba, decision, models=models)
+
+
+def places_of(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """The places of labels in the sorted classes."""
+    return np.searchsorted(classes, np.asarray(labels, dtype=classes.dtype))
