@@ -7,6 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+# before any library starts threads of its own: test workers share the cores, and waiting OpenMP threads spin
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import settings

@@ -11,30 +11,38 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from foldwise.bayes import NaiveBayes
     from foldwise.data import Column, Schema, Table, read_table
-    from foldwise.evaluation import nested_cv
-    from foldwise.tuning import GridSearchCV, RandomizedSearchCV
+    from foldwise.evaluation import Confusion, CostMatrix, cross_predict, nested_cv
+    from foldwise.tuning import GridSearchCV, RandomizedSearchCV, SearchCV
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "Column": "foldwise.data",
+    "Confusion": "foldwise.evaluation",
+    "CostMatrix": "foldwise.evaluation",
     "GridSearchCV": "foldwise.tuning",
     "NaiveBayes": "foldwise.bayes",
     "RandomizedSearchCV": "foldwise.tuning",
     "Schema": "foldwise.data",
+    "SearchCV": "foldwise.tuning",
     "Table": "foldwise.data",
+    "cross_predict": "foldwise.evaluation",
     "nested_cv": "foldwise.evaluation",
     "read_table": "foldwise.data",
 }
 
 __all__ = [
     "Column",
+    "Confusion",
+    "CostMatrix",
     "GridSearchCV",
     "NaiveBayes",
     "RandomizedSearchCV",
     "Schema",
+    "SearchCV",
     "Table",
     "__version__",
+    "cross_predict",
     "nested_cv",
     "read_table",
 ]

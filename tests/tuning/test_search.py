@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import loguniform
 from sklearn import model_selection as peer
 from sklearn.exceptions import FitFailedWarning
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold, RepeatedStratifiedKFold, StratifiedGroupKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -63,17 +63,24 @@ def test_equal_to_scikit_learn(table, scoring):
     assert isinstance(ours, peer.GridSearchCV)
 
 
-@pytest.mark.parametrize("estimator", [DecisionTreeClassifier(random_state=0), GaussianNB()])
-def test_any_estimator(rng, estimator):
+@pytest.mark.parametrize(
+    ("estimator", "grid", "shares", "fits"),
+    [
+        (DecisionTreeClassifier(random_state=0), {"max_depth": [1, 3]}, "pruning", 6),
+        (DecisionTreeClassifier(splitter="best"), {"max_depth": [1, 2], "random_state": [0]}, "pruning", 6),
+        (LogisticRegression(), {"C": [0.1, 1.0]}, "refit", 6),
+        (GaussianNB(), {"var_smoothing": [1e-9, 1.0]}, "summaries", 3),
+    ],
+)
+def test_any_estimator(rng, estimator, grid, shares, fits):
     X, y = rng.normal(size=(90, 4)), rng.integers(0, 2, 90)
-    grid = {"max_depth": [1, 3]} if "Tree" in type(estimator).__name__ else {"var_smoothing": [1e-9, 1.0]}
     for n_jobs in (1, 2):
         ours = GridSearchCV(estimator, grid, cv=3, n_jobs=n_jobs, scoring=["accuracy", "roc_auc"], refit="roc_auc").fit(
             X, y
         )
         theirs = peer.GridSearchCV(estimator, grid, cv=3, scoring=["accuracy", "roc_auc"], refit="roc_auc").fit(X, y)
         assert_same_results(ours, theirs)
-        assert ours.session_ == "refit"
+        assert (ours.session_, ours.fits_done_) == (shares, fits)
 
 
 def test_regressors_and_pipelines(rng):

@@ -8,13 +8,14 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from foldwise.bayes.assignment import Block as FamilyBlock
 from foldwise.bayes.checks import check_classes, check_some_weight
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families.protocol import AnyView, Setting
-from foldwise.bayes.grid import CodeTable, Grid, NumberTable
+from foldwise.bayes.grid import CodeTable, Grid, NumberTable, Settings
 from foldwise.bayes.parameters import check_jobs, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities
 from foldwise.data.cells import read_only
@@ -25,9 +26,10 @@ from foldwise.data.target import Target, check_weights, encode_target
 from foldwise.data.view import View
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
 from foldwise.summaries.number_kernels import Floats
-from foldwise.summaries.passes import Share, windows
+from foldwise.summaries.passes import Share
 
 MOST_CLASSES = 30_000  # labels of a grid are int16
+BLOCK_CELLS = 1 << 23  # probabilities of a block
 LAZY = frozenset({"families", "alpha", "var_floor", "ddof", "priors", "missing", "unseen", "n_jobs"})
 
 
@@ -55,6 +57,49 @@ class Asked:
         return self.opened.grid is not None and self.setting.missing == "ignore"
 
 
+@dataclass(frozen=True)
+class Training:
+    """What is known of some training rows before a family looks at them."""
+
+    rows: Rows
+    present: NDArray[np.intp]  # the classes that occur, as places among all
+    share: Share  # labels, by the classes that occur, and weights
+    totals: Floats  # (K,), the weight of each class
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Settings of one grid that are finished together."""
+
+    grid: Grid
+    settings: Settings
+    priors: tuple[Any, ...]  # the distinct ones
+    prior: tuple[int, ...]  # of each setting, its place among them
+
+    @classmethod
+    def of(cls, asked: Sequence[Asked]) -> Batch:
+        priors: dict[int, Any] = {id(one.params["priors"]): one.params["priors"] for one in asked}
+        place = {key: i for i, key in enumerate(priors)}
+        grid = asked[0].opened.grid
+        assert grid is not None
+        chosen = tuple(place[id(one.params["priors"])] for one in asked)
+        return cls(grid, Settings.of([one.setting for one in asked]), tuple(priors.values()), chosen)
+
+    def some(self, places: Sequence[int]) -> Batch:
+        """Some of the settings."""
+        settings = Settings.of([self.settings.all[i] for i in places])
+        return Batch(self.grid, settings, self.priors, tuple(self.prior[i] for i in places))
+
+
+@dataclass(frozen=True)
+class Run:
+    """Consecutive settings: a batch, or some that stand alone."""
+
+    start: int
+    asked: Sequence[Asked | Failure]
+    batch: Batch | None
+
+
 class NaiveBayesSession:
     """Settings that differ in smoothing, floors, priors or policies share their facts; families share the table."""
 
@@ -73,34 +118,49 @@ class NaiveBayesSession:
         self._params = estimator.get_params(deep=False)
         self._opened: dict[str, Opened] = {}
         self._asked: dict[int, tuple[Params, Asked | Failure]] = {}
+        self._grouped: dict[tuple[Any, ...], list[Run]] = {}
 
     def lazy(self, params: Params) -> frozenset[str]:
         return LAZY
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
-        training: Share | Failure
+        training: Training | Failure
         try:
             training = self._training(train)
         except Exception as error:
             training = Failure(error)
-        asked = [self._ask(setting) for setting in settings]
         facts: dict[int, Any] = {}
-        start = 0
-        for key, run in groupby(asked, key=run_key):
-            group = list(run)
-            together = [one for one in group if isinstance(one, Asked)]
-            if key is not None and not isinstance(training, Failure):
-                yield from self._at_once(together, start, training, train, test, need)
+        size = (
+            max(1, BLOCK_CELLS // max(1, len(test) * len(self.classes))) if need & (Need.PROBA | Need.MODEL) else None
+        )
+        for run in self._runs(settings, size):
+            if run.batch is not None and not isinstance(training, Failure):
+                yield from self._at_once(run, run.batch, training, test, need)
             else:
-                for i, one in enumerate(group, start):
-                    yield Block(i, i + 1, self._alone(one, training, train, test, need, facts))
-            start += len(group)
+                for i, one in enumerate(run.asked, run.start):
+                    yield Block(i, i + 1, self._alone(one, training, test, need, facts))
 
     def model(self, setting: Params, train: Rows) -> Any:
         asked = self._ask(setting)
         if isinstance(asked, Failure):
             raise asked.error
-        return self._fitted(asked, self._training(train), train, {})
+        return self._fitted(asked, self._training(train), {})
+
+    def _runs(self, settings: Sequence[Params], size: int | None) -> list[Run]:
+        """Settings as runs that are finished together; every split asks for the same ones again."""
+        key = (size, *map(id, settings))
+        if key not in self._grouped:
+            asked = [self._ask(setting) for setting in settings]  # holds the settings, so that no id is used anew
+            runs: list[Run] = []
+            for together, group in groupby(range(len(asked)), key=lambda i: run_key(asked[i])):
+                places = list(group)
+                for start in range(0, len(places), size or len(places)):
+                    part = places[start : start + (size or len(places))]
+                    members = [asked[i] for i in part]
+                    batch = None if together is None else Batch.of([m for m in members if isinstance(m, Asked)])
+                    runs.append(Run(part[0], members, batch))
+            self._grouped[key] = runs
+        return self._grouped[key]
 
     def _ask(self, setting: Params) -> Asked | Failure:
         """The setting as it was asked before: splits ask for the same ones again."""
@@ -139,89 +199,71 @@ class NaiveBayesSession:
             )
         return self._opened[key]
 
-    def _training(self, train: Rows) -> Share:
+    def _training(self, train: Rows) -> Training:
         """Labels and weights of the training rows, by the classes that occur in them."""
-        present, codes = np.unique(self.codes[train], return_inverse=True)
+        codes = self.codes[train]
+        count = np.bincount(codes, minlength=len(self.classes))
+        present = np.flatnonzero(count)
         check_classes(self.classes[present])
+        if len(present) < len(count):
+            codes = np.searchsorted(present, codes)
         weights = check_weights(None if self._weights is None else self._weights[train], len(train))
         check_some_weight(weights)
-        return Share(read_only(codes.astype(np.int64)), weights, len(present), 0, len(train))
+        totals = count[present] if weights is None else np.bincount(codes, weights=weights, minlength=len(present))
+        share = Share(read_only(codes.astype(np.int64, copy=False)), weights, len(present), 0, len(train))
+        return Training(train, present, share, totals.astype(np.float64))
 
-    def _at_once(
-        self, group: Sequence[Asked], start: int, training: Share, train: Rows, test: Rows, need: Need
-    ) -> Iterator[Block]:
+    def _at_once(self, run: Run, batch: Batch, training: Training, test: Rows, need: Need) -> Iterator[Block]:
         """Settings of one grid: those whose priors are refused fail alone, the others are finished together."""
-        present = np.unique(self.codes[train])
-        totals = np.bincount(training.y, weights=training.weights, minlength=training.n_classes).astype(np.float64)
-        found_priors: dict[int, Floats | Failure] = {}
-        for one in group:
-            given = one.params["priors"]
-            if id(given) not in found_priors:  # most settings share one object
-                try:
-                    found_priors[id(given)] = check_priors(given, self.classes[present], totals)
-                except Exception as error:
-                    found_priors[id(given)] = Failure(error)
-        priors = [found_priors[id(one.params["priors"])] for one in group]
-        good = [i for i, prior in enumerate(priors) if not isinstance(prior, Failure)]
-        found: Answer | Failure | None = None
-        if good:
-            log_prior = np.stack([prior for prior in priors if not isinstance(prior, Failure)], axis=1)
+        found: list[Floats | Failure] = []
+        for given in batch.priors:
             try:
-                found = self._grid_answer([group[i] for i in good], log_prior, training, train, test, need, present)
+                found.append(check_priors(given, self.classes[training.present], training.totals))
             except Exception as error:
-                found = Failure(error)
-        place = {i: k for k, i in enumerate(good)}
-        for is_good, run in groupby(range(len(group)), key=lambda i: i in place):
-            members = list(run)
-            first, last = members[0], members[-1] + 1
-            if not is_good:
+                found.append(Failure(error))
+        refused = [isinstance(found[k], Failure) for k in batch.prior]
+        good = batch.some([i for i, no in enumerate(refused) if not no]) if any(refused) else batch
+        answer: Answer | Failure | None = None
+        if good.settings.all:
+            try:
+                log_prior = np.array([logs for logs in found if not isinstance(logs, Failure)])
+                places = np.cumsum([not isinstance(logs, Failure) for logs in found]) - 1
+                answer = self._grid_answer(good, log_prior[places[list(good.prior)]].T, training, test, need)
+            except Exception as error:
+                answer = Failure(error)
+        done = 0
+        for is_refused, group in groupby(range(len(refused)), key=lambda i: refused[i]):
+            members = list(group)
+            first, last = run.start + members[0], run.start + members[-1] + 1
+            if is_refused:
                 for i in members:
-                    failed = priors[i]
-                    assert isinstance(failed, Failure)
-                    yield Block(start + i, start + i + 1, failed)
-            elif isinstance(found, Answer):
-                rows = slice(place[first], place[last - 1] + 1)
-                log_proba = None if found.log_proba is None else found.log_proba[rows]
-                labels = None if found.labels is None else found.labels[rows]
-                yield Block(start + first, start + last, Answer(labels, log_proba))
-            elif found is not None:
-                yield Block(start + first, start + last, found)
+                    failure = found[batch.prior[i]]
+                    assert isinstance(failure, Failure)
+                    yield Block(run.start + i, run.start + i + 1, failure)
+            elif isinstance(answer, Answer):
+                yield Block(first, last, answer.cut(done, done + len(members)))
+                done += len(members)
+            elif answer is not None:
+                yield Block(first, last, answer)
 
-    def _grid_answer(
-        self,
-        group: Sequence[Asked],
-        log_prior: Floats,
-        training: Share,
-        train: Rows,
-        test: Rows,
-        need: Need,
-        present: Any,
-    ) -> Answer:
-        grid = group[0].opened.grid
-        assert grid is not None
-        grid_scores = grid.scores(training, train, test, [one.setting for one in group])
-        labels = grid_scores.labels(np.ascontiguousarray(log_prior)).T
+    def _grid_answer(self, batch: Batch, log_prior: Floats, training: Training, test: Rows, need: Need) -> Answer:
+        grid, present = batch.grid, training.present
+        grid.check_finite(test)
+        scores = grid.scores(training.share, training.rows, batch.settings, log_prior)
+        labels, _ = scores.labels(test)
         if len(present) < len(self.classes):
             labels = present.astype(np.int16)[labels]
         if not need & (Need.PROBA | Need.MODEL):
-            return Answer(labels)
-        log_proba = np.full((len(group), len(test), len(self.classes)), -np.inf)
-        for a, b in windows(0, len(test), grid_scores.chunk_rows):
-            scores = grid_scores.rows(a, b) + log_prior
-            for s in range(len(group)):
-                one = np.ascontiguousarray(scores[:, :, s])
-                to_log_probabilities(one, np.ascontiguousarray(log_prior[:, s]))
-                log_proba[s, a:b][:, present] = one
-        return Answer(labels, log_proba)
+            return Answer(labels.T)
+        log_proba = scores.log_proba(test)
+        if len(present) < len(self.classes):
+            found = log_proba
+            log_proba = np.full((len(test), len(self.classes), len(batch.prior)), -np.inf)
+            log_proba[:, present] = found
+        return Answer(labels.T, log_proba.transpose(2, 0, 1))
 
     def _alone(
-        self,
-        asked: Asked | Failure,
-        training: Share | Failure,
-        train: Rows,
-        test: Rows,
-        need: Need,
-        facts: dict[int, Any],
+        self, asked: Asked | Failure, training: Training | Failure, test: Rows, need: Need, facts: dict[int, Any]
     ) -> Answer | Failure:
         """One setting finished by itself."""
         if isinstance(asked, Failure):
@@ -229,18 +271,18 @@ class NaiveBayesSession:
         if isinstance(training, Failure):
             return training
         try:
-            model = self._fitted(asked, training, train, facts)
+            model = self._fitted(asked, training, facts)
             return self._scored(model, take_view(asked.opened.view, test), need)
         except Exception as error:
             return Failure(error)
 
-    def _fitted(self, asked: Asked, training: Share, train: Rows, facts: dict[int, Any]) -> Any:
+    def _fitted(self, asked: Asked, training: Training, facts: dict[int, Any]) -> Any:
         """The estimator that `fit` on the training rows would give, from facts that are learned once."""
         opened = asked.opened
         if id(opened) not in facts:
-            target = Target(self.classes[np.unique(self.codes[train])], training.y)
-            view = take_view(opened.view, train)
-            facts[id(opened)] = Facts.learn(view, target, training.weights, opened.blocks, n_jobs=1)
+            target = Target(self.classes[training.present], training.share.y)
+            view = take_view(opened.view, training.rows)
+            facts[id(opened)] = Facts.learn(view, target, training.share.weights, opened.blocks, n_jobs=1)
         model = clone(self.estimator).set_params(**asked.params)
         model._adopt(opened.template)
         return model._finish(facts[id(opened)], asked.setting)

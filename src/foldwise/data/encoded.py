@@ -16,6 +16,8 @@ from foldwise.data.view import SparseView, View
 
 Rows = NDArray[np.intp]
 
+SHORT_RANGE = 1 << 12
+
 
 class CodedColumn:
     """Categories as codes into the levels of the whole table: 0…L-1 a level, L a missing cell."""
@@ -80,9 +82,14 @@ def encode_view(view: View | SparseView, categorical: Sequence[int]) -> EncodedV
     coded = {}
     for j in categorical:
         source = view.sources[j]
-        levels = sort_levels(source.distinct(0, view.n_rows))
-        codes = np.empty(view.n_rows, dtype=np.int64)
-        source.codes(levels)(0, view.n_rows, codes)
+        integers = source.integers()
+        found = None if integers is None else few_integers(integers)
+        if found is None:
+            levels = sort_levels(source.distinct(0, view.n_rows))
+            codes = np.empty(view.n_rows, dtype=np.int64)
+            source.codes(levels)(0, view.n_rows, codes)
+        else:
+            codes, levels = found
         coded[j] = CodedColumn(source.column, codes, levels)
     others = [j for j in range(len(view.sources)) if j not in coded]
     numbers = np.empty((view.n_rows, len(others)))
@@ -90,6 +97,19 @@ def encode_view(view: View | SparseView, categorical: Sequence[int]) -> EncodedV
         cells = view.numbers(others)
         numbers[:] = cells.chunk(0, view.n_rows).rows
     return EncodedView(numbers, coded, view.columns)
+
+
+def few_integers(values: NDArray[Any]) -> tuple[NDArray[np.int64], tuple[Level, ...]] | None:
+    """Whole numbers of a short range as codes and their levels, by counting instead of sorting."""
+    if values.size == 0:
+        return None
+    low, high = int(values.min()), int(values.max())
+    if high - low >= SHORT_RANGE:
+        return None
+    offsets = values.astype(np.int64) - low
+    seen = np.bincount(offsets, minlength=high - low + 1) > 0
+    levels = tuple((np.flatnonzero(seen) + low).tolist())
+    return (offsets if seen.all() else (np.cumsum(seen) - 1)[offsets]), levels
 
 
 def take_view(view: EncodedView | SparseView, rows: Rows) -> EncodedView | SparseView:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +13,10 @@ from scipy import stats
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
 
+from foldwise.folds.engine import Outcome, Question, evaluate
 from foldwise.folds.opening import open_session
-from foldwise.folds.protocol import Failure, FoldSession, Need
+from foldwise.folds.progress import Progress
+from foldwise.folds.protocol import FoldSession
 from foldwise.folds.rows import count_rows, take_params, take_rows
 from foldwise.folds.splits import Split, freeze_splits
 
@@ -60,14 +63,10 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
     """
     n_rows = count_rows(X)
     splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
-    shared = hasattr(search, "search_rows")
-    session = open_session(search.estimator, X, y, fit_params) if shared else None
-    outer = [
-        on_session(search, session, split, groups)
-        if session is not None
-        else by_fitting(search, X, y, split, fit_params)
-        for split in splits
-    ]
+    if hasattr(search, "plan"):
+        outer = on_one_session(search, open_session(search.estimator, X, y, fit_params), splits, groups)
+    else:
+        outer = [by_fitting(search, X, y, split, fit_params) for split in splits]
     return NestedResult(
         np.array([one.score for one in outer]),
         tuple(one.best_params for one in outer),
@@ -88,19 +87,38 @@ class OuterFold:
     models: int
 
 
-def on_session(search: Any, session: FoldSession, split: Split, groups: Any) -> OuterFold:
-    """A search that works on a session: inner folds and the winner are answered from the same work."""
-    inner = search.search_rows(session, split.train, groups)
-    need = Need.LABELS | inner.metric.need
-    block = next(iter(session.answer([inner.best_params], split.train, split.test, need)))
-    if isinstance(block.answer, Failure):
-        raise block.answer.error
-    try:
-        score = float(inner.metric(session, [inner.best_params], split, block.answer)[0])
-    except Exception as error:
+def on_one_session(search: Any, session: FoldSession, splits: Sequence[Split], groups: Any) -> list[OuterFold]:
+    """A search that works on a session: inner folds and winners are answered from the same work.
+
+    The searches of all outer folds go in step, so that one pool of threads does the work of all.
+    """
+    plan = search.plan()
+    searches = [plan.start_on(session, split.train, groups) for split in splits]
+    options = {"n_jobs": search.n_jobs, "audit": 0 if search.audit else None}
+    with Progress() as progress:
+        while going := [one for one in searches if one.question is not None]:
+            questions = [one.question for one in going]
+            outcomes = evaluate(session, questions, plan.work, progress=progress, **options)
+            for one, outcome in zip(going, outcomes, strict=True):
+                one.tell(outcome)
+    inner = [one.results for one in searches]
+    best = [results["params"][one.best_index(results)] for one, results in zip(searches, inner, strict=True)]
+    winners = [Question([setting], [split]) for setting, split in zip(best, splits, strict=True)]
+    outcomes = evaluate(session, winners, plan.work, **options)
+    scores = [outer_score(outcome, plan.chooser, search.refit) for outcome in outcomes]
+    models = [one.models_scored + 1 for one in searches]
+    return [OuterFold(*fold) for fold in zip(scores, best, inner, models, strict=True)]
+
+
+def outer_score(outcome: Outcome, chooser: str, refit: Any) -> float:
+    """The score of a winner; a fit that fails raises, a score that fails is NaN."""
+    for _, _, error in outcome.failures:
+        raise error
+    for _, _, _, error in outcome.unscored:
         warnings.warn(f"Scoring failed on an outer fold, whose score is nan: {error!r}", UserWarning, stacklevel=4)
-        score = float("nan")
-    return OuterFold(score, inner.best_params, inner.results, inner.models_scored + 1)
+        return float("nan")
+    found = outcome.scores[chooser][0, 0]
+    return float(found[refit] if isinstance(found, dict) else found)
 
 
 def by_fitting(search: Any, X: Any, y: Any, split: Split, fit_params: dict[str, Any]) -> OuterFold:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from foldwise.folds.audit import check_one
 from foldwise.folds.groups import group_settings
+from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Need, Params
 from foldwise.folds.splits import Split
 
@@ -24,84 +25,184 @@ class Metric(Protocol):
     need: Need
 
     def __call__(self, session: FoldSession, settings: Sequence[Params], split: Split, answer: Answer) -> Any:
-        """The scores, one a setting."""
+        """The scores, one a setting; numbers, or dicts of numbers from a scorer that gives several."""
+
+
+class Keeper(Protocol):
+    """What is stored of the answers besides their scores."""
+
+    need: Need
+
+    def take(self, session: FoldSession, split: Split, answer: Answer) -> Any:
+        """The part of a block's answer to store."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Every one of these settings on every one of these splits."""
+
+    settings: Sequence[Params]
+    splits: Sequence[Split]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is done with every answer."""
+
+    metrics: dict[str, Metric]
+    keeper: Keeper | None = None
+
+    @property
+    def need(self) -> Need:
+        """The union of all needs: one pass serves all metrics."""
+        need = Need(0) if self.keeper is None else self.keeper.need
+        for metric in self.metrics.values():
+            need |= metric.need
+        return need
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What came of settings × splits."""
 
-    scores: dict[str, NDArray[np.float64]]  # by metric: (settings, splits), NaN where it failed
-    seconds: NDArray[np.float64]  # (settings, splits), a block's time shared equally by its settings
+    scores: dict[str, NDArray[Any]]  # by metric: (settings, splits), NaN where it failed
+    seconds: NDArray[np.float64]  # (settings, splits), a piece of work's time shared equally by its settings
     failures: tuple[tuple[int, int, Exception], ...]  # of fits: setting, split, error
     unscored: tuple[tuple[int, int, str, Exception], ...]  # setting, split, metric, error
     fits: int  # pieces of work: groups of settings × splits
+    kept: tuple[tuple[list[int], int, Any], ...] = ()  # settings, split, what the keeper took of a block
+
+
+@dataclass
+class Found:
+    """What came of some settings on one split."""
+
+    scores: dict[str, NDArray[Any]]
+    seconds: float
+    failed: list[tuple[int, Exception]]
+    unscored: list[tuple[int, str, Exception]]
+    kept: list[tuple[int, int, Any]]  # of settings start..stop
 
 
 def evaluate(
     session: FoldSession,
-    settings: Sequence[Params],
-    splits: Sequence[Split],
-    metrics: dict[str, Metric],
+    questions: Sequence[Question],
+    work: Work,
     *,
     n_jobs: int | None = None,
     audit: int | None = None,
-) -> Outcome:
-    """Score every setting on every split. `audit` is a seed: one setting and split are then checked by a refit."""
-    need = Need(0)
-    for metric in metrics.values():
-        need |= metric.need
-    shape = (len(settings), len(splits))
-    scores = {name: np.full(shape, np.nan) for name in metrics}
-    seconds = np.zeros(shape)
-    failures: list[tuple[int, int, Exception]] = []
-    unscored: list[tuple[int, int, str, Exception]] = []
-    groups = group_settings(session, settings)
-    tasks = [(group, number) for group in groups for number in range(len(splits))]
-    calls = [(session, [settings[i] for i in group], splits[number], metrics, need) for group, number in tasks]
-    done = run_threads(calls, n_jobs) if session.threads else Parallel(n_jobs)(delayed(one_split)(*c) for c in calls)
-    for (group, number), (found, spent, failed, wrong) in zip(tasks, done, strict=True):
-        seconds[group, number] = spent / len(group)
-        for name, values in found.items():
-            scores[name][group, number] = values
-        failures += [(group[i], number, error) for i, error in failed]
-        unscored += [(group[i], number, name, error) for i, name, error in wrong]
-    if audit is not None and session.shares != "refit" and settings:
-        check_one(session, settings, splits, need, np.random.default_rng(audit))
-    return Outcome(
-        scores,
-        seconds,
-        tuple(sorted(failures, key=lambda f: f[:2])),
-        tuple(sorted(unscored, key=lambda f: f[:3])),
-        len(tasks),
-    )
+    progress: Progress | None = None,
+) -> list[Outcome]:
+    """The outcome of each question; all their pieces of work are done in one go.
+
+    `audit` is a seed: one random setting and split of each question is then checked by a refit.
+    """
+    groups = [group_settings(session, question.settings) for question in questions]
+    tasks = [
+        (q, group, number)
+        for q, question in enumerate(questions)
+        for group in groups[q]
+        for number in range(len(question.splits))
+    ]
+    calls = [
+        (session, [questions[q].settings[i] for i in group], questions[q].splits[number], work)
+        for q, group, number in tasks
+    ]
+    done = run_threads(calls, n_jobs) if session.threads else run_joblib(calls, n_jobs)
+    outcomes = [Collector(question, work) for question in questions]
+    with progress or Progress() as shown:
+        shown.expect(sum(len(group) for _, group, _ in tasks))
+        for (q, group, number), found in zip(tasks, done, strict=True):
+            outcomes[q].add(group, number, found)
+            shown.advance(len(group))
+    if audit is not None:
+        for question in questions:
+            check_one(session, question.settings, question.splits, work.need, np.random.default_rng(audit))
+    return [one.outcome(len(groups[q]) * len(questions[q].splits)) for q, one in enumerate(outcomes)]
 
 
-def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> list[Any]:
+class Collector:
+    """Gathers the pieces of one question."""
+
+    def __init__(self, question: Question, work: Work) -> None:
+        self._shape = (len(question.settings), len(question.splits))
+        self._scores = {name: np.full(self._shape, np.nan) for name in work.metrics}
+        self._seconds = np.zeros(self._shape)
+        self._failures: list[tuple[int, int, Exception]] = []
+        self._unscored: list[tuple[int, int, str, Exception]] = []
+        self._kept: list[tuple[list[int], int, Any]] = []
+
+    def add(self, group: list[int], number: int, found: Found) -> None:
+        """The answers of a group of settings on one split."""
+        self._seconds[group, number] = found.seconds / len(group)
+        for name, values in found.scores.items():
+            if values.dtype == object and self._scores[name].dtype != object:
+                self._scores[name] = self._scores[name].astype(object)
+            self._scores[name][group, number] = values
+        self._failures += [(group[i], number, error) for i, error in found.failed]
+        self._unscored += [(group[i], number, name, error) for i, name, error in found.unscored]
+        self._kept += [(group[start:stop], number, part) for start, stop, part in found.kept]
+
+    def outcome(self, fits: int) -> Outcome:
+        failures = tuple(sorted(self._failures, key=lambda f: f[:2]))
+        unscored = tuple(sorted(self._unscored, key=lambda f: f[:3]))
+        return Outcome(self._scores, self._seconds, failures, unscored, fits, tuple(self._kept))
+
+
+def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterator[Found]:
     """`one_split` of each call on plain threads: sessions release the GIL, and joblib's own start costs more."""
     threads = min(effective_n_jobs(n_jobs), len(calls))
     if threads <= 1:
-        return [one_split(*call) for call in calls]
+        yield from (one_split(*call) for call in calls)
+        return
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(lambda call: one_split(*call), calls))
+        yield from pool.map(lambda call: one_split(*call), calls)
 
 
-def one_split(
-    session: FoldSession, settings: Sequence[Params], split: Split, metrics: dict[str, Metric], need: Need
-) -> tuple[dict[str, NDArray[np.float64]], float, list[tuple[int, Exception]], list[tuple[int, str, Exception]]]:
+def run_joblib(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterable[Found]:
+    """`one_split` of each call on joblib's backend of the day."""
+    if effective_n_jobs(n_jobs) == 1:
+        return (one_split(*call) for call in calls)
+    try:  # one by one, so that progress can be shown
+        pool = Parallel(n_jobs, return_as="generator")
+    except ValueError:  # a backend that cannot
+        pool = Parallel(n_jobs)
+    found: Iterable[Found] = pool(delayed(one_split)(*call) for call in calls)
+    return found
+
+
+def one_split(session: FoldSession, settings: Sequence[Params], split: Split, work: Work) -> Found:
     """The scores of settings on one split, the time it took, the fits and the scores that failed."""
     start = time.perf_counter()
-    scores = {name: np.full(len(settings), np.nan) for name in metrics}
-    failed: list[tuple[int, Exception]] = []
-    unscored: list[tuple[int, str, Exception]] = []
-    for block in session.answer(settings, split.train, split.test, need):
-        rows = slice(block.start, block.stop)
+    found = Found({name: np.full(len(settings), np.nan) for name in work.metrics}, 0.0, [], [], [])
+    for block in session.answer(settings, split.train, split.test, work.need):
+        places = range(block.start, block.stop)
         if isinstance(block.answer, Failure):
-            failed += [(i, block.answer.error) for i in range(block.start, block.stop)]
+            if block.answer.fitted:
+                found.unscored += [(i, name, block.answer.error) for i in places for name in work.metrics]
+            else:
+                found.failed += [(i, block.answer.error) for i in places]
             continue
-        for name, metric in metrics.items():
-            try:
-                scores[name][rows] = metric(session, settings[rows], split, block.answer)
-            except Exception as error:
-                unscored += [(i, name, error) for i in range(block.start, block.stop)]
-    return scores, time.perf_counter() - start, failed, unscored
+        for name, metric in work.metrics.items():
+            score_block(found, name, metric, (session, settings, split), places, block.answer)
+        if work.keeper is not None:
+            found.kept.append((block.start, block.stop, work.keeper.take(session, split, block.answer)))
+    found.seconds = time.perf_counter() - start
+    return found
+
+
+def score_block(found: Found, name: str, metric: Metric, asked: Any, places: range, answer: Answer) -> None:
+    """The scores of a block; where its metric raises, each setting is scored by itself, so that the others are kept."""
+    session, settings, split = asked
+    try:
+        values = np.asarray(metric(session, settings[places.start : places.stop], split, answer))
+    except Exception as error:
+        if len(places) == 1:
+            found.unscored.append((places.start, name, error))
+            return
+        for k, i in enumerate(places):
+            score_block(found, name, metric, asked, range(i, i + 1), answer.cut(k, k + 1))
+        return
+    if values.dtype == object and found.scores[name].dtype != object:
+        found.scores[name] = found.scores[name].astype(object)
+    found.scores[name][places.start : places.stop] = values

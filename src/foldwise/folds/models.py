@@ -31,11 +31,11 @@ class ModelSession:
         return frozenset()
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
-        X_test = take_rows(self.X, test)
         waiting: dict[int, Answer | Failure] = {}
         done = 0
         for group in group_settings(self, settings):
             asked = [settings[i] for i in group]
+            X_test = take_rows(self.X, test)  # anew: a model that transforms in place must not pass it on changed
             for i, answer in zip(group, self.answer_group(asked, train, X_test, need), strict=True):
                 waiting[i] = answer
                 while done in waiting:  # groups may interleave, blocks come in order
@@ -52,10 +52,14 @@ class ModelSession:
     def fit_group(self, settings: Sequence[Params], train: Rows) -> Iterator[Any]:
         """The fitted models of settings of one group, in order; a Failure where a fit raised."""
         for setting in settings:
-            try:
-                yield self.refit(setting, train)
-            except Exception as error:
-                yield Failure(error)
+            yield self.fit_alone(setting, train)
+
+    def fit_alone(self, setting: Params, train: Rows) -> Any:
+        """The refitted model of one setting, or a Failure."""
+        try:
+            return self.refit(setting, train)
+        except Exception as error:
+            return Failure(error)
 
     def model(self, setting: Params, train: Rows) -> Any:
         model = next(iter(self.fit_group([setting], train)))
@@ -65,7 +69,14 @@ class ModelSession:
 
     def refit(self, setting: Params, train: Rows) -> Any:
         """clone → set_params → fit, as scikit-learn would."""
-        model = clone(self.estimator).set_params(**{name: clone(v, safe=False) for name, v in setting.items()})
+        return self.fit(self.unfitted(setting), train)
+
+    def unfitted(self, setting: Params) -> Any:
+        """clone → set_params."""
+        return clone(self.estimator).set_params(**{name: clone(v, safe=False) for name, v in setting.items()})
+
+    def fit(self, model: Any, train: Rows) -> Any:
+        """The model, fitted on the training rows."""
         fit_params = take_params(self.fit_params, train, self.n_rows)
         X = take_rows(self.X, train)
         return model.fit(X, **fit_params) if self.y is None else model.fit(X, take_rows(self.y, train), **fit_params)
@@ -75,7 +86,7 @@ class ModelSession:
         try:
             return predictions(model, X_test, need, self.target)
         except Exception as error:
-            return Failure(error)
+            return Failure(error, fitted=True)
 
 
 def target_of(estimator: Any, y: Any, n_rows: int) -> Labels | Values | None:
@@ -104,7 +115,8 @@ def predictions(model: Any, X: Any, need: Need, target: Labels | Values | None) 
         decision = np.asarray(model.decision_function(X), dtype=np.float64)[None]
     if need & Need.PROBA and hasattr(model, "predict_proba"):
         found = model.predict_proba(X)
-        proba = np.zeros((1, len(found), len(target.classes)))
+        # its own precision is kept: scikit-learn clips single-precision probabilities elsewhere
+        proba = np.zeros((1, len(found), len(target.classes)), dtype=found.dtype)
         proba[:, :, places_of(model.classes_, target.classes)] = found
     return Answer(labels, None, proba, decision, models=models)
 

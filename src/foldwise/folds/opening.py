@@ -14,7 +14,32 @@ Opener = Callable[[Any, Any, Any, dict[str, Any]], FoldSession | None]
 _REGISTERED: dict[type, Opener] = {}
 
 # the sessions that come with Foldwise, by package and name of the type: a library is not loaded to be registered
-_SHIPPED: dict[tuple[str, str], str] = {}
+_SHIPPED: dict[tuple[str, str], str] = {
+    ("sklearn", "MultinomialNB"): "foldwise.folds.naive_bayes",
+    ("sklearn", "GaussianNB"): "foldwise.folds.naive_bayes",
+    ("sklearn", "ComplementNB"): "foldwise.folds.naive_bayes",
+    ("sklearn", "CategoricalNB"): "foldwise.folds.naive_bayes",
+    ("sklearn", "BernoulliNB"): "foldwise.folds.naive_bayes",
+    ("sklearn", "AdaBoostClassifier"): "foldwise.folds.staged",
+    ("sklearn", "AdaBoostRegressor"): "foldwise.folds.staged",
+    ("sklearn", "BaggingClassifier"): "foldwise.folds.staged",
+    ("sklearn", "BaggingRegressor"): "foldwise.folds.staged",
+    ("sklearn", "ExtraTreesClassifier"): "foldwise.folds.staged",
+    ("sklearn", "ExtraTreesRegressor"): "foldwise.folds.staged",
+    ("sklearn", "GradientBoostingClassifier"): "foldwise.folds.staged",
+    ("sklearn", "GradientBoostingRegressor"): "foldwise.folds.staged",
+    ("sklearn", "HistGradientBoostingClassifier"): "foldwise.folds.staged",
+    ("sklearn", "HistGradientBoostingRegressor"): "foldwise.folds.staged",
+    ("sklearn", "RandomForestClassifier"): "foldwise.folds.staged",
+    ("sklearn", "RandomForestRegressor"): "foldwise.folds.staged",
+    ("sklearn", "DecisionTreeClassifier"): "foldwise.folds.pruning",
+    ("sklearn", "DecisionTreeRegressor"): "foldwise.folds.pruning",
+    ("sklearn", "ExtraTreeClassifier"): "foldwise.folds.pruning",
+    ("sklearn", "ExtraTreeRegressor"): "foldwise.folds.pruning",
+    ("sklearn", "LinearDiscriminantAnalysis"): "foldwise.folds.discriminants",
+    ("sklearn", "QuadraticDiscriminantAnalysis"): "foldwise.folds.discriminants",
+    ("sklearn", "Pipeline"): "foldwise.folds.pipelines",
+}
 
 
 def register(kind: type, opener: Opener) -> None:

@@ -76,9 +76,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Failure:
-    """A setting that could not be fitted or could not answer."""
+    """A setting that could not be fitted, or that was fitted and could not answer."""
 
     error: Exception
+    fitted: bool = False
 
 
 @dataclass(frozen=True)

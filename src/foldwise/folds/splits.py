@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,32 +24,75 @@ class Split:
 def freeze_splits(
     cv: Any, X: Any, y: Any, groups: Any = None, *, n_rows: int, classifier: bool = True, overlap: bool = False
 ) -> tuple[Split, ...]:
-    """All splits of a splitter, a number of folds or an iterable, as index arrays, checked."""
-    splitter = check_cv(cv, y, classifier=classifier)
+    """All splits of a splitter, a number of folds or an iterable, as index arrays, checked.
+
+    A generator is read once, here; what is frozen serves everyone who needs the splits.
+    """
     splits = []
-    for number, (train, test) in enumerate(splitter.split(X, y, groups)):
+    for number, pair in enumerate(pairs_of(cv, X, y, groups, classifier)):
+        try:
+            train, test = pair
+        except (TypeError, ValueError):
+            raise InputError(
+                f"split {number} is not a pair of training and test rows, but {shorten(pair)}.",
+                "a cv that is no splitter must give pairs (train, test).",
+            ) from None
         split = Split(as_rows(train, n_rows, number, "training"), as_rows(test, n_rows, number, "test"))
         if not overlap:
             check_apart(split, n_rows, number)
         splits.append(split)
     if not splits:
-        raise InputError("the splitter gave no split.", "pass at least one pair of training and test rows.")
+        hint = "pass at least one pair of training and test rows."
+        if hasattr(cv, "__next__"):
+            hint = "a generator can be read only once; pass a list of its splits."
+        raise InputError("the splitter gave no split.", hint)
     return tuple(splits)
+
+
+def pairs_of(cv: Any, X: Any, y: Any, groups: Any, classifier: bool) -> Iterator[Any]:
+    """What a splitter splits, or an iterable holds, not looked at yet."""
+    if isinstance(cv, Iterable) and not isinstance(cv, str) and not hasattr(cv, "split"):
+        yield from cv
+        return
+    splitter = check_cv(cv, y, classifier=classifier)
+    try:
+        yield from splitter.split(X, y, groups)
+    except ValueError as error:
+        if groups is None and "groups" in str(error):
+            raise InputError(
+                f"{type(splitter).__name__} splits by groups, but there are none.", "pass groups=."
+            ) from error
+        raise
 
 
 def as_rows(rows: Any, n_rows: int, number: int, what: str) -> Rows:
     """Row numbers; a mask of truth values is turned into them."""
     array = np.asarray(rows)
+    if array.ndim != 1:
+        raise InputError(f"split {number}: the {what} rows must be a list of numbers, but came as {shorten(rows)}.")
     if array.dtype == bool:
         if len(array) != n_rows:
             raise InputError(f"split {number}: the mask of {what} rows has {len(array)} entries for {n_rows} rows.")
         array = np.flatnonzero(array)
     if array.size == 0:
         raise InputError(f"split {number} has no {what} rows.", "use fewer folds, or check the splitter.")
+    if array.dtype.kind not in "iu":
+        raise InputError(
+            f"split {number}: {what} rows must be whole numbers or a mask, but came as {array.dtype}, "
+            f"such as {array.tolist()[0]!r}.",
+            "rows are named by their place in the table, from 0.",
+        )
+    beyond = array[(array < -n_rows) | (array >= n_rows)]
+    if beyond.size:
+        raise InputError(f"split {number} names row {int(beyond[0])}, but the table has {n_rows} rows.")
     array = array.astype(np.intp, copy=False)
-    if array.min() < -n_rows or array.max() >= n_rows:
-        raise InputError(f"split {number} names row {int(array.max())}, but the table has {n_rows} rows.")
     return np.where(array < 0, array + n_rows, array)
+
+
+def shorten(value: Any) -> str:
+    """The beginning of how a value prints."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def check_apart(split: Split, n_rows: int, number: int) -> None:

@@ -1,5 +1,7 @@
-"""Searches in the shape of scikit-learn's, answered by fold sessions."""
+"""Search spaces, strategies, and searches in the shape of scikit-learn's, answered by fold sessions."""
 
-from foldwise.tuning.search import GridSearchCV, RandomizedSearchCV
+from foldwise.tuning.kept import Kept
+from foldwise.tuning.search import GridSearchCV, RandomizedSearchCV, SearchCV
+from foldwise.tuning.strategies import Grid, Random, Strategy, Trial
 
-__all__ = ["GridSearchCV", "RandomizedSearchCV"]
+__all__ = ["Grid", "GridSearchCV", "Kept", "Random", "RandomizedSearchCV", "SearchCV", "Strategy", "Trial"]

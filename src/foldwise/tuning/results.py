@@ -61,6 +61,8 @@ def masked_column(settings: Sequence[Params], name: str) -> Any:
         dtype = found.dtype if found.ndim == 1 and found.dtype.kind != "U" else np.dtype(object)
     except ValueError:  # values of different lengths
         dtype = np.dtype(object)
+    if len(named) == len(settings) and dtype.kind != "O":
+        return np.ma.MaskedArray(found, mask=np.zeros(len(settings), dtype=bool))
     column = np.ma.MaskedArray(np.empty(len(settings), dtype=dtype), mask=True)
     for i, setting in enumerate(settings):
         if name in setting:

@@ -1,0 +1,133 @@
+"""Any scorer of scikit-learn, or any callable, as a metric: called once a setting, with the model or a stand-in for it.
+
+A `sample_weight` given to fit weighs the test rows too where the scorer takes weights, as in scikit-learn's searches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+from foldwise.errors import InputError
+from foldwise.folds.protocol import Answer, Labels, Need, Params
+from foldwise.folds.rows import take_rows
+from foldwise.folds.splits import Split
+
+Scores = NDArray[np.float64]
+
+
+class ScorerMetric:
+    """A scorer, called with the fitted model, or with a stand-in that holds the answers a session gave."""
+
+    need = Need.MODEL
+
+    def __init__(self, scorer: Callable[..., Any], wants_model: bool = False) -> None:
+        self.scorer = scorer
+        self.wants_model = wants_model  # whether it may ask a model for more than its answers
+        self.takes_weight = takes_weight(scorer)
+
+    def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
+        X, y = take_rows(session.X, split.test), None if session.y is None else take_rows(session.y, split.test)
+        weights = test_weights(session, split) if self.takes_weight else None
+        weighted = {} if weights is None else {"sample_weight": weights}
+        scores: list[Any] = []
+        for i, setting in enumerate(settings):
+            model = self.model(session, setting, split, answer, i)
+            try:
+                scores.append(self.scorer(model, X, y, **weighted))
+            except AttributeError as error:
+                if not isinstance(model, Answered):
+                    raise
+                raise lacks(session, f"the scorer {self.scorer!r}", "more than this model predicts") from error
+        several = any(isinstance(score, dict) for score in scores)  # a scorer that gives them by name
+        return np.array(scores, dtype=object if several else np.float64)
+
+    def model(self, session: Any, setting: Params, split: Split, answer: Answer, i: int) -> Any:
+        """What the scorer is called with for one setting."""
+        if answer.models is not None:
+            return answer.models[i]
+        if not self.wants_model and isinstance(session.target, Labels):
+            return Answered(session, answer, i, split)
+        if not self.wants_model and answer.values is not None:
+            return AnsweredValues(answer, i)
+        return session.model(setting, split.train)
+
+
+class Answered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted classifier that knows one answer: to the test rows it was asked about."""
+
+    def __init__(self, session: Any, answer: Answer, i: int, split: Split) -> None:
+        self.session, self.answer, self.i, self.split = session, answer, i, split
+        self._present = np.unique(session.target.codes[split.train])
+        self.classes_ = session.target.classes[self._present]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    @available_if(lambda self: self.answer.labels is not None)  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> Any:
+        labels: Any = self.answer.labels
+        return self.session.target.classes[labels[self.i]]
+
+    @available_if(lambda self: has_probabilities(self.answer))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Any:
+        log_proba: Any = self.answer.cut(self.i, self.i + 1).log_probabilities()
+        return log_proba[0][:, self._present]
+
+    @available_if(lambda self: has_probabilities(self.answer))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        proba: Any = self.answer.cut(self.i, self.i + 1).probabilities()
+        return proba[0][:, self._present]
+
+    @available_if(lambda self: self.answer.decision is not None)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Any:
+        decision: Any = self.answer.decision
+        return decision[self.i]
+
+
+class AnsweredValues(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted regressor that knows one answer."""
+
+    def __init__(self, answer: Answer, i: int) -> None:
+        self.answer, self.i = answer, i
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Any) -> Any:
+        assert self.answer.values is not None
+        return self.answer.values[self.i]
+
+
+def has_probabilities(answer: Answer) -> bool:
+    return answer.proba is not None or answer.log_proba is not None
+
+
+def lacks(session: Any, metric: str, what: str) -> InputError:
+    """The error of a metric that needs what the model has not."""
+    return InputError(
+        f"{metric} needs {what}, but {type(session.estimator).__name__} gives none.",
+        "score by labels, such as 'accuracy' or 'f1_macro', or give the model probabilities, "
+        "for example by CalibratedClassifierCV.",
+    )
+
+
+def takes_weight(scorer: Callable[..., Any]) -> bool:
+    """Whether a scorer takes sample weights, asked as scikit-learn's searches ask."""
+    asked = getattr(scorer, "_accept_sample_weight", None)  # the scorer's own signature takes weights always
+    return bool(asked()) if asked is not None else "sample_weight" in signature(scorer).parameters
+
+
+def test_weights(session: Any, split: Split) -> NDArray[np.float64] | None:
+    """The weights of the test rows, if fit was given any."""
+    weights = session.fit_params.get("sample_weight")
+    return None if weights is None else np.asarray(weights, dtype=np.float64)[split.test]
+
+
+test_weights.__test__ = False  # type: ignore[attr-defined]  # no test, whatever pytest thinks of its name

@@ -1,0 +1,353 @@
+"""How each of scikit-learn's naive Bayes classifiers learns and finishes: its formulas, with one more axis of settings.
+
+Counts, smoothing and sums run in scikit-learn's own order of operations wherever a tie could tell the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit
+from numpy.typing import NDArray
+from sklearn.preprocessing import binarize
+from sklearn.utils.validation import check_non_negative, validate_data
+
+from foldwise.data.cells import Cells, read_only
+from foldwise.folds.protocol import Params, Rows
+from foldwise.folds.sums import CodedTable, Linear, LookUp, Numbers, Scores
+from foldwise.summaries.moments import moments_of
+from foldwise.summaries.number_kernels import Floats, Ints
+from foldwise.summaries.passes import Share
+
+MOST_SLOTS = 1 << 20  # categories × classes × settings of a table
+DISCRETE = frozenset({"alpha", "fit_prior", "class_prior", "force_alpha"})
+
+
+class Unusual(Exception):  # noqa: N818
+    """Settings that a refit must answer."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a training set."""
+
+    present: NDArray[np.intp]  # the classes that occur, as places among all
+    y: Ints  # labels as places among those that occur
+    weights: Floats | None
+    class_weight: Floats  # (K,)
+    rows: Rows
+    learned: Any = None
+
+
+class Kind(Protocol):
+    """One classifier's table, facts and formulas."""
+
+    lazy: frozenset[str]
+
+    def prepare(self, X: Any) -> None:
+        """Check the table as the classifier would; raises where it would."""
+
+    def is_plain(self, params: Params) -> bool:
+        """Whether these parameters are such that the classifier neither refuses nor warns."""
+
+    def learn(self, facts: Facts) -> Facts:
+        """The facts with what this kind learns from the rows."""
+
+    def knows(self, facts: Facts, test: Rows) -> bool:
+        """Whether the test rows hold nothing that the model would refuse."""
+
+    def scores(self, facts: Facts, params: Sequence[Params]) -> Scores:
+        """The finished settings; raises Unusual."""
+
+
+class Gaussian:
+    """GaussianNB: moments, and a variance to which `var_smoothing` × the greatest variance of a column is added."""
+
+    lazy = frozenset({"priors", "var_smoothing"})
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def prepare(self, X: Any) -> None:
+        numbers = validate_data(self.estimator, X)
+        if numbers.dtype.kind == "f" and numbers.dtype != np.float64:
+            raise TypeError("scikit-learn computes in the precision of the table")
+        self.numbers = np.ascontiguousarray(numbers, dtype=np.float64)
+
+    def is_plain(self, params: Params) -> bool:
+        return is_number(params["var_smoothing"]) and is_prior(params["priors"])
+
+    def learn(self, facts: Facts) -> Facts:
+        x = np.ascontiguousarray(self.numbers[facts.rows])
+        cells = Cells([str(j) for j in range(x.shape[1])], len(x), list(x.T), np.float64)
+        share = Share(read_only(facts.y), facts.weights, len(facts.class_weight), 0, len(x))
+        moments = moments_of(cells, share)
+        whole = moments if facts.weights is None else moments_of(cells, replace(share, weights=None))
+        pooled = whole.pooled()
+        spread = float((pooled.m2 / pooled.weight).max())
+        return replace(facts, learned=(moments.mean, moments.m2 / moments.weight, spread))
+
+    def knows(self, facts: Facts, test: Rows) -> bool:
+        return True
+
+    def scores(self, facts: Facts, params: Sequence[Params]) -> Scores:
+        mean, variance, spread = facts.learned
+        smoothing = np.array([one["var_smoothing"] for one in params], dtype=np.float64) * spread
+        variances = variance[:, :, None] + smoothing
+        if not (np.isfinite(variances).all() and (variances > 1e-300).all()):
+            raise Unusual
+        log_norm = -0.5 * np.log(2.0 * np.pi * variances)
+        shares = facts.class_weight / facts.class_weight.sum()
+        log_prior = np.stack([np.log(check_prior(one["priors"], shares, True)) for one in params], axis=1)
+        return Scores((Numbers(self.numbers, mean, 0.5 / variances, log_norm),), log_prior, by_prior=False)
+
+
+class Discrete:
+    """What the other four share: counts, smoothing by alpha, and priors."""
+
+    lazy = DISCRETE
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def is_plain(self, params: Params) -> bool:
+        flags = all(isinstance(params[name], bool) for name in ("fit_prior", "force_alpha"))
+        return flags and self.is_alpha(params) and is_prior(params["class_prior"])
+
+    def is_alpha(self, params: Params) -> bool:
+        """Whether alpha is a number above the least that scikit-learn keeps without a warning."""
+        return is_number(params["alpha"]) and params["alpha"] >= (1e-300 if params["force_alpha"] else 1e-10)
+
+    def knows(self, facts: Facts, test: Rows) -> bool:
+        return True
+
+    def log_prior(self, facts: Facts, params: Sequence[Params]) -> Floats:  # (K, S)
+        fitted = np.log(facts.class_weight) - np.log(facts.class_weight.sum())
+        flat = np.full(len(fitted), -np.log(len(fitted)))
+        columns = [
+            (fitted if one["fit_prior"] else flat)
+            if one["class_prior"] is None
+            else np.log(check_prior(one["class_prior"], fitted, False))
+            for one in params
+        ]
+        return np.ascontiguousarray(np.stack(columns, axis=1))
+
+
+class Categorical(Discrete):
+    """CategoricalNB: counts of categories; there are as many as the greatest code of the training rows says."""
+
+    def prepare(self, X: Any) -> None:
+        codes = validate_data(self.estimator, X, dtype="int", accept_sparse=False, ensure_all_finite=True)
+        check_non_negative(codes, "CategoricalNB (input X)")
+        least = np.array(1 if self.estimator.min_categories is None else self.estimator.min_categories)
+        if least.dtype.kind != "i" or least.shape not in {(), (codes.shape[1],)} or (least < 1).any():
+            raise ValueError("a refit says what is wrong with min_categories")
+        self.least = np.broadcast_to(least, (codes.shape[1],))
+        sizes = np.maximum(codes.max(axis=0) + 1, self.least).astype(np.int64)
+        if sizes.sum() > MOST_SLOTS:
+            raise ValueError("too many categories for a table")
+        self.codes, self.coded = codes, CodedTable.of(codes, sizes)
+        self.column = self.coded.column
+
+    def learn(self, facts: Facts) -> Facts:
+        weight, held = self.coded.count(facts.rows, facts.y, facts.weights, len(facts.class_weight))
+        if facts.weights is None:
+            last = np.where(held.any(axis=1), np.arange(len(held)) - self.coded.base[self.column], 0)
+            greatest = np.maximum.reduceat(last, self.coded.base)
+        else:  # a row of weight 0 has categories too
+            greatest = self.codes[facts.rows].max(axis=0)
+        return replace(facts, learned=(weight, np.maximum(greatest + 1, self.least)))
+
+    def knows(self, facts: Facts, test: Rows) -> bool:
+        n_categories = facts.learned[1]
+        short = np.flatnonzero(n_categories < self.coded.sizes)
+        return not (short.size and (self.codes[np.ix_(test, short)] >= n_categories[short]).any())
+
+    def scores(self, facts: Facts, params: Sequence[Params]) -> Scores:
+        weight, n_categories = facts.learned
+        if weight.size * len(params) > 1 << 26:
+            raise Unusual
+        table = weight[:, :, None] + np.array([one["alpha"] for one in params], dtype=np.float64)
+        totals = np.empty((len(n_categories), *table.shape[1:]))
+        sum_categories(table, self.coded.base, n_categories.astype(np.int64), totals)
+        np.log(table, out=table)
+        table -= np.log(totals)[self.column]
+        return Scores((LookUp(self.coded, table),), self.log_prior(facts, params), by_prior=False)
+
+
+class Marks(Discrete):
+    """What classifiers of marks and counts share: sums of cells by class, and scores linear in the cells."""
+
+    may_be_negative = False
+
+    def is_alpha(self, params: Params) -> bool:
+        alpha = params["alpha"]
+        if is_number(alpha):
+            return super().is_alpha(params)
+        if not isinstance(alpha, list | tuple | np.ndarray):
+            return False
+        values = np.asarray(alpha)
+        usual = values.shape == (self.cells.shape[1],) and values.dtype.kind in "iuf"
+        return bool(usual and (values >= (1e-300 if params["force_alpha"] else 1e-10)).all())
+
+    def prepare(self, X: Any) -> None:
+        cells = validate_data(self.estimator, X, accept_sparse="csr")
+        if not self.may_be_negative:
+            check_non_negative(cells, "X")
+        self.cells = cells.astype(np.float64)
+
+    def learn(self, facts: Facts) -> Facts:
+        n, n_classes = len(facts.y), len(facts.class_weight)
+        w = np.ones(n) if facts.weights is None else facts.weights
+        marks = sp.csr_array((w, facts.y, np.arange(n + 1)), shape=(n, n_classes))
+        sums = marks.T @ self.cells[facts.rows]
+        return replace(facts, learned=np.asarray(sums if isinstance(sums, np.ndarray) else sums.todense()))
+
+    def scores(self, facts: Facts, params: Sequence[Params]) -> Scores:
+        n_columns = self.cells.shape[1]
+        if facts.learned.size * len(params) > 1 << 26:
+            raise Unusual
+        alpha = np.stack([np.broadcast_to(np.asarray(one["alpha"], np.float64), (n_columns,)) for one in params])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope, start = self.finish(facts, alpha[:, None, :], params)  # (S, K, d), (S, K) or 0
+        if not (np.isfinite(slope).all() and np.isfinite(start).all()):
+            raise Unusual
+        log_prior = np.ascontiguousarray(np.broadcast_to(start.T + self.prior(facts, params), slope.shape[1::-1]))
+        return Scores((Linear(self.cells, np.ascontiguousarray(slope.swapaxes(0, 1))),), log_prior, by_prior=False)
+
+    def prior(self, facts: Facts, params: Sequence[Params]) -> Any:
+        return self.log_prior(facts, params)
+
+    def finish(self, facts: Facts, alpha: Floats, params: Sequence[Params]) -> tuple[Floats, Floats]:
+        """Slopes (S, K, d) and what a row of nothing scores (S, K)."""
+        raise NotImplementedError
+
+
+class Multinomial(Marks):
+    """MultinomialNB."""
+
+    def finish(self, facts: Facts, alpha: Floats, params: Sequence[Params]) -> tuple[Floats, Floats]:
+        smoothed = facts.learned + alpha
+        return np.log(smoothed) - np.log(smoothed.sum(axis=2))[:, :, None], np.zeros(smoothed.shape[:2])
+
+
+class Complement(Marks):
+    """ComplementNB: the counts of all other classes; no prior, as two classes at least are there."""
+
+    lazy = DISCRETE | {"norm"}
+
+    def is_plain(self, params: Params) -> bool:
+        return super().is_plain(params) and isinstance(params["norm"], bool)
+
+    def prior(self, facts: Facts, params: Sequence[Params]) -> Any:
+        self.log_prior(facts, params)  # refused if it would be
+        return 0.0
+
+    def finish(self, facts: Facts, alpha: Floats, params: Sequence[Params]) -> tuple[Floats, Floats]:
+        others = facts.learned.sum(axis=0) + alpha - facts.learned
+        logged = np.log(others / others.sum(axis=2, keepdims=True))
+        norm = np.array([one["norm"] for one in params])[:, None, None]
+        slope = np.where(norm, logged / logged.sum(axis=2, keepdims=True), -logged)
+        return slope, np.zeros(slope.shape[:2])
+
+
+class Bernoulli(Marks):
+    """BernoulliNB: cells above the threshold `binarize`; absence counts too."""
+
+    may_be_negative = True
+
+    def prepare(self, X: Any) -> None:
+        super().prepare(X)
+        threshold = self.estimator.binarize
+        if threshold is not None:
+            if not is_number(threshold):
+                raise ValueError("a refit says what is wrong with binarize")
+            self.cells = binarize(self.cells, threshold=threshold)
+
+    def finish(self, facts: Facts, alpha: Floats, params: Sequence[Params]) -> tuple[Floats, Floats]:
+        under = facts.class_weight[:, None] + alpha * 2
+        on = np.log(facts.learned + alpha) - np.log(under)
+        off = np.log(1 - np.exp(on))
+        return on - off, off.sum(axis=2)
+
+
+KINDS: dict[str, type[Any]] = {
+    "GaussianNB": Gaussian,
+    "CategoricalNB": Categorical,
+    "MultinomialNB": Multinomial,
+    "ComplementNB": Complement,
+    "BernoulliNB": Bernoulli,
+}
+
+
+def is_number(value: Any) -> bool:
+    """A finite real number of at least 0 that is no truth value."""
+    is_real = isinstance(value, int | float | np.integer | np.floating) and value is not True and value is not False
+    return is_real and bool(0 <= value < np.inf)
+
+
+def is_prior(value: Any) -> bool:
+    """None, or what looks like probabilities; their number is checked against the classes of a training set."""
+    if value is None:
+        return True
+    return isinstance(value, list | tuple | np.ndarray) and np.asarray(value).dtype.kind in "iuf"
+
+
+def check_prior(value: Any, default: Floats, must_sum: bool) -> Floats:
+    """Given probabilities, or the default; raises Unusual where the classifier would refuse or warn."""
+    if value is None:
+        return default
+    shares = np.asarray(value, dtype=np.float64)
+    if shares.shape != default.shape or not (shares > 0).all() or not np.isfinite(shares).all():
+        raise Unusual
+    if must_sum and not np.isclose(shares.sum(), 1.0):
+        raise Unusual
+    return shares
+
+
+@njit(nogil=True, cache=True)
+def sum_categories(table: Floats, base: Ints, n_categories: Ints, totals: Floats) -> None:
+    """Σ over the categories of each column: `totals` (d, K, S) of `table` (slots, K, S).
+
+    The order of summation is that of `np.sum` over a row, whose last bit decides ties: one by one below 8 terms, in
+    eight strands above, and in halves above 128.
+    """
+    n_columns, n_classes, n_settings = totals.shape
+    strands = np.empty((8, n_settings))
+    for j in range(n_columns):
+        for c in range(n_classes):
+            sum_range(table, base[j], n_categories[j], c, strands, totals[j, c])
+
+
+@njit(nogil=True, cache=True)
+def sum_range(table: Floats, start: int, n: int, c: int, strands: Floats, total: Floats) -> None:
+    n_settings = total.size
+    if n > 128:
+        half = n // 2
+        half -= half % 8
+        rest = np.empty(n_settings)
+        sum_range(table, start, half, c, strands, total)
+        sum_range(table, start + half, n - half, c, strands, rest)
+        for s in range(n_settings):
+            total[s] += rest[s]
+        return
+    done = 0
+    if n < 8:
+        total[:] = 0.0
+    else:
+        strands[:] = table[start : start + 8, c]
+        done = n - n % 8
+        for i in range(8, done, 8):
+            for k in range(8):
+                for s in range(n_settings):
+                    strands[k, s] += table[start + i + k, c, s]
+        for s in range(n_settings):
+            low = (strands[0, s] + strands[1, s]) + (strands[2, s] + strands[3, s])
+            total[s] = low + ((strands[4, s] + strands[5, s]) + (strands[6, s] + strands[7, s]))
+    for i in range(done, n):
+        for s in range(n_settings):
+            total[s] += table[start + i, c, s]

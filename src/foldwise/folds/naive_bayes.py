@@ -1,0 +1,157 @@
+"""The session of scikit-learn's five naive Bayes classifiers: facts once per training set, settings finished at once.
+
+What a setting may vary is in each kind's `lazy`. Whatever is unusual (a refused parameter, alpha of 0, a class without
+weight, classes nearer than rounding) is answered by a refit, so the shortcut never has to imitate an edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from foldwise.folds.bayes_kinds import KINDS, Facts, Kind, Unusual
+from foldwise.folds.models import ModelSession
+from foldwise.folds.protocol import Answer, Block, Labels, Need, Params, Rows
+from foldwise.folds.rows import take_rows
+
+BLOCK_CELLS = 1 << 23  # probabilities of a block
+
+
+def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> BayesSession | None:
+    """A session, or None where the table or the weights are not what scikit-learn expects: a refit says why."""
+    kind = KINDS[type(estimator).__name__](clone(estimator))
+    session = BayesSession(estimator, X, y, fit_params, kind)
+    if not isinstance(session.target, Labels) or not set(fit_params) <= {"sample_weight"}:
+        return None
+    weights = fit_params.get("sample_weight")
+    if weights is not None:
+        try:
+            session.weights = np.asarray(weights, dtype=np.float64)
+        except (TypeError, ValueError):
+            return None
+        usual = session.weights.shape == (session.n_rows,) and np.isfinite(session.weights).all()
+        if not usual or (session.weights < 0).any():
+            return None
+    try:
+        kind.prepare(X)
+    except (TypeError, ValueError):
+        return None
+    return session
+
+
+class BayesSession(ModelSession):
+    """Settings of one training set share its counts or moments."""
+
+    shares = "summaries"
+    threads = True
+    order_free = True
+
+    def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any], kind: Kind) -> None:
+        super().__init__(estimator, X, y, fit_params)
+        self.kind = kind
+        self.weights: NDArray[np.float64] | None = None
+        self._params = estimator.get_params()
+        self._checked: dict[int, tuple[Params, dict[str, Any] | None]] = {}
+
+    def lazy(self, params: Params) -> frozenset[str]:
+        return self.kind.lazy if self._plain(params) is not None else frozenset()
+
+    def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
+        facts = self._learn(train)
+        usual = facts is not None and self.kind.knows(facts, test)
+        plain = [self._plain(setting) if usual else None for setting in settings]
+        size = len(settings) if not need & (Need.PROBA | Need.MODEL) else self._block_size(test)
+        for is_plain, run in groupby(range(len(settings)), key=lambda i: plain[i] is not None):
+            places = list(run)
+            if not is_plain or facts is None:
+                yield from self._by_refit(settings, places, train, test, need)
+                continue
+            for a in range(0, len(places), size):
+                block = places[a : a + size]
+                yield from self._at_once(settings, block, [plain[i] for i in block], facts, train, test, need)
+
+    def _at_once(
+        self,
+        settings: Sequence[Params],
+        places: Sequence[int],
+        params: Sequence[Any],
+        facts: Facts,
+        train: Rows,
+        test: Rows,
+        need: Need,
+    ) -> Iterator[Block]:
+        """One block, but for settings whose labels a refit must settle."""
+        try:
+            scores = self.kind.scores(facts, params)
+        except Unusual:
+            if len(places) == 1:
+                yield from self._by_refit(settings, places, train, test, need)
+                return
+            half = len(places) // 2  # the unusual ones are found by halving; the others stay together
+            for side in (slice(0, half), slice(half, None)):
+                yield from self._at_once(settings, places[side], params[side], facts, train, test, need)
+            return
+        labels, tied = scores.labels(test)
+        answer = Answer(self._widen_labels(labels, facts).T)
+        if need & (Need.PROBA | Need.MODEL):
+            answer = Answer(answer.labels, self._widen(scores.log_proba(test), facts).transpose(2, 0, 1))
+        for is_tied, run in groupby(range(len(places)), key=lambda i: bool(tied[i])):
+            part = list(run)
+            if is_tied:
+                yield from self._by_refit(settings, [places[i] for i in part], train, test, need)
+            else:
+                yield Block(places[part[0]], places[part[-1]] + 1, answer.cut(part[0], part[-1] + 1))
+
+    def _by_refit(
+        self, settings: Sequence[Params], places: Sequence[int], train: Rows, test: Rows, need: Need
+    ) -> Iterator[Block]:
+        answers = self.answer_group([settings[i] for i in places], train, take_rows(self.X, test), need)
+        for i, answer in zip(places, answers, strict=True):
+            yield Block(i, i + 1, answer)
+
+    def _plain(self, setting: Params) -> dict[str, Any] | None:
+        """All parameters of a setting that can be finished with others; None for any other. Splits ask again."""
+        known = self._checked.get(id(setting))
+        if known is None or known[0] is not setting:
+            params = {**self._params, **setting}
+            plain = set(setting) <= self.kind.lazy and self.kind.is_plain(params)
+            known = (setting, params if plain else None)
+            self._checked[id(setting)] = known  # holds the setting, so that its id is not used anew
+        return known[1]
+
+    def _learn(self, train: Rows) -> Facts | None:
+        """The facts of a training set, or None where it is unusual."""
+        assert isinstance(self.target, Labels)
+        codes = self.target.codes[train]
+        count = np.bincount(codes, minlength=len(self.target.classes))
+        present = np.flatnonzero(count)
+        if len(present) < len(count):
+            codes = np.searchsorted(present, codes)
+        weights = None if self.weights is None else self.weights[train]
+        weight = np.bincount(codes, weights=weights, minlength=len(present)).astype(np.float64)
+        if len(present) < 2 or weight.min() < 1e-6:
+            return None
+        return self.kind.learn(Facts(present, codes.astype(np.int64), weights, weight, train))
+
+    def _block_size(self, test: Rows) -> int:
+        assert isinstance(self.target, Labels)
+        return max(1, BLOCK_CELLS // max(1, len(test) * len(self.target.classes)))
+
+    def _widen_labels(self, labels: NDArray[np.int16], facts: Facts) -> NDArray[np.int16]:
+        """Places among the present classes as places among all."""
+        assert isinstance(self.target, Labels)
+        complete = len(facts.present) == len(self.target.classes)
+        return labels if complete else facts.present.astype(np.int16)[labels]
+
+    def _widen(self, log_proba: NDArray[np.float64], facts: Facts) -> NDArray[np.float64]:
+        assert isinstance(self.target, Labels)
+        if len(facts.present) == len(self.target.classes):
+            return log_proba
+        wide = np.full((len(log_proba), len(self.target.classes), log_proba.shape[2]), -np.inf)
+        wide[:, facts.present] = log_proba
+        return wide

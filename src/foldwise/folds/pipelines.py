@@ -1,0 +1,377 @@
+"""The fold session of scikit-learn's `Pipeline`: earlier steps fitted once, the last step answered by its own session.
+
+On one training set the settings form a tree: settings that agree on the first step share its fit, those among them
+that agree on the second share that, and so on; `answer` walks it depth first, so that one table a step is held at a
+time. Under each chain of fitted steps the last step's session is asked about all its settings at once.
+
+`lazy` names the parameters of all steps but the first that is not passed through: nothing is shared by settings that
+differ there, so the engine may spread them over workers. Settings that cannot share are refitted as a whole: those
+whose pipeline would fit otherwise a second time (see `randomness`), overwrites its rows (copy=False), or changes the
+kind of its last step; and those whose earlier steps fail, so that the error is scikit-learn's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import clone, is_classifier, is_regressor
+
+from foldwise.folds.groups import same
+from foldwise.folds.models import ModelSession, places_of
+from foldwise.folds.opening import open_session, opener_of
+from foldwise.folds.protocol import Answer, Block, Failure, FoldSession, Labels, Need, Params, Rows
+from foldwise.folds.randomness import (
+    Size,
+    columns_after,
+    dense_columns,
+    depends_on_order,
+    has_seed,
+    is_repeatable,
+    writes_in_place,
+)
+from foldwise.folds.rows import has_length, take_params, take_rows
+
+Own = dict[str, Any]  # what a setting says of one step: its parameters by name, under "" an estimator in its place
+CHANGING = {"", "copy", "copy_X"}  # plain values of these may make a step of another kind, or one that overwrites
+UNFIT = object()
+RESERVED = {"steps", "memory", "verbose", "transform_input"}  # what no step may be called
+Piece = tuple[Sequence[int], Answer | Failure]  # places of settings, and their answer
+
+
+def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> FoldSession | None:
+    """A session for a pipeline that ends in a classifier or a regressor; None where anything about it is unusual."""
+    if sklearn.get_config()["enable_metadata_routing"] or getattr(estimator, "transform_input", None) is not None:
+        return None
+    try:
+        names, steps = zip(*estimator.steps, strict=True)
+    except (TypeError, ValueError):
+        return None  # fit says what is wrong
+    if len({*names} - RESERVED) < len(names) or any("__" in name for name in names):
+        return None
+    if any(hasattr(one, "_skl_callbacks") for one in (estimator, *steps)):
+        return None  # callbacks count on being told of every fit
+    if any("__" not in name or name.split("__")[0] not in names for name in fit_params):
+        return None
+    if not (is_classifier(estimator) or is_regressor(estimator)):
+        return None
+    session = PipelineSession(estimator, X, y, fit_params)
+    return session if session.target is not None and session.can_share({}, session.n_rows) else None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about one split."""
+
+    asked: Sequence[dict[str, Own]]  # one a setting: what it says of each step
+    settings: Sequence[Params]
+    train: Rows
+    test: Rows
+    need: Need
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The rows of a split as they leave a chain of fitted steps."""
+
+    train: Any
+    test: Any
+    steps: tuple[tuple[str, Any], ...] = ()
+
+
+class PipelineSession(ModelSession):
+    """Settings share the steps in front in which they agree."""
+
+    shares = "pipeline"
+
+    def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> None:
+        super().__init__(estimator, X, y, fit_params)
+        self.bases = dict(estimator.steps)
+        *self.earlier, self.last = self.bases
+        deep = estimator.get_params(deep=True)
+        self._known = frozenset(name for name in deep if name.split("__")[0] in self.bases)
+        self._columns = dense_columns(X)
+        self._last_is_plain = not has_seed(self.bases[self.last]) and not writes_in_place(self.bases[self.last])
+        self._steady: dict[tuple[str, Size], bool] = {}  # of the steps as the estimator has them
+        self._lazy: dict[tuple[str | None, frozenset[str]], frozenset[str]] = {}
+
+    def lazy(self, params: Params) -> frozenset[str]:
+        asked = by_step(params)
+        if not self.can_share(asked, self.n_rows):
+            return frozenset()
+        first = next((name for name in self.earlier if not passes(self._template(name, asked))), None)
+        key = (first, frozenset(params) - self._known)
+        if key not in self._lazy:
+            self._lazy[key] = frozenset(n for n in self._known | key[1] if n.split("__")[0] != first)
+        return self._lazy[key]
+
+    def can_share(self, asked: dict[str, Own], n_rows: int) -> bool:
+        """Whether a refit of the setting would be the same each time, and leaves its rows as they are."""
+        if not asked.keys() <= self.bases.keys():
+            return False
+        columns = self._columns
+        for name in self.earlier:
+            step = self._step(name, asked)
+            if not self._is_steady(name, step, Size(n_rows, columns)):
+                return False
+            columns = columns_after(step, columns)
+        own = asked.get(self.last, {})
+        if self._last_is_plain and all(name not in CHANGING and is_atom(value) for name, value in own.items()):
+            return True
+        last = self._step(self.last, asked)
+        if passes(last) or not self._is_steady(self.last, last, Size(n_rows, columns)):
+            return False
+        return bool(is_classifier(last) if isinstance(self.target, Labels) else is_regressor(last))
+
+    def _step(self, name: str, asked: dict[str, Own]) -> Any:
+        """A step as a setting wants it; UNFIT where it cannot be made."""
+        if name not in asked:
+            return self.bases[name]
+        try:
+            return configured(self.bases[name], asked[name])
+        except Exception:
+            return UNFIT  # the refit says what is wrong
+
+    def _is_steady(self, name: str, step: Any, size: Size) -> bool:
+        """Whether a step may be fitted once for several settings."""
+        if step is UNFIT or passes(step):
+            return step is not UNFIT
+        if step is not self.bases[name]:
+            return not writes_in_place(step) and is_repeatable(step, size)
+        if (name, size) not in self._steady:
+            self._steady[name, size] = not writes_in_place(step) and is_repeatable(step, size)
+        return self._steady[name, size]
+
+    def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
+        question = Question([by_step(setting) for setting in settings], settings, train, test, need)
+        n_rows = max(self.n_rows, len(train))  # rows may be repeated
+        shared = [i for i, asked in enumerate(question.asked) if self.can_share(asked, n_rows)]
+        alone = sorted({*range(len(settings))} - {*shared})
+        yield from in_order(chain(self._walk(shared, 0, self._rows(question), question), self._refit(alone, question)))
+
+    def _rows(self, question: Question) -> Prepared:
+        return Prepared(take_rows(self.X, question.train), take_rows(self.X, question.test))
+
+    def _walk(self, places: Sequence[int], depth: int, rows: Prepared, question: Question) -> Iterator[Piece]:
+        """The answers to settings that agree on the steps before `depth`."""
+        if depth == len(self.earlier):
+            yield from self._ask_last(places, rows, question)
+            return
+        name = self.earlier[depth]
+        branches = alike(places, lambda i: key_of(question.asked[i].get(name, {})))
+        for branch in branches:
+            try:
+                given = own_copy(rows) if len(branches) > 1 else rows  # a careless step may write into its input
+                further = self._prepare(name, question.asked[branch[0]], given, question)
+            except Exception:
+                yield from self._refit(branch, question)
+            else:
+                yield from self._walk(branch, depth + 1, further, question)
+
+    def _prepare(self, name: str, asked: dict[str, Own], rows: Prepared, question: Question) -> Prepared:
+        """Fit one step as `Pipeline.fit` does: what it gives for the rows it learns may differ from `transform`."""
+        step = configured(self.bases[name], asked.get(name, {}))
+        params = self._params_of(name, question.train)
+        if passes(step):
+            if step is None and params:
+                raise KeyError(name)  # as scikit-learn does, by way of the refit
+            return replace(rows, steps=(*rows.steps, (name, step)))
+        y = take_rows(self.y, question.train)
+        if hasattr(step, "fit_transform"):
+            learned = step.fit_transform(rows.train, y, **params)
+        else:
+            learned = step.fit(rows.train, y, **params).transform(rows.train)
+        return Prepared(learned, step.transform(rows.test), (*rows.steps, (name, step)))
+
+    def _ask_last(self, places: Sequence[int], rows: Prepared, question: Question) -> Iterator[Piece]:
+        """The answers to settings that agree on all steps but the last, by one session for each kind of it."""
+        own = {i: question.asked[i].get(self.last, {}) for i in places}
+        for branch in alike(places, lambda i: same(own[i][""]) if "" in own[i] else None):
+            estimator = configured(self.bases[self.last], {k: v for k, v in own[branch[0]].items() if k == ""})
+            settings = [{name: value for name, value in own[i].items() if name} for i in branch]
+            session = self._open_last(estimator, rows, question)
+            if session is None:
+                yield from self._fit_last(estimator, branch, settings, rows, question)
+                continue
+            # read by the audit after it has asked: an order that moves the earlier steps says nothing of the last
+            self.order_free = session.order_free and not any(depends_on_order(step) for _, step in rows.steps)
+            n_train, n_test = len(question.train), len(question.test)
+            for block in session.answer(settings, np.arange(n_train), n_train + np.arange(n_test), question.need):
+                answer = block.answer
+                if isinstance(answer, Answer):
+                    answer = self._globally(answer, session, rows)
+                yield branch[block.start : block.stop], answer
+
+    def _open_last(self, estimator: Any, rows: Prepared, question: Question) -> FoldSession | None:
+        """A session of the prepared rows, training rows first; None where a plain fit does as well."""
+        if opener_of(type(estimator)) is None:
+            return None
+        X = stack_rows(rows.train, rows.test)
+        if X is None:
+            return None
+        # test rows bear the label and the weight of a training row: theirs cannot be learned by any mistake
+        sources = np.concatenate([question.train, np.full(len(question.test), question.train[0])])
+        params = self._params_of(self.last, sources)
+        if any(has_length(v, len(sources)) != has_length(w, self.n_rows) for v, w in self._pairs(params)):
+            return None  # by its length it would be taken for a column of these rows, or no longer
+        try:
+            session = open_session(estimator, X, take_rows(self.y, sources), params)
+        except Exception:
+            return None  # a fit of each setting says what is wrong
+        return session if session.shares != "refit" and type(session.target) is type(self.target) else None
+
+    def _pairs(self, params: dict[str, Any]) -> list[tuple[Any, Any]]:
+        """Fit parameters of the last step for some rows, each with what was given for all."""
+        return [(value, self.fit_params[f"{self.last}__{name}"]) for name, value in params.items()]
+
+    def _fit_last(
+        self, estimator: Any, places: Sequence[int], settings: Sequence[Params], rows: Prepared, question: Question
+    ) -> Iterator[Piece]:
+        """The last step fitted for each setting, on rows prepared once."""
+        y, params = take_rows(self.y, question.train), self._params_of(self.last, question.train)
+        careful = len(places) > 1 and not type(estimator).__module__.startswith("sklearn.")
+        for i, setting in zip(places, settings, strict=True):
+            given = own_copy(rows) if careful else rows
+            try:
+                model = configured(estimator, dict(setting)).fit(given.train, y, **params)
+            except Exception as error:
+                yield [i], Failure(error)
+                continue
+            answer = self.predict(model, given.test, question.need)
+            yield [i], answer if isinstance(answer, Failure) else self._with_pipelines(answer, rows)
+
+    def _refit(self, places: Iterable[int], question: Question) -> Iterator[Piece]:
+        """Whole pipelines fitted, as scikit-learn would."""
+        for i in places:
+            rows = take_rows(self.X, question.test)
+            yield [i], next(self.answer_group([question.settings[i]], question.train, rows, question.need))
+
+    def _globally(self, answer: Answer, session: FoldSession, rows: Prepared) -> Answer:
+        """An answer in terms of the classes of the training rows, in terms of all classes."""
+        answer = self._with_pipelines(answer, rows)
+        if not (isinstance(self.target, Labels) and isinstance(session.target, Labels)):
+            return answer
+        n_classes = len(self.target.classes)
+        if len(session.target.classes) == n_classes:
+            return answer
+        places = places_of(session.target.classes, self.target.classes)
+        return replace(
+            answer,
+            labels=None if answer.labels is None else places[answer.labels],
+            log_proba=spread(answer.log_proba, places, n_classes, -np.inf),
+            proba=spread(answer.proba, places, n_classes, 0.0),
+        )
+
+    def _with_pipelines(self, answer: Answer, rows: Prepared) -> Answer:
+        """Models of the last step, if any, put behind the fitted steps."""
+        if answer.models is None:
+            return answer
+        return replace(answer, models=tuple(self._assemble(rows.steps, model) for model in answer.models))
+
+    def _assemble(self, steps: tuple[tuple[str, Any], ...], model: Any) -> Any:
+        whole = copy(self.estimator)
+        whole.steps = [*steps, (self.last, model)]
+        return whole
+
+    def _template(self, name: str, asked: dict[str, Own]) -> Any:
+        return asked.get(name, {}).get("", self.bases[name])
+
+    def _params_of(self, name: str, rows: Rows) -> dict[str, Any]:
+        """The fit parameters of one step, for some rows."""
+        own = {key.split("__", 1)[1]: value for key, value in self.fit_params.items() if key.split("__")[0] == name}
+        return take_params(own, rows, self.n_rows)
+
+
+def by_step(setting: Params) -> dict[str, Own]:
+    """What a setting says of each step: {"clf__C": 1, "prep": None} is {"clf": {"C": 1}, "prep": {"": None}}."""
+    found: dict[str, Own] = {}
+    for name, value in setting.items():
+        step, _, rest = name.partition("__")
+        found.setdefault(step, {})[rest] = value
+    return found
+
+
+def configured(base: Any, own: Own) -> Any:
+    """An unfitted step as a setting wants it: replaced first, then set, in the order of `Pipeline.set_params`."""
+    step = clone(own.get("", base), safe=False)
+    params = {name: clone(value, safe=False) for name, value in own.items() if name}
+    return step.set_params(**params) if params else step
+
+
+def passes(step: Any) -> bool:
+    """Whether a step passes its rows on as they are."""
+    return step is None or (isinstance(step, str) and step == "passthrough")
+
+
+def is_atom(value: Any) -> bool:
+    """Whether a value is plain, so that nothing random is in it."""
+    return value is None or isinstance(value, str | bool | int | float | np.generic)
+
+
+def key_of(own: Own) -> Hashable:
+    """What stands for the parameters of a step when two settings are compared."""
+    return tuple((name, same(value)) for name, value in sorted(own.items(), key=lambda item: item[0]))
+
+
+def alike(places: Sequence[int], key: Callable[[int], Any]) -> list[list[int]]:
+    """Places with the same key together, in the order of their first."""
+    found: dict[Any, list[int]] = {}
+    for i in places:
+        found.setdefault(key(i), []).append(i)
+    return list(found.values())
+
+
+def in_order(pieces: Iterable[Piece]) -> Iterator[Block]:
+    """Blocks in the order of settings; a run of settings that were answered together stays together."""
+    waiting: dict[int, tuple[Answer | Failure, int]] = {}
+    done = 0
+    for places, answer in pieces:
+        waiting.update({i: (answer, at) for at, i in enumerate(places)})
+        while done in waiting:
+            start, (found, at) = done, waiting.pop(done)
+            done += 1
+            while done in waiting and waiting[done][0] is found and waiting[done][1] == at + done - start:
+                del waiting[done]
+                done += 1
+            yield Block(start, done, found if isinstance(found, Failure) else found.cut(at, at + done - start))
+
+
+def spread(scores: Any, places: Any, n_classes: int, absent: float) -> Any:
+    """Columns of scores at their places among all classes."""
+    if scores is None:
+        return None
+    wide = np.full((*scores.shape[:2], n_classes), absent)
+    wide[:, :, places] = scores
+    return wide
+
+
+def own_copy(rows: Prepared) -> Prepared:
+    """The rows for one who may write into them."""
+    return Prepared(copy_rows(rows.train), copy_rows(rows.test), rows.steps)
+
+
+def copy_rows(X: Any) -> Any:
+    return X.copy() if hasattr(X, "copy") else copy(X)
+
+
+def stack_rows(above: Any, below: Any) -> Any:
+    """Rows of two tables as one of the same container, dtypes and columns; None where there is no such table."""
+    if type(above) is not type(below):
+        return None
+    if nw.dependencies.is_pandas_dataframe(above) or nw.dependencies.is_polars_dataframe(above):
+        if list(above.columns) != list(below.columns) or list(above.dtypes) != list(below.dtypes):
+            return None
+        return nw.get_native_namespace(above).concat([above, below])
+    sparse: bool = sp.issparse(above)
+    if not (sparse or type(above) is np.ndarray):
+        return None
+    if above.dtype != below.dtype or above.shape[1:] != below.shape[1:]:
+        return None
+    return sp.vstack([above, below], format=above.format) if sparse else np.concatenate([above, below])

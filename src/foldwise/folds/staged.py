@@ -1,0 +1,352 @@
+"""The session of models that contain their shorter selves: boosted stages, forests, bags, AdaBoost.
+
+The longest model of a group is fitted once per training set. A shorter one is a copy that holds the first of its
+members, because scikit-learn draws seeds and fits members one after the other and never looks at how many are to come.
+Shorter models predict by their own code, but no member is asked twice about the same rows.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from foldwise.folds.models import ModelSession
+from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
+
+BINNED = 200_000  # HistGradientBoosting finds its bins on a random sample of more rows
+STOPPED = 10_000  # early_stopping="auto" sets rows aside at random among more rows
+
+
+class StagedSession(ModelSession):
+    """Settings that differ in the number of stages share the longest of them."""
+
+    shares = "stages"
+
+    def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> None:
+        super().__init__(estimator, X, y, fit_params)
+        self.family = FAMILIES[type(estimator).__name__]
+
+    def merged(self, params: Params) -> dict[str, Any]:
+        """The estimator's own parameters and those of a setting."""
+        return {**self.estimator.get_params(deep=False), **params}
+
+    def lazy(self, params: Params) -> frozenset[str]:
+        # most splits train on half of the rows at least; the few rows of a training set may still decide otherwise
+        shared = self.family.repeatable(self.merged(params), self.n_rows // 2)
+        return frozenset({self.family.size}) if shared else frozenset()
+
+    def fit_group(self, settings: Sequence[Params], train: Rows) -> Iterator[Any]:
+        longest = self.fit_longest(settings, train)
+        for setting in settings:
+            size = None if longest is None else self.size_of(setting)
+            yield self.fit_alone(setting, train) if size is None else self.family.cut(longest, size)
+
+    def answer_group(
+        self, settings: Sequence[Params], train: Rows, X_test: Any, need: Need
+    ) -> Iterator[Answer | Failure]:
+        longest = self.fit_longest(settings, train)
+        if longest is None:
+            for setting in settings:
+                yield self.answer_alone(setting, train, X_test, need)
+            return
+        growing = self.family.growing(longest, X_test, need, self.family.cut)
+        sizes = [self.size_of(setting) for setting in settings]
+        waiting: dict[int, Answer | Failure] = {}
+        done = 0
+        for i in sorted(range(len(settings)), key=lambda i: sizes[i] or 0):
+            size = sizes[i]
+            if size is None:
+                waiting[i] = self.answer_alone(settings[i], train, X_test, need)
+            else:
+                waiting[i] = self.answer_stage(growing, size, X_test, need)
+            while done in waiting:  # a grid in ascending order is answered as it grows
+                yield waiting.pop(done)
+                done += 1
+
+    def answer_alone(self, setting: Params, train: Rows, X_test: Any, need: Need) -> Answer | Failure:
+        model = self.fit_alone(setting, train)
+        return model if isinstance(model, Failure) else self.predict(model, X_test, need)
+
+    def answer_stage(self, growing: Growing, size: int, X_test: Any, need: Need) -> Answer | Failure:
+        """What the model of this size says of the test rows; sizes are asked in ascending order."""
+        try:
+            model = growing.at(size)
+        except Exception as error:
+            return Failure(error, fitted=True)
+        answer = self.predict(model, X_test, need & ~Need.MODEL)
+        if need & Need.MODEL and isinstance(answer, Answer):
+            return replace(answer, models=(self.family.cut(growing.model, size),))
+        return answer
+
+    def size_of(self, setting: Params) -> int | None:
+        """The number of stages; None where scikit-learn may refuse it."""
+        size = setting.get(self.family.size, getattr(self.estimator, self.family.size))
+        return int(size) if is_seed(size) and size >= 1 else None
+
+    def fit_longest(self, settings: Sequence[Params], train: Rows) -> Any:
+        """The model that contains all others; None where each must be fitted by itself."""
+        longest = max(settings, key=lambda setting: self.size_of(setting) or 0)
+        if self.size_of(longest) is None or not self.family.repeatable(self.merged(longest), len(train)):
+            return None
+        model = self.fit_alone(longest, train)
+        return model if all(hasattr(model, name) for name in self.family.needed) else None
+
+
+class Growing:
+    """A model of growing size; this one is a plain copy, which asks all its members again."""
+
+    def __init__(self, model: Any, X_test: Any, need: Need, cut: Callable[[Any, int], Any]) -> None:
+        self.model, self.X_test, self.need, self.cut = model, X_test, need, cut
+        self.done = 0  # how many stages were asked so far
+
+    def at(self, size: int) -> Any:
+        """The model of this size, to be asked about the test rows only."""
+        return self.cut(self.model, size)
+
+
+class GrowingScores(Growing):
+    """Boosting: the raw scores after some stages are those after fewer, and the stages between."""
+
+    raw: Any = None
+
+    def at(self, size: int) -> Any:
+        model = self.cut(self.model, size)
+        model._raw_predict = lambda X, n_threads=None: self.raw_at(X, size)  # predict, predict_proba, … all ask it
+        return model
+
+    def raw_at(self, X: Any, size: int) -> Any:
+        if size > self.done:
+            self.raw = self.between(X, size)._raw_predict(X)
+            self.done = size
+        return self.raw.copy(order="K")
+
+    def between(self, X: Any, size: int) -> Any:
+        """A model of the stages not asked yet, which begins with the scores of those that were."""
+        model = copied(self.model)
+        model.estimators_ = self.model.estimators_[self.done : size]
+        if self.done:
+            model._raw_predict_init = lambda X: self.raw.copy(order="K")  # stages are added in place
+        return model
+
+
+class GrowingHistogramScores(GrowingScores):
+    """The same for HistGradientBoosting, which names its parts otherwise and may encode the rows first."""
+
+    encoded: Any = None
+
+    def between(self, X: Any, size: int) -> Any:
+        if not self.done:
+            self.encoded = self.model._preprocess_X(X, reset=False)
+        model = copied(self.model)
+        model._predictors = self.model._predictors[self.done : size]
+        model._preprocess_X = lambda X, reset: self.encoded
+        if self.done:
+            model._baseline_prediction = self.raw
+        return model
+
+
+class GrowingMean(Growing):
+    """Forests and bags: the sum over members, in their order, and a division at the end."""
+
+    def __init__(self, model: Any, X_test: Any, need: Need, cut: Callable[[Any, int], Any]) -> None:
+        super().__init__(model, X_test, need, cut)
+        kinds = {
+            "predict": need & Need.VALUES and not hasattr(model, "classes_"),
+            "predict_proba": need & (Need.LABELS | Need.PROBA),
+            "decision_function": need & Need.DECISION,
+        }
+        self.sums = {kind: 0.0 for kind, wanted in kinds.items() if wanted and hasattr(model, kind)}
+
+    def at(self, size: int) -> Any:
+        while self.done < size and self.sums:
+            member = self.member(self.done)
+            found = {kind: getattr(member, kind)(self.X_test) for kind in self.sums}
+            self.sums = {kind: total + found[kind] for kind, total in self.sums.items()}
+            self.done += 1
+        model = self.cut(self.model, size)
+        for kind, total in self.sums.items():
+            setattr(model, kind, lambda X, mean=total / size: mean)
+        return model
+
+    def member(self, i: int) -> Any:
+        """An ensemble of one member: its mean is what the member adds to the sum."""
+        model = copied(self.model)
+        model.n_estimators = 1
+        model.estimators_ = self.model.estimators_[i : i + 1]
+        if hasattr(model, "estimators_features_"):
+            model.estimators_features_ = self.model.estimators_features_[i : i + 1]
+        return model
+
+
+class GrowingBag(GrowingMean):
+    """The same for bags, which add up in another order when they predict in several processes: then copies."""
+
+    def at(self, size: int) -> Any:
+        return super().at(size) if effective_n_jobs(self.model.n_jobs) == 1 else self.cut(self.model, size)
+
+
+class GrowingVote(Growing):
+    """AdaBoost: members vote by weights, or their weighted median counts, so their answers are kept."""
+
+    def __init__(self, model: Any, X_test: Any, need: Need, cut: Callable[[Any, int], Any]) -> None:
+        super().__init__(model, X_test, need, cut)
+        self.members = [Remembered(member) for member in model.estimators_]
+
+    def at(self, size: int) -> Any:
+        model = self.cut(self.model, size)
+        model.estimators_ = self.members[:size]
+        return model
+
+
+class Remembered:
+    """A member that is asked once about the test rows."""
+
+    def __init__(self, member: Any) -> None:
+        self.member = member
+        self.answer: Any = None
+
+    def predict(self, X: Any) -> Any:
+        if self.answer is None:
+            self.answer = self.member.predict(X)
+        return self.answer
+
+
+@dataclass(frozen=True)
+class Family:
+    """How models of some types hold their stages."""
+
+    size: str  # the parameter that counts the stages
+    repeatable: Callable[[Params, int], bool]  # given parameters and training rows: whether all fits draw alike
+    needed: tuple[str, ...]  # attributes that hold one entry a stage
+    growing: type[Growing]
+    others: Mapping[str, int]  # more such attributes, which may be absent, and how many entries come before the stages
+
+    def cut(self, model: Any, size: int) -> Any:
+        """The shorter model that the first stages are."""
+        shorter = copied(model)
+        setattr(shorter, self.size, size)
+        for name, before in {**dict.fromkeys(self.needed, 0), **self.others}.items():
+            if hasattr(model, name):
+                setattr(shorter, name, getattr(model, name)[: size + before])
+        if hasattr(model, "n_estimators_"):
+            shorter.n_estimators_ = len(shorter.estimators_)
+        if hasattr(model, "oob_scores_"):
+            shorter.oob_score_ = shorter.oob_scores_[-1]
+        return shorter
+
+
+def copied(model: Any) -> Any:
+    """A shallow copy. A fit that stopped early by a named score leaves a method bound to the model it came from."""
+    shallow = copy.copy(model)
+    vars(shallow).pop("_raw_predict", None)
+    return shallow
+
+
+def is_seed(value: Any) -> bool:
+    """Whether it is a number that every fit draws the same numbers from."""
+    return not isinstance(value, bool) and isinstance(value, Integral)
+
+
+def histogram_repeatable(params: Params, n_train: int) -> bool:
+    """Early stopping, too, decides after each stage by what came before, and sets rows aside by the seed."""
+    if params["warm_start"] or callable(params["scoring"]):
+        return False
+    if params["random_state"] is not None:
+        return is_seed(params["random_state"])
+    stops = n_train > STOPPED if params["early_stopping"] == "auto" else params["early_stopping"]
+    return params["max_features"] == 1.0 and n_train <= BINNED and not stops
+
+
+def boosting_repeatable(params: Params, n_train: int) -> bool:
+    # a model to begin with may be random, and is not given a seed
+    return is_seed(params["random_state"]) and not params["warm_start"] and params["init"] in (None, "zero")
+
+
+def forest_repeatable(params: Params, n_train: int) -> bool:
+    # the score out of bag belongs to one size
+    return is_seed(params["random_state"]) and not params["warm_start"] and not params["oob_score"]
+
+
+def bag_repeatable(params: Params, n_train: int) -> bool:
+    return forest_repeatable(params, n_train) and member_repeatable(params)
+
+
+def vote_repeatable(params: Params, n_train: int) -> bool:
+    return is_seed(params["random_state"]) and member_repeatable(params)
+
+
+def member_repeatable(params: Params) -> bool:
+    """Whether the seeds that an ensemble gives its members reach all that is random in them.
+
+    They reach parameters called random_state, but not into a splitter or a generator.
+    """
+    values = dict(params)
+    if hasattr(params["estimator"], "get_params"):
+        values.update({f"estimator__{k}": v for k, v in params["estimator"].get_params(deep=True).items()})
+        values.update(params)
+    for name, value in values.items():
+        if not name.startswith("estimator__") or name.endswith("__random_state"):
+            continue
+        if isinstance(value, np.random.RandomState | np.random.Generator):
+            return False
+        if hasattr(value, "random_state") and not hasattr(value, "get_params") and not is_seed(value.random_state):
+            return False
+    return True
+
+
+HISTOGRAMS = Family(
+    "max_iter",
+    histogram_repeatable,
+    ("_predictors",),
+    GrowingHistogramScores,
+    {"train_score_": 1, "validation_score_": 1},  # the first scores are those of no stage
+)
+BOOSTING = Family(
+    "n_estimators",
+    boosting_repeatable,
+    ("estimators_",),
+    GrowingScores,
+    {"train_score_": 0, "oob_improvement_": 0, "oob_scores_": 0},
+)
+FORESTS = Family("n_estimators", forest_repeatable, ("estimators_",), GrowingMean, {})
+BAGS = Family("n_estimators", bag_repeatable, ("estimators_", "estimators_features_"), GrowingBag, {"_seeds": 0})
+VOTES = Family(
+    "n_estimators", vote_repeatable, ("estimators_", "estimator_weights_"), GrowingVote, {"estimator_errors_": 0}
+)
+
+FAMILIES = {
+    f"{name}{kind}": family
+    for name, family in {
+        "HistGradientBoosting": HISTOGRAMS,
+        "GradientBoosting": BOOSTING,
+        "RandomForest": FORESTS,
+        "ExtraTrees": FORESTS,
+        "Bagging": BAGS,
+        "AdaBoost": VOTES,
+    }.items()
+    for kind in ("Classifier", "Regressor")
+}
+
+PRIVATE: dict[
+    type[Growing], tuple[str, ...]
+] = {  # what is used of scikit-learn beyond its promises, by how the model grows
+    GrowingScores: ("_raw_predict", "_raw_predict_init"),
+    GrowingHistogramScores: ("_raw_predict", "_preprocess_X"),
+}
+
+
+def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> StagedSession | None:
+    """A session for an ensemble of one output, fitted with nothing but weights."""
+    family = FAMILIES[type(estimator).__name__]
+    if not all(hasattr(estimator, name) for name in PRIVATE.get(family.growing, ())):
+        return None
+    if set(fit_params) - {"sample_weight"}:  # a monitor may stop the fit, and remember
+        return None
+    session = StagedSession(estimator, X, y, fit_params)
+    return None if session.target is None else session

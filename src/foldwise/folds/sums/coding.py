@@ -1,0 +1,122 @@
+"""Categories of a whole table as slots, counted by class over any rows; neighbouring columns are packed into one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from foldwise.summaries.number_kernels import Floats, Ints
+
+Slots = NDArray[np.int32]
+Places = NDArray[np.intp]
+
+PACK_SLOTS = 100  # the most slots of a pack: its table stays in a near cache
+
+
+@dataclass(frozen=True)
+class CodedTable:
+    """Column j has the slots base[j] … base[j] + sizes[j] - 1.
+
+    A pack is a run of columns whose combinations are few: one count, or one addition, then serves several columns.
+    """
+
+    slots: Slots  # (n, d)
+    base: Ints  # (d,)
+    sizes: Ints  # (d,)
+    packed: Slots  # (n, packs), slots of the packs
+    pack_base: Ints  # (packs + 1,)
+    first: Ints  # (packs + 1,), the first column of each pack
+
+    @classmethod
+    def of(cls, codes: NDArray[np.integer], sizes: Ints) -> CodedTable:
+        """The table of codes (n, d) with `sizes` values a column."""
+        base = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        first, pack_sizes = pack(sizes.tolist())
+        pack_base = np.concatenate([[0], np.cumsum(pack_sizes)]).astype(np.int64)
+        packed = np.empty((len(codes), len(pack_sizes)), dtype=np.int32)
+        pack_codes(codes, sizes, first, pack_base, packed)
+        return cls((codes + base).astype(np.int32), base, sizes, packed, pack_base, first)
+
+    @property
+    def n_slots(self) -> int:
+        return int(self.sizes.sum())
+
+    @property
+    def column(self) -> Ints:  # (slots,)
+        """The column of each slot."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    def count(self, rows: Places, y: Ints, weights: Floats | None, n_classes: int) -> tuple[Floats, Floats]:
+        """Weight, and rows of a weight above 0, of each slot and class (slots, K)."""
+        shape = (int(self.pack_base[-1]), n_classes)
+        weight = np.zeros(shape)
+        if weights is None:
+            count_packs(self.packed, rows, y, weight)
+        else:
+            held = np.zeros(shape)
+            weigh_packs(self.packed, rows, y, weights, weight, held)
+        found = np.zeros((2, self.n_slots, n_classes))
+        unpack_counts(weight, self.base, self.sizes, self.first, self.pack_base, found[0])
+        if weights is None:
+            return found[0], found[0]
+        unpack_counts(held, self.base, self.sizes, self.first, self.pack_base, found[1])
+        return found[0], found[1]
+
+
+def pack(sizes: list[int]) -> tuple[Ints, list[int]]:
+    """Runs of columns whose combinations fit into PACK_SLOTS: where each begins, and how many combinations it has."""
+    first, pack_sizes = [0], [1]
+    for j, size in enumerate(sizes):
+        if j > first[-1] and pack_sizes[-1] * size > PACK_SLOTS:
+            first.append(j)
+            pack_sizes.append(1)
+        pack_sizes[-1] *= size
+    return np.array([*first, len(sizes)], dtype=np.int64), pack_sizes
+
+
+@njit(nogil=True, cache=True)
+def pack_codes(codes: NDArray[np.integer], sizes: Ints, first: Ints, pack_base: Ints, packed: Slots) -> None:
+    """The slot of each row in each pack: its codes as digits, the last column's fastest."""
+    for i in range(codes.shape[0]):
+        for p in range(packed.shape[1]):
+            slot = 0
+            for j in range(first[p], first[p + 1]):
+                slot = slot * sizes[j] + codes[i, j]
+            packed[i, p] = pack_base[p] + slot
+
+
+@njit(nogil=True, cache=True)
+def count_packs(packed: Slots, rows: Places, y: Ints, count: Floats) -> None:
+    """Rows of each slot and class."""
+    for i in range(rows.size):
+        c = y[i]
+        for p in range(packed.shape[1]):
+            count[packed[rows[i], p], c] += 1.0
+
+
+@njit(nogil=True, cache=True)
+def weigh_packs(packed: Slots, rows: Places, y: Ints, w: Floats, weight: Floats, held: Floats) -> None:
+    """Weight and rows (of a weight above 0) of each slot and class."""
+    for i in range(rows.size):
+        c = y[i]
+        one = 1.0 if w[i] > 0 else 0.0
+        for p in range(packed.shape[1]):
+            slot = packed[rows[i], p]
+            weight[slot, c] += w[i]
+            held[slot, c] += one
+
+
+@njit(nogil=True, cache=True)
+def unpack_counts(packed: Floats, base: Ints, sizes: Ints, first: Ints, pack_base: Ints, counts: Floats) -> None:
+    """Counts of packs as counts of their columns' slots."""
+    for p in range(first.size - 1):
+        for slot in range(pack_base[p + 1] - pack_base[p]):
+            rest = slot
+            for j in range(first[p + 1] - 1, first[p] - 1, -1):
+                digit = rest % sizes[j]
+                rest //= sizes[j]
+                for c in range(counts.shape[1]):
+                    counts[base[j] + digit, c] += packed[pack_base[p] + slot, c]

@@ -1,0 +1,161 @@
+"""Scores of test rows for every class and setting, from tables that a training set made; labels and probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.folds.sums.coding import CodedTable, Places
+from foldwise.folds.sums.kernels import (
+    add_look_ups,
+    choose,
+    choose_packed,
+    heights,
+    pack_differences,
+    shift_to_best,
+)
+from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.passes import windows
+
+SCORE_CELLS = 1 << 19  # scores held at a time
+SINGLE = float(np.finfo(np.float32).eps)
+DOUBLE = float(np.finfo(np.float64).eps)
+
+
+class Part(Protocol):
+    """What some columns add to the scores of rows."""
+
+    def add(self, rows: Places, scores: Floats) -> None:
+        """`scores` (n, K, S) plus the part's."""
+
+
+@dataclass(frozen=True)
+class LookUp:
+    """Categorical columns: each cell adds an entry of a table."""
+
+    coded: CodedTable
+    table: Floats  # (slots, K, S)
+
+    def add(self, rows: Places, scores: Floats) -> None:
+        add_look_ups(self.coded.slots, rows, self.table, scores)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Gaussian columns: a present cell adds log_norm - scale·(x - mean)²; a missing one nothing."""
+
+    numbers: Floats  # (n, d)
+    mean: Floats  # (K, d)
+    scale: Floats  # (K, d, S)
+    log_norm: Floats  # (K, d, S)
+
+    def add(self, rows: Places, scores: Floats) -> None:
+        x = self.numbers[rows]
+        gaps = np.isnan(x)
+        missing = bool(gaps.any())
+        present = (~gaps).astype(np.float64) if missing else None
+        for c, mean in enumerate(self.mean):
+            squares = x - mean
+            with np.errstate(over="ignore"):
+                squares *= squares
+            if missing:
+                squares[gaps] = 0.0
+            silent = ~self.scale[c].any(axis=1)
+            if silent.any():
+                squares[:, silent] = 0.0  # a square may be infinite
+            scores[:, c] -= squares @ self.scale[c]
+            scores[:, c] += self.log_norm[c].sum(axis=0) if present is None else present @ self.log_norm[c]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Columns of marks or counts: each cell adds itself times a slope."""
+
+    cells: Any  # (n, d), an array or a sparse matrix of rows
+    slope: Floats  # (K, S, d)
+
+    def add(self, rows: Places, scores: Floats) -> None:
+        n_classes, n_settings, n_columns = self.slope.shape
+        sums = self.cells[rows] @ self.slope.reshape(-1, n_columns).T
+        scores += sums.reshape(len(rows), n_classes, n_settings)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The sum of parts and prior. Labels of categories alone are screened in single precision and settled in double."""
+
+    parts: tuple[Part, ...]
+    log_prior: Floats  # (K, S)
+    by_prior: bool = True  # whether the prior answers where every class is impossible
+
+    def of(self, rows: Places) -> Floats:  # (n, K, S)
+        """The scores of some rows, without the prior."""
+        scores = np.zeros((len(rows), *self.log_prior.shape))
+        for part in self.parts:
+            part.add(rows, scores)
+        return scores
+
+    def labels(self, rows: Places) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:  # (n, S), (S,)
+        """The place of the most probable class for every row and setting, and which settings came near a tie.
+
+        Sums of categories are exact to the last bit of their definition, column by column, so their ties are settled.
+        """
+        labels = np.empty((len(rows), self.log_prior.shape[1]), dtype=np.int16)
+        tied = np.zeros(labels.shape[1], dtype=bool)
+        look_up = self.parts[0] if len(self.parts) == 1 and isinstance(self.parts[0], LookUp) else None
+        margin = None if look_up is None else self._margin(look_up, len(rows))
+        if look_up is not None and margin is not None:
+            self._screen(look_up, margin, rows, labels)
+        else:
+            self._choose(rows, labels, tied)
+        return labels, tied & (look_up is None)
+
+    def log_proba(self, rows: Places) -> Floats:  # (n, K, S)
+        """Normalised log-probabilities."""
+        out = np.empty((len(rows), *self.log_prior.shape))
+        for a, b in windows(0, len(rows), self._chunk_rows):
+            scores = self.of(rows[a:b])
+            shift_to_best(scores, self.log_prior, self.by_prior)
+            np.subtract(scores, np.log(np.exp(scores).sum(axis=1, keepdims=True)), out=out[a:b])
+        return out
+
+    @property
+    def _chunk_rows(self) -> int:
+        return max(1, SCORE_CELLS // max(1, self.log_prior.size))
+
+    def _choose(self, rows: Places, labels: NDArray[np.int16], tied: NDArray[np.bool_]) -> None:
+        for a, b in windows(0, len(rows), self._chunk_rows):
+            choose(self.of(rows[a:b]), self.log_prior, self.by_prior, labels[a:b], tied)
+
+    def _screen(self, part: LookUp, margin: Floats, rows: Places, labels: NDArray[np.int16]) -> None:
+        """Labels by short sums of differences between classes; rows too near a tie are summed as `of` sums them."""
+        coded = part.coded
+        table = np.empty((int(coded.pack_base[-1]), len(self.log_prior) - 1, labels.shape[1]), dtype=np.float32)
+        pack_differences(part.table, coded.base, coded.sizes, coded.first, coded.pack_base, table)
+        start = (self.log_prior[1:] - self.log_prior[0]).astype(np.float32)
+        unsure = choose_packed(coded.packed, rows, table, start, margin.astype(np.float32), labels)
+        if unsure.size:
+            settled = np.empty((unsure.size, labels.shape[1]), dtype=np.int16)
+            self._choose(rows[unsure], settled, np.zeros(labels.shape[1], dtype=bool))
+            labels[unsure] = settled
+
+    def _margin(self, part: LookUp, n_rows: int) -> Floats | None:  # (S,)
+        """How far apart two classes must lie in single precision to be in the same order in double.
+
+        None where an entry is impossible, or rows are too few to pay for packed tables.
+        """
+        coded = part.coded
+        n_classes, n_columns, n_packs = len(self.log_prior), len(coded.base), len(coded.first) - 1
+        saved = n_rows * (n_columns * n_classes - n_packs * (n_classes - 1))
+        if saved < 4 * coded.pack_base[-1] * (n_classes - 1) * n_columns / n_packs:
+            return None
+        reach, height = np.zeros((2, self.log_prior.shape[1]))
+        if not heights(part.table, coded.base, coded.sizes, self.log_prior, reach, height):
+            return None
+        # every term and every sum is rounded once, by at most half an eps of all that the terms can sum to;
+        # two sums are compared
+        n_roundings = 2 * n_columns + n_packs + 3
+        return np.asarray(n_roundings * (SINGLE * reach + DOUBLE * height) + np.finfo(np.float32).tiny)

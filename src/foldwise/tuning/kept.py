@@ -1,0 +1,97 @@
+"""What a search keeps of every setting's answers: later estimates resample them instead of fitting again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.errors import InputError
+from foldwise.folds.engine import Outcome
+from foldwise.folds.protocol import Answer, FoldSession, Labels, Need, Values
+from foldwise.folds.splits import Split
+
+KEEP_BYTES = 256 * 2**20  # the most that is kept unasked
+CHOICES = ("losses", "all", "none")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Out-of-fold answers, one column for each test row of each split, one row for each setting.
+
+    `why` says why something is missing. A label of -1 and a NaN stand for what a setting could not answer.
+    """
+
+    rows: NDArray[np.intp]  # (m,), the row of the table
+    split: NDArray[np.intp]  # (m,), the split that tested it
+    classes: NDArray[Any] | None = None
+    labels: NDArray[np.int16] | None = None  # (S, m), places in `classes`
+    losses: NDArray[np.float64] | None = None  # (S, m), of the metric that chooses, if it averages over rows
+    values: NDArray[np.float64] | None = None  # (S, m), of regressors
+    proba: NDArray[np.float64] | None = None  # (S, m, K), with keep="all"
+    why: str = ""
+
+
+class AnswerKeeper:
+    """Takes labels or values, losses and perhaps probabilities of each block."""
+
+    def __init__(self, metric: Any, *, probabilities: bool, regression: bool) -> None:
+        self._losses = getattr(metric, "losses", None)
+        self._probabilities = probabilities
+        self.need = Need.VALUES if regression else Need.LABELS
+        if self._losses is not None:
+            self.need |= metric.need
+        if probabilities:
+            self.need |= Need.PROBA
+
+    def take(self, session: FoldSession, split: Split, answer: Answer) -> dict[str, Any]:
+        found: dict[str, Any] = {"labels": answer.labels, "values": answer.values}
+        if self._losses is not None:
+            try:
+                found["losses"] = self._losses(session, split, answer)
+            except Exception:  # the metric itself has reported it
+                found["losses"] = None
+        if self._probabilities:
+            found["proba"] = answer.probabilities()
+        return {name: part for name, part in found.items() if part is not None}
+
+
+def keeper_of(
+    keep: str, session: FoldSession, metric: Any, n_settings: int, splits: Sequence[Split]
+) -> tuple[AnswerKeeper | None, str]:
+    """What will be kept, and why not more."""
+    if keep not in CHOICES:
+        raise InputError(f"keep must be one of {', '.join(map(repr, CHOICES))}, got {keep!r}.")
+    if keep == "none":
+        return None, "keep='none'"
+    if not isinstance(session.target, Labels | Values):
+        return None, "the target is neither labels nor numbers"
+    regression = isinstance(session.target, Values)
+    cells = n_settings * sum(len(split.test) for split in splits)
+    if keep == "losses" and cells * (16 if regression else 10) > KEEP_BYTES:
+        return None, f"labels and losses would take more than {KEEP_BYTES >> 20} MB; keep='all' keeps them anyway"
+    return AnswerKeeper(metric, probabilities=keep == "all" and not regression, regression=regression), ""
+
+
+def gather(
+    outcomes: Sequence[Outcome], session: FoldSession, n_settings: int, splits: Sequence[Split], why: str
+) -> Kept:
+    """The blocks of all rounds as whole arrays."""
+    ends = np.cumsum([0, *(len(split.test) for split in splits)])
+    rows = np.concatenate([split.test for split in splits])
+    number = np.repeat(np.arange(len(splits)), np.diff(ends))
+    arrays: dict[str, Any] = {}
+    first = 0
+    for outcome in outcomes:
+        for settings, k, part in outcome.kept:
+            for name, values in part.items():
+                if name not in arrays:
+                    fill, kind = (-1, np.int16) if name == "labels" else (np.nan, np.float64)
+                    arrays[name] = np.full((n_settings, len(rows), *values.shape[2:]), fill, dtype=kind)
+                arrays[name][[first + i for i in settings], ends[k] : ends[k + 1]] = values
+        first += len(next(iter(outcome.scores.values())))
+    classes = session.target.classes if isinstance(session.target, Labels) else None
+    return Kept(rows, number, classes, **arrays, why=why)

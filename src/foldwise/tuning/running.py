@@ -1,0 +1,251 @@
+"""A search on its way: the plan of what is asked, the rounds of a strategy, and what is reported of failures."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.exceptions import FitFailedWarning
+
+from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.folds.engine import Outcome, Question, Work, evaluate
+from foldwise.folds.progress import Progress
+from foldwise.folds.protocol import FoldSession, Labels, Params, Rows
+from foldwise.folds.rows import take_rows
+from foldwise.folds.splits import Split, freeze_splits
+from foldwise.tuning.results import format_results
+from foldwise.tuning.strategies import Space, Strategy, Trial
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a search asks, checked before anything is fitted."""
+
+    search: Any  # the estimator with its parameters: cv, refit, error_score, n_jobs …
+    space: Space
+    strategy: Strategy
+    metrics: dict[str, Any]
+    scorers: dict[str, Any]
+    several: bool
+    seed: Any = None  # of the strategy's generator
+
+    def start(self, session: FoldSession, splits: Sequence[Split]) -> Running:
+        """The search on a session and its splits."""
+        return Running(self, session, splits)
+
+    def start_on(self, session: FoldSession, rows: Rows, groups: Any = None) -> Running:
+        """The search that `fit` on these rows alone would make, on a session of the whole table."""
+        if self.search.refit is False:
+            raise InputError("a nested search must choose a setting, but refit is False.", "pass refit=True.")
+        cv = self.search.cv
+        counts_only = cv is None or isinstance(cv, int) or type(cv).__module__.startswith("sklearn.")
+        # scikit-learn's splitters count rows and compare labels: no row of the table is copied, no text is sorted
+        X = np.empty((len(rows), 0)) if counts_only else take_rows(session.X, rows)
+        encoded = counts_only and isinstance(session.target, Labels)
+        y = session.target.codes[rows] if encoded else take_rows(session.y, rows)  # type: ignore[union-attr]
+        inner = self.splits(X, y, None if groups is None else take_rows(groups, rows), len(rows))
+        return self.start(session, [Split(rows[split.train], rows[split.test]) for split in inner])
+
+    def splits(self, X: Any, y: Any, groups: Any, n_rows: int) -> tuple[Split, ...]:
+        classifier = is_classifier(self.search.estimator)
+        return freeze_splits(self.search.cv, X, y, groups, n_rows=n_rows, classifier=classifier)
+
+    @property
+    def work(self) -> Work:
+        return Work(self.metrics)
+
+    @property
+    def chooser(self) -> str:
+        """The name of the metric that chooses."""
+        if not self.several:
+            return "score"
+        return next(iter(self.metrics)) if callable(self.search.refit) else str(self.search.refit)
+
+
+class Running:
+    """The rounds of one search: ask `question`, `tell` its outcome, until there is none; then `results`."""
+
+    def __init__(self, plan: Plan, session: FoldSession, splits: Sequence[Split]) -> None:
+        self.plan, self.session, self.splits = plan, session, splits
+        self.settings: list[Params] = []
+        self.outcomes: list[Outcome] = []
+        self.learned: list[dict[str, NDArray[Any]]] = []
+        self._trials: list[Trial] = []
+        self._rng = np.random.default_rng(seed_of(plan.seed))
+        self.question: Question | None = None
+        self._next()
+
+    def _next(self) -> None:
+        settings = self.plan.strategy.propose(self.plan.space, self._trials, self._rng)
+        if not settings and not self.settings:
+            raise InputError("the search space holds no setting.", "give each parameter at least one value.")
+        if settings:
+            check_names(self.plan.search.estimator, settings)
+        self.question = Question(list(settings), self.splits) if settings else None
+
+    def tell(self, outcome: Outcome) -> None:
+        """Take in what came of the question, and go on to the next."""
+        assert self.question is not None
+        scores = settle(outcome, self.question.settings, self.plan.search.error_score)
+        if self.plan.search.return_train_score:
+            self.learned.append(self._on_training_rows(self.question))
+        self.settings += self.question.settings
+        self.outcomes.append(replace(outcome, scores=scores))
+        named = [name for name in (self.plan.chooser, self.plan.search.refit) if name in scores]
+        means = np.average(scores[named[0]] if named else next(iter(scores.values())), axis=1)
+        self._trials += [Trial(one, float(mean)) for one, mean in zip(self.question.settings, means, strict=True)]
+        self._next()
+
+    def _on_training_rows(self, question: Question) -> dict[str, NDArray[Any]]:
+        on_train = Question(question.settings, [Split(split.train, split.train) for split in question.splits])
+        [learned] = evaluate(self.session, [on_train], self.plan.work, n_jobs=self.plan.search.n_jobs)
+        return settle(learned, question.settings, self.plan.search.error_score, quiet=True)
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """`cv_results_` of all rounds."""
+        seconds = np.concatenate([one.seconds for one in self.outcomes])
+        test = joined([one.scores for one in self.outcomes])
+        return format_results(self.settings, seconds, test, joined(self.learned))
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several metrics; a scorer that gives a dict shows only when it was called."""
+        return self.plan.several or list(self.outcomes[0].scores) != ["score"]
+
+    @property
+    def fits_done(self) -> int:
+        return sum(one.fits for one in self.outcomes)
+
+    @property
+    def models_scored(self) -> int:
+        return len(self.settings) * len(self.splits)
+
+    def best_index(self, results: dict[str, Any]) -> int:
+        """The place of the chosen setting: the first of rank 1, or what the callable says."""
+        refit = self.plan.search.refit
+        if callable(refit):
+            index = refit(results)
+            if not isinstance(index, int | np.integer):
+                raise TypeError("best_index_ returned is not an integer")
+            if not 0 <= index < len(results["params"]):
+                raise IndexError("best_index_ index out of range")
+            return int(index)
+        if self.several:
+            check_refit(refit, list(self.outcomes[0].scores))
+        return int(results[f"rank_test_{refit if self.several else 'score'}"].argmin())
+
+
+def run(running: Running, *, keeper: Any = None, progress: Progress | None = None) -> None:
+    """All rounds of one search."""
+    search = running.plan.search
+    while running.question is not None:
+        work = Work(running.plan.metrics, keeper)
+        audit = 0 if search.audit else None
+        options = {"n_jobs": search.n_jobs, "audit": audit, "progress": progress}
+        [outcome] = evaluate(running.session, [running.question], work, **options)
+        running.tell(outcome)
+
+
+def joined(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """The scores of several rounds, one below the other."""
+    if not parts:
+        return {}
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def settle(
+    found: Outcome, settings: Sequence[Params], error_score: Any, *, quiet: bool = False
+) -> dict[str, NDArray[Any]]:
+    """The scores with `error_score` where a fit or a metric failed, which is reported; raises if it is "raise"."""
+    if not quiet:
+        report_failures(found, settings, error_score)
+    scores = spread_dicts(found.scores)
+    for values in scores.values():
+        for i, number, _ in found.failures:
+            values[i, number] = error_score
+    for i, number, name, _ in found.unscored:
+        for values in [scores[name]] if name in scores else scores.values():
+            values[i, number] = error_score
+    return scores
+
+
+def spread_dicts(scores: dict[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
+    """A score that is a dict of numbers becomes as many scores."""
+    found: dict[str, NDArray[np.float64]] = {}
+    for name, values in scores.items():
+        if values.dtype != object:
+            found[name] = values
+            continue
+        keys = list(next(one for one in values.flat if isinstance(one, dict)))
+        for key in keys:
+            flat = [one[key] if isinstance(one, dict) else np.nan for one in values.flat]
+            found[key] = np.array(flat, dtype=np.float64).reshape(values.shape)
+    return found
+
+
+def report_failures(found: Outcome, settings: Sequence[Params], error_score: Any) -> None:
+    """Raise, or warn, naming setting and split of the first failure."""
+    n_models = found.seconds.size
+    if found.failures:
+        i, number, error = found.failures[0]
+        where = f"setting {dict(settings[i])} on split {number}"
+        if error_score == "raise":
+            error.add_note(f"raised by {where}")
+            raise error
+        if len(found.failures) == n_models:
+            raise InputError(
+                f"All the {len(found.failures)} fits failed; the first was {where}: {type(error).__name__}: {error}",
+                "error_score='raise' shows the whole traceback.",
+            ) from error
+        warnings.warn(
+            f"{len(found.failures)} fits failed out of a total of {n_models}; their score is "
+            f"{error_score}. The first was {where}: {type(error).__name__}: {error}",
+            FitFailedWarning,
+            stacklevel=6,
+        )
+    if found.unscored:
+        i, number, name, error = found.unscored[0]
+        where = f"setting {dict(settings[i])} on split {number}"
+        if error_score == "raise":
+            error.add_note(f"raised by the metric {name!r} for {where}")
+            raise error
+        warnings.warn(
+            f"Scoring failed. The score on this train-test partition for these parameters will be set to "
+            f"{error_score}. The first was {name!r} for {where}: {type(error).__name__}: {error}",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
+def check_refit(refit: Any, names: Sequence[str]) -> None:
+    """With several metrics, refit must say which one chooses."""
+    if refit is not False and not callable(refit) and refit not in names:
+        raise InputError(
+            f"with several metrics, refit must name the one that chooses; got {refit!r}.",
+            f"one of {', '.join(map(repr, names))}, a callable, or False.",
+        )
+
+
+def check_names(estimator: Any, settings: Sequence[Params]) -> None:
+    """Refuse a parameter that the estimator does not have, before anything is fitted."""
+    if not hasattr(estimator, "get_params"):
+        raise FoldwiseTypeError(f"{estimator!r} is no estimator: it has no get_params.")
+    known = estimator.get_params(deep=True)
+    for setting in settings:
+        for name in setting:
+            if name not in known and name.split("__")[0] not in known:
+                raise InputError(
+                    f"Invalid parameter {name!r} for estimator {type(estimator).__name__}.",
+                    f"its parameters are {', '.join(sorted(estimator.get_params(deep=False)))}.",
+                )
+
+
+def seed_of(random_state: Any) -> Any:
+    """What a generator can be made of: scikit-learn's RandomState gives a number."""
+    return int(random_state.randint(2**31)) if isinstance(random_state, np.random.RandomState) else random_state

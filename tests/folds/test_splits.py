@@ -1,0 +1,190 @@
+"""Splits of every kind, frozen: the splitter's own rows, scikit-learn's scores, and words for what is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import model_selection as peer
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    LeaveOneGroupOut,
+    LeaveOneOut,
+    LeavePGroupsOut,
+    LeavePOut,
+    PredefinedSplit,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    TimeSeriesSplit,
+    check_cv,
+    cross_validate,
+)
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from foldwise import GridSearchCV, NaiveBayes, nested_cv
+from foldwise.errors import InputError
+from foldwise.folds import freeze_splits
+from tests.tuning.test_search import assert_same_results
+
+N = 36
+GROUPS = np.arange(N) % 6
+PAIRS = [(np.arange(20), np.arange(20, 36)), (np.arange(10, 36), np.arange(5))]
+
+SPLITTERS = {
+    "holdout": ShuffleSplit(1, test_size=0.3, random_state=0),
+    "repeated holdout": ShuffleSplit(4, test_size=0.3, random_state=0),
+    "stratified holdout": StratifiedShuffleSplit(3, test_size=0.3, random_state=0),
+    "k-fold": KFold(4, shuffle=True, random_state=1),
+    "stratified": StratifiedKFold(3),
+    "repeated": RepeatedKFold(n_splits=3, n_repeats=2, random_state=0),
+    "repeated stratified": RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0),
+    "leave one out": LeaveOneOut(),
+    "time series": TimeSeriesSplit(4),
+    "fixed validation set": PredefinedSplit(np.r_[np.full(24, -1), np.zeros(12, int)]),
+    "list of pairs": PAIRS,
+    "number": 4,
+    "none": None,
+}
+BY_GROUP = {
+    "group": GroupKFold(3),
+    "stratified group": StratifiedGroupKFold(3),
+    "leave a group out": LeaveOneGroupOut(),
+    "leave groups out": LeavePGroupsOut(2),
+    "group holdout": GroupShuffleSplit(2, test_size=0.3, random_state=0),
+}
+
+
+@pytest.fixture
+def table(rng):
+    y = np.arange(N) % 2
+    return rng.normal(size=(N, 3)) + y[:, None] / 2, rng.permutation(y)
+
+
+@pytest.mark.parametrize("name", [*SPLITTERS, *BY_GROUP])
+def test_the_rows_are_those_of_the_splitter(table, name):
+    X, y = table
+    cv, groups = (SPLITTERS[name], None) if name in SPLITTERS else (BY_GROUP[name], GROUPS)
+    expected = list(check_cv(cv, y, classifier=True).split(X, y, groups))
+    found = freeze_splits(cv, X, y, groups, n_rows=N)
+    assert len(found) == len(expected)
+    for split, (train, test) in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(split.train, train)
+        np.testing.assert_array_equal(split.test, test)
+        assert split.train.dtype == split.test.dtype == np.intp
+
+
+def test_leave_p_out():
+    found = freeze_splits(LeavePOut(2), np.zeros((6, 1)), np.arange(6) % 2, n_rows=6)
+    assert len(found) == 15
+    assert found[0].test.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("name", [*SPLITTERS, *BY_GROUP])
+@pytest.mark.parametrize(
+    ("estimator", "grid"),
+    [
+        (NaiveBayes(), {"var_floor": [1e-9, 0.5], "priors": ["empirical", "uniform"]}),
+        (DecisionTreeClassifier(random_state=0), {"max_depth": [1, 3]}),
+        (KNeighborsClassifier(), {"n_neighbors": [1, 4]}),
+    ],
+)
+def test_searches_score_as_scikit_learn_on_every_splitter(table, name, estimator, grid):
+    X, y = table
+    cv, params = (SPLITTERS[name], {}) if name in SPLITTERS else (BY_GROUP[name], {"groups": GROUPS})
+    ours = GridSearchCV(estimator, grid, cv=cv).fit(X, y, **params)
+    theirs = peer.GridSearchCV(estimator, grid, cv=cv).fit(X, y, **params)
+    assert_same_results(ours, theirs)
+    assert ours.n_splits_ == theirs.n_splits_
+    assert ours.best_params_ == theirs.best_params_
+
+
+def test_a_generator_is_read_once_and_serves_all(table):
+    X, y = table
+    grid = {"var_floor": [1e-9, 0.5]}
+    options = {"return_train_score": True, "scoring": ["accuracy", "neg_log_loss"], "refit": "accuracy"}
+    ours = GridSearchCV(NaiveBayes(), grid, cv=(pair for pair in PAIRS), **options).fit(X, y)
+    theirs = peer.GridSearchCV(NaiveBayes(), grid, cv=PAIRS, **options).fit(X, y)
+    assert_same_results(ours, theirs)
+    result = nested_cv(GridSearchCV(NaiveBayes(), grid, cv=3), X, y, cv=iter(PAIRS))
+    assert len(result.scores) == 2
+    spent = iter(PAIRS)
+    freeze_splits(spent, X, y, n_rows=N)
+    with pytest.raises(InputError, match=r"no split.*read only once"):
+        freeze_splits(spent, X, y, n_rows=N)
+
+
+@pytest.mark.parametrize("container", [list, np.asarray, pd.Series, pd.Index])
+def test_rows_and_masks_in_any_container(container):
+    train, test = [True, False, True, False], [1, -1]
+    split = freeze_splits([(container(train), container(test))], np.zeros((4, 1)), [0, 1, 0, 1], n_rows=4)[0]
+    assert split.train.tolist() == [0, 2]
+    assert split.test.tolist() == [1, 3]
+    small = freeze_splits([(np.array([0, 2], np.uint8), np.array([1], np.uint64))], None, [0, 1, 0], n_rows=3)[0]
+    assert small.train.dtype == np.intp
+
+
+def test_repeated_training_rows_are_kept_and_overlap_can_be_allowed():
+    split = freeze_splits([([0, 0, 1], [2])], None, [0, 1, 0], n_rows=3)[0]
+    assert split.train.tolist() == [0, 0, 1]
+    assert freeze_splits([([0, 1], [1])], None, [0, 1], n_rows=2, overlap=True)[0].test.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("cv", "words"),
+    [
+        ([([0, 1], [2, 7])], "split 0 names row 7, but the table has 6 rows"),
+        ([([0, 1], [2]), ([0, 5], [1, -9])], "split 1 names row -9, but the table has 6 rows"),
+        ([([0, 1], [-7, 3])], "names row -7,"),
+        ([([0, 1.5], [2])], r"training rows must be whole numbers or a mask, but came as float64, such as 0\.0"),
+        ([([0, 1], [2.0])], "test rows must be whole numbers"),
+        ([(["a"], [2])], "such as 'a'"),
+        ([([0, 1], np.zeros(6, dtype=bool))], "split 0 has no test rows"),
+        ([([0, 1], np.ones(7, dtype=bool))], "mask of test rows has 7 entries for 6 rows"),
+        ([([], [1])], "split 0 has no training rows"),
+        ([([0, 1, -1], [5])], "trains and tests on 1 common rows, such as row 5"),
+        ([([0, 1], [[2, 3]])], "split 0: the test rows must be a list"),
+        ([([0, 1], 2)], "split 0: the test rows must be a list"),
+        ([([0, 1], [2], [3])], "split 0 is not a pair"),
+        ([7], "split 0 is not a pair of training and test rows, but 7"),
+        ([], "no split"),
+    ],
+)
+def test_bad_splits(cv, words):
+    with pytest.raises(InputError, match=words):
+        freeze_splits(cv, np.zeros((6, 1)), np.arange(6) % 2, n_rows=6)
+
+
+@pytest.mark.parametrize("name", BY_GROUP)
+def test_a_splitter_by_groups_needs_groups(table, name):
+    X, y = table
+    with pytest.raises(InputError, match=rf"{type(BY_GROUP[name]).__name__} splits by groups.*pass groups"):
+        GridSearchCV(NaiveBayes(), {"alpha": [1]}, cv=BY_GROUP[name]).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [NaiveBayes(), DecisionTreeClassifier(random_state=0)])
+@pytest.mark.parametrize("inner", [GroupKFold(2), StratifiedGroupKFold(2), LeaveOneGroupOut()])
+@pytest.mark.parametrize("outer", [GroupKFold(3), LeaveOneGroupOut()])
+def test_nested_searches_hand_groups_inside_and_outside(table, estimator, inner, outer):
+    X, y = table
+    grid = {"var_floor": [1e-9, 0.5]} if isinstance(estimator, NaiveBayes) else {"max_depth": [1, 3]}
+    result = nested_cv(GridSearchCV(estimator, grid, cv=inner), X, y, cv=outer, groups=GROUPS)
+    theirs = cross_validate(
+        peer.GridSearchCV(estimator, grid, cv=inner),
+        X,
+        y,
+        cv=outer,
+        groups=GROUPS,
+        params={"groups": GROUPS},
+        return_estimator=True,
+    )
+    assert result.scores.tolist() == theirs["test_score"].tolist()
+    assert list(result.best_params) == [search.best_params_ for search in theirs["estimator"]]
+    for ours, search in zip(result.inner, theirs["estimator"], strict=True):
+        np.testing.assert_array_equal(ours["mean_test_score"], search.cv_results_["mean_test_score"])
