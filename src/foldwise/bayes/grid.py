@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from foldwise.bayes.families.gaussian import finish_settings
 from foldwise.bayes.families.protocol import Setting
-from foldwise.data.cells import Cells
+from foldwise.data.cells import Cells, common_block
 from foldwise.data.encoded import CodedColumn
 from foldwise.folds.sums import CodedTable, LookUp, Numbers, Scores
 from foldwise.folds.sums.coding import Places
@@ -52,7 +52,10 @@ class CodeTable:
     @classmethod
     def of(cls, columns: Sequence[CodedColumn]) -> CodeTable:
         sizes = np.array([len(c.levels) + 1 for c in columns], dtype=np.int64)
-        coded = CodedTable.of(np.stack([c.coded for c in columns], axis=1), sizes)
+        arrays = [c.coded for c in columns]
+        block = common_block(arrays, np.dtype(np.int64))
+        side_by_side = block is not None and not block[1]
+        coded = CodedTable.of(block[0] if block is not None and side_by_side else np.stack(arrays, axis=1), sizes)
         is_level = np.ones(coded.n_slots, dtype=bool)
         is_level[coded.base + sizes - 1] = False
         declared = np.zeros(len(is_level), dtype=bool)
@@ -119,11 +122,16 @@ def divide_counts(
     """log(over / under) in place; a missing cell says nothing, and without `smooth` a level never seen neither."""
     n_classes, n_settings = table.shape[1:]
     for slot in range(table.shape[0]):
+        if not is_level[slot]:
+            table[slot] = 0.0
+            continue
         for c in range(n_classes):
             for s in range(n_settings):
-                value = table[slot, c, s] - under[column[slot], c, s]
-                silent = not is_level[slot] or (not seen[slot] and smooth[s] == 0)
-                table[slot, c, s] = 0.0 if silent else value
+                table[slot, c, s] -= under[column[slot], c, s]
+            if not seen[slot]:
+                for s in range(n_settings):
+                    if smooth[s] == 0:
+                        table[slot, c, s] = 0.0
 
 
 @dataclass(frozen=True)

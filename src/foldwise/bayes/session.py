@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,7 @@ class NaiveBayesSession:
         self._weights = None if weight is None else np.asarray(weight, dtype=np.float64)
         self._params = estimator.get_params(deep=False)
         self._opened: dict[str, Opened] = {}
+        self._lock = Lock()
         self._asked: dict[int, tuple[Params, Asked | Failure]] = {}
         self._grouped: dict[tuple[Any, ...], list[Run]] = {}
 
@@ -184,6 +186,12 @@ class NaiveBayesSession:
 
     def _open(self, families: Any) -> Opened:
         key = repr(families)
+        if key in self._opened:
+            return self._opened[key]
+        with self._lock:  # threads come together, and one encodes the table
+            return self._encode(key, families)
+
+    def _encode(self, key: str, families: Any) -> Opened:
         if key not in self._opened:
             template = clone(self.estimator).set_params(families=families)
             template._view(self.X, reset=True)
@@ -215,52 +223,54 @@ class NaiveBayesSession:
 
     def _at_once(self, run: Run, batch: Batch, training: Training, test: Rows, need: Need) -> Iterator[Block]:
         """Settings of one grid: those whose priors are refused fail alone, the others are finished together."""
-        found: list[Floats | Failure] = []
-        for given in batch.priors:
-            try:
-                found.append(check_priors(given, self.classes[training.present], training.totals))
-            except Exception as error:
-                found.append(Failure(error))
-        refused = [isinstance(found[k], Failure) for k in batch.prior]
-        good = batch.some([i for i, no in enumerate(refused) if not no]) if any(refused) else batch
-        answer: Answer | Failure | None = None
-        if good.settings.all:
-            try:
-                log_prior = np.array([logs for logs in found if not isinstance(logs, Failure)])
-                places = np.cumsum([not isinstance(logs, Failure) for logs in found]) - 1
-                answer = self._grid_answer(good, log_prior[places[list(good.prior)]].T, training, test, need)
-            except Exception as error:
-                answer = Failure(error)
-        done = 0
-        for is_refused, group in groupby(range(len(refused)), key=lambda i: refused[i]):
-            members = list(group)
-            first, last = run.start + members[0], run.start + members[-1] + 1
-            if is_refused:
-                for i in members:
-                    failure = found[batch.prior[i]]
-                    assert isinstance(failure, Failure)
-                    yield Block(run.start + i, run.start + i + 1, failure)
-            elif isinstance(answer, Answer):
-                yield Block(first, last, answer.cut(done, done + len(members)))
-                done += len(members)
-            elif answer is not None:
-                yield Block(first, last, answer)
+        found = [self._log_prior(given, training) for given in batch.priors]
+        if not any(isinstance(one, Failure) for one in found):
+            yield Block(run.start, run.start + len(batch.prior), self._grid_answer(batch, found, training, test, need))
+            return
+        good = [i for i, k in enumerate(batch.prior) if not isinstance(found[k], Failure)]
+        answer = self._grid_answer(batch.some(good), found, training, test, need) if good else None
+        place = {i: k for k, i in enumerate(good)}
+        for i, k in enumerate(batch.prior):
+            one: Any = found[k]
+            if i in place:
+                one = answer.cut(place[i], place[i] + 1) if isinstance(answer, Answer) else answer
+            yield Block(run.start + i, run.start + i + 1, one)
 
-    def _grid_answer(self, batch: Batch, log_prior: Floats, training: Training, test: Rows, need: Need) -> Answer:
+    def _log_prior(self, given: Any, training: Training) -> Floats | Failure:
+        try:
+            return check_priors(given, self.classes[training.present], training.totals)
+        except Exception as error:
+            return Failure(error)
+
+    def _grid_answer(
+        self, batch: Batch, log_priors: Sequence[Floats | Failure], training: Training, test: Rows, need: Need
+    ) -> Answer | Failure:
+        try:
+            chosen = {k: log_priors[k] for k in set(batch.prior)}
+            if len(chosen) == 1:
+                log_prior = np.repeat(np.stack(list(chosen.values()), axis=1), len(batch.prior), axis=1)  # type: ignore[arg-type]
+            else:
+                log_prior = np.stack([chosen[k] for k in batch.prior], axis=1)  # type: ignore[misc]
+            return self._scored_grid(batch, log_prior, training, test, need)
+        except Exception as error:
+            return Failure(error)
+
+    def _scored_grid(self, batch: Batch, log_prior: Floats, training: Training, test: Rows, need: Need) -> Answer:
         grid, present = batch.grid, training.present
         grid.check_finite(test)
         scores = grid.scores(training.share, training.rows, batch.settings, log_prior)
-        labels, _ = scores.labels(test)
-        if len(present) < len(self.classes):
-            labels = present.astype(np.int16)[labels]
-        if not need & (Need.PROBA | Need.MODEL):
-            return Answer(labels.T)
-        log_proba = scores.log_proba(test)
-        if len(present) < len(self.classes):
-            found = log_proba
-            log_proba = np.full((len(test), len(self.classes), len(batch.prior)), -np.inf)
-            log_proba[:, present] = found
-        return Answer(labels.T, log_proba.transpose(2, 0, 1))
+        labels, log_proba = None, None
+        if need & (Need.LABELS | Need.MODEL):
+            labels, _ = scores.labels(test)
+            labels = (labels if len(present) == len(self.classes) else present.astype(np.int16)[labels]).T
+        if need & (Need.PROBA | Need.MODEL):
+            found = scores.log_proba(test)
+            if len(present) < len(self.classes):
+                wide = np.full((len(test), len(self.classes), len(batch.prior)), -np.inf)
+                wide[:, present] = found
+                found = wide
+            log_proba = found.transpose(2, 0, 1)
+        return Answer(labels, log_proba)
 
     def _alone(
         self, asked: Asked | Failure, training: Training | Failure, test: Rows, need: Need, facts: dict[int, Any]

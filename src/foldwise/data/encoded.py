@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.data.cells import Reader
+from foldwise.data.cells import Cells, Reader
 from foldwise.data.columns import ArrayColumn, copy_reader_through
 from foldwise.data.levels import sort_levels
 from foldwise.data.schema import Column, Level
@@ -79,18 +80,14 @@ def encode_view(view: View | SparseView, categorical: Sequence[int]) -> EncodedV
     """The table with these columns as categories and all others as numbers. A sparse matrix stays as it is."""
     if isinstance(view, SparseView):
         return view
-    coded = {}
+    coded = few_integers(view, categorical)
     for j in categorical:
-        source = view.sources[j]
-        integers = source.integers()
-        found = None if integers is None else few_integers(integers)
-        if found is None:
+        if j not in coded:
+            source = view.sources[j]
             levels = sort_levels(source.distinct(0, view.n_rows))
             codes = np.empty(view.n_rows, dtype=np.int64)
             source.codes(levels)(0, view.n_rows, codes)
-        else:
-            codes, levels = found
-        coded[j] = CodedColumn(source.column, codes, levels)
+            coded[j] = CodedColumn(source.column, codes, levels)
     others = [j for j in range(len(view.sources)) if j not in coded]
     numbers = np.empty((view.n_rows, len(others)))
     if others:
@@ -99,17 +96,45 @@ def encode_view(view: View | SparseView, categorical: Sequence[int]) -> EncodedV
     return EncodedView(numbers, coded, view.columns)
 
 
-def few_integers(values: NDArray[Any]) -> tuple[NDArray[np.int64], tuple[Level, ...]] | None:
-    """Whole numbers of a short range as codes and their levels, by counting instead of sorting."""
-    if values.size == 0:
-        return None
-    low, high = int(values.min()), int(values.max())
-    if high - low >= SHORT_RANGE:
-        return None
-    offsets = values.astype(np.int64) - low
-    seen = np.bincount(offsets, minlength=high - low + 1) > 0
-    levels = tuple((np.flatnonzero(seen) + low).tolist())
-    return (offsets if seen.all() else (np.cumsum(seen) - 1)[offsets]), levels
+def few_integers(view: View, categorical: Sequence[int]) -> dict[int, CodedColumn]:
+    """Columns of whole numbers within a short range, encoded side by side by counting instead of sorting."""
+    integers = {j: view.sources[j].integers() for j in categorical}
+    chosen = [j for j, values in integers.items() if values is not None]
+    if not chosen or view.n_rows == 0:
+        return {}
+    cells = Cells(
+        [str(j) for j in chosen], view.n_rows, [values for values in integers.values() if values is not None], np.int64
+    )
+    rows = cells.chunk(0, view.n_rows).rows
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    span = high.astype(np.float64) - low  # as floats: the difference of two integers may be none
+    if (span >= SHORT_RANGE).any():
+        return {}
+    seen = np.zeros((len(chosen), int(span.max()) + 1), dtype=np.int64)
+    mark_seen(rows, low, seen)
+    codes = np.empty(rows.shape, dtype=np.int64)
+    recode(rows, low, np.cumsum(seen, axis=1) - 1, codes)
+    found = {}
+    for k, j in enumerate(chosen):
+        levels = tuple((np.flatnonzero(seen[k]) + low[k]).tolist())
+        found[j] = CodedColumn(view.sources[j].column, codes[:, k], levels)
+    return found
+
+
+@njit(nogil=True, cache=True)
+def mark_seen(rows: NDArray[np.int64], low: NDArray[np.int64], seen: NDArray[np.int64]) -> None:
+    """1 where a column holds the value low + k."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            seen[j, rows[i, j] - low[j]] = 1
+
+
+@njit(nogil=True, cache=True)
+def recode(rows: NDArray[np.int64], low: NDArray[np.int64], place: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
+    """The place of each value among those of its column."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            codes[i, j] = place[j, rows[i, j] - low[j]]
 
 
 def take_view(view: EncodedView | SparseView, rows: Rows) -> EncodedView | SparseView:

@@ -18,6 +18,8 @@ from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Need, Params
 from foldwise.folds.splits import Split
 
+SMALL = 5e-4  # seconds; threads that do less at a time wait for each other more than they work
+
 
 class Metric(Protocol):
     """A score for each of several settings, from their answers."""
@@ -97,28 +99,47 @@ def evaluate(
 
     `audit` is a seed: one random setting and split of each question is then checked by a refit.
     """
-    groups = [group_settings(session, question.settings) for question in questions]
+    known: dict[int, list[Group]] = {}  # searches inside outer folds ask about the same list of settings
+    groups = [
+        known.get(id(q.settings)) or known.setdefault(id(q.settings), groups_of(session, q.settings)) for q in questions
+    ]
     tasks = [
         (q, group, number)
         for q, question in enumerate(questions)
         for group in groups[q]
         for number in range(len(question.splits))
     ]
-    calls = [
-        (session, [questions[q].settings[i] for i in group], questions[q].splits[number], work)
-        for q, group, number in tasks
-    ]
+    calls = [(session, group.settings, questions[q].splits[number], work) for q, group, number in tasks]
     done = run_threads(calls, n_jobs) if session.threads else run_joblib(calls, n_jobs)
     outcomes = [Collector(question, work) for question in questions]
     with progress or Progress() as shown:
-        shown.expect(sum(len(group) for _, group, _ in tasks))
+        shown.expect(sum(len(group.settings) for _, group, _ in tasks))
         for (q, group, number), found in zip(tasks, done, strict=True):
             outcomes[q].add(group, number, found)
-            shown.advance(len(group))
+            shown.advance(len(group.settings))
     if audit is not None:
         for question in questions:
             check_one(session, question.settings, question.splits, work.need, np.random.default_rng(audit))
     return [one.outcome(len(groups[q]) * len(questions[q].splits)) for q, one in enumerate(outcomes)]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Settings that share one piece of work, and their places among those asked for."""
+
+    settings: list[Params]
+    places: list[int]
+    where: slice | list[int]  # the places as an index; a slice is faster
+
+
+def groups_of(session: FoldSession, settings: Sequence[Params]) -> list[Group]:
+    """The settings in groups that share one piece of work."""
+    found = []
+    for places in group_settings(session, settings):
+        run = slice(places[0], places[-1] + 1)
+        where = run if len(places) == run.stop - run.start else places
+        found.append(Group([settings[i] for i in places], places, where))
+    return found
 
 
 class Collector:
@@ -132,16 +153,17 @@ class Collector:
         self._unscored: list[tuple[int, int, str, Exception]] = []
         self._kept: list[tuple[list[int], int, Any]] = []
 
-    def add(self, group: list[int], number: int, found: Found) -> None:
+    def add(self, group: Group, number: int, found: Found) -> None:
         """The answers of a group of settings on one split."""
-        self._seconds[group, number] = found.seconds / len(group)
+        self._seconds[group.where, number] = found.seconds / len(group.settings)
         for name, values in found.scores.items():
             if values.dtype == object and self._scores[name].dtype != object:
                 self._scores[name] = self._scores[name].astype(object)
-            self._scores[name][group, number] = values
-        self._failures += [(group[i], number, error) for i, error in found.failed]
-        self._unscored += [(group[i], number, name, error) for i, name, error in found.unscored]
-        self._kept += [(group[start:stop], number, part) for start, stop, part in found.kept]
+            self._scores[name][group.where, number] = values
+        places = group.places
+        self._failures += [(places[i], number, error) for i, error in found.failed]
+        self._unscored += [(places[i], number, name, error) for i, name, error in found.unscored]
+        self._kept += [(places[start:stop], number, part) for start, stop, part in found.kept]
 
     def outcome(self, fits: int) -> Outcome:
         failures = tuple(sorted(self._failures, key=lambda f: f[:2]))
@@ -151,12 +173,18 @@ class Collector:
 
 def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterator[Found]:
     """`one_split` of each call on plain threads: sessions release the GIL, and joblib's own start costs more."""
-    threads = min(effective_n_jobs(n_jobs), len(calls))
+    # joblib looks up the machine's cores anew each time it is asked, which takes longer than a small search
+    threads = min(n_jobs if n_jobs is not None and n_jobs > 0 else effective_n_jobs(n_jobs), len(calls))
     if threads <= 1:
         yield from (one_split(*call) for call in calls)
         return
+    first, second = (one_split(*call) for call in calls[:2])  # the first also pays for what is prepared once
+    yield from (first, second)
+    if second.seconds < SMALL:
+        yield from (one_split(*call) for call in calls[2:])
+        return
     with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(lambda call: one_split(*call), calls)
+        yield from pool.map(lambda call: one_split(*call), calls[2:])
 
 
 def run_joblib(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterable[Found]:

@@ -109,7 +109,7 @@ def predictions(model: Any, X: Any, need: Need, target: Labels | Values | None) 
         return Answer(values=values, models=models)
     if target is None:
         return Answer(models=models)
-    labels = places_of(model.predict(X), target.classes)[None] if need & (Need.LABELS | Need.PROBA) else None
+    labels = places_of(model.predict(X), target.classes)[None] if need & Need.LABELS else None
     decision, proba = None, None
     if need & Need.DECISION and hasattr(model, "decision_function"):
         decision = np.asarray(model.decision_function(X), dtype=np.float64)[None]

@@ -96,10 +96,14 @@ class BayesSession(ModelSession):
             for side in (slice(0, half), slice(half, None)):
                 yield from self._at_once(settings, places[side], params[side], facts, train, test, need)
             return
-        labels, tied = scores.labels(test)
-        answer = Answer(self._widen_labels(labels, facts).T)
+        labels, tied = None, np.zeros(len(places), dtype=bool)
+        if need & (Need.LABELS | Need.MODEL):
+            found, tied = scores.labels(test)
+            labels = self._widen_labels(found, facts).T
+        log_proba = None
         if need & (Need.PROBA | Need.MODEL):
-            answer = Answer(answer.labels, self._widen(scores.log_proba(test), facts).transpose(2, 0, 1))
+            log_proba = self._widen(scores.log_proba(test), facts).transpose(2, 0, 1)
+        answer = Answer(labels, log_proba)
         for is_tied, run in groupby(range(len(places)), key=lambda i: bool(tied[i])):
             part = list(run)
             if is_tied:

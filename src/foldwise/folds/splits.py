@@ -82,11 +82,12 @@ def as_rows(rows: Any, n_rows: int, number: int, what: str) -> Rows:
             f"such as {array.tolist()[0]!r}.",
             "rows are named by their place in the table, from 0.",
         )
-    beyond = array[(array < -n_rows) | (array >= n_rows)]
-    if beyond.size:
-        raise InputError(f"split {number} names row {int(beyond[0])}, but the table has {n_rows} rows.")
+    low, high = int(array.min()), int(array.max())
+    if low < -n_rows or high >= n_rows:
+        culprit = low if low < -n_rows else high
+        raise InputError(f"split {number} names row {culprit}, but the table has {n_rows} rows.")
     array = array.astype(np.intp, copy=False)
-    return np.where(array < 0, array + n_rows, array)
+    return array if low >= 0 else np.where(array < 0, array + n_rows, array)
 
 
 def shorten(value: Any) -> str:

@@ -36,16 +36,12 @@ class Kept:
 
 
 class AnswerKeeper:
-    """Takes labels or values, losses and perhaps probabilities of each block."""
+    """Takes labels or values, losses and perhaps probabilities of each block; `need` is what must be asked for it."""
 
-    def __init__(self, metric: Any, *, probabilities: bool, regression: bool) -> None:
+    def __init__(self, metric: Any, need: Need, *, probabilities: bool) -> None:
         self._losses = getattr(metric, "losses", None)
         self._probabilities = probabilities
-        self.need = Need.VALUES if regression else Need.LABELS
-        if self._losses is not None:
-            self.need |= metric.need
-        if probabilities:
-            self.need |= Need.PROBA
+        self.need = need
 
     def take(self, session: FoldSession, split: Split, answer: Answer) -> dict[str, Any]:
         found: dict[str, Any] = {"labels": answer.labels, "values": answer.values}
@@ -60,9 +56,9 @@ class AnswerKeeper:
 
 
 def keeper_of(
-    keep: str, session: FoldSession, metric: Any, n_settings: int, splits: Sequence[Split]
+    keep: str, session: FoldSession, metrics: dict[str, Any], chooser: str, n_settings: int, splits: Sequence[Split]
 ) -> tuple[AnswerKeeper | None, str]:
-    """What will be kept, and why not more."""
+    """What will be kept, and why not more. Unasked, no model predicts twice: what metrics need anyway is kept."""
     if keep not in CHOICES:
         raise InputError(f"keep must be one of {', '.join(map(repr, CHOICES))}, got {keep!r}.")
     if keep == "none":
@@ -70,10 +66,18 @@ def keeper_of(
     if not isinstance(session.target, Labels | Values):
         return None, "the target is neither labels nor numbers"
     regression = isinstance(session.target, Values)
+    metric = metrics.get(chooser)
+    if keep == "all":
+        need = Need.VALUES if regression else Need.LABELS | Need.PROBA
+        return AnswerKeeper(metric, need, probabilities=not regression), ""
+    if all(one.need == Need.MODEL for one in metrics.values()) and not session.threads:
+        return None, "the scorer asks each model by itself; keep='all' asks it again for what is kept"
     cells = n_settings * sum(len(split.test) for split in splits)
-    if keep == "losses" and cells * (16 if regression else 10) > KEEP_BYTES:
+    if cells * (16 if regression else 10) > KEEP_BYTES:
         return None, f"labels and losses would take more than {KEEP_BYTES >> 20} MB; keep='all' keeps them anyway"
-    return AnswerKeeper(metric, probabilities=keep == "all" and not regression, regression=regression), ""
+    # labels cost a session that shares its work next to nothing, but another call of `predict` elsewhere
+    free = Need.LABELS if session.threads and not regression else Need(0)
+    return AnswerKeeper(metric, free, probabilities=False), ""
 
 
 def gather(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ class Plan:
     scorers: dict[str, Any]
     several: bool
     seed: Any = None  # of the strategy's generator
+    checked: dict[int, Sequence[Params]] = field(default_factory=dict)  # lists of settings whose names are known
 
     def start(self, session: FoldSession, splits: Sequence[Split]) -> Running:
         """The search on a session and its splits."""
@@ -75,7 +77,6 @@ class Running:
         self.settings: list[Params] = []
         self.outcomes: list[Outcome] = []
         self.learned: list[dict[str, NDArray[Any]]] = []
-        self._trials: list[Trial] = []
         self._rng = np.random.default_rng(seed_of(plan.seed))
         self.question: Question | None = None
         self._next()
@@ -84,9 +85,10 @@ class Running:
         settings = self.plan.strategy.propose(self.plan.space, self._trials, self._rng)
         if not settings and not self.settings:
             raise InputError("the search space holds no setting.", "give each parameter at least one value.")
-        if settings:
+        if settings and self.plan.checked.get(id(settings)) is not settings:
             check_names(self.plan.search.estimator, settings)
-        self.question = Question(list(settings), self.splits) if settings else None
+            self.plan.checked[id(settings)] = settings
+        self.question = Question(settings, self.splits) if settings else None
 
     def tell(self, outcome: Outcome) -> None:
         """Take in what came of the question, and go on to the next."""
@@ -96,10 +98,12 @@ class Running:
             self.learned.append(self._on_training_rows(self.question))
         self.settings += self.question.settings
         self.outcomes.append(replace(outcome, scores=scores))
-        named = [name for name in (self.plan.chooser, self.plan.search.refit) if name in scores]
-        means = np.average(scores[named[0]] if named else next(iter(scores.values())), axis=1)
-        self._trials += [Trial(one, float(mean)) for one, mean in zip(self.question.settings, means, strict=True)]
         self._next()
+
+    @property
+    def _trials(self) -> Sequence[Trial]:
+        """All settings so far with their scores."""
+        return Trials(self)
 
     def _on_training_rows(self, question: Question) -> dict[str, NDArray[Any]]:
         on_train = Question(question.settings, [Split(split.train, split.train) for split in question.splits])
@@ -139,6 +143,27 @@ class Running:
         if self.several:
             check_refit(refit, list(self.outcomes[0].scores))
         return int(results[f"rank_test_{refit if self.several else 'score'}"].argmin())
+
+
+class Trials(Sequence[Trial]):
+    """The trials of a search, made when a strategy looks at them: a grid never does."""
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+
+    def __len__(self) -> int:
+        return len(self._running.settings)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._made[i]
+
+    @cached_property
+    def _made(self) -> list[Trial]:
+        running = self._running
+        scores = joined([one.scores for one in running.outcomes])
+        named = [name for name in (running.plan.chooser, running.plan.search.refit) if name in scores]
+        means = np.average(scores[named[0]] if named else next(iter(scores.values())), axis=1)
+        return [Trial(one, float(mean)) for one, mean in zip(running.settings, means, strict=True)]
 
 
 def run(running: Running, *, keeper: Any = None, progress: Progress | None = None) -> None:

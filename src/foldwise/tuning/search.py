@@ -48,7 +48,7 @@ class FoldSearch:
         splits = plan.splits(X, y, groups, count_rows(X))
         running = plan.start(session, splits)
         n_settings = len(running.question.settings) if running.question is not None else 0
-        keeper, why = keeper_of(search.keep, session, plan.metrics.get(plan.chooser), n_settings, splits)
+        keeper, why = keeper_of(search.keep, session, plan.metrics, plan.chooser, n_settings, splits)
         run(running, keeper=keeper, progress=Progress(always=bool(search.verbose)))
         search.cv_results_ = running.results
         search.n_splits_, search.multimetric_ = len(splits), running.several

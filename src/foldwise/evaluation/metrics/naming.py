@@ -86,7 +86,10 @@ def vectorised(name: Any, estimator: Any) -> VectorisedMetric | None:
 
 def default_score(estimator: Any) -> str | None:
     """The name of what `estimator.score` is, where it is that of scikit-learn's mixins."""
-    score = getattr(type(estimator), "score", None)
+    kind = type(estimator)
+    if kind.__module__.startswith("sklearn.neighbors.") and kind.__name__.endswith("NeighborsClassifier"):
+        return "accuracy"  # its own `score` is the mixin's but for X=None
+    score = getattr(kind, "score", None)
     return {ClassifierMixin.score: "accuracy", RegressorMixin.score: "r2"}.get(score)
 
 

@@ -45,14 +45,16 @@ class NegLogLoss(ProbabilityMetric):
     def row_losses(self, case: Case, answer: Answer, classes: NDArray[np.intp]) -> Floats:
         if len(classes) == 2:  # scikit-learn reads the second column only, and 1 - p for the first
             p = column(answer, int(classes[1]))
-            p = np.where(case.truth == classes[1], p, 1 - p)
+            np.subtract(1, p, out=p, where=(case.truth != classes[1])[None])
         else:
             source = answer.log_proba if answer.proba is None else answer.proba
             assert source is not None
             p = np.take_along_axis(source, case.truth[None, :, None], axis=2)[:, :, 0]
             p = np.exp(p) if answer.proba is None else p
         eps = np.finfo(p.dtype).eps
-        return np.asarray(-np.log(np.clip(p, eps, 1 - eps)))
+        np.clip(p, eps, 1 - eps, out=p)
+        np.log(p, out=p)
+        return np.negative(p, out=p)
 
 
 class NegBrierScore(ProbabilityMetric):
@@ -74,9 +76,9 @@ class NegBrierScore(ProbabilityMetric):
 
 
 def column(answer: Answer, place: int) -> Floats:  # (settings, rows)
-    """The probabilities of one class."""
+    """The probabilities of one class, as an array of their own in the layout of the answer."""
     if answer.proba is not None:
-        return answer.proba[:, :, place]
+        return answer.proba[:, :, place].copy(order="K")
     assert answer.log_proba is not None
     return np.asarray(np.exp(answer.log_proba[:, :, place]))
 

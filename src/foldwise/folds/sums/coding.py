@@ -36,9 +36,10 @@ class CodedTable:
         base = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         first, pack_sizes = pack(sizes.tolist())
         pack_base = np.concatenate([[0], np.cumsum(pack_sizes)]).astype(np.int64)
+        slots = np.empty(codes.shape, dtype=np.int32)
         packed = np.empty((len(codes), len(pack_sizes)), dtype=np.int32)
-        pack_codes(codes, sizes, first, pack_base, packed)
-        return cls((codes + base).astype(np.int32), base, sizes, packed, pack_base, first)
+        pack_codes(codes, base, sizes, first, pack_base, slots, packed)
+        return cls(slots, base, sizes, packed, pack_base, first)
 
     @property
     def n_slots(self) -> int:
@@ -78,12 +79,15 @@ def pack(sizes: list[int]) -> tuple[Ints, list[int]]:
 
 
 @njit(nogil=True, cache=True)
-def pack_codes(codes: NDArray[np.integer], sizes: Ints, first: Ints, pack_base: Ints, packed: Slots) -> None:
-    """The slot of each row in each pack: its codes as digits, the last column's fastest."""
+def pack_codes(
+    codes: NDArray[np.integer], base: Ints, sizes: Ints, first: Ints, pack_base: Ints, slots: Slots, packed: Slots
+) -> None:
+    """The slot of each cell, and of each row in each pack: its codes as digits, the last column's fastest."""
     for i in range(codes.shape[0]):
         for p in range(packed.shape[1]):
             slot = 0
             for j in range(first[p], first[p + 1]):
+                slots[i, j] = base[j] + codes[i, j]
                 slot = slot * sizes[j] + codes[i, j]
             packed[i, p] = pack_base[p] + slot
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from foldwise.folds.sums.coding import Places, Slots
 from foldwise.summaries.number_kernels import Floats, Ints
 
 Singles = NDArray[np.float32]
+Reals = NDArray[np.floating[Any]]
 Choices = NDArray[np.int16]
 Bools = NDArray[np.bool_]
 
@@ -25,6 +28,45 @@ def add_look_ups(slots: Slots, rows: Places, table: Floats, scores: Floats) -> N
             for c in range(scores.shape[1]):
                 for s in range(scores.shape[2]):
                     scores[i, c, s] += table[slot, c, s]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def add_squares(
+    numbers: Floats, rows: Places, mean: Floats, scale: Floats, log_norm: Floats, total: Floats, scores: Floats
+) -> None:
+    """`scores` (n, K, S) of some rows plus Σ over present cells of log_norm - scale·(x - mean)².
+
+    `total` (K, S) is log_norm summed over all columns, for rows without a missing cell.
+    """
+    n_classes, n_columns, n_settings = scale.shape
+    squares = np.empty(n_columns)
+    fours = n_columns // 4 * 4
+    for i in range(rows.size):
+        x = numbers[rows[i]]
+        for c in range(n_classes):
+            whole = 0.0
+            for j in range(n_columns):
+                t = x[j] - mean[c, j]
+                squares[j] = t * t
+                whole += squares[j]
+            out = scores[i, c]
+            if not np.isfinite(whole):  # a missing cell, or a square beyond all numbers
+                for j in range(n_columns):
+                    if not np.isnan(x[j]):
+                        for s in range(n_settings):
+                            loss = squares[j] * scale[c, j, s] if scale[c, j, s] > 0 else 0.0
+                            out[s] += log_norm[c, j, s] - loss
+                continue
+            for s in range(n_settings):
+                out[s] += total[c, s]
+            for j in range(0, fours, 4):
+                a, b, d, e = scale[c, j], scale[c, j + 1], scale[c, j + 2], scale[c, j + 3]
+                qa, qb, qd, qe = squares[j], squares[j + 1], squares[j + 2], squares[j + 3]
+                for s in range(n_settings):
+                    out[s] -= qa * a[s] + qb * b[s] + qd * d[s] + qe * e[s]
+            for j in range(fours, n_columns):
+                for s in range(n_settings):
+                    out[s] -= squares[j] * scale[c, j, s]
 
 
 @njit(nogil=True, cache=True)
@@ -63,8 +105,8 @@ def choose(scores: Floats, log_prior: Floats, by_prior: bool, labels: Choices, t
 
 
 @njit(nogil=True, cache=True)
-def pack_differences(table: Floats, base: Ints, sizes: Ints, first: Ints, pack_base: Ints, packed: Singles) -> None:
-    """What each pack's slot adds to class c + 1 over class 0, in single precision: `packed` (slots, K - 1, S)."""
+def pack_differences(table: Floats, base: Ints, sizes: Ints, first: Ints, pack_base: Ints, packed: Reals) -> None:
+    """What each pack's slot adds to class c + 1 over class 0: `packed` (slots, K - 1, S), in its own precision."""
     n_others, n_settings = packed.shape[1:]
     for p in range(first.size - 1):
         for slot in range(pack_base[p + 1] - pack_base[p]):
@@ -76,7 +118,24 @@ def pack_differences(table: Floats, base: Ints, sizes: Ints, first: Ints, pack_b
                 rest //= sizes[j]
                 for c in range(n_others):
                     for s in range(n_settings):
-                        out[c, s] += np.float32(here[c + 1, s] - here[0, s])
+                        out[c, s] += here[c + 1, s] - here[0, s]
+
+
+@njit(nogil=True, cache=True)
+def add_packs(packed: Slots, rows: Places, table: Floats, scores: Floats) -> None:
+    """`scores` (n, K - 1, S) of some rows plus Σ over packs of `table` (slots, K - 1, S)."""
+    n_packs = packed.shape[1]
+    for i in range(rows.size):
+        for p in range(0, n_packs - 1, 2):
+            one, two = table[packed[rows[i], p]], table[packed[rows[i], p + 1]]
+            for c in range(scores.shape[1]):
+                for s in range(scores.shape[2]):
+                    scores[i, c, s] += one[c, s] + two[c, s]
+        if n_packs % 2:
+            one = table[packed[rows[i], n_packs - 1]]
+            for c in range(scores.shape[1]):
+                for s in range(scores.shape[2]):
+                    scores[i, c, s] += one[c, s]
 
 
 @njit(nogil=True, cache=True)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from foldwise.folds.sums.coding import CodedTable, Places
 from foldwise.folds.sums.kernels import (
     add_look_ups,
+    add_packs,
+    add_squares,
     choose,
     choose_packed,
     heights,
@@ -20,7 +22,7 @@ from foldwise.folds.sums.kernels import (
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import windows
 
-SCORE_CELLS = 1 << 19  # scores held at a time
+SCORE_CELLS = 1 << 15  # scores held at a time: they stay in a near cache
 SINGLE = float(np.finfo(np.float32).eps)
 DOUBLE = float(np.finfo(np.float64).eps)
 
@@ -53,21 +55,7 @@ class Numbers:
     log_norm: Floats  # (K, d, S)
 
     def add(self, rows: Places, scores: Floats) -> None:
-        x = self.numbers[rows]
-        gaps = np.isnan(x)
-        missing = bool(gaps.any())
-        present = (~gaps).astype(np.float64) if missing else None
-        for c, mean in enumerate(self.mean):
-            squares = x - mean
-            with np.errstate(over="ignore"):
-                squares *= squares
-            if missing:
-                squares[gaps] = 0.0
-            silent = ~self.scale[c].any(axis=1)
-            if silent.any():
-                squares[:, silent] = 0.0  # a square may be infinite
-            scores[:, c] -= squares @ self.scale[c]
-            scores[:, c] += self.log_norm[c].sum(axis=0) if present is None else present @ self.log_norm[c]
+        add_squares(self.numbers, rows, self.mean, self.scale, self.log_norm, self.log_norm.sum(axis=1), scores)
 
 
 @dataclass(frozen=True)
@@ -105,7 +93,7 @@ class Scores:
         """
         labels = np.empty((len(rows), self.log_prior.shape[1]), dtype=np.int16)
         tied = np.zeros(labels.shape[1], dtype=bool)
-        look_up = self.parts[0] if len(self.parts) == 1 and isinstance(self.parts[0], LookUp) else None
+        look_up = self._look_up
         margin = None if look_up is None else self._margin(look_up, len(rows))
         if look_up is not None and margin is not None:
             self._screen(look_up, margin, rows, labels)
@@ -116,11 +104,44 @@ class Scores:
     def log_proba(self, rows: Places) -> Floats:  # (n, K, S)
         """Normalised log-probabilities."""
         out = np.empty((len(rows), *self.log_prior.shape))
+        look_up = self._look_up
+        if len(self.log_prior) == 2 and look_up is not None and self._margin(look_up, len(rows)) is not None:
+            self._log_odds(look_up, rows, out)
+            return out
         for a, b in windows(0, len(rows), self._chunk_rows):
             scores = self.of(rows[a:b])
             shift_to_best(scores, self.log_prior, self.by_prior)
             np.subtract(scores, np.log(np.exp(scores).sum(axis=1, keepdims=True)), out=out[a:b])
         return out
+
+    def _log_odds(self, part: LookUp, rows: Places, out: Floats) -> None:
+        """Two classes: their log-odds d by packed sums; then log p = min(±d, 0) - log(1 + exp(-|d|))."""
+        coded = part.coded
+        table = self._differences(part, np.float64)
+        start = self.log_prior[1:] - self.log_prior[0]
+        for a, b in windows(0, len(rows), self._chunk_rows):
+            odds = np.repeat(start[None], b - a, axis=0)
+            add_packs(coded.packed, rows[a:b], table, odds)
+            odds = odds[:, 0]
+            tail = np.abs(odds)
+            np.negative(tail, out=tail)
+            np.exp(tail, out=tail)
+            np.log1p(tail, out=tail)
+            np.subtract(np.minimum(odds, 0.0), tail, out=out[a:b, 1])
+            np.negative(odds, out=odds)
+            np.subtract(np.minimum(odds, 0.0), tail, out=out[a:b, 0])
+
+    @property
+    def _look_up(self) -> LookUp | None:
+        """The only part, where it is one of categories."""
+        return self.parts[0] if len(self.parts) == 1 and isinstance(self.parts[0], LookUp) else None
+
+    def _differences(self, part: LookUp, precision: type) -> Any:  # (slots of packs, K - 1, S)
+        coded = part.coded
+        shape = (int(coded.pack_base[-1]), len(self.log_prior) - 1, self.log_prior.shape[1])
+        table: Any = np.empty(shape, dtype=precision)
+        pack_differences(part.table, coded.base, coded.sizes, coded.first, coded.pack_base, table)
+        return table
 
     @property
     def _chunk_rows(self) -> int:
@@ -133,8 +154,7 @@ class Scores:
     def _screen(self, part: LookUp, margin: Floats, rows: Places, labels: NDArray[np.int16]) -> None:
         """Labels by short sums of differences between classes; rows too near a tie are summed as `of` sums them."""
         coded = part.coded
-        table = np.empty((int(coded.pack_base[-1]), len(self.log_prior) - 1, labels.shape[1]), dtype=np.float32)
-        pack_differences(part.table, coded.base, coded.sizes, coded.first, coded.pack_base, table)
+        table = self._differences(part, np.float32)
         start = (self.log_prior[1:] - self.log_prior[0]).astype(np.float32)
         unsure = choose_packed(coded.packed, rows, table, start, margin.astype(np.float32), labels)
         if unsure.size:
