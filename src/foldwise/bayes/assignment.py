@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from foldwise.bayes.families import FAMILIES
+from foldwise.bayes.families.protocol import AnyView, Setting
 from foldwise.data.schema import Column, Schema, listing
+from foldwise.data.view import SparseView
 from foldwise.errors import InputError
 
 OF_KIND = {"numeric": "gaussian", "categorical": "categorical", "binary": "categorical"}
@@ -21,6 +23,22 @@ class Block:
 
     family: str
     columns: tuple[int, ...]
+
+
+def in_use(block: Block, summary: Any, setting: Setting) -> tuple[Block, Any]:
+    """The part of a block and of its facts that a setting uses."""
+    places = [k for k, j in enumerate(block.columns) if setting.uses(j)]
+    if len(places) == len(block.columns):
+        return block, summary
+    return Block(block.family, tuple(block.columns[k] for k in places)), summary.select(places)
+
+
+def narrow(view: AnyView, columns: tuple[int, ...]) -> tuple[AnyView, Sequence[int]]:
+    """What a likelihood of some columns reads: of a sparse matrix, only those."""
+    if not isinstance(view, SparseView) or len(columns) == view.n_columns:
+        return view, columns
+    kept = SparseView(view.matrix[:, list(columns)], tuple(view.names[j] for j in columns))
+    return kept, range(len(columns))
 
 
 def assign_families(columns: Sequence[Column], families: Any, sparse: bool) -> tuple[Block, ...]:

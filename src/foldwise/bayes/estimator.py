@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import narwhals as nw
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from foldwise.bayes.assignment import Block, assign_families
+from foldwise.bayes.assignment import Block, assign_families, in_use, narrow
 from foldwise.bayes.checks import (
     check_classes,
     check_column_names,
@@ -26,7 +27,7 @@ from foldwise.bayes.explanation import Explanation, Explanations
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families import FAMILIES, Likelihood, Setting
 from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter
-from foldwise.bayes.parameters import check_jobs, check_priors, check_setting
+from foldwise.bayes.parameters import check_columns, check_jobs, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities, to_probabilities
 from foldwise.bayes.presence import with_presence
 from foldwise.bayes.probability_table import ProbabilityTable
@@ -47,6 +48,7 @@ FITTED = (
     "n_features_in_",
     "feature_names_in_",
     "_blocks",
+    "_used",
     "_likelihoods",
     "_declared",
     "_backend",
@@ -64,6 +66,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `"categorical"`, `"gaussian"`, `"bernoulli"` or `"multinomial"`. With "auto", and for columns that a mapping
         does not name, the type decides: category, string, object and bool are categorical, numbers gaussian, a sparse
         matrix multinomial. Values are never looked at.
+    columns : None or a list of names or places
+        The columns that speak; None for all. All are learned, so that models with different subsets merge.
     alpha : float, default 1.0
         What is added to every count (Laplace); 0 for none.
     var_floor : float, default 1e-9
@@ -109,6 +113,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _blocks: tuple[Block, ...]
+    _used: tuple[Block, ...]
     _likelihoods: tuple[Likelihood, ...]
     _declared: NDArray[Any] | None
     _backend: str
@@ -118,6 +123,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         *,
         families: str | Mapping[Any, str] | Schema = "auto",
+        columns: Sequence[Any] | None = None,
         alpha: float = 1.0,
         var_floor: float = 1e-9,
         ddof: float = 1,
@@ -127,6 +133,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
     ) -> None:
         self.families = families
+        self.columns = columns
         self.alpha = alpha
         self.var_floor = var_floor
         self.ddof = ddof
@@ -295,8 +302,14 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Turn facts into likelihoods; everything fitted comes from here."""
         if log_prior is None:
             log_prior = check_priors(self.priors, facts.classes, facts.class_weight)
+            setting = replace(setting, columns=check_columns(self.columns, self.schema_.names))
         likelihoods: list[Likelihood] = []
-        for block, summary in zip(self._blocks, facts.summaries, strict=True):
+        used: list[Block] = []
+        for whole, summary in zip(self._blocks, facts.summaries, strict=True):
+            block, summary = in_use(whole, summary, setting)
+            if not block.columns:
+                continue
+            used.append(block)
             family = FAMILIES[block.family]
             columns = [self.schema_.columns[j] for j in block.columns]
             likelihood = family.finish(summary, columns, facts.totals, setting)
@@ -309,7 +322,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = facts.classes
         self.class_count_ = facts.class_weight
         self.class_log_prior_ = log_prior
-        self._likelihoods = tuple(likelihoods)
+        self._used, self._likelihoods = tuple(used), tuple(likelihoods)
         self._finished = setting  # parameters may be set anew later; a stored model keeps those it was fitted with
         return self
 
@@ -359,10 +372,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = np.empty((table.n_rows, len(self.classes_)))
 
         def part(start: int, stop: int) -> int:
-            pairs = zip(self._blocks, self._likelihoods, strict=True)
-            scorers = [likelihood.scorer(table, block.columns) for block, likelihood in pairs]
+            pairs = zip(self._used, self._likelihoods, strict=True)
+            scorers = [likelihood.scorer(*narrow(table, block.columns)) for block, likelihood in pairs]
             contradictions = 0
-            for a, b in windows(start, stop, min(SCORED_ROWS, *(scorer.chunk_rows for scorer in scorers))):
+            for a, b in windows(start, stop, min([SCORED_ROWS, *(scorer.chunk_rows for scorer in scorers)])):
                 block = scores[a:b]
                 block[:] = self.class_log_prior_
                 for scorer in scorers:
@@ -409,8 +422,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = self._view(X, reset=False)
         n_columns = len(self.schema_)
         rows: list[list[Factor | None]] = [[None] * n_columns for _ in range(table.n_rows)]
-        for block, likelihood in zip(self._blocks, self._likelihoods, strict=True):
-            for row, factors in zip(rows, likelihood.factors(table, block.columns), strict=True):
+        for block, likelihood in zip(self._used, self._likelihoods, strict=True):
+            for row, factors in zip(rows, likelihood.factors(*narrow(table, block.columns)), strict=True):
                 for j, factor in zip(block.columns, factors, strict=True):
                     row[j] = factor
         prior, classes = self._prior_factor(), tuple(self.classes_.tolist())

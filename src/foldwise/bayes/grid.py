@@ -31,12 +31,17 @@ class Settings:
     all: tuple[Setting, ...]
     alpha: Floats  # (S,)
     smooth: Ints  # (S,), 1 where unseen="smooth"
+    subsets: bool  # whether some setting leaves columns out
 
     @classmethod
     def of(cls, settings: Sequence[Setting]) -> Settings:
         alpha = np.array([setting.alpha for setting in settings])
         smooth = np.array([setting.unseen == "smooth" for setting in settings], dtype=np.int64)
-        return cls(tuple(settings), alpha, smooth)
+        return cls(tuple(settings), alpha, smooth, any(setting.columns is not None for setting in settings))
+
+    def left_out(self, columns: Sequence[int]) -> NDArray[np.bool_]:  # (columns, S)
+        """Which settings leave which of these columns out."""
+        return np.array([[not setting.uses(j) for setting in self.all] for j in columns])
 
 
 @dataclass(frozen=True)
@@ -48,9 +53,10 @@ class CodeTable:
     is_level: NDArray[np.bool_]  # (slots,), whether it is no missing cell
     declared: NDArray[np.bool_]  # (slots,), whether its column's type declares the level
     extra: Ints  # (d,), declared levels that no row of the table holds
+    places: tuple[int, ...]  # (d,), in the table
 
     @classmethod
-    def of(cls, columns: Sequence[CodedColumn]) -> CodeTable:
+    def of(cls, columns: Sequence[CodedColumn], places: tuple[int, ...]) -> CodeTable:
         sizes = np.array([len(c.levels) + 1 for c in columns], dtype=np.int64)
         arrays = [c.coded for c in columns]
         block = common_block(arrays, np.dtype(np.int64))
@@ -65,7 +71,7 @@ class CodeTable:
             if known:
                 declared[coded.base[j] : coded.base[j] + len(c.levels)] = [level in known for level in c.levels]
                 extra[j] = len(known.difference(c.levels))
-        return cls(coded, coded.column, is_level, declared, extra)
+        return cls(coded, coded.column, is_level, declared, extra, places)
 
     def look_up(self, share: Share, rows: Places, settings: Settings) -> LookUp:
         """Log-probabilities of every slot (slots, K, S), learned from some rows, for every setting."""
@@ -80,6 +86,8 @@ class CodeTable:
             np.log(table, out=table)
         np.log(under, out=under)
         divide_counts(table, under, seen, self.is_level, self.column, settings.smooth)
+        if settings.subsets:
+            table = np.where(settings.left_out(self.places)[self.column][:, None, :], 0.0, table)
         return LookUp(self.coded, table)
 
 
@@ -140,11 +148,16 @@ class NumberTable:
 
     numbers: Floats  # (n, d)
     names: tuple[str, ...]
+    places: tuple[int, ...]  # (d,), in the table
 
     def learn(self, share: Share, rows: Places, settings: Settings) -> Numbers:
         """Mean (K, d), and scale and log_norm (K, d, S), learned from some rows, for every setting."""
         cells = Cells(self.names, len(rows), list(np.ascontiguousarray(self.numbers[rows]).T), np.float64)
-        return Numbers(self.numbers, *finish_settings(moments_of(cells, share), settings.all))
+        mean, scale, log_norm = finish_settings(moments_of(cells, share), settings.all)
+        if settings.subsets:
+            out = settings.left_out(self.places)
+            scale, log_norm = np.where(out, 0.0, scale), np.where(out, 0.0, log_norm)
+        return Numbers(self.numbers, mean, scale, log_norm)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.number_kernels import Floats
 
 
-def check_setting(alpha: Any, var_floor: Any, ddof: Any, missing: Any, unseen: Any) -> Setting:
+def check_setting(
+    alpha: Any, var_floor: Any, ddof: Any, missing: Any, unseen: Any, columns: Sequence[int] | None = None
+) -> Setting:
     """The setting that finishes facts."""
     return Setting(
         at_least_zero("alpha", alpha, "1 is Laplace's, 0 counts as they are."),
@@ -21,7 +24,27 @@ def check_setting(alpha: Any, var_floor: Any, ddof: Any, missing: Any, unseen: A
         at_least_zero("ddof", ddof, "1 divides by n - 1, 0 by n."),
         one_of("missing", missing, ("ignore", "category")),
         one_of("unseen", unseen, ("ignore", "smooth")),
+        None if columns is None else tuple(int(j) for j in columns),
     )
+
+
+def check_columns(columns: Any, names: Sequence[str]) -> tuple[int, ...] | None:
+    """The places of the columns in use, in the order of the table; None for all of them."""
+    if columns is None:
+        return None
+    if isinstance(columns, str) or not hasattr(columns, "__iter__"):
+        raise FoldwiseTypeError(f"columns must be None or a list of names or places, got {columns!r}.")
+    place = {name: j for j, name in enumerate(names)}
+    found = set()
+    for key in columns:
+        j = place.get(str(key))
+        by_place = isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= key < len(names)
+        if j is None and by_place:
+            j = int(key)
+        if j is None:
+            raise InputError(f"columns names {key!r}, which the table does not have.", f"it has {listing(names)}.")
+        found.add(j)
+    return tuple(sorted(found))
 
 
 def check_jobs(n_jobs: Any) -> None:

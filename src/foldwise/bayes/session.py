@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from threading import Lock
 from typing import Any
@@ -17,7 +17,7 @@ from foldwise.bayes.checks import check_classes, check_some_weight
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families.protocol import AnyView, Setting
 from foldwise.bayes.grid import CodeTable, Grid, NumberTable, Settings
-from foldwise.bayes.parameters import check_jobs, check_priors, check_setting
+from foldwise.bayes.parameters import check_columns, check_jobs, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities
 from foldwise.data.cells import read_only
 from foldwise.data.columns import ObjectColumn, check_comparable
@@ -31,7 +31,7 @@ from foldwise.summaries.passes import Share
 
 MOST_CLASSES = 30_000  # labels of a grid are int16
 BLOCK_CELLS = 1 << 23  # probabilities of a block
-LAZY = frozenset({"families", "alpha", "var_floor", "ddof", "priors", "missing", "unseen", "n_jobs"})
+LAZY = frozenset({"families", "columns", "alpha", "var_floor", "ddof", "priors", "missing", "unseen", "n_jobs"})
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,9 @@ class NaiveBayesSession:
                 clone(self.estimator).set_params(**setting)  # raises for the unknown name
             checked = check_setting(*(params[name] for name in ("alpha", "var_floor", "ddof", "missing", "unseen")))
             check_jobs(params["n_jobs"])
+            if params["columns"] is not None:
+                columns = check_columns(params["columns"], [column.name for column in self.table.columns])
+                checked = replace(checked, columns=columns)
             return Asked(params, checked, self._open(params["families"]))
         except Exception as error:
             return Failure(error)
@@ -333,8 +336,8 @@ def open_grid(view: Any, blocks: Sequence[FamilyBlock], schema: Any, n_classes: 
     for block in blocks:
         if block.family == "categorical":
             coded = [view.coded_columns[j].described(schema.columns[j]) for j in block.columns]
-            categories = CodeTable.of(coded)
+            categories = CodeTable.of(coded, block.columns)
         else:
             names = tuple(schema.columns[j].name for j in block.columns)
-            numbers = NumberTable(np.ascontiguousarray(view.number_table), names)
+            numbers = NumberTable(np.ascontiguousarray(view.number_table), names, block.columns)
     return Grid(categories, numbers)

@@ -103,6 +103,10 @@ class Counts:
         """The same facts with class i at `places[i]` among `n_classes`."""
         return Counts(tuple(column.expand(places, n_classes) for column in self.columns))
 
+    def select(self, columns: Sequence[int]) -> Counts:
+        """The facts of some columns."""
+        return Counts(tuple(self.columns[j] for j in columns))
+
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain JSON values."""
         return {

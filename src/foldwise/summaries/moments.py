@@ -6,6 +6,7 @@ by 2e-9; with the low part the difference of two means is exact to the last digi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -113,6 +114,10 @@ class Moments:
     def expand(self, places: NDArray[np.int64], n_classes: int) -> Moments:
         """The same facts with class i at `places[i]` among `n_classes`."""
         return Moments(*(spread(getattr(self, name), places, n_classes) for name in FIELDS))
+
+    def select(self, columns: Sequence[int]) -> Moments:
+        """The facts of some columns."""
+        return Moments(*(np.ascontiguousarray(getattr(self, name)[:, list(columns)]) for name in FIELDS))
 
     def pooled(self) -> Moments:
         """The moments of all classes together, as one class."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,10 @@ class Sums:
     def expand(self, places: NDArray[np.int64], n_classes: int) -> Sums:
         """The same facts with class i at `places[i]` among `n_classes`."""
         return Sums(*(spread(getattr(self, name), places, n_classes) for name in FIELDS))
+
+    def select(self, columns: Sequence[int]) -> Sums:
+        """The facts of some columns."""
+        return Sums(*(getattr(self, name)[:, list(columns)] for name in FIELDS))
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain JSON values."""

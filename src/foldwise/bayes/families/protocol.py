@@ -33,6 +33,10 @@ class Setting:
     ddof: float = 1.0
     missing: str = "ignore"
     unseen: str = "ignore"
+    columns: tuple[int, ...] | None = None  # those in use, by place; None for all
+
+    def uses(self, column: int) -> bool:
+        return self.columns is None or column in self.columns
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,7 @@ class Summary(Protocol):
     def __add__(self: S, other: S) -> S: ...
     def __sub__(self: S, other: S) -> S: ...
     def expand(self: S, places: NDArray[np.int64], n_classes: int) -> S: ...
+    def select(self: S, columns: Sequence[int]) -> S: ...
     def to_dict(self) -> dict[str, Any]: ...
 
 
