@@ -50,3 +50,8 @@ def test_the_readme_counts_the_torture_cases():
     from tests.bayes.torture import CASES
 
     assert f"{len(CASES)} of {len(CASES)} here" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_examples_run(path):
+    subprocess.run([sys.executable, path], check=True, capture_output=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit
 
-from foldwise import Column, NaiveBayes, Schema, read_table
+from foldwise import Column, GridSearchCV, NaiveBayes, Schema, read_table
 from foldwise.errors import InputError
 from foldwise.folds import Block, Failure, Need, RefitSession, freeze_splits, open_session
 from foldwise.folds.audit import AuditError, check_one
@@ -149,3 +150,13 @@ def test_columns_that_mix_text_and_numbers_are_refitted():
     splits = [(np.arange(20), np.arange(20, 40)), (np.arange(2), np.arange(2, 9))]
     settings = [{}, {"alpha": 0.0}, {"alpha": 0.0, "unseen": "smooth"}, {"priors": {0: 0.3, 1: 0.7}}]
     check_foldable(NaiveBayes(), levels, y, settings, splits)
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing", "sequential"])
+def test_refits_run_on_any_backend_of_joblib(rng, backend):
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3)
+    expected = search.fit(X, y).cv_results_["mean_test_score"]
+    with joblib.parallel_config(backend, n_jobs=2):
+        found = search.set_params(n_jobs=None if backend == "sequential" else 2).fit(X, y)
+    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], expected)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,20 @@ def check_setting(
     alpha: Any, var_floor: Any, ddof: Any, missing: Any, unseen: Any, columns: Sequence[int] | None = None
 ) -> Setting:
     """The setting that finishes facts."""
-    return Setting(
-        at_least_zero("alpha", alpha, "1 is Laplace's, 0 counts as they are."),
-        at_least_zero("var_floor", var_floor, "it is a share of the column's variance, such as 1e-9."),
-        at_least_zero("ddof", ddof, "1 divides by n - 1, 0 by n."),
-        one_of("missing", missing, ("ignore", "category")),
-        one_of("unseen", unseen, ("ignore", "smooth")),
-        None if columns is None else tuple(int(j) for j in columns),
-    )
+    given = {"alpha": alpha, "var_floor": var_floor, "ddof": ddof, "missing": missing, "unseen": unseen}
+    checked = {name: CHECKS[name](value) for name, value in given.items()}
+    return Setting(**checked, columns=None if columns is None else tuple(int(j) for j in columns))
+
+
+CHECKS: dict[str, Callable[[Any], Any]] = {
+    "alpha": lambda value: at_least_zero("alpha", value, "1 is Laplace's, 0 counts as they are."),
+    "var_floor": lambda value: at_least_zero(
+        "var_floor", value, "it is a share of the column's variance, such as 1e-9."
+    ),
+    "ddof": lambda value: at_least_zero("ddof", value, "1 divides by n - 1, 0 by n."),
+    "missing": lambda value: one_of("missing", value, ("ignore", "category")),
+    "unseen": lambda value: one_of("unseen", value, ("ignore", "smooth")),
+}
 
 
 def check_columns(columns: Any, names: Sequence[str]) -> tuple[int, ...] | None:

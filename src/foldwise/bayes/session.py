@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 from threading import Lock
 from typing import Any
@@ -17,7 +19,7 @@ from foldwise.bayes.checks import check_classes, check_some_weight
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families.protocol import AnyView, Setting
 from foldwise.bayes.grid import CodeTable, Grid, NumberTable, Settings
-from foldwise.bayes.parameters import check_columns, check_jobs, check_priors, check_setting
+from foldwise.bayes.parameters import CHECKS, check_columns, check_jobs, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities
 from foldwise.data.cells import read_only
 from foldwise.data.columns import ObjectColumn, check_comparable
@@ -86,6 +88,10 @@ class Batch:
         chosen = tuple(place[id(one.params["priors"])] for one in asked)
         return cls(grid, Settings.of([one.setting for one in asked]), tuple(priors.values()), chosen)
 
+    @cached_property
+    def prior_places(self) -> NDArray[np.intp]:
+        return np.array(self.prior)
+
     def some(self, places: Sequence[int]) -> Batch:
         """Some of the settings."""
         settings = Settings.of([self.settings.all[i] for i in places])
@@ -117,6 +123,9 @@ class NaiveBayesSession:
         weight = fit_params.get("sample_weight")
         self._weights = None if weight is None else np.asarray(weight, dtype=np.float64)
         self._params = estimator.get_params(deep=False)
+        self._base: Setting | None = None
+        with suppress(TypeError, ValueError):
+            self._base = check_setting(**{name: self._params[name] for name in CHECKS})
         self._opened: dict[str, Opened] = {}
         self._lock = Lock()
         self._asked: dict[int, tuple[Params, Asked | Failure]] = {}
@@ -178,7 +187,12 @@ class NaiveBayesSession:
             params = {**self._params, **setting}
             if len(params) > len(self._params):
                 clone(self.estimator).set_params(**setting)  # raises for the unknown name
-            checked = check_setting(*(params[name] for name in ("alpha", "var_floor", "ddof", "missing", "unseen")))
+            if self._base is None:  # what the estimator itself has is refused, unless a setting replaces it
+                checked = check_setting(**{name: params[name] for name in CHECKS})
+            else:
+                checked = replace(
+                    self._base, **{name: CHECKS[name](setting[name]) for name in setting if name in CHECKS}
+                )
             check_jobs(params["n_jobs"])
             if params["columns"] is not None:
                 columns = check_columns(params["columns"], [column.name for column in self.table.columns])
@@ -249,11 +263,9 @@ class NaiveBayesSession:
         self, batch: Batch, log_priors: Sequence[Floats | Failure], training: Training, test: Rows, need: Need
     ) -> Answer | Failure:
         try:
-            chosen = {k: log_priors[k] for k in set(batch.prior)}
-            if len(chosen) == 1:
-                log_prior = np.repeat(np.stack(list(chosen.values()), axis=1), len(batch.prior), axis=1)  # type: ignore[arg-type]
-            else:
-                log_prior = np.stack([chosen[k] for k in batch.prior], axis=1)  # type: ignore[misc]
+            blank = np.zeros(training.share.n_classes)  # of priors that no setting here has
+            logs = np.array([blank if isinstance(one, Failure) else one for one in log_priors])
+            log_prior = np.ascontiguousarray(logs[batch.prior_places].T)
             return self._scored_grid(batch, log_prior, training, test, need)
         except Exception as error:
             return Failure(error)

@@ -66,7 +66,7 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
     if hasattr(search, "plan"):
         outer = on_one_session(search, open_session(search.estimator, X, y, fit_params), splits, groups)
     else:
-        outer = [by_fitting(search, X, y, split, fit_params) for split in splits]
+        outer = [by_fitting(search, X, y, split, groups, fit_params) for split in splits]
     return NestedResult(
         np.array([one.score for one in outer]),
         tuple(one.best_params for one in outer),
@@ -121,11 +121,13 @@ def outer_score(outcome: Outcome, chooser: str, refit: Any) -> float:
     return float(found[refit] if isinstance(found, dict) else found)
 
 
-def by_fitting(search: Any, X: Any, y: Any, split: Split, fit_params: dict[str, Any]) -> OuterFold:
+def by_fitting(search: Any, X: Any, y: Any, split: Split, groups: Any, fit_params: dict[str, Any]) -> OuterFold:
     """Any other search: fitted on the training rows."""
     one = clone(search)
-    n_rows = count_rows(X)
-    one.fit(take_rows(X, split.train), take_rows(y, split.train), **take_params(fit_params, split.train, n_rows))
+    params = take_params(fit_params, split.train, count_rows(X))
+    if groups is not None:
+        params["groups"] = take_rows(groups, split.train)
+    one.fit(take_rows(X, split.train), take_rows(y, split.train), **params)
     score = float(check_scoring(one)(one, take_rows(X, split.test), take_rows(y, split.test)))
     models = len(one.cv_results_["params"]) * one.n_splits_ + 1
     return OuterFold(score, one.best_params_, one.cv_results_, models)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,7 +55,7 @@ class Work:
     metrics: dict[str, Metric]
     keeper: Keeper | None = None
 
-    @property
+    @cached_property
     def need(self) -> Need:
         """The union of all needs: one pass serves all metrics."""
         need = Need(0) if self.keeper is None else self.keeper.need

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from foldwise.folds.protocol import Params
 
@@ -49,8 +48,8 @@ def ranks(means: NDArray[np.float64]) -> NDArray[np.int32]:
     """1 for the best; failed settings are tied with the worst."""
     if np.isnan(means).all():
         return np.ones(len(means), dtype=np.int32)
-    filled = np.where(np.isnan(means), np.nanmin(means) - 1, means)
-    return rankdata(-filled, method="min").astype(np.int32)
+    filled = -np.where(np.isnan(means), np.nanmin(means) - 1, means)
+    return (np.searchsorted(np.sort(filled), filled) + 1).astype(np.int32)  # equals share the best place of theirs
 
 
 def masked_column(settings: Sequence[Params], name: str) -> Any:
