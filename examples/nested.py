@@ -1,4 +1,4 @@
-"""Change one import: a nested search with scikit-learn's own classifiers, what it chose, and decisions by their cost."""
+"""Change one import: a nested search with scikit-learn's classifiers, what it chose, and decisions by cost."""
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.naive_bayes import GaussianNB
