@@ -5,7 +5,7 @@ Counts, smoothing and sums run in scikit-learn's own order of operations whereve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -18,7 +18,8 @@ from sklearn.utils.validation import check_non_negative, validate_data
 
 from foldwise.data.cells import Cells, read_only
 from foldwise.folds.protocol import Params, Rows
-from foldwise.folds.sums import CodedTable, Linear, LookUp, Numbers, Scores
+from foldwise.folds.sums import CodedTable, Linear, LookUp, Numbers, Products, Ratios, Scores
+from foldwise.folds.sums.summation import sum_rows
 from foldwise.summaries.moments import moments_of
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
@@ -40,6 +41,7 @@ class Facts:
     weights: Floats | None
     class_weight: Floats  # (K,)
     rows: Rows
+    refit: Callable[[dict[str, Any]], Any]  # the classifier itself, fitted on these rows with some parameters
     learned: Any = None
 
 
@@ -62,6 +64,9 @@ class Kind(Protocol):
 
     def scores(self, facts: Facts, params: Sequence[Params]) -> Scores:
         """The finished settings; raises Unusual."""
+
+    def exact(self, facts: Facts, params: Sequence[Params], X_test: Any) -> Scores | None:
+        """The same of some rows to the last bit of a refit, where `scores` are right but for rounding; else None."""
 
 
 class Gaussian:
@@ -101,9 +106,31 @@ class Gaussian:
         if not (np.isfinite(variances).all() and (variances > 1e-300).all()):
             raise Unusual
         log_norm = -0.5 * np.log(2.0 * np.pi * variances)
-        shares = facts.class_weight / facts.class_weight.sum()
-        log_prior = np.stack([np.log(check_prior(one["priors"], shares, True)) for one in params], axis=1)
+        log_prior = self.log_prior(facts.class_weight, params)
         return Scores((Numbers(self.numbers, mean, 0.5 / variances, log_norm),), log_prior, by_prior=False)
+
+    def log_prior(self, class_weight: Floats, params: Sequence[Params]) -> Floats:  # (K, S)
+        shares = class_weight / class_weight.sum()
+        return np.stack([np.log(check_prior(one["priors"], shares, True)) for one in params], axis=1)
+
+    def exact(self, facts: Facts, params: Sequence[Params], X_test: Any) -> Scores | None:
+        """Two fits give scikit-learn's own means, variances and greatest variance; its formula does the rest."""
+        plain = facts.refit({"var_smoothing": 0.0, "priors": None})
+        full = facts.refit({"var_smoothing": 1.0, "priors": None})
+        smoothing = np.array([*(one["var_smoothing"] for one in params), 1.0]) * full.epsilon_
+        variances = plain.var_[:, :, None] + smoothing
+        if not (np.isfinite(variances).all() and (variances > 1e-300).all()):
+            raise Unusual
+        logs = np.log(2.0 * np.pi * np.ascontiguousarray(variances.swapaxes(1, 2)))
+        start = -0.5 * logs.sum(axis=2)  # (K, S), each sum over a contiguous row
+        cells = validate_data(plain, X_test, reset=False).astype(np.float64, copy=False)
+        log_prior = self.log_prior(plain.class_count_, [*params, {"priors": None}])
+        whole = Scores((Ratios(cells, plain.theta_, variances, start),), log_prior, by_prior=False)
+        check_last(whole, full.predict_joint_log_proba(X_test))
+        part = Ratios(
+            cells, plain.theta_, np.ascontiguousarray(variances[:, :, :-1]), np.ascontiguousarray(start[:, :-1])
+        )
+        return Scores((part,), np.ascontiguousarray(log_prior[:, :-1]), by_prior=False)
 
 
 class Discrete:
@@ -125,8 +152,11 @@ class Discrete:
     def knows(self, facts: Facts, test: Rows) -> bool:
         return True
 
-    def log_prior(self, facts: Facts, params: Sequence[Params]) -> Floats:  # (K, S)
-        fitted = np.log(facts.class_weight) - np.log(facts.class_weight.sum())
+    def exact(self, facts: Facts, params: Sequence[Params], X_test: Any) -> Scores | None:
+        return None
+
+    def log_prior(self, class_weight: Floats, params: Sequence[Params]) -> Floats:  # (K, S)
+        fitted = np.log(class_weight) - np.log(class_weight.sum())
         flat = np.full(len(fitted), -np.log(len(fitted)))
         columns = [
             (fitted if one["fit_prior"] else flat)
@@ -155,12 +185,22 @@ class Categorical(Discrete):
 
     def learn(self, facts: Facts) -> Facts:
         weight, held = self.coded.count(facts.rows, facts.y, facts.weights, len(facts.class_weight))
+        if facts.weights is not None and (facts.weights % 1).any():
+            weight = self.fitted_counts(facts)  # sums of fractions depend on their order
         if facts.weights is None:
             last = np.where(held.any(axis=1), np.arange(len(held)) - self.coded.base[self.column], 0)
             greatest = np.maximum.reduceat(last, self.coded.base)
         else:  # a row of weight 0 has categories too
             greatest = self.codes[facts.rows].max(axis=0)
         return replace(facts, learned=(weight, np.maximum(greatest + 1, self.least)))
+
+    def fitted_counts(self, facts: Facts) -> Floats:  # (slots, K)
+        """The weights of categories as scikit-learn sums them."""
+        model = facts.refit({})
+        weight = np.zeros((self.coded.n_slots, len(facts.class_weight)))
+        for first, counts in zip(self.coded.base, model.category_count_, strict=True):
+            weight[first : first + counts.shape[1]] = counts.T
+        return weight
 
     def knows(self, facts: Facts, test: Rows) -> bool:
         n_categories = facts.learned[1]
@@ -176,7 +216,7 @@ class Categorical(Discrete):
         sum_categories(table, self.coded.base, n_categories.astype(np.int64), totals)
         np.log(table, out=table)
         table -= np.log(totals)[self.column]
-        return Scores((LookUp(self.coded, table),), self.log_prior(facts, params), by_prior=False)
+        return Scores((LookUp(self.coded, table),), self.log_prior(facts.class_weight, params), by_prior=False)
 
 
 class Marks(Discrete):
@@ -208,21 +248,41 @@ class Marks(Discrete):
         return replace(facts, learned=np.asarray(sums if isinstance(sums, np.ndarray) else sums.todense()))
 
     def scores(self, facts: Facts, params: Sequence[Params]) -> Scores:
-        n_columns = self.cells.shape[1]
-        if facts.learned.size * len(params) > 1 << 26:
-            raise Unusual
-        alpha = np.stack([np.broadcast_to(np.asarray(one["alpha"], np.float64), (n_columns,)) for one in params])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slope, start = self.finish(facts, alpha[:, None, :], params)  # (S, K, d), (S, K) or 0
-        if not (np.isfinite(slope).all() and np.isfinite(start).all()):
-            raise Unusual
-        log_prior = np.ascontiguousarray(np.broadcast_to(start.T + self.prior(facts, params), slope.shape[1::-1]))
+        slope, log_prior = self.finished(facts.learned, facts.class_weight, params)
         return Scores((Linear(self.cells, np.ascontiguousarray(slope.swapaxes(0, 1))),), log_prior, by_prior=False)
 
-    def prior(self, facts: Facts, params: Sequence[Params]) -> Any:
-        return self.log_prior(facts, params)
+    def exact(self, facts: Facts, params: Sequence[Params], X_test: Any) -> Scores | None:
+        """One fit gives scikit-learn's own sums; each setting is then one product of matrices of its shape."""
+        model = facts.refit(dict(params[0]))
+        slope, log_prior = self.finished(model.feature_count_, model.class_count_, params)
+        cells = self.marks(validate_data(model, X_test, accept_sparse="csr", reset=False))
+        scores = Scores((Products(cells, np.ascontiguousarray(slope)),), log_prior, by_prior=False)
+        first = Scores((Products(cells, slope[:1]),), np.ascontiguousarray(log_prior[:, :1]), by_prior=False)
+        check_last(first, model.predict_joint_log_proba(X_test))
+        return scores
 
-    def finish(self, facts: Facts, alpha: Floats, params: Sequence[Params]) -> tuple[Floats, Floats]:
+    def marks(self, cells: Any) -> Any:
+        """The cells as they are multiplied."""
+        return cells
+
+    def finished(self, sums: Floats, class_weight: Floats, params: Sequence[Params]) -> tuple[Floats, Floats]:
+        """Slopes (S, K, d), and priors with what a row of nothing scores (K, S)."""
+        if sums.size * len(params) > 1 << 26:
+            raise Unusual
+        wanted = [np.broadcast_to(np.asarray(one["alpha"], np.float64), (sums.shape[1],)) for one in params]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope, start = self.finish(sums, class_weight, np.stack(wanted)[:, None, :], params)
+        if not (np.isfinite(slope).all() and np.isfinite(start).all()):
+            raise Unusual
+        log_prior = np.broadcast_to(start.T + self.prior(class_weight, params), slope.shape[1::-1])
+        return slope, np.ascontiguousarray(log_prior)
+
+    def prior(self, class_weight: Floats, params: Sequence[Params]) -> Any:
+        return self.log_prior(class_weight, params)
+
+    def finish(
+        self, sums: Floats, class_weight: Floats, alpha: Floats, params: Sequence[Params]
+    ) -> tuple[Floats, Floats]:
         """Slopes (S, K, d) and what a row of nothing scores (S, K)."""
         raise NotImplementedError
 
@@ -230,8 +290,10 @@ class Marks(Discrete):
 class Multinomial(Marks):
     """MultinomialNB."""
 
-    def finish(self, facts: Facts, alpha: Floats, params: Sequence[Params]) -> tuple[Floats, Floats]:
-        smoothed = facts.learned + alpha
+    def finish(
+        self, sums: Floats, class_weight: Floats, alpha: Floats, params: Sequence[Params]
+    ) -> tuple[Floats, Floats]:
+        smoothed = sums + alpha
         return np.log(smoothed) - np.log(smoothed.sum(axis=2))[:, :, None], np.zeros(smoothed.shape[:2])
 
 
@@ -243,12 +305,14 @@ class Complement(Marks):
     def is_plain(self, params: Params) -> bool:
         return super().is_plain(params) and isinstance(params["norm"], bool)
 
-    def prior(self, facts: Facts, params: Sequence[Params]) -> Any:
-        self.log_prior(facts, params)  # refused if it would be
+    def prior(self, class_weight: Floats, params: Sequence[Params]) -> Any:
+        self.log_prior(class_weight, params)  # refused if it would be
         return 0.0
 
-    def finish(self, facts: Facts, alpha: Floats, params: Sequence[Params]) -> tuple[Floats, Floats]:
-        others = facts.learned.sum(axis=0) + alpha - facts.learned
+    def finish(
+        self, sums: Floats, class_weight: Floats, alpha: Floats, params: Sequence[Params]
+    ) -> tuple[Floats, Floats]:
+        others = sums.sum(axis=0) + alpha - sums
         logged = np.log(others / others.sum(axis=2, keepdims=True))
         norm = np.array([one["norm"] for one in params])[:, None, None]
         slope = np.where(norm, logged / logged.sum(axis=2, keepdims=True), -logged)
@@ -263,14 +327,19 @@ class Bernoulli(Marks):
     def prepare(self, X: Any) -> None:
         super().prepare(X)
         threshold = self.estimator.binarize
-        if threshold is not None:
-            if not is_number(threshold):
-                raise ValueError("a refit says what is wrong with binarize")
-            self.cells = binarize(self.cells, threshold=threshold)
+        if threshold is not None and not is_number(threshold):
+            raise ValueError("a refit says what is wrong with binarize")
+        self.cells = self.marks(self.cells)
 
-    def finish(self, facts: Facts, alpha: Floats, params: Sequence[Params]) -> tuple[Floats, Floats]:
-        under = facts.class_weight[:, None] + alpha * 2
-        on = np.log(facts.learned + alpha) - np.log(under)
+    def marks(self, cells: Any) -> Any:
+        threshold = self.estimator.binarize
+        return cells if threshold is None else binarize(cells, threshold=threshold)
+
+    def finish(
+        self, sums: Floats, class_weight: Floats, alpha: Floats, params: Sequence[Params]
+    ) -> tuple[Floats, Floats]:
+        under = class_weight[:, None] + alpha * 2
+        on = np.log(sums + alpha) - np.log(under)
         off = np.log(1 - np.exp(on))
         return on - off, off.sum(axis=2)
 
@@ -282,6 +351,13 @@ KINDS: dict[str, type[Any]] = {
     "ComplementNB": Complement,
     "BernoulliNB": Bernoulli,
 }
+
+
+def check_last(scores: Scores, expected: Floats) -> None:
+    """Whether the last setting's scores are scikit-learn's to the last bit; else Unusual, and refits answer."""
+    found = scores.of(np.arange(len(expected)))[:, :, -1] + scores.log_prior[:, -1]
+    if not np.array_equal(found, expected, equal_nan=True):
+        raise Unusual
 
 
 def is_number(value: Any) -> bool:
@@ -311,43 +387,9 @@ def check_prior(value: Any, default: Floats, must_sum: bool) -> Floats:
 
 @njit(nogil=True, cache=True)
 def sum_categories(table: Floats, base: Ints, n_categories: Ints, totals: Floats) -> None:
-    """Σ over the categories of each column: `totals` (d, K, S) of `table` (slots, K, S).
-
-    The order of summation is that of `np.sum` over a row, whose last bit decides ties: one by one below 8 terms, in
-    eight strands above, and in halves above 128.
-    """
+    """Σ over the categories of each column, in the order of `np.sum`: `totals` (d, K, S) of `table` (slots, K, S)."""
     n_columns, n_classes, n_settings = totals.shape
     strands = np.empty((8, n_settings))
     for j in range(n_columns):
         for c in range(n_classes):
-            sum_range(table, base[j], n_categories[j], c, strands, totals[j, c])
-
-
-@njit(nogil=True, cache=True)
-def sum_range(table: Floats, start: int, n: int, c: int, strands: Floats, total: Floats) -> None:
-    n_settings = total.size
-    if n > 128:
-        half = n // 2
-        half -= half % 8
-        rest = np.empty(n_settings)
-        sum_range(table, start, half, c, strands, total)
-        sum_range(table, start + half, n - half, c, strands, rest)
-        for s in range(n_settings):
-            total[s] += rest[s]
-        return
-    done = 0
-    if n < 8:
-        total[:] = 0.0
-    else:
-        strands[:] = table[start : start + 8, c]
-        done = n - n % 8
-        for i in range(8, done, 8):
-            for k in range(8):
-                for s in range(n_settings):
-                    strands[k, s] += table[start + i + k, c, s]
-        for s in range(n_settings):
-            low = (strands[0, s] + strands[1, s]) + (strands[2, s] + strands[3, s])
-            total[s] = low + ((strands[4, s] + strands[5, s]) + (strands[6, s] + strands[7, s]))
-    for i in range(done, n):
-        for s in range(n_settings):
-            total[s] += table[start + i, c, s]
+            sum_rows(table[:, c], base[j], n_categories[j], strands, totals[j, c])

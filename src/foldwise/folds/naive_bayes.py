@@ -87,7 +87,7 @@ class BayesSession(ModelSession):
     ) -> Iterator[Block]:
         """One block, but for settings whose labels a refit must settle."""
         try:
-            scores = self.kind.scores(facts, params)
+            answer = self._finished(params, facts, test, need)
         except Unusual:
             if len(places) == 1:
                 yield from self._by_refit(settings, places, train, test, need)
@@ -96,20 +96,25 @@ class BayesSession(ModelSession):
             for side in (slice(0, half), slice(half, None)):
                 yield from self._at_once(settings, places[side], params[side], facts, train, test, need)
             return
-        labels, tied = None, np.zeros(len(places), dtype=bool)
+        yield Block(places[0], places[-1] + 1, answer)
+
+    def _finished(self, params: Sequence[Any], facts: Facts, test: Rows, need: Need) -> Answer:
+        """Labels by the fast sums, settled by the exact ones where classes come near; probabilities by the exact."""
+        scores = self.kind.scores(facts, params)
+        labels, log_proba = None, None
         if need & (Need.LABELS | Need.MODEL):
-            found, tied = scores.labels(test)
-            labels = self._widen_labels(found, facts).T
-        log_proba = None
+            labels, tied = scores.labels(test)
+            if tied.any():
+                near = np.flatnonzero(tied).tolist()
+                settled = self.kind.exact(facts, [params[i] for i in near], take_rows(self.X, test))
+                assert settled is not None  # only scores that are not exact themselves come near a tie
+                labels[:, near] = settled.labels(np.arange(len(test)))[0]
+            labels = self._widen_labels(labels, facts).T
         if need & (Need.PROBA | Need.MODEL):
-            log_proba = self._widen(scores.log_proba(test), facts).transpose(2, 0, 1)
-        answer = Answer(labels, log_proba)
-        for is_tied, run in groupby(range(len(places)), key=lambda i: bool(tied[i])):
-            part = list(run)
-            if is_tied:
-                yield from self._by_refit(settings, [places[i] for i in part], train, test, need)
-            else:
-                yield Block(places[part[0]], places[part[-1]] + 1, answer.cut(part[0], part[-1] + 1))
+            exact = self.kind.exact(facts, params, take_rows(self.X, test))
+            found = scores.log_proba(test) if exact is None else exact.log_proba(np.arange(len(test)))
+            log_proba = self._widen(found, facts).transpose(2, 0, 1)
+        return Answer(labels, log_proba)
 
     def _by_refit(
         self, settings: Sequence[Params], places: Sequence[int], train: Rows, test: Rows, need: Need
@@ -140,7 +145,10 @@ class BayesSession(ModelSession):
         weight = np.bincount(codes, weights=weights, minlength=len(present)).astype(np.float64)
         if len(present) < 2 or weight.min() < 1e-6:
             return None
-        return self.kind.learn(Facts(present, codes.astype(np.int64), weights, weight, train))
+        facts = Facts(
+            present, codes.astype(np.int64), weights, weight, train, lambda setting: self.refit(setting, train)
+        )
+        return self.kind.learn(facts)
 
     def _block_size(self, test: Rows) -> int:
         assert isinstance(self.target, Labels)

@@ -10,6 +10,7 @@ from typing import Any, Self
 PATIENCE = 2.0  # seconds before the first word
 EVERY = 0.2  # seconds between words
 WIDTH = 24
+LINE = 79
 
 
 class Progress:
@@ -44,7 +45,8 @@ class Progress:
         share = self._done / max(1, self._expected)
         bar = ("█" * round(WIDTH * share)).ljust(WIDTH, "·")
         left = seconds * (1 - share) / share if share else float("inf")
-        return f"{bar} {self._done:,} of {self._expected:,} {self._what}, {seconds:.0f} s, {left:.0f} s left "
+        line = f"{bar} {self._done:,} of {self._expected:,} {self._what}, {seconds:.0f} s, {left:.0f} s left"
+        return line.ljust(LINE)  # what a longer line left behind is covered
 
     def __enter__(self) -> Self:
         return self
@@ -53,5 +55,5 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._written:
-            self._stream.write("\r" + " " * 79 + "\r")
+            self._stream.write("\r" + " " * LINE + "\r")
             self._stream.flush()

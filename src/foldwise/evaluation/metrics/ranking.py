@@ -12,6 +12,7 @@ from foldwise.evaluation.metrics.base import Case, Floats, VectorisedMetric
 from foldwise.evaluation.metrics.probabilities import are_probabilities, column, same_classes
 from foldwise.evaluation.metrics.scorers import Scores, has_probabilities, lacks
 from foldwise.folds.protocol import Answer, Need
+from foldwise.folds.sums.summation import sum_rows
 
 
 class RocAuc(VectorisedMetric):
@@ -79,8 +80,49 @@ def areas(case: Case, scores: Floats, place: int) -> Scores | None:
         return None
     scores = np.ascontiguousarray(scores)
     order = np.argsort(scores, axis=1)
-    weights = np.ones(len(positive)) if weights is None else weights
+    if weights is None:
+        return np.asarray(_trapezoids(scores, order, positive))
     return np.asarray(_areas(scores, order, positive, weights))
+
+
+@njit(nogil=True, cache=True)
+def _trapezoids(scores: Floats, order: NDArray[np.intp], positive: NDArray[np.bool_]) -> Floats:
+    """The area as scikit-learn sums it, from corner to corner of the curve: equal areas must tie in its last bit."""
+    n_settings, n_rows = scores.shape
+    found = np.empty(n_settings)
+    wrong, right = np.empty(n_rows + 1), np.empty(n_rows + 1)  # rows of the rest, and of the class, above a threshold
+    parts, strands, total = np.empty((n_rows + 1, 1)), np.empty((8, 1)), np.empty(1)
+    n_positive = float(positive.sum())
+    for s in range(n_settings):
+        wrong[0], right[0] = 0.0, 0.0
+        n_points = 1
+        hits = 0.0
+        for i in range(n_rows):
+            row = order[s, n_rows - 1 - i]
+            hits += positive[row]
+            if i + 1 < n_rows and scores[s, order[s, n_rows - 2 - i]] == scores[s, row]:
+                continue
+            wrong[n_points], right[n_points] = i + 1 - hits, hits
+            n_points += 1
+        # a point in line with its neighbours is no corner; the origin, the first threshold and the last stay
+        corner = 1
+        before_wrong, before_right = wrong[1], right[1]
+        for i in range(2, n_points):
+            bent = i == n_points - 1
+            if not bent:
+                bent = wrong[i + 1] - wrong[i] != wrong[i] - before_wrong
+                bent = bent or right[i + 1] - right[i] != right[i] - before_right
+            before_wrong, before_right = wrong[i], right[i]
+            if bent:
+                corner += 1
+                wrong[corner], right[corner] = wrong[i], right[i]
+        n_rest = n_rows - n_positive
+        for i in range(corner):
+            width = wrong[i + 1] / n_rest - wrong[i] / n_rest
+            parts[i, 0] = width * (right[i + 1] / n_positive + right[i] / n_positive) / 2.0
+        sum_rows(parts, 0, corner, strands, total)
+        found[s] = total[0]
+    return found
 
 
 @njit(nogil=True, cache=True)

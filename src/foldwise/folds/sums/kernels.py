@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from foldwise.folds.sums.coding import Places, Slots
+from foldwise.folds.sums.summation import sum_rows
 from foldwise.summaries.number_kernels import Floats, Ints
 
 Singles = NDArray[np.float32]
@@ -67,6 +68,55 @@ def add_squares(
             for j in range(fours, n_columns):
                 for s in range(n_settings):
                     out[s] -= squares[j] * scale[c, j, s]
+
+
+@njit(nogil=True, cache=True)
+def add_ratios(cells: Floats, mean: Floats, variance: Floats, start: Floats, in_strands: bool, scores: Floats) -> None:
+    """`scores` (n, K, S) plus start - ½ Σ (x - mean)² / variance, each operation in the order of numpy's `sum`."""
+    n_classes, n_columns, n_settings = variance.shape
+    terms = np.empty((n_columns, n_settings))
+    strands = np.empty((8, n_settings))
+    total = np.empty(n_settings)
+    for i in range(cells.shape[0]):
+        for c in range(n_classes):
+            for j in range(n_columns):
+                t = cells[i, j] - mean[c, j]
+                square = t * t
+                for s in range(n_settings):
+                    terms[j, s] = square / variance[c, j, s]
+            if in_strands:
+                sum_rows(terms, 0, n_columns, strands, total)
+            else:
+                total[:] = 0.0
+                for j in range(n_columns):
+                    for s in range(n_settings):
+                        total[s] += terms[j, s]
+            for s in range(n_settings):
+                scores[i, c, s] += start[c, s] - 0.5 * total[s]
+
+
+@njit(nogil=True, cache=True)
+def spread_below(scores: Floats, log_prior: Floats, best: Floats, n_best: Floats) -> None:
+    """`scores` (n, K, S) plus the prior, in place; the greatest of each row and setting, and how many share it."""
+    n_classes, n_settings = log_prior.shape
+    for i in range(scores.shape[0]):
+        best[i] = -np.inf
+        n_best[i] = 0.0
+        for c in range(n_classes):
+            for s in range(n_settings):
+                scores[i, c, s] += log_prior[c, s]
+                best[i, s] = max(best[i, s], scores[i, c, s])
+        for c in range(n_classes):
+            for s in range(n_settings):
+                n_best[i, s] += scores[i, c, s] == best[i, s]
+
+
+@njit(nogil=True, cache=True)
+def sum_classes(shares: Floats, totals: Floats) -> None:
+    """Σ over the classes of `shares` (n, K, S) into `totals` (n, S), in the order of `np.sum`."""
+    strands = np.empty((8, totals.shape[1]))
+    for i in range(shares.shape[0]):
+        sum_rows(shares[i], 0, shares.shape[1], strands, totals[i])
 
 
 @njit(nogil=True, cache=True)

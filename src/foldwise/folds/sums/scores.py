@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.extmath import safe_sparse_dot
 
 from foldwise.folds.sums.coding import CodedTable, Places
 from foldwise.folds.sums.kernels import (
     add_look_ups,
     add_packs,
+    add_ratios,
     add_squares,
     choose,
     choose_packed,
     heights,
     pack_differences,
     shift_to_best,
+    spread_below,
+    sum_classes,
 )
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import windows
@@ -56,6 +61,35 @@ class Numbers:
 
     def add(self, rows: Places, scores: Floats) -> None:
         add_squares(self.numbers, rows, self.mean, self.scale, self.log_norm, self.log_norm.sum(axis=1), scores)
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """Gaussian columns of some cells, each operation as scikit-learn does it."""
+
+    cells: Floats  # (n, d), float64, in the layout that scikit-learn sees
+    mean: Floats  # (K, d)
+    variance: Floats  # (K, d, S)
+    start: Floats  # (K, S)
+
+    def add(self, rows: Places, scores: Floats) -> None:
+        cells = np.ascontiguousarray(self.cells[rows])
+        add_ratios(cells, self.mean, self.variance, self.start, self.cells.flags.c_contiguous, scores)
+
+
+@dataclass(frozen=True)
+class Products:
+    """Marks or counts of some rows times a slope, one product of matrices a setting, as scikit-learn takes it."""
+
+    cells: Any  # (n, d), an array or a sparse matrix of rows
+    slope: Floats  # (S, K, d)
+
+    def add(self, rows: Places, scores: Floats) -> None:
+        scores += self._all[rows]
+
+    @cached_property
+    def _all(self) -> Floats:  # (n, K, S)
+        return np.stack([safe_sparse_dot(self.cells, slope.T) for slope in self.slope], axis=2)
 
 
 @dataclass(frozen=True)
@@ -104,6 +138,9 @@ class Scores:
     def log_proba(self, rows: Places) -> Floats:  # (n, K, S)
         """Normalised log-probabilities."""
         out = np.empty((len(rows), *self.log_prior.shape))
+        if not self.by_prior:
+            self._as_scikit_learn(rows, out)
+            return out
         look_up = self._look_up
         if len(self.log_prior) == 2 and look_up is not None and self._margin(look_up, len(rows)) is not None:
             self._log_odds(look_up, rows, out)
@@ -113,6 +150,27 @@ class Scores:
             shift_to_best(scores, self.log_prior, self.by_prior)
             np.subtract(scores, np.log(np.exp(scores).sum(axis=1, keepdims=True)), out=out[a:b])
         return out
+
+    def _as_scikit_learn(self, rows: Places, out: Floats) -> None:
+        """The same by scikit-learn's steps, bit for bit: where p is almost 1, a metric of 1 - p sees the last bit.
+
+        log Σ exp = log1p(Σ of all but the greatest / m) + log m + the greatest, m of which are equal.
+        """
+        for a, b in windows(0, len(rows), self._chunk_rows):
+            scores = self.of(rows[a:b])
+            best, n_best = np.empty((2, b - a, self.log_prior.shape[1]))
+            spread_below(scores, self.log_prior, best, n_best)
+            np.subtract(scores, best[:, None], out=out[a:b])
+            shares = np.where(out[a:b] == 0, -np.inf, out[a:b])
+            np.exp(shares, out=shares)
+            rest = np.empty_like(best)
+            sum_classes(shares, rest)
+            rest /= n_best
+            np.log1p(rest, out=rest)
+            if (n_best > 1).any():
+                rest += np.log(n_best)
+            rest += best
+            np.subtract(scores, rest[:, None], out=out[a:b])
 
     def _log_odds(self, part: LookUp, rows: Places, out: Floats) -> None:
         """Two classes: their log-odds d by packed sums; then log p = min(±d, 0) - log(1 + exp(-|d|))."""
