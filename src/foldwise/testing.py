@@ -124,7 +124,9 @@ def same_answer(a: Any, b: Any) -> bool:
         return isinstance(a, Failure) and isinstance(b, Failure) and type(a.error) is type(b.error)
     (x, i), (z, j) = (pair if isinstance(pair, tuple) else (pair, 0) for pair in (a, b))
     one, other = x.cut(i, i + 1), z.cut(j, j + 1)
-    n_rows = next(len(part[0]) for part in (one.labels, one.values) if part is not None)
+    if (one.labels is None) != (other.labels is None) or (one.values is None) != (other.values is None):
+        return False
+    n_rows = next((len(part[0]) for part in (one.labels, one.values) if part is not None), 0)
     return not first_difference(one, other, np.arange(n_rows), None)
 
 

@@ -568,4 +568,4 @@ def test_a_random_setting_is_refitted_and_not_audited(numbers):
     pipeline = Pipeline([("scale", StandardScaler()), ("clf", LogisticRegression(max_iter=5))])
     grid = {"clf__solver": ["sag", "saga"]}  # without a seed no refit is like another
     search = GridSearchCV(pipeline, grid, cv=3, scoring="neg_log_loss").fit(X, y)
-    assert (search.session_, search.fits_done_) == ("pipeline", 6)
+    assert (search.session_, search.fits_done_) == ("refit", 6)

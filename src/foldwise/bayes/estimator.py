@@ -390,6 +390,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The fold session that answers many settings and splits of this estimator from shared facts."""
         from foldwise.bayes.session import NaiveBayesSession, mixes_text_and_numbers
 
+        weight: Any = fit_params.get("sample_weight")
+        if set(fit_params) - {"sample_weight"} or (np.ndim(weight) > 0 and np.shape(weight) != (len(y),)):
+            return None  # fit says what is wrong
         session = NaiveBayesSession(self, X, y, fit_params)
         # whether such a column is refused depends on the rows of a split: a refit decides
         return None if mixes_text_and_numbers(session.table) else session

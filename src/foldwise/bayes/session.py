@@ -121,6 +121,8 @@ class NaiveBayesSession:
         self.classes, self.codes = target.classes, target.codes
         self.target = Labels(target.classes, target.codes)
         weight = fit_params.get("sample_weight")
+        if isinstance(weight, int | float | np.number):
+            weight = np.full(self.table.n_rows, weight)
         self._weights = None if weight is None else np.asarray(weight, dtype=np.float64)
         self._params = estimator.get_params(deep=False)
         self._base: Setting | None = None
@@ -135,6 +137,7 @@ class NaiveBayesSession:
         return LAZY
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
+        need = need | Need.PROBA if need & Need.DECISION else need  # there are no decision values
         training: Training | Failure
         try:
             training = self._training(train)

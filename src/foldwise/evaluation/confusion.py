@@ -127,8 +127,10 @@ class Confusion:
 
     def __str__(self) -> str:
         names = [cut(str(name)) for name in self.classes]
-        rates = self.rates()
         counts = panels("truth \\ predicted", names, names, [[number(n) for n in row] for row in self.counts.tolist()])
+        if self.counts.dtype.kind == "f" and self.counts.max(initial=0) <= 1:
+            return counts  # shares: rates are those of the counts they came from
+        rates = self.rates()
         cells = [
             [*(f"{rates[rate][i]:.3f}" for rate in ("precision", "recall", "f1")), number(rates["support"][i].item())]
             for i in range(len(names))

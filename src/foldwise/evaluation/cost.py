@@ -83,6 +83,8 @@ class CostMatrix:
     @classmethod
     def from_dict(cls, costs: Mapping[Any, Mapping[Any, float]]) -> CostMatrix:
         """From {action: {truth: cost}}; every action needs a cost for every truth."""
+        if not isinstance(costs, Mapping) or not all(isinstance(row, Mapping) for row in costs.values()):
+            raise InputError(f"costs must come as {{action: {{truth: cost}}}}, got {costs!r}.", "name both axes.")
         truths = list(dict.fromkeys(truth for row in costs.values() for truth in row))
         for action, row in costs.items():
             missing = [truth for truth in truths if truth not in row]
@@ -197,7 +199,16 @@ class CostMatrix:
         return np.array([found[name] for name in names], dtype=np.intp)
 
     def _read(self, proba: Any, classes: Sequence[Any] | None) -> tuple[Floats, Floats]:
-        """Checked probabilities, and the costs in the order of their columns."""
+        """Checked probabilities, and the costs in the order of their columns. A frame's columns name its classes."""
+        if nw.dependencies.is_into_dataframe(proba):
+            names = [str(name) for name in nw.from_native(proba, eager_only=True).columns]
+            if classes is None and all(find(name, self.truths) is not None for name in names):
+                classes = names
+            elif classes is None or names != [str(name) for name in names_of(classes)]:
+                raise InputError(
+                    f"the columns {listing(names)} of the probabilities are not the classes, in their order.",
+                    "name the columns as the truths of the matrix, or pass an array and its classes.",
+                )
         try:
             checked = np.ascontiguousarray(proba, dtype=np.float64)
         except (TypeError, ValueError) as error:

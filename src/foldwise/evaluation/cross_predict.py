@@ -61,9 +61,9 @@ def cross_predict(
     if not settings:
         raise InputError("the list of settings is empty.", "pass at least one, or None for the estimator as it is.")
     n_rows = count_rows(X)
+    session = open_session(estimator, X, y, fit_params)
     splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(estimator))
     check_partition(splits, n_rows)
-    session = open_session(estimator, X, y, fit_params)
     if method != "predict":
         warn_of_absent_classes(session, splits)
     calls = [(session, settings, split, method, number) for number, split in enumerate(splits)]
@@ -116,9 +116,7 @@ def predicted(
     absent[target.codes[split.train]] = False
     if method == "predict_proba":
         proba = answer.probabilities()
-        if proba is None:
-            raise lacks(session, method)
-        return np.asarray(proba)
+        return by_models(session, settings, split, answer, method) if proba is None else np.asarray(proba)
     if answer.log_proba is None:
         lowest = np.full((len(settings), len(split.test), len(target.classes)), np.finfo(np.float64).min)
         lowest[:, :, ~absent] = by_models(session, settings, split, answer, method)

@@ -13,15 +13,16 @@ from scipy import stats
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
 
-from foldwise.folds.engine import Outcome, Question, evaluate
+from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.folds.engine import Outcome, Question, Work, evaluate
 from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession
-from foldwise.folds.rows import count_rows, take_params, take_rows
+from foldwise.folds.rows import count_rows, refuse_routing, take_params, take_rows
 from foldwise.folds.splits import Split, freeze_splits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NestedResult:
     """Outer scores, the setting chosen in each outer fold, and the inner results."""
 
@@ -38,15 +39,25 @@ class NestedResult:
         return float(np.mean(self.scores))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The corrected resampled t interval of Nadeau and Bengio: outer scores share training rows."""
+        """The corrected resampled t interval of Nadeau and Bengio: outer scores share training rows.
+
+        It knows no bounds of a score, so that of a few high scores may pass 1. Of one outer fold it is NaN.
+        """
+        if not 0 < level < 1:
+            raise InputError(f"the level of an interval lies between 0 and 1, got {level!r}.", "0.95 is 95 %.")
         n = len(self.scores)
+        if n < 2:
+            return float("nan"), float("nan")
         variance = np.var(self.scores, ddof=1) * (1 / n + self.n_test / self.n_train)
         half = float(stats.t.ppf(0.5 + level / 2, n - 1) * np.sqrt(variance))
         return self.estimate - half, self.estimate + half
 
     def __str__(self) -> str:
         low, high = self.interval()
-        return f"{self.estimate:.3f} ({low:.3f} to {high:.3f}; nested, {self.models_scored:,} models scored)"
+        between = "" if np.isnan(low) else f"95 %: {low:.3f} to {high:.3f}; "
+        return f"{self.estimate:.3f} ({between}nested, {self.models_scored:,} models scored)"
+
+    __repr__ = __str__
 
 
 def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, **fit_params: Any) -> NestedResult:
@@ -61,10 +72,17 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
     >>> result.models_scored, round(result.estimate, 2)
     (35, 0.95)
     """
+    if not hasattr(search, "estimator") or not hasattr(search, "fit"):
+        raise FoldwiseTypeError(
+            f"nested_cv wants a search such as GridSearchCV, got {type(search).__name__}.",
+            "put the model into a search; a model without settings is scored by cross_val_score.",
+        )
     n_rows = count_rows(X)
+    session = open_session(search.estimator, X, y, fit_params) if hasattr(search, "plan") else None
     splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
-    if hasattr(search, "plan"):
-        outer = on_one_session(search, open_session(search.estimator, X, y, fit_params), splits, groups)
+    if session is not None:
+        refuse_routing(fit_params)
+        outer = on_one_session(search, session, splits, groups)
     else:
         outer = [by_fitting(search, X, y, split, groups, fit_params) for split in splits]
     return NestedResult(
@@ -104,18 +122,18 @@ def on_one_session(search: Any, session: FoldSession, splits: Sequence[Split], g
     inner = [one.results for one in searches]
     best = [results["params"][one.best_index(results)] for one, results in zip(searches, inner, strict=True)]
     winners = [Question([setting], [split]) for setting, split in zip(best, splits, strict=True)]
-    outcomes = evaluate(session, winners, plan.work, **options)
+    # a search scores without weights, whatever it was fitted with
+    outer = Work(plan.metrics, weighted=False)
+    outcomes = evaluate(session, winners, outer, n_jobs=search.n_jobs)
     scores = [outer_score(outcome, plan.chooser, search.refit) for outcome in outcomes]
     models = [one.models_scored + 1 for one in searches]
     return [OuterFold(*fold) for fold in zip(scores, best, inner, models, strict=True)]
 
 
 def outer_score(outcome: Outcome, chooser: str, refit: Any) -> float:
-    """The score of a winner; a fit that fails raises, a score that fails is NaN."""
-    for _, _, error in outcome.failures:
-        raise error
-    for _, _, _, error in outcome.unscored:
-        warnings.warn(f"Scoring failed on an outer fold, whose score is nan: {error!r}", UserWarning, stacklevel=4)
+    """The score of a winner; where its fit or its score fails, NaN, as in `cross_validate`."""
+    for error in [*(one[-1] for one in outcome.failures), *(one[-1] for one in outcome.unscored)]:
+        warnings.warn(f"an outer fold failed, and its score is nan: {error!r}", UserWarning, stacklevel=4)
         return float("nan")
     found = outcome.scores[chooser][0, 0]
     return float(found[refit] if isinstance(found, dict) else found)

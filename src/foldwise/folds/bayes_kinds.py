@@ -177,6 +177,8 @@ class Categorical(Discrete):
         if least.dtype.kind != "i" or least.shape not in {(), (codes.shape[1],)} or (least < 1).any():
             raise ValueError("a refit says what is wrong with min_categories")
         self.least = np.broadcast_to(least, (codes.shape[1],))
+        if codes.max(initial=0) >= MOST_SLOTS or self.least.max(initial=0) >= MOST_SLOTS:
+            raise ValueError("too many categories for a table")
         sizes = np.maximum(codes.max(axis=0) + 1, self.least).astype(np.int64)
         if sizes.sum() > MOST_SLOTS:
             raise ValueError("too many categories for a table")
@@ -238,7 +240,7 @@ class Marks(Discrete):
         cells = validate_data(self.estimator, X, accept_sparse="csr")
         if not self.may_be_negative:
             check_non_negative(cells, "X")
-        self.cells = cells.astype(np.float64)
+        self.cells = self.marks(cells).astype(np.float64)
 
     def learn(self, facts: Facts) -> Facts:
         n, n_classes = len(facts.y), len(facts.class_weight)
@@ -324,16 +326,13 @@ class Bernoulli(Marks):
 
     may_be_negative = True
 
-    def prepare(self, X: Any) -> None:
-        super().prepare(X)
-        threshold = self.estimator.binarize
-        if threshold is not None and not is_number(threshold):
-            raise ValueError("a refit says what is wrong with binarize")
-        self.cells = self.marks(self.cells)
-
     def marks(self, cells: Any) -> Any:
         threshold = self.estimator.binarize
-        return cells if threshold is None else binarize(cells, threshold=threshold)
+        if threshold is None:
+            return cells
+        if not is_number(threshold):
+            raise ValueError("a refit says what is wrong with binarize")
+        return binarize(cells, threshold=threshold)  # in the precision of the table
 
     def finish(
         self, sums: Floats, class_weight: Floats, alpha: Floats, params: Sequence[Params]

@@ -54,6 +54,8 @@ class Work:
 
     metrics: dict[str, Metric]
     keeper: Keeper | None = None
+    on_train: bool = False  # whether training rows are scored too, by the same models
+    weighted: bool = True  # whether weights given to fit weigh the scored rows
 
     @cached_property
     def need(self) -> Need:
@@ -69,6 +71,7 @@ class Outcome:
     """What came of settings × splits."""
 
     scores: dict[str, NDArray[Any]]  # by metric: (settings, splits), NaN where it failed
+    learned: dict[str, NDArray[Any]]  # the same on training rows, if asked for
     seconds: NDArray[np.float64]  # (settings, splits), a piece of work's time shared equally by its settings
     failures: tuple[tuple[int, int, Exception], ...]  # of fits: setting, split, error
     unscored: tuple[tuple[int, int, str, Exception], ...]  # setting, split, metric, error
@@ -81,6 +84,7 @@ class Found:
     """What came of some settings on one split."""
 
     scores: dict[str, NDArray[Any]]
+    learned: dict[str, NDArray[Any]]
     seconds: float
     failed: list[tuple[int, Exception]]
     unscored: list[tuple[int, str, Exception]]
@@ -98,7 +102,7 @@ def evaluate(
 ) -> list[Outcome]:
     """The outcome of each question; all their pieces of work are done in one go.
 
-    `audit` is a seed: one random setting and split of each question is then checked by a refit.
+    `audit` is a seed: one random setting and split of all is then checked by a refit.
     """
     known: dict[int, list[Group]] = {}  # searches inside outer folds ask about the same list of settings
     groups = [
@@ -119,8 +123,9 @@ def evaluate(
             outcomes[q].add(group, number, found)
             shown.advance(len(group.settings))
     if audit is not None:
-        for question in questions:
-            check_one(session, question.settings, question.splits, work.need, np.random.default_rng(audit))
+        rng = np.random.default_rng(audit)
+        question = questions[int(rng.integers(len(questions)))]
+        check_one(session, question.settings, question.splits, work.need, rng)
     return [one.outcome(len(groups[q]) * len(questions[q].splits)) for q, one in enumerate(outcomes)]
 
 
@@ -148,7 +153,9 @@ class Collector:
 
     def __init__(self, question: Question, work: Work) -> None:
         self._shape = (len(question.settings), len(question.splits))
-        self._scores = {name: np.full(self._shape, np.nan) for name in work.metrics}
+        self._scores, self._learned = (
+            {name: np.full(self._shape, np.nan) for name in work.metrics if on} for on in (True, work.on_train)
+        )
         self._seconds = np.zeros(self._shape)
         self._failures: list[tuple[int, int, Exception]] = []
         self._unscored: list[tuple[int, int, str, Exception]] = []
@@ -157,10 +164,11 @@ class Collector:
     def add(self, group: Group, number: int, found: Found) -> None:
         """The answers of a group of settings on one split."""
         self._seconds[group.where, number] = found.seconds / len(group.settings)
-        for name, values in found.scores.items():
-            if values.dtype == object and self._scores[name].dtype != object:
-                self._scores[name] = self._scores[name].astype(object)
-            self._scores[name][group.where, number] = values
+        for mine, new in ((self._scores, found.scores), (self._learned, found.learned)):
+            for name, values in new.items():
+                if values.dtype == object and mine[name].dtype != object:
+                    mine[name] = mine[name].astype(object)
+                mine[name][group.where, number] = values
         places = group.places
         self._failures += [(places[i], number, error) for i, error in found.failed]
         self._unscored += [(places[i], number, name, error) for i, name, error in found.unscored]
@@ -169,7 +177,7 @@ class Collector:
     def outcome(self, fits: int) -> Outcome:
         failures = tuple(sorted(self._failures, key=lambda f: f[:2]))
         unscored = tuple(sorted(self._unscored, key=lambda f: f[:3]))
-        return Outcome(self._scores, self._seconds, failures, unscored, fits, tuple(self._kept))
+        return Outcome(self._scores, self._learned, self._seconds, failures, unscored, fits, tuple(self._kept))
 
 
 def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterator[Found]:
@@ -203,8 +211,13 @@ def run_joblib(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterable
 def one_split(session: FoldSession, settings: Sequence[Params], split: Split, work: Work) -> Found:
     """The scores of settings on one split, the time it took, the fits and the scores that failed."""
     start = time.perf_counter()
-    found = Found({name: np.full(len(settings), np.nan) for name in work.metrics}, 0.0, [], [], [])
-    for block in session.answer(settings, split.train, split.test, work.need):
+    blank = {name: np.full(len(settings), np.nan) for name in work.metrics}
+    learned = {name: values.copy() for name, values in blank.items()} if work.on_train else {}
+    found = Found(blank, learned, 0.0, [], [], [])
+    n_test = len(split.test)
+    rows = np.concatenate([split.test, split.train]) if work.on_train else split.test
+    scored: Any = session if work.weighted else Unweighted(session)
+    for block in session.answer(settings, split.train, rows, work.need):
         places = range(block.start, block.stop)
         if isinstance(block.answer, Failure):
             if block.answer.fitted:
@@ -212,26 +225,59 @@ def one_split(session: FoldSession, settings: Sequence[Params], split: Split, wo
             else:
                 found.failed += [(i, block.answer.error) for i in places]
             continue
+        answer = block.answer.of_rows(0, n_test) if work.on_train else block.answer
         for name, metric in work.metrics.items():
-            score_block(found, name, metric, (session, settings, split), places, block.answer)
+            score_block(found.scores, found, name, metric, Asked(scored, settings, split), places, answer)
+            if work.on_train:
+                here = Asked(scored, settings, Split(split.train, split.train))
+                trained = block.answer.of_rows(n_test, len(rows))
+                score_block(found.learned, found, name, metric, here, places, trained)
         if work.keeper is not None:
-            found.kept.append((block.start, block.stop, work.keeper.take(session, split, block.answer)))
+            found.kept.append((block.start, block.stop, work.keeper.take(session, split, answer)))
     found.seconds = time.perf_counter() - start
     return found
 
 
-def score_block(found: Found, name: str, metric: Metric, asked: Any, places: range, answer: Answer) -> None:
+@dataclass(frozen=True)
+class Asked:
+    """What a metric is asked about."""
+
+    session: Any
+    settings: Sequence[Params]
+    split: Split
+
+
+class Unweighted:
+    """A session as metrics see it when the weights given to fit shall not weigh the rows they score."""
+
+    def __init__(self, session: FoldSession) -> None:
+        self._session = session
+        self.fit_params = {name: value for name, value in session.fit_params.items() if name != "sample_weight"}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+
+def score_block(
+    scores: dict[str, NDArray[Any]],
+    found: Found,
+    name: str,
+    metric: Metric,
+    asked: Asked,
+    places: range,
+    answer: Answer,
+) -> None:
     """The scores of a block; where its metric raises, each setting is scored by itself, so that the others are kept."""
-    session, settings, split = asked
+    settings = asked.settings[places.start : places.stop]
     try:
-        values = np.asarray(metric(session, settings[places.start : places.stop], split, answer))
+        values = np.asarray(metric(asked.session, settings, asked.split, answer))
     except Exception as error:
         if len(places) == 1:
             found.unscored.append((places.start, name, error))
             return
         for k, i in enumerate(places):
-            score_block(found, name, metric, asked, range(i, i + 1), answer.cut(k, k + 1))
+            score_block(scores, found, name, metric, asked, range(i, i + 1), answer.cut(k, k + 1))
         return
-    if values.dtype == object and found.scores[name].dtype != object:
-        found.scores[name] = found.scores[name].astype(object)
-    found.scores[name][places.start : places.stop] = values
+    if values.dtype == object and scores[name].dtype != object:
+        scores[name] = scores[name].astype(object)
+    scores[name][places.start : places.stop] = values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,8 +90,10 @@ class ModelSession:
 
 
 def target_of(estimator: Any, y: Any, n_rows: int) -> Labels | Values | None:
-    """The target as metrics want it; None where there is none, or several columns of it."""
+    """The target as metrics want it; None where there is none, several columns of it, or labels that mean "unknown"."""
     if y is None or len(getattr(y, "shape", np.shape(y))) != 1:
+        return None
+    if type(estimator).__module__.startswith("sklearn.semi_supervised"):
         return None
     if is_classifier(estimator):
         target = encode_target(y, n_rows)
@@ -102,25 +104,62 @@ def target_of(estimator: Any, y: Any, n_rows: int) -> Labels | Values | None:
 
 
 def predictions(model: Any, X: Any, need: Need, target: Labels | Values | None) -> Answer:
-    """As much of what is needed as the model has, under one axis of one setting."""
-    models = (model,) if need & Need.MODEL else None
-    if isinstance(target, Values):
-        values = np.asarray(model.predict(X), dtype=np.float64).reshape(-1)[None] if need & Need.VALUES else None
-        return Answer(values=values, models=models)
+    """As much of what is needed as the model has, under one axis of one setting.
+
+    Where it raises, or answers in other classes than those of the target, it comes along as a model: what a scorer
+    makes of it is then the scorer's own business, metric by metric.
+    """
     if target is None:
-        return Answer(models=models)
-    labels = places_of(model.predict(X), target.classes)[None] if need & Need.LABELS else None
-    decision, proba = None, None
-    if need & Need.DECISION and hasattr(model, "decision_function"):
-        decision = np.asarray(model.decision_function(X), dtype=np.float64)[None]
-    if need & Need.PROBA and hasattr(model, "predict_proba"):
-        found = model.predict_proba(X)
-        # its own precision is kept: scikit-learn clips single-precision probabilities elsewhere
-        proba = np.zeros((1, len(found), len(target.classes)), dtype=found.dtype)
-        proba[:, :, places_of(model.classes_, target.classes)] = found
-    return Answer(labels, None, proba, decision, models=models)
+        return Answer(models=(model,))
+    found: dict[str, Any] = {}
+    parts: tuple[tuple[str, Any, Callable[[Any, Any, Any], Any]], ...] = (
+        ("values", isinstance(target, Values) and need & Need.VALUES, values_of),
+        ("labels", isinstance(target, Labels) and need & Need.LABELS, labels_of),
+        ("decision", isinstance(target, Labels) and need & Need.DECISION, decisions_of),
+        ("proba", isinstance(target, Labels) and need & (Need.PROBA | Need.DECISION), probabilities_of),
+    )
+    for name, wanted, ask in parts:
+        if wanted and not (name == "proba" and not need & Need.PROBA and found.get("decision") is not None):
+            try:
+                found[name] = ask(model, X, target)
+            except Exception:
+                found["models"] = (model,)
+    if need & Need.MODEL:
+        found["models"] = (model,)
+    return Answer(**found)
+
+
+def values_of(model: Any, X: Any, target: Values) -> NDArray[np.float64]:
+    return np.asarray(model.predict(X), dtype=np.float64).reshape(-1)[None]
+
+
+def labels_of(model: Any, X: Any, target: Labels) -> NDArray[np.intp]:
+    return places_of(model.predict(X), target.classes)[None]
+
+
+def decisions_of(model: Any, X: Any, target: Labels) -> NDArray[np.float64] | None:
+    if not hasattr(model, "decision_function"):
+        return None
+    return np.asarray(model.decision_function(X), dtype=np.float64)[None]
+
+
+def probabilities_of(model: Any, X: Any, target: Labels) -> NDArray[Any] | None:
+    if not hasattr(model, "predict_proba"):
+        return None
+    found = model.predict_proba(X)
+    places = places_of(model.classes_, target.classes)
+    if found.shape[1:] != places.shape:
+        raise ValueError("there are not as many probabilities as classes")
+    # its own precision is kept: scikit-learn clips single-precision probabilities elsewhere
+    proba = np.zeros((1, len(found), len(target.classes)), dtype=found.dtype)
+    proba[:, :, places] = found
+    return proba
 
 
 def places_of(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
-    """The places of labels in the sorted classes."""
-    return np.searchsorted(classes, np.asarray(labels, dtype=classes.dtype))
+    """The places of labels in the sorted classes; raises where one is none of them."""
+    labels = np.asarray(labels)
+    places: NDArray[np.intp] = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    if not (classes[places] == labels).all():
+        raise ValueError("a label is none of the classes")
+    return places

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils.multiclass import type_of_target
 
 from foldwise.folds.bayes_kinds import KINDS, Facts, Kind, Unusual
 from foldwise.folds.models import ModelSession
@@ -20,6 +21,7 @@ from foldwise.folds.protocol import Answer, Block, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 
 BLOCK_CELLS = 1 << 23  # probabilities of a block
+MOST_CLASSES = 30_000  # labels are int16
 
 
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> BayesSession | None:
@@ -27,6 +29,10 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Ba
     kind = KINDS[type(estimator).__name__](clone(estimator))
     session = BayesSession(estimator, X, y, fit_params, kind)
     if not isinstance(session.target, Labels) or not set(fit_params) <= {"sample_weight"}:
+        return None
+    if len(session.target.classes) > MOST_CLASSES:
+        return None
+    if session.target.classes.dtype.kind not in "biuf" and type_of_target(y) == "unknown":
         return None
     weights = fit_params.get("sample_weight")
     if weights is not None:
@@ -62,6 +68,7 @@ class BayesSession(ModelSession):
         return self.kind.lazy if self._plain(params) is not None else frozenset()
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
+        need = need | Need.PROBA if need & Need.DECISION else need  # these classifiers have no decision values
         facts = self._learn(train)
         usual = facts is not None and self.kind.knows(facts, test)
         plain = [self._plain(setting) if usual else None for setting in settings]

@@ -8,6 +8,7 @@ from typing import Any
 
 from foldwise.folds.protocol import FoldSession
 from foldwise.folds.refit import RefitSession
+from foldwise.folds.rows import with_rows
 
 Opener = Callable[[Any, Any, Any, dict[str, Any]], FoldSession | None]
 
@@ -55,6 +56,7 @@ def open_session(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | No
 
     An estimator offers its own by a method `open_folds(X, y, fit_params)`; it may return None to decline.
     """
+    X = with_rows(X)
     opener = opener_of(type(estimator))
     session = opener(estimator, X, y, dict(fit_params or {})) if opener is not None else None
     return RefitSession(estimator, X, y, fit_params) if session is None else session

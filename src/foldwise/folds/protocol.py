@@ -7,7 +7,7 @@ A session never calls the engine and never looks at rows outside `train` and `te
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntFlag
 from typing import Any, Protocol
 
@@ -39,7 +39,7 @@ class Need(IntFlag):
     LABELS = 1
     PROBA = 2  # probabilities or their logarithms: about three times the work of labels
     MODEL = 4  # the fitted model itself, or, from a session that fits none, its probabilities
-    DECISION = 8  # raw decision values, from models that have them
+    DECISION = 8  # raw decision values, or probabilities from a model that has none
     VALUES = 16  # what a regressor predicts
 
 
@@ -67,6 +67,12 @@ class Answer:
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(self.proba))
         return self.log_proba
+
+    def of_rows(self, start: int, stop: int) -> Answer:
+        """The answer about rows start..stop of these."""
+        names = ("labels", "log_proba", "proba", "decision", "values")
+        parts = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: part[:, start:stop] for name, part in parts.items() if part is not None})
 
     def cut(self, start: int, stop: int) -> Answer:
         """The answer to settings start..stop of these."""

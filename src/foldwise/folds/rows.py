@@ -6,7 +6,9 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import sklearn
 
+from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
 
 
@@ -19,6 +21,20 @@ def take_rows(X: Any, rows: Rows) -> Any:
     if hasattr(X, "shape"):
         return X[rows]
     return [X[i] for i in np.asarray(rows).tolist()]
+
+
+def with_rows(X: Any) -> Any:
+    """The table in a form of which rows can be taken: sparse matrices in coordinates, diagonals or blocks cannot."""
+    return X.tocsr() if getattr(X, "format", None) in ("coo", "dia", "bsr") and hasattr(X, "tocsr") else X
+
+
+def refuse_routing(fit_params: dict[str, Any]) -> None:
+    """Where scikit-learn's metadata routing is on, who gets a parameter is a matter of requests: not built here."""
+    if fit_params and sklearn.get_config()["enable_metadata_routing"]:
+        raise InputError(
+            f"metadata routing is on, and {', '.join(fit_params)} would have to be routed, which is not done here.",
+            "turn it off (sklearn.set_config(enable_metadata_routing=False)), or use scikit-learn's own search.",
+        )
 
 
 def take_params(fit_params: dict[str, Any], rows: Rows, n_rows: int) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def pairs_of(cv: Any, X: Any, y: Any, groups: Any, classifier: bool) -> Iterator
     try:
         yield from splitter.split(X, y, groups)
     except ValueError as error:
-        if groups is None and "groups" in str(error):
+        if groups is None and ("'groups' parameter" in str(error) or "Group" in type(splitter).__name__):
             raise InputError(
                 f"{type(splitter).__name__} splits by groups, but there are none.", "pass groups=."
             ) from error

@@ -158,7 +158,7 @@ class GrowingMean(Growing):
         super().__init__(model, X_test, need, cut)
         kinds = {
             "predict": need & Need.VALUES and not hasattr(model, "classes_"),
-            "predict_proba": need & (Need.LABELS | Need.PROBA),
+            "predict_proba": need & (Need.LABELS | Need.PROBA | Need.DECISION),
             "decision_function": need & Need.DECISION,
         }
         self.sums = {kind: 0.0 for kind, wanted in kinds.items() if wanted and hasattr(model, kind)}

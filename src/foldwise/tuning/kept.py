@@ -18,21 +18,28 @@ KEEP_BYTES = 256 * 2**20  # the most that is kept unasked
 CHOICES = ("losses", "all", "none")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Kept:
-    """Out-of-fold answers, one column for each test row of each split, one row for each setting.
+    """Out-of-fold answers: one line for each setting, in the order of `cv_results_`; one place for each tested row.
 
-    `why` says why something is missing. A label of -1 and a NaN stand for what a setting could not answer.
+    Place i is row `rows[i]` of the table, tested in split `split[i]`; a row that several splits test has several.
+    Losses are those of the metric that chooses, where it is a mean over rows (0/1, log loss, Brier, squared, absolute,
+    cost). `why` says why something is missing. A label of -1 and a NaN stand for what a setting could not answer.
     """
 
     rows: NDArray[np.intp]  # (m,), the row of the table
     split: NDArray[np.intp]  # (m,), the split that tested it
     classes: NDArray[Any] | None = None
-    labels: NDArray[np.int16] | None = None  # (S, m), places in `classes`
+    labels: NDArray[np.integer[Any]] | None = None  # (S, m), places in `classes`
     losses: NDArray[np.float64] | None = None  # (S, m), of the metric that chooses, if it averages over rows
     values: NDArray[np.float64] | None = None  # (S, m), of regressors
     proba: NDArray[np.float64] | None = None  # (S, m, K), with keep="all"
     why: str = ""
+
+    def __repr__(self) -> str:
+        parts = {"labels": self.labels, "losses": self.losses, "values": self.values, "proba": self.proba}
+        held = ", ".join(f"{name} {part.shape}" for name, part in parts.items() if part is not None)
+        return f"Kept({held or 'nothing'}{f'; {self.why}' if self.why else ''})"
 
 
 class AnswerKeeper:
@@ -88,14 +95,17 @@ def gather(
     rows = np.concatenate([split.test for split in splits])
     number = np.repeat(np.arange(len(splits)), np.diff(ends))
     arrays: dict[str, Any] = {}
+    classes = session.target.classes if isinstance(session.target, Labels) else None
     first = 0
     for outcome in outcomes:
         for settings, k, part in outcome.kept:
             for name, values in part.items():
                 if name not in arrays:
-                    fill, kind = (-1, np.int16) if name == "labels" else (np.nan, np.float64)
+                    small = np.int16 if classes is not None and len(classes) < 1 << 15 else np.int32
+                    fill, kind = (-1, small) if name == "labels" else (np.nan, np.float64)
                     arrays[name] = np.full((n_settings, len(rows), *values.shape[2:]), fill, dtype=kind)
                 arrays[name][[first + i for i in settings], ends[k] : ends[k + 1]] = values
         first += len(next(iter(outcome.scores.values())))
-    classes = session.target.classes if isinstance(session.target, Labels) else None
+    if not why and "losses" not in arrays:
+        why = "no losses: the metric that chooses is no mean over rows"
     return Kept(rows, number, classes, **arrays, why=why)

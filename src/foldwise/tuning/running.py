@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +22,7 @@ from foldwise.folds.protocol import FoldSession, Labels, Params, Rows
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split, freeze_splits
 from foldwise.tuning.results import format_results
-from foldwise.tuning.strategies import Space, Strategy, Trial
+from foldwise.tuning.strategies import Grid, Space, Strategy, Trial
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Plan:
     scorers: dict[str, Any]
     several: bool
     seed: Any = None  # of the strategy's generator
-    checked: dict[int, Sequence[Params]] = field(default_factory=dict)  # lists of settings whose names are known
+    memo: dict[str, Sequence[Params]] = field(default_factory=dict)  # settings made, and those whose names are checked
 
     def start(self, session: FoldSession, splits: Sequence[Split]) -> Running:
         """The search on a session and its splits."""
@@ -42,8 +44,17 @@ class Plan:
 
     def start_on(self, session: FoldSession, rows: Rows, groups: Any = None) -> Running:
         """The search that `fit` on these rows alone would make, on a session of the whole table."""
-        if self.search.refit is False:
+        if not self.search.refit:
             raise InputError("a nested search must choose a setting, but refit is False.", "pass refit=True.")
+        cv = self.search.cv
+        if holds_generator(cv) or holds_generator(self.strategy):  # each outer fold begins with a generator of its own
+            own = copy.deepcopy((cv, self.strategy))
+            fresh = copy.copy(self.search)
+            fresh.cv = own[0]
+            return replace(self, search=fresh, strategy=own[1]).start_plain(session, rows, groups)
+        return self.start_plain(session, rows, groups)
+
+    def start_plain(self, session: FoldSession, rows: Rows, groups: Any) -> Running:
         cv = self.search.cv
         counts_only = cv is None or isinstance(cv, int) or type(cv).__module__.startswith("sklearn.")
         # scikit-learn's splitters count rows and compare labels: no row of the table is copied, no text is sorted
@@ -57,9 +68,23 @@ class Plan:
         classifier = is_classifier(self.search.estimator)
         return freeze_splits(self.search.cv, X, y, groups, n_rows=n_rows, classifier=classifier)
 
+    def propose(self, trials: Sequence[Trial], rng: np.random.Generator) -> Sequence[Params]:
+        """The strategy's next settings. Those of a grid are made once: sessions know the settings they have met."""
+        if isinstance(self.strategy, Grid) and "grid" in self.memo:
+            return [] if trials else self.memo["grid"]
+        settings = self.strategy.propose(self.space, trials, rng) or []
+        if isinstance(settings, Mapping) or not all(isinstance(one, Mapping) for one in settings):
+            raise FoldwiseTypeError(
+                f"a strategy must propose a list of settings, each a dict, but it proposed {settings!r}.",
+                "return [{...}], and [] when the search is over.",
+            )
+        if isinstance(self.strategy, Grid) and not trials:
+            self.memo["grid"] = settings
+        return settings
+
     @property
     def work(self) -> Work:
-        return Work(self.metrics)
+        return Work(self.metrics, on_train=self.search.return_train_score)
 
     @property
     def chooser(self) -> str:
@@ -76,28 +101,30 @@ class Running:
         self.plan, self.session, self.splits = plan, session, splits
         self.settings: list[Params] = []
         self.outcomes: list[Outcome] = []
-        self.learned: list[dict[str, NDArray[Any]]] = []
         self._rng = np.random.default_rng(seed_of(plan.seed))
         self.question: Question | None = None
         self._next()
 
     def _next(self) -> None:
-        settings = self.plan.strategy.propose(self.plan.space, self._trials, self._rng)
+        settings = self.plan.propose(self._trials, self._rng)
         if not settings and not self.settings:
-            raise InputError("the search space holds no setting.", "give each parameter at least one value.")
-        if settings and self.plan.checked.get(id(settings)) is not settings:
+            raise InputError(
+                "the search has no setting to try: its space is empty, or its strategy proposed none.",
+                "give each parameter at least one value.",
+            )
+        if settings and self.plan.memo.get("checked") is not settings:
             check_names(self.plan.search.estimator, settings)
-            self.plan.checked[id(settings)] = settings
+            self.plan.memo["checked"] = settings
         self.question = Question(settings, self.splits) if settings else None
 
     def tell(self, outcome: Outcome) -> None:
         """Take in what came of the question, and go on to the next."""
         assert self.question is not None
-        scores = settle(outcome, self.question.settings, self.plan.search.error_score)
-        if self.plan.search.return_train_score:
-            self.learned.append(self._on_training_rows(self.question))
+        error_score = self.plan.search.error_score
+        report_failures(outcome, self.question.settings, error_score)
+        scores, learned = (settle(outcome, table, error_score) for table in (outcome.scores, outcome.learned))
         self.settings += self.question.settings
-        self.outcomes.append(replace(outcome, scores=scores))
+        self.outcomes.append(replace(outcome, scores=scores, learned=learned))
         self._next()
 
     @property
@@ -105,17 +132,12 @@ class Running:
         """All settings so far with their scores."""
         return Trials(self)
 
-    def _on_training_rows(self, question: Question) -> dict[str, NDArray[Any]]:
-        on_train = Question(question.settings, [Split(split.train, split.train) for split in question.splits])
-        [learned] = evaluate(self.session, [on_train], self.plan.work, n_jobs=self.plan.search.n_jobs)
-        return settle(learned, question.settings, self.plan.search.error_score, quiet=True)
-
     @property
     def results(self) -> dict[str, Any]:
         """`cv_results_` of all rounds."""
         seconds = np.concatenate([one.seconds for one in self.outcomes])
         test = joined([one.scores for one in self.outcomes])
-        return format_results(self.settings, seconds, test, joined(self.learned))
+        return format_results(self.settings, seconds, test, joined([one.learned for one in self.outcomes]))
 
     @property
     def several(self) -> bool:
@@ -138,7 +160,8 @@ class Running:
             if not isinstance(index, int | np.integer):
                 raise TypeError("best_index_ returned is not an integer")
             if not 0 <= index < len(results["params"]):
-                raise IndexError("best_index_ index out of range")
+                n_settings = len(results["params"])
+                raise IndexError(f"best_index_ index out of range: refit gave {index} for {n_settings} settings")
             return int(index)
         if self.several:
             check_refit(refit, list(self.outcomes[0].scores))
@@ -170,7 +193,7 @@ def run(running: Running, *, keeper: Any = None, progress: Progress | None = Non
     """All rounds of one search."""
     search = running.plan.search
     while running.question is not None:
-        work = Work(running.plan.metrics, keeper)
+        work = replace(running.plan.work, keeper=keeper)
         audit = 0 if search.audit else None
         options = {"n_jobs": search.n_jobs, "audit": audit, "progress": progress}
         [outcome] = evaluate(running.session, [running.question], work, **options)
@@ -184,13 +207,9 @@ def joined(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def settle(
-    found: Outcome, settings: Sequence[Params], error_score: Any, *, quiet: bool = False
-) -> dict[str, NDArray[Any]]:
-    """The scores with `error_score` where a fit or a metric failed, which is reported; raises if it is "raise"."""
-    if not quiet:
-        report_failures(found, settings, error_score)
-    scores = spread_dicts(found.scores)
+def settle(found: Outcome, table: dict[str, NDArray[Any]], error_score: Any) -> dict[str, NDArray[Any]]:
+    """The scores with `error_score` where a fit or a metric failed."""
+    scores = spread_dicts(table)
     for values in scores.values():
         for i, number, _ in found.failures:
             values[i, number] = error_score
@@ -250,7 +269,7 @@ def report_failures(found: Outcome, settings: Sequence[Params], error_score: Any
 
 def check_refit(refit: Any, names: Sequence[str]) -> None:
     """With several metrics, refit must say which one chooses."""
-    if refit is not False and not callable(refit) and refit not in names:
+    if refit and not callable(refit) and refit not in names:
         raise InputError(
             f"with several metrics, refit must name the one that chooses; got {refit!r}.",
             f"one of {', '.join(map(repr, names))}, a callable, or False.",
@@ -264,11 +283,31 @@ def check_names(estimator: Any, settings: Sequence[Params]) -> None:
     known = estimator.get_params(deep=True)
     for setting in settings:
         for name in setting:
-            if name not in known and name.split("__")[0] not in known:
+            owner = name.rpartition("__")[0]
+            # a part that the setting itself replaces may have other parameters
+            replaced = any(part in setting for part in owners(owner))
+            if name not in known and not replaced:
+                inside = [one for one in known if one.startswith(f"{owner}__")] if owner in known else list(known)
+                near = get_close_matches(name, inside, n=3, cutoff=0.5) or sorted(inside)[:12]
                 raise InputError(
                     f"Invalid parameter {name!r} for estimator {type(estimator).__name__}.",
-                    f"its parameters are {', '.join(sorted(estimator.get_params(deep=False)))}.",
+                    f"it has {', '.join(near)}.",
                 )
+
+
+def owners(name: str) -> list[str]:
+    """The parts that hold a parameter, from the innermost: a__b of a__b__c, and a."""
+    found = []
+    while name:
+        found.append(name)
+        name = name.rpartition("__")[0]
+    return found
+
+
+def holds_generator(value: Any) -> bool:
+    """Whether a splitter or a strategy draws from a generator that remembers."""
+    state = getattr(value, "random_state", None)
+    return isinstance(state, np.random.RandomState | np.random.Generator)
 
 
 def seed_of(random_state: Any) -> Any:

@@ -10,14 +10,15 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn import model_selection
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterSampler
 
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.metrics import metrics_of
 from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import Params
-from foldwise.folds.rows import count_rows
+from foldwise.folds.rows import count_rows, refuse_routing
 from foldwise.tuning.kept import gather, keeper_of
 from foldwise.tuning.running import Plan, Running, check_refit, run
 from foldwise.tuning.strategies import Grid, Space, Strategy, Trial, strategy_of
@@ -33,6 +34,7 @@ class FoldSearch:
     def plan(self) -> Plan:
         """What is asked for, checked before anything is fitted."""
         search: Any = self
+        check_options(search)
         space, strategy, seed = self._ways()
         metrics, scorers, several = metrics_of(search.scoring, search.estimator)
         if several:
@@ -44,26 +46,31 @@ class FoldSearch:
         search: Any = self
         groups = params.pop("groups", None)
         plan = self.plan()
+        refuse_routing(params)
+        check_rows(search.estimator, X, y, params)
         session = open_session(search.estimator, X, y, params)
         splits = plan.splits(X, y, groups, count_rows(X))
         running = plan.start(session, splits)
+        if search.verbose > 0 and running.question is not None:
+            n = len(running.question.settings)
+            print(f"Fitting {len(splits)} folds for each of {n} candidates, totalling {n * len(splits)} fits")
         n_settings = len(running.question.settings) if running.question is not None else 0
         keeper, why = keeper_of(search.keep, session, plan.metrics, plan.chooser, n_settings, splits)
         run(running, keeper=keeper, progress=Progress(always=bool(search.verbose)))
         search.cv_results_ = running.results
         search.n_splits_, search.multimetric_ = len(splits), running.several
         search.scorer_ = plan.scorers if plan.several else plan.scorers["score"]
-        search.session_ = session.shares
+        search.session_ = session.shares if any(map(session.lazy, running.settings)) else "refit"
         search.models_scored_, search.fits_done_ = running.models_scored, running.fits_done
         search.kept_ = gather(running.outcomes, session, len(running.settings), splits, why)
         self._choose(running)
-        if search.refit is not False:
+        if search.refit:
             self._refit(X, y, params)
         return self
 
     def _choose(self, running: Running) -> None:
         search: Any = self
-        if search.refit is False and running.several:
+        if not search.refit and running.several:
             return
         search.best_index_ = running.best_index(search.cv_results_)
         search.best_params_ = search.cv_results_["params"][search.best_index_]
@@ -82,14 +89,36 @@ class FoldSearch:
             search.feature_names_in_ = search.best_estimator_.feature_names_in_
 
 
+def check_options(search: Any) -> None:
+    """Refuse parameters that no search can follow, before anything is fitted."""
+    score, jobs, scoring = search.error_score, search.n_jobs, search.scoring
+    if not (isinstance(score, int | float | np.number) or (isinstance(score, str) and score == "raise")):
+        raise InputError(f"error_score must be a number or 'raise', got {score!r}.")
+    if jobs is not None and not isinstance(jobs, int | np.integer):
+        raise FoldwiseTypeError(f"n_jobs must be None or a whole number, got {jobs!r}.", "-1 uses all cores.")
+    if isinstance(scoring, list | tuple | set | dict) and not scoring:
+        raise InputError("scoring names no metric.", "name at least one, such as 'accuracy', or pass None.")
+
+
+def check_rows(estimator: Any, X: Any, y: Any, params: dict[str, Any]) -> None:
+    """Refuse a target or weights that do not go with the table."""
+    if y is None and (is_classifier(estimator) or is_regressor(estimator)):
+        raise InputError(f"{type(estimator).__name__} learns from labels, but y is None.", "pass the labels as y.")
+    weights: Any = params.get("sample_weight")
+    if np.ndim(weights) > 0 and len(weights) != count_rows(X):
+        raise InputError(
+            f"X has {count_rows(X)} rows but sample_weight has {len(weights)} entries.", "pass one weight for each row."
+        )
+
+
 class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
     """A search through a space of settings by a strategy, with what settings and splits share done once.
 
     `space` maps parameters to lists of values, or to distributions for random draws; several spaces make a list.
-    `strategy` is "grid", "random", or an object such as `Random(n_iter=50)` with a method
-    `propose(space, trials, rng)`. `keep` says what is stored of every setting's out-of-fold answers in `kept_`:
-    "losses" (labels and losses of each row, unless they take more than 256 MB), "all" (probabilities too), "none".
-    The other parameters and attributes are those of `GridSearchCV`.
+    `strategy` is "grid", "random" (10 draws), or an object such as `foldwise.tuning.Random(n_iter=50)` with a method
+    `propose(space, trials, rng)` (see `foldwise.tuning.strategies`). `keep` says what is stored of every setting's
+    out-of-fold answers in `kept_`: "losses" (labels and losses of each row, where they cost no extra prediction and
+    less than 256 MB), "all" (probabilities too), "none". The other parameters and attributes are `GridSearchCV`'s.
 
     >>> from sklearn.datasets import load_iris
     >>> from foldwise import NaiveBayes, SearchCV

@@ -1,16 +1,24 @@
 """Search strategies: given the space, the trials so far and a generator, propose the next settings.
 
-A strategy never sees data. Anything with a method `propose` is one:
+A strategy never sees data. Anything with a method `propose` is one; a trial has a `setting` and a `score`, the mean
+over the splits of the metric that chooses; an empty list ends the search:
 
->>> class Halve:
+>>> from sklearn.datasets import load_iris
+>>> from foldwise import NaiveBayes, SearchCV
+>>> class Halving:
 ...     def propose(self, space, trials, rng):
-...         return [{"alpha": 2.0 ** -len(trials)}] if len(trials) < 3 else []
+...         if len(trials) > 1 and trials[-1].score < trials[-2].score:
+...             return []
+...         return [{"var_floor": 2.0 ** -len(trials)}] if len(trials) < 5 else []
+>>> X, y = load_iris(return_X_y=True)
+>>> SearchCV(NaiveBayes(), {}, strategy=Halving()).fit(X, y).models_scored_
+10
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,15 +49,11 @@ class Strategy(Protocol):
 class Grid:
     """Every combination of the values of the space, at once."""
 
-    _made: dict[int, tuple[Space, list[Params]]] = field(default_factory=dict, repr=False, compare=False)
-
     def propose(self, space: Space, trials: Sequence[Trial], rng: np.random.Generator) -> Sequence[Params]:
         if trials:
             return []
-        if id(space) not in self._made:  # searches inside outer folds ask again, and sessions know settings they met
-            check_lists(space)
-            self._made[id(space)] = (space, list(ParameterGrid(space)))
-        return self._made[id(space)][1]
+        check_lists(space)
+        return list(ParameterGrid(space))
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,10 @@ def strategy_of(strategy: Any) -> Strategy:
             )
         named: Strategy = NAMED[strategy]()
         return named
+    if isinstance(strategy, type):
+        raise FoldwiseTypeError(
+            f"a strategy is an object, but {strategy.__name__} is a class.", "pass an instance of it."
+        )
     if not hasattr(strategy, "propose"):
         raise FoldwiseTypeError(f"a strategy needs a method propose(space, trials, rng), but {strategy!r} has none.")
     found: Strategy = strategy

@@ -80,10 +80,14 @@ class VectorisedMetric:
     def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
         case = Case(session, split)
         scores = None
-        if isinstance(session.target, self.kind):
+        if isinstance(session.target, self.kind) and not self.left_to_model(answer):
             self.check(case, answer)
             scores = self.scores(case, answer) if case.weights_are_sound() else None
         return self.by_scorer(session, settings, split, answer) if scores is None else scores
+
+    def left_to_model(self, answer: Answer) -> bool:
+        """Whether what the metric needs could not be said, and the model came along to be asked by the scorer."""
+        return answer.models is not None and answer.labels is None
 
     def check(self, case: Case, answer: Answer) -> None:
         """Refuse an answer without what the metric needs."""
@@ -104,6 +108,9 @@ class ValueMetric(VectorisedMetric):
 
     need = Need.VALUES
     kind = Values
+
+    def left_to_model(self, answer: Answer) -> bool:
+        return answer.models is not None and answer.values is None
 
     def check(self, case: Case, answer: Answer) -> None:
         self.values(case, answer)

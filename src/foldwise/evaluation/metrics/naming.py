@@ -81,7 +81,7 @@ def vectorised(name: Any, estimator: Any) -> VectorisedMetric | None:
     metric = VECTORISED.get(name) if isinstance(name, str) else None
     if metric is None or not (is_classifier if metric.kind is Labels else is_regressor)(estimator):
         return None
-    return RocAuc.of_estimator(estimator) if name == "roc_auc" else metric
+    return metric
 
 
 def default_score(estimator: Any) -> str | None:

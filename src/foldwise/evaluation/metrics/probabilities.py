@@ -19,6 +19,9 @@ class ProbabilityMetric(VectorisedMetric):
 
     need = Need.PROBA
 
+    def left_to_model(self, answer: Answer) -> bool:
+        return answer.models is not None and not has_probabilities(answer)
+
     def check(self, case: Case, answer: Answer) -> None:
         if not has_probabilities(answer):
             raise lacks(case.session, self.name, "probabilities")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -18,17 +16,10 @@ from foldwise.folds.sums.summation import sum_rows
 class RocAuc(VectorisedMetric):
     """The chance that a row of the second class has a higher decision value, or probability, than one of the first."""
 
-    def __init__(self, name: str = "roc_auc", need: Need = Need.PROBA) -> None:
-        super().__init__(name)
-        self.need = need
+    need = Need.DECISION  # or, from a model that has none, probabilities, as scikit-learn chooses
 
-    @classmethod
-    def of_estimator(cls, estimator: Any) -> RocAuc:
-        """With the need of an estimator: its decision values if it has them, as scikit-learn chooses."""
-        need = Need.DECISION if hasattr(estimator, "decision_function") else Need.PROBA
-        if any(hasattr(value, "fit") for value in params_of(estimator)):
-            need = Need.DECISION | Need.PROBA  # a setting may put another model inside
-        return cls("roc_auc", need)
+    def left_to_model(self, answer: Answer) -> bool:
+        return answer.models is not None and answer.decision is None and not has_probabilities(answer)
 
     def check(self, case: Case, answer: Answer) -> None:
         if answer.decision is None and not has_probabilities(answer):
@@ -47,6 +38,9 @@ class RocAucOneVsRest(VectorisedMetric):
 
     need = Need.PROBA
 
+    def left_to_model(self, answer: Answer) -> bool:
+        return answer.models is not None and not has_probabilities(answer)
+
     def check(self, case: Case, answer: Answer) -> None:
         if not has_probabilities(answer):
             raise lacks(case.session, self.name, "probabilities")
@@ -63,11 +57,6 @@ class RocAucOneVsRest(VectorisedMetric):
         totals = np.bincount(case.truth, weights=case.weights, minlength=case.n_classes)[classes]
         by_weight = self.name.endswith("weighted")
         return np.average(np.stack(found, axis=1), axis=1, weights=totals if by_weight else None)  # type: ignore[arg-type]
-
-
-def params_of(estimator: Any) -> list[Any]:
-    """The values of an estimator's parameters, those of its parts included."""
-    return list(estimator.get_params(deep=True).values()) if hasattr(estimator, "get_params") else []
 
 
 def areas(case: Case, scores: Floats, place: int) -> Scores | None:
