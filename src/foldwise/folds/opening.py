@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import Any
 
 from foldwise.folds.protocol import FoldSession
-from foldwise.folds.refit import RefitSession
 from foldwise.folds.rows import with_rows
+from foldwise.folds.sessions.refit import RefitSession
 
 Opener = Callable[[Any, Any, Any, dict[str, Any]], FoldSession | None]
 
@@ -16,30 +16,30 @@ _REGISTERED: dict[type, Opener] = {}
 
 # the sessions that come with Foldwise, by package and name of the type: a library is not loaded to be registered
 _SHIPPED: dict[tuple[str, str], str] = {
-    ("sklearn", "MultinomialNB"): "foldwise.folds.naive_bayes",
-    ("sklearn", "GaussianNB"): "foldwise.folds.naive_bayes",
-    ("sklearn", "ComplementNB"): "foldwise.folds.naive_bayes",
-    ("sklearn", "CategoricalNB"): "foldwise.folds.naive_bayes",
-    ("sklearn", "BernoulliNB"): "foldwise.folds.naive_bayes",
-    ("sklearn", "AdaBoostClassifier"): "foldwise.folds.staged",
-    ("sklearn", "AdaBoostRegressor"): "foldwise.folds.staged",
-    ("sklearn", "BaggingClassifier"): "foldwise.folds.staged",
-    ("sklearn", "BaggingRegressor"): "foldwise.folds.staged",
-    ("sklearn", "ExtraTreesClassifier"): "foldwise.folds.staged",
-    ("sklearn", "ExtraTreesRegressor"): "foldwise.folds.staged",
-    ("sklearn", "GradientBoostingClassifier"): "foldwise.folds.staged",
-    ("sklearn", "GradientBoostingRegressor"): "foldwise.folds.staged",
-    ("sklearn", "HistGradientBoostingClassifier"): "foldwise.folds.staged",
-    ("sklearn", "HistGradientBoostingRegressor"): "foldwise.folds.staged",
-    ("sklearn", "RandomForestClassifier"): "foldwise.folds.staged",
-    ("sklearn", "RandomForestRegressor"): "foldwise.folds.staged",
-    ("sklearn", "DecisionTreeClassifier"): "foldwise.folds.pruning",
-    ("sklearn", "DecisionTreeRegressor"): "foldwise.folds.pruning",
-    ("sklearn", "ExtraTreeClassifier"): "foldwise.folds.pruning",
-    ("sklearn", "ExtraTreeRegressor"): "foldwise.folds.pruning",
-    ("sklearn", "LinearDiscriminantAnalysis"): "foldwise.folds.discriminants",
-    ("sklearn", "QuadraticDiscriminantAnalysis"): "foldwise.folds.discriminants",
-    ("sklearn", "Pipeline"): "foldwise.folds.pipelines",
+    ("sklearn", "MultinomialNB"): "foldwise.folds.sessions.naive_bayes",
+    ("sklearn", "GaussianNB"): "foldwise.folds.sessions.naive_bayes",
+    ("sklearn", "ComplementNB"): "foldwise.folds.sessions.naive_bayes",
+    ("sklearn", "CategoricalNB"): "foldwise.folds.sessions.naive_bayes",
+    ("sklearn", "BernoulliNB"): "foldwise.folds.sessions.naive_bayes",
+    ("sklearn", "AdaBoostClassifier"): "foldwise.folds.sessions.staged",
+    ("sklearn", "AdaBoostRegressor"): "foldwise.folds.sessions.staged",
+    ("sklearn", "BaggingClassifier"): "foldwise.folds.sessions.staged",
+    ("sklearn", "BaggingRegressor"): "foldwise.folds.sessions.staged",
+    ("sklearn", "ExtraTreesClassifier"): "foldwise.folds.sessions.staged",
+    ("sklearn", "ExtraTreesRegressor"): "foldwise.folds.sessions.staged",
+    ("sklearn", "GradientBoostingClassifier"): "foldwise.folds.sessions.staged",
+    ("sklearn", "GradientBoostingRegressor"): "foldwise.folds.sessions.staged",
+    ("sklearn", "HistGradientBoostingClassifier"): "foldwise.folds.sessions.staged",
+    ("sklearn", "HistGradientBoostingRegressor"): "foldwise.folds.sessions.staged",
+    ("sklearn", "RandomForestClassifier"): "foldwise.folds.sessions.staged",
+    ("sklearn", "RandomForestRegressor"): "foldwise.folds.sessions.staged",
+    ("sklearn", "DecisionTreeClassifier"): "foldwise.folds.sessions.pruning",
+    ("sklearn", "DecisionTreeRegressor"): "foldwise.folds.sessions.pruning",
+    ("sklearn", "ExtraTreeClassifier"): "foldwise.folds.sessions.pruning",
+    ("sklearn", "ExtraTreeRegressor"): "foldwise.folds.sessions.pruning",
+    ("sklearn", "LinearDiscriminantAnalysis"): "foldwise.folds.sessions.discriminants",
+    ("sklearn", "QuadraticDiscriminantAnalysis"): "foldwise.folds.sessions.discriminants",
+    ("sklearn", "Pipeline"): "foldwise.folds.sessions.pipelines",
 }
 
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.multiclass import type_of_target
 
-from foldwise.folds.bayes_kinds import KINDS, Facts, Kind, Unusual
-from foldwise.folds.models import ModelSession
 from foldwise.folds.protocol import Answer, Block, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
+from foldwise.folds.sessions.bayes_kinds import KINDS, Facts, Kind, Unusual
+from foldwise.folds.sessions.models import ModelSession
 
 BLOCK_CELLS = 1 << 23  # probabilities of a block
 MOST_CLASSES = 30_000  # labels are int16
