@@ -32,7 +32,7 @@ from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 
 MOST_CLASSES = 30_000  # labels of a grid are int16
-BLOCK_CELLS = 1 << 23  # probabilities of a block
+BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
 LAZY = frozenset({"families", "columns", "alpha", "var_floor", "ddof", "priors", "missing", "unseen", "n_jobs"})
 
 

@@ -65,8 +65,8 @@ class Kind(Protocol):
     def scores(self, facts: Facts, params: Sequence[Params]) -> Scores:
         """The finished settings; raises Unusual."""
 
-    def exact(self, facts: Facts, params: Sequence[Params], X_test: Any) -> Scores | None:
-        """The same of some rows to the last bit of a refit, where `scores` are right but for rounding; else None."""
+    def exact(self, facts: Facts, params: Sequence[Params], test: Callable[[], Any]) -> Scores | None:
+        """The same of test rows to the last bit of a refit, where `scores` are right but for rounding; else None."""
 
 
 class Gaussian:
@@ -113,8 +113,9 @@ class Gaussian:
         shares = class_weight / class_weight.sum()
         return np.stack([np.log(check_prior(one["priors"], shares, True)) for one in params], axis=1)
 
-    def exact(self, facts: Facts, params: Sequence[Params], X_test: Any) -> Scores | None:
+    def exact(self, facts: Facts, params: Sequence[Params], test: Callable[[], Any]) -> Scores | None:
         """Two fits give scikit-learn's own means, variances and greatest variance; its formula does the rest."""
+        X_test = test()
         plain = facts.refit({"var_smoothing": 0.0, "priors": None})
         full = facts.refit({"var_smoothing": 1.0, "priors": None})
         smoothing = np.array([*(one["var_smoothing"] for one in params), 1.0]) * full.epsilon_
@@ -152,7 +153,7 @@ class Discrete:
     def knows(self, facts: Facts, test: Rows) -> bool:
         return True
 
-    def exact(self, facts: Facts, params: Sequence[Params], X_test: Any) -> Scores | None:
+    def exact(self, facts: Facts, params: Sequence[Params], test: Callable[[], Any]) -> Scores | None:
         return None
 
     def log_prior(self, class_weight: Floats, params: Sequence[Params]) -> Floats:  # (K, S)
@@ -253,8 +254,9 @@ class Marks(Discrete):
         slope, log_prior = self.finished(facts.learned, facts.class_weight, params)
         return Scores((Linear(self.cells, np.ascontiguousarray(slope.swapaxes(0, 1))),), log_prior, by_prior=False)
 
-    def exact(self, facts: Facts, params: Sequence[Params], X_test: Any) -> Scores | None:
+    def exact(self, facts: Facts, params: Sequence[Params], test: Callable[[], Any]) -> Scores | None:
         """One fit gives scikit-learn's own sums; each setting is then one product of matrices of its shape."""
+        X_test = test()
         model = facts.refit(dict(params[0]))
         slope, log_prior = self.finished(model.feature_count_, model.class_count_, params)
         cells = self.marks(validate_data(model, X_test, accept_sparse="csr", reset=False))

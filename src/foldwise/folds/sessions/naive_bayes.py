@@ -20,7 +20,7 @@ from foldwise.folds.rows import take_rows
 from foldwise.folds.sessions.bayes_kinds import KINDS, Facts, Kind, Unusual
 from foldwise.folds.sessions.models import ModelSession
 
-BLOCK_CELLS = 1 << 23  # probabilities of a block
+BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
 MOST_CLASSES = 30_000  # labels are int16
 
 
@@ -113,12 +113,12 @@ class BayesSession(ModelSession):
             labels, tied = scores.labels(test)
             if tied.any():
                 near = np.flatnonzero(tied).tolist()
-                settled = self.kind.exact(facts, [params[i] for i in near], take_rows(self.X, test))
+                settled = self.kind.exact(facts, [params[i] for i in near], lambda: take_rows(self.X, test))
                 assert settled is not None  # only scores that are not exact themselves come near a tie
                 labels[:, near] = settled.labels(np.arange(len(test)))[0]
             labels = self._widen_labels(labels, facts).T
         if need & (Need.PROBA | Need.MODEL):
-            exact = self.kind.exact(facts, params, take_rows(self.X, test))
+            exact = self.kind.exact(facts, params, lambda: take_rows(self.X, test))
             found = scores.log_proba(test) if exact is None else exact.log_proba(np.arange(len(test)))
             log_proba = self._widen(found, facts).transpose(2, 0, 1)
         return Answer(labels, log_proba)

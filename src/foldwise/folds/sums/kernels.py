@@ -22,13 +22,25 @@ NEAR = 1e-11  # of a score: what rounding of long sums stays below
 
 @njit(nogil=True, cache=True)
 def add_look_ups(slots: Slots, rows: Places, table: Floats, scores: Floats) -> None:
-    """`scores` (n, K, S) of some rows plus Σ over columns of `table` (slots, K, S), column by column."""
+    """`scores` (n, K, S) of some rows plus Σ over columns of `table` (slots, K, S), one column after the other.
+
+    Four columns a time: the sums are loaded and stored once, and added in the same order.
+    """
+    n_columns = slots.shape[1]
+    fours = n_columns // 4 * 4
     for i in range(rows.size):
-        for j in range(slots.shape[1]):
-            slot = slots[rows[i], j]
-            for c in range(scores.shape[1]):
-                for s in range(scores.shape[2]):
-                    scores[i, c, s] += table[slot, c, s]
+        here = slots[rows[i]]
+        for c in range(scores.shape[1]):
+            out = scores[i, c]
+            for j in range(0, fours, 4):
+                p, q = table[here[j], c], table[here[j + 1], c]
+                u, v = table[here[j + 2], c], table[here[j + 3], c]
+                for s in range(out.size):
+                    out[s] = (((out[s] + p[s]) + q[s]) + u[s]) + v[s]
+            for j in range(fours, n_columns):
+                p = table[here[j], c]
+                for s in range(out.size):
+                    out[s] += p[s]
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
@@ -109,6 +121,33 @@ def spread_below(scores: Floats, log_prior: Floats, best: Floats, n_best: Floats
         for c in range(n_classes):
             for s in range(n_settings):
                 n_best[i, s] += scores[i, c, s] == best[i, s]
+
+
+@njit(nogil=True, cache=True)
+def gap_of_two(scores: Floats, log_prior: Floats, best: Floats, gap: Floats) -> bool:
+    """Two classes: `scores` plus the prior, in place; the greater, and how far below it the other lies.
+
+    Where both are equal the gap is -inf, for neither is the other. Returns whether that occurs.
+    """
+    tied = False
+    for i in range(scores.shape[0]):
+        for s in range(best.shape[1]):
+            a = scores[i, 0, s] + log_prior[0, s]
+            b = scores[i, 1, s] + log_prior[1, s]
+            scores[i, 0, s], scores[i, 1, s] = a, b
+            best[i, s] = max(a, b)
+            gap[i, s] = min(a, b) - max(a, b) if a != b else -np.inf
+            tied |= a == b
+    return tied
+
+
+@njit(nogil=True, cache=True)
+def take_off(scores: Floats, best: Floats, rest: Floats, out: Floats) -> None:
+    """`out` = `scores` - (`rest` + `best`), for every class."""
+    for i in range(scores.shape[0]):
+        for c in range(scores.shape[1]):
+            for s in range(best.shape[1]):
+                out[i, c, s] = scores[i, c, s] - (rest[i, s] + best[i, s])
 
 
 @njit(nogil=True, cache=True)

@@ -18,11 +18,13 @@ from foldwise.folds.sums.kernels import (
     add_squares,
     choose,
     choose_packed,
+    gap_of_two,
     heights,
     pack_differences,
     shift_to_best,
     spread_below,
     sum_classes,
+    take_off,
 )
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import windows
@@ -158,19 +160,29 @@ class Scores:
         """
         for a, b in windows(0, len(rows), self._chunk_rows):
             scores = self.of(rows[a:b])
-            best, n_best = np.empty((2, b - a, self.log_prior.shape[1]))
-            spread_below(scores, self.log_prior, best, n_best)
-            np.subtract(scores, best[:, None], out=out[a:b])
-            shares = np.where(out[a:b] == 0, -np.inf, out[a:b])
-            np.exp(shares, out=shares)
-            rest = np.empty_like(best)
-            sum_classes(shares, rest)
-            rest /= n_best
-            np.log1p(rest, out=rest)
-            if (n_best > 1).any():
-                rest += np.log(n_best)
-            rest += best
-            np.subtract(scores, rest[:, None], out=out[a:b])
+            best, rest = np.empty((2, b - a, self.log_prior.shape[1]))
+            if len(self.log_prior) == 2:
+                tied = gap_of_two(scores, self.log_prior, best, rest)
+                np.exp(rest, out=rest)
+                np.log1p(rest, out=rest)
+                if tied:
+                    rest[scores[:, 0] == scores[:, 1]] += np.log(2.0)
+            else:
+                self._rest_of_many(scores, best, rest)
+            take_off(scores, best, rest, out[a:b])
+
+    def _rest_of_many(self, scores: Floats, best: Floats, rest: Floats) -> None:
+        """log1p(Σ of all but the greatest / m) + log m, for any number of classes."""
+        n_best = np.empty_like(best)
+        spread_below(scores, self.log_prior, best, n_best)
+        shares = scores - best[:, None]
+        shares[shares == 0] = -np.inf
+        np.exp(shares, out=shares)
+        sum_classes(shares, rest)
+        rest /= n_best
+        np.log1p(rest, out=rest)
+        if (n_best > 1).any():
+            rest += np.log(n_best)
 
     def _log_odds(self, part: LookUp, rows: Places, out: Floats) -> None:
         """Two classes: their log-odds d by packed sums; then log p = min(±d, 0) - log(1 + exp(-|d|))."""
