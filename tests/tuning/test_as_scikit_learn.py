@@ -75,8 +75,8 @@ def test_weights_with_fractions(estimator, rng):
     X, y = rng.integers(0, 3, (80, 4)), rng.integers(0, 2, 80)
     grid = {"var_smoothing": [1e-9, 0.1]} if isinstance(estimator, GaussianNB) else {"alpha": [0.1, 1.0]}
     weights = {"sample_weight": rng.random(80)}
-    ours, theirs = both(estimator, grid, X, y, weights, cv=4, scoring="neg_log_loss")
-    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], rtol=1e-14)
+    for scoring in ("neg_log_loss", "roc_auc"):
+        assert_equal(*both(estimator, grid, X, y, weights, cv=4, scoring=scoring))
 
 
 class Rejecting(ClassifierMixin, BaseEstimator):
@@ -300,3 +300,18 @@ def test_probabilities_with_named_columns_are_taken_by_name():
 def test_shares_are_printed_without_rates():
     shares = Confusion.of(list("aabb"), list("abbb")).normalised()
     assert str(shares).count("\n") == 2
+
+
+@pytest.mark.parametrize("far", [1e6, 1e9, 1e12, 1e15])
+def test_columns_in_which_scikit_learn_itself_rounds(far, rng):
+    X, y = far + rng.integers(0, 4, (60, 3)), np.arange(60) % 2
+    grid = {"var_smoothing": [0, 1e-12, 1e-9, 0.1]}
+    for scoring in ("accuracy", "neg_log_loss"):
+        assert_equal(*both(GaussianNB(), grid, X, y, cv=4, scoring=scoring))
+
+
+def test_train_scores_where_only_the_test_rows_cannot_be_scored(rng):
+    X, y = rng.normal(size=(40, 2)), np.r_[np.arange(20) % 2, np.zeros(20, int)]
+    options = {"cv": [(np.arange(20), np.arange(20, 40))], "scoring": "roc_auc", "return_train_score": True}
+    ours, theirs = both(LogisticRegression(), {"C": [0.1, 1.0]}, X, y, **options)
+    np.testing.assert_array_equal(ours.cv_results_["mean_train_score"], theirs.cv_results_["mean_train_score"])

@@ -165,8 +165,10 @@ class NaiveBayesSession:
         key = (size, *map(id, settings))
         if key not in self._grouped:
             asked = [self._ask(setting) for setting in settings]  # holds the settings, so that no id is used anew
+            # probabilities finished together and alone differ in the last bit, and settings that are alike must tie
+            alike = size is None or all(one.at_once for one in asked if isinstance(one, Asked))
             runs: list[Run] = []
-            for together, group in groupby(range(len(asked)), key=lambda i: run_key(asked[i])):
+            for together, group in groupby(range(len(asked)), key=lambda i: run_key(asked[i]) if alike else None):
                 places = list(group)
                 for start in range(0, len(places), size or len(places)):
                     part = places[start : start + (size or len(places))]

@@ -75,6 +75,7 @@ class Outcome:
     seconds: NDArray[np.float64]  # (settings, splits), a piece of work's time shared equally by its settings
     failures: tuple[tuple[int, int, Exception], ...]  # of fits: setting, split, error
     unscored: tuple[tuple[int, int, str, Exception], ...]  # setting, split, metric, error
+    unlearned: tuple[tuple[int, int, str, Exception], ...]  # the same for scores on training rows
     fits: int  # pieces of work: groups of settings × splits
     kept: tuple[tuple[list[int], int, Any], ...] = ()  # settings, split, what the keeper took of a block
 
@@ -88,6 +89,7 @@ class Found:
     seconds: float
     failed: list[tuple[int, Exception]]
     unscored: list[tuple[int, str, Exception]]
+    unlearned: list[tuple[int, str, Exception]]
     kept: list[tuple[int, int, Any]]  # of settings start..stop
 
 
@@ -159,6 +161,7 @@ class Collector:
         self._seconds = np.zeros(self._shape)
         self._failures: list[tuple[int, int, Exception]] = []
         self._unscored: list[tuple[int, int, str, Exception]] = []
+        self._unlearned: list[tuple[int, int, str, Exception]] = []
         self._kept: list[tuple[list[int], int, Any]] = []
 
     def add(self, group: Group, number: int, found: Found) -> None:
@@ -172,12 +175,15 @@ class Collector:
         places = group.places
         self._failures += [(places[i], number, error) for i, error in found.failed]
         self._unscored += [(places[i], number, name, error) for i, name, error in found.unscored]
+        self._unlearned += [(places[i], number, name, error) for i, name, error in found.unlearned]
         self._kept += [(places[start:stop], number, part) for start, stop, part in found.kept]
 
     def outcome(self, fits: int) -> Outcome:
         failures = tuple(sorted(self._failures, key=lambda f: f[:2]))
-        unscored = tuple(sorted(self._unscored, key=lambda f: f[:3]))
-        return Outcome(self._scores, self._learned, self._seconds, failures, unscored, fits, tuple(self._kept))
+        unscored, unlearned = (tuple(sorted(part, key=lambda f: f[:3])) for part in (self._unscored, self._unlearned))
+        return Outcome(
+            self._scores, self._learned, self._seconds, failures, unscored, unlearned, fits, tuple(self._kept)
+        )
 
 
 def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterator[Found]:
@@ -213,7 +219,7 @@ def one_split(session: FoldSession, settings: Sequence[Params], split: Split, wo
     start = time.perf_counter()
     blank = {name: np.full(len(settings), np.nan) for name in work.metrics}
     learned = {name: values.copy() for name, values in blank.items()} if work.on_train else {}
-    found = Found(blank, learned, 0.0, [], [], [])
+    found = Found(blank, learned, 0.0, [], [], [], [])
     n_test = len(split.test)
     rows = np.concatenate([split.test, split.train]) if work.on_train else split.test
     scored: Any = session if work.weighted else Unweighted(session)
@@ -221,7 +227,9 @@ def one_split(session: FoldSession, settings: Sequence[Params], split: Split, wo
         places = range(block.start, block.stop)
         if isinstance(block.answer, Failure):
             if block.answer.fitted:
-                found.unscored += [(i, name, block.answer.error) for i in places for name in work.metrics]
+                lost = [(i, name, block.answer.error) for i in places for name in work.metrics]
+                found.unscored += lost
+                found.unlearned += lost
             else:
                 found.failed += [(i, block.answer.error) for i in places]
             continue
@@ -273,7 +281,7 @@ def score_block(
         values = np.asarray(metric(asked.session, settings, asked.split, answer))
     except Exception as error:
         if len(places) == 1:
-            found.unscored.append((places.start, name, error))
+            (found.unscored if scores is found.scores else found.unlearned).append((places.start, name, error))
             return
         for k, i in enumerate(places):
             score_block(scores, found, name, metric, asked, range(i, i + 1), answer.cut(k, k + 1))

@@ -122,7 +122,8 @@ class Running:
         assert self.question is not None
         error_score = self.plan.search.error_score
         report_failures(outcome, self.question.settings, error_score)
-        scores, learned = (settle(outcome, table, error_score) for table in (outcome.scores, outcome.learned))
+        scores = settle(outcome.scores, outcome.failures, outcome.unscored, error_score)
+        learned = settle(outcome.learned, outcome.failures, outcome.unlearned, error_score)
         self.settings += self.question.settings
         self.outcomes.append(replace(outcome, scores=scores, learned=learned))
         self._next()
@@ -207,13 +208,15 @@ def joined(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def settle(found: Outcome, table: dict[str, NDArray[Any]], error_score: Any) -> dict[str, NDArray[Any]]:
+def settle(
+    table: dict[str, NDArray[Any]], failures: Sequence[Any], unscored: Sequence[Any], error_score: Any
+) -> dict[str, NDArray[Any]]:
     """The scores with `error_score` where a fit or a metric failed."""
     scores = spread_dicts(table)
     for values in scores.values():
-        for i, number, _ in found.failures:
+        for i, number, _ in failures:
             values[i, number] = error_score
-    for i, number, name, _ in found.unscored:
+    for i, number, name, _ in unscored:
         for values in [scores[name]] if name in scores else scores.values():
             values[i, number] = error_score
     return scores

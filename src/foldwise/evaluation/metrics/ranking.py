@@ -67,31 +67,33 @@ def areas(case: Case, scores: Floats, place: int) -> Scores | None:
         positive, weights, scores = positive[kept], weights[kept], scores[:, kept]
     if positive.all() or not positive.any() or not np.isfinite(scores).all():
         return None
-    scores = np.ascontiguousarray(scores)
-    order = np.argsort(scores, axis=1)
+    falling = -np.ascontiguousarray(scores)
     if weights is None:
-        return np.asarray(_trapezoids(scores, order, positive))
-    return np.asarray(_areas(scores, order, positive, weights))
+        return np.asarray(_trapezoids(falling, np.argsort(falling, axis=1), positive, np.ones(len(positive))))
+    order = np.argsort(falling, axis=1, kind="stable")  # weights of tied rows are added in their order
+    return np.asarray(_trapezoids(falling, order, positive, weights))
 
 
 @njit(nogil=True, cache=True)
-def _trapezoids(scores: Floats, order: NDArray[np.intp], positive: NDArray[np.bool_]) -> Floats:
+def _trapezoids(falling: Floats, order: NDArray[np.intp], positive: NDArray[np.bool_], weights: Floats) -> Floats:
     """The area as scikit-learn sums it, from corner to corner of the curve: equal areas must tie in its last bit."""
-    n_settings, n_rows = scores.shape
+    n_settings, n_rows = falling.shape
     found = np.empty(n_settings)
-    wrong, right = np.empty(n_rows + 1), np.empty(n_rows + 1)  # rows of the rest, and of the class, above a threshold
+    wrong, right = np.empty(n_rows + 1), np.empty(n_rows + 1)  # weight of the rest, and of the class, above a threshold
     parts, strands, total = np.empty((n_rows + 1, 1)), np.empty((8, 1)), np.empty(1)
-    n_positive = float(positive.sum())
     for s in range(n_settings):
         wrong[0], right[0] = 0.0, 0.0
         n_points = 1
-        hits = 0.0
+        hits, misses = 0.0, 0.0
         for i in range(n_rows):
-            row = order[s, n_rows - 1 - i]
-            hits += positive[row]
-            if i + 1 < n_rows and scores[s, order[s, n_rows - 2 - i]] == scores[s, row]:
+            row = order[s, i]
+            if positive[row]:
+                hits += weights[row]
+            else:
+                misses += weights[row]
+            if i + 1 < n_rows and falling[s, order[s, i + 1]] == falling[s, row]:
                 continue
-            wrong[n_points], right[n_points] = i + 1 - hits, hits
+            wrong[n_points], right[n_points] = misses, hits
             n_points += 1
         # a point in line with its neighbours is no corner; the origin, the first threshold and the last stay
         corner = 1
@@ -105,36 +107,9 @@ def _trapezoids(scores: Floats, order: NDArray[np.intp], positive: NDArray[np.bo
             if bent:
                 corner += 1
                 wrong[corner], right[corner] = wrong[i], right[i]
-        n_rest = n_rows - n_positive
         for i in range(corner):
-            width = wrong[i + 1] / n_rest - wrong[i] / n_rest
-            parts[i, 0] = width * (right[i + 1] / n_positive + right[i] / n_positive) / 2.0
+            width = wrong[i + 1] / misses - wrong[i] / misses
+            parts[i, 0] = width * (right[i + 1] / hits + right[i] / hits) / 2.0
         sum_rows(parts, 0, corner, strands, total)
         found[s] = total[0]
-    return found
-
-
-@njit(nogil=True, cache=True)
-def _areas(scores: Floats, order: NDArray[np.intp], positive: NDArray[np.bool_], weights: Floats) -> Floats:
-    n_settings, n_rows = scores.shape
-    found = np.empty(n_settings)
-    for s in range(n_settings):
-        below = 0.0  # weight of the rest under the present score
-        above = 0.0
-        area = 0.0
-        i = 0
-        while i < n_rows:
-            score = scores[s, order[s, i]]
-            tied, tied_rest = 0.0, 0.0
-            while i < n_rows and scores[s, order[s, i]] == score:
-                row = order[s, i]
-                if positive[row]:
-                    tied += weights[row]
-                else:
-                    tied_rest += weights[row]
-                i += 1
-            area += tied * (below + 0.5 * tied_rest)
-            below += tied_rest
-            above += tied
-        found[s] = area / (below * above)
     return found

@@ -24,6 +24,7 @@ from foldwise.summaries.moments import moments_of
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
 
+FAR = 1e4  # standard deviations between 0 and a mean: beyond, a mean's last bit moves scores more than a near tie
 MOST_SLOTS = 1 << 20  # categories × classes × settings of a table
 DISCRETE = frozenset({"alpha", "fit_prior", "class_prior", "force_alpha"})
 
@@ -62,6 +63,9 @@ class Kind(Protocol):
     def knows(self, facts: Facts, test: Rows) -> bool:
         """Whether the test rows hold nothing that the model would refuse."""
 
+    def is_rough(self, facts: Facts) -> bool:
+        """Whether scikit-learn's own rounding is so great that only `exact` gives its labels."""
+
     def scores(self, facts: Facts, params: Sequence[Params]) -> Scores:
         """The finished settings; raises Unusual."""
 
@@ -98,6 +102,10 @@ class Gaussian:
 
     def knows(self, facts: Facts, test: Rows) -> bool:
         return True
+
+    def is_rough(self, facts: Facts) -> bool:
+        mean, variance, _ = facts.learned
+        return bool((np.abs(mean) > FAR * np.sqrt(variance)).any())
 
     def scores(self, facts: Facts, params: Sequence[Params]) -> Scores:
         mean, variance, spread = facts.learned
@@ -152,6 +160,9 @@ class Discrete:
 
     def knows(self, facts: Facts, test: Rows) -> bool:
         return True
+
+    def is_rough(self, facts: Facts) -> bool:
+        return False
 
     def exact(self, facts: Facts, params: Sequence[Params], test: Callable[[], Any]) -> Scores | None:
         return None

@@ -111,6 +111,8 @@ class BayesSession(ModelSession):
         labels, log_proba = None, None
         if need & (Need.LABELS | Need.MODEL):
             labels, tied = scores.labels(test)
+            if self.kind.is_rough(facts):
+                tied[:] = True
             if tied.any():
                 near = np.flatnonzero(tied).tolist()
                 settled = self.kind.exact(facts, [params[i] for i in near], lambda: take_rows(self.X, test))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -13,7 +11,6 @@ from foldwise.folds.sums.summation import sum_rows
 from foldwise.summaries.number_kernels import Floats, Ints
 
 Singles = NDArray[np.float32]
-Reals = NDArray[np.floating[Any]]
 Choices = NDArray[np.int16]
 Bools = NDArray[np.bool_]
 
@@ -194,8 +191,8 @@ def choose(scores: Floats, log_prior: Floats, by_prior: bool, labels: Choices, t
 
 
 @njit(nogil=True, cache=True)
-def pack_differences(table: Floats, base: Ints, sizes: Ints, first: Ints, pack_base: Ints, packed: Reals) -> None:
-    """What each pack's slot adds to class c + 1 over class 0: `packed` (slots, K - 1, S), in its own precision."""
+def pack_differences(table: Floats, base: Ints, sizes: Ints, first: Ints, pack_base: Ints, packed: Singles) -> None:
+    """What each pack's slot adds to class c + 1 over class 0: `packed` (slots, K - 1, S), in single precision."""
     n_others, n_settings = packed.shape[1:]
     for p in range(first.size - 1):
         for slot in range(pack_base[p + 1] - pack_base[p]):
@@ -208,23 +205,6 @@ def pack_differences(table: Floats, base: Ints, sizes: Ints, first: Ints, pack_b
                 for c in range(n_others):
                     for s in range(n_settings):
                         out[c, s] += here[c + 1, s] - here[0, s]
-
-
-@njit(nogil=True, cache=True)
-def add_packs(packed: Slots, rows: Places, table: Floats, scores: Floats) -> None:
-    """`scores` (n, K - 1, S) of some rows plus Σ over packs of `table` (slots, K - 1, S)."""
-    n_packs = packed.shape[1]
-    for i in range(rows.size):
-        for p in range(0, n_packs - 1, 2):
-            one, two = table[packed[rows[i], p]], table[packed[rows[i], p + 1]]
-            for c in range(scores.shape[1]):
-                for s in range(scores.shape[2]):
-                    scores[i, c, s] += one[c, s] + two[c, s]
-        if n_packs % 2:
-            one = table[packed[rows[i], n_packs - 1]]
-            for c in range(scores.shape[1]):
-                for s in range(scores.shape[2]):
-                    scores[i, c, s] += one[c, s]
 
 
 @njit(nogil=True, cache=True)
@@ -304,27 +284,3 @@ def choose_packed(
             unsure[n_unsure] = i
             n_unsure += 1
     return unsure[:n_unsure]
-
-
-@njit(nogil=True, cache=True)
-def shift_to_best(scores: Floats, log_prior: Floats, by_prior: bool) -> None:
-    """`scores` (n, K, S) plus the prior, less the greatest of each row and setting, in place.
-
-    Where every class is impossible the prior answers, or, without `by_prior`, nothing does: NaN.
-    """
-    n_classes, n_settings = log_prior.shape
-    best = np.empty(n_settings)
-    for i in range(scores.shape[0]):
-        best[:] = -np.inf
-        for c in range(n_classes):
-            for s in range(n_settings):
-                value = scores[i, c, s] + log_prior[c, s]
-                scores[i, c, s] = value
-                best[s] = max(best[s], value)
-        for s in range(n_settings):
-            if best[s] == -np.inf and by_prior:
-                best[s] = log_prior[:, s].max()
-                scores[i, :, s] = log_prior[:, s]
-        for c in range(n_classes):
-            for s in range(n_settings):
-                scores[i, c, s] -= best[s]

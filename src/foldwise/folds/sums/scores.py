@@ -13,7 +13,6 @@ from sklearn.utils.extmath import safe_sparse_dot
 from foldwise.folds.sums.coding import CodedTable, Places
 from foldwise.folds.sums.kernels import (
     add_look_ups,
-    add_packs,
     add_ratios,
     add_squares,
     choose,
@@ -21,7 +20,6 @@ from foldwise.folds.sums.kernels import (
     gap_of_two,
     heights,
     pack_differences,
-    shift_to_best,
     spread_below,
     sum_classes,
     take_off,
@@ -138,26 +136,12 @@ class Scores:
         return labels, tied & (look_up is None)
 
     def log_proba(self, rows: Places) -> Floats:  # (n, K, S)
-        """Normalised log-probabilities."""
-        out = np.empty((len(rows), *self.log_prior.shape))
-        if not self.by_prior:
-            self._as_scikit_learn(rows, out)
-            return out
-        look_up = self._look_up
-        if len(self.log_prior) == 2 and look_up is not None and self._margin(look_up, len(rows)) is not None:
-            self._log_odds(look_up, rows, out)
-            return out
-        for a, b in windows(0, len(rows), self._chunk_rows):
-            scores = self.of(rows[a:b])
-            shift_to_best(scores, self.log_prior, self.by_prior)
-            np.subtract(scores, np.log(np.exp(scores).sum(axis=1, keepdims=True)), out=out[a:b])
-        return out
+        """Normalised log-probabilities, by scikit-learn's steps: where p is almost 1, a metric of 1 - p sees every bit.
 
-    def _as_scikit_learn(self, rows: Places, out: Floats) -> None:
-        """The same by scikit-learn's steps, bit for bit: where p is almost 1, a metric of 1 - p sees the last bit.
-
-        log Σ exp = log1p(Σ of all but the greatest / m) + log m + the greatest, m of which are equal.
+        log Σ exp = log1p(Σ of all but the greatest / m) + log m + the greatest, m of which are equal. No step depends
+        on which other settings are asked about, so that settings which are alike stay so to the last bit.
         """
+        out = np.empty((len(rows), *self.log_prior.shape))
         for a, b in windows(0, len(rows), self._chunk_rows):
             scores = self.of(rows[a:b])
             best, rest = np.empty((2, b - a, self.log_prior.shape[1]))
@@ -170,6 +154,10 @@ class Scores:
             else:
                 self._rest_of_many(scores, best, rest)
             take_off(scores, best, rest, out[a:b])
+            if self.by_prior and np.isneginf(best).any():
+                i, s = np.nonzero(np.isneginf(best))  # every class is impossible
+                out[a + i, :, s] = self.log_prior.T[s]
+        return out
 
     def _rest_of_many(self, scores: Floats, best: Floats, rest: Floats) -> None:
         """log1p(Σ of all but the greatest / m) + log m, for any number of classes."""
@@ -184,34 +172,10 @@ class Scores:
         if (n_best > 1).any():
             rest += np.log(n_best)
 
-    def _log_odds(self, part: LookUp, rows: Places, out: Floats) -> None:
-        """Two classes: their log-odds d by packed sums; then log p = min(±d, 0) - log(1 + exp(-|d|))."""
-        coded = part.coded
-        table = self._differences(part, np.float64)
-        start = self.log_prior[1:] - self.log_prior[0]
-        for a, b in windows(0, len(rows), self._chunk_rows):
-            odds = np.repeat(start[None], b - a, axis=0)
-            add_packs(coded.packed, rows[a:b], table, odds)
-            odds = odds[:, 0]
-            tail = np.abs(odds)
-            np.negative(tail, out=tail)
-            np.exp(tail, out=tail)
-            np.log1p(tail, out=tail)
-            np.subtract(np.minimum(odds, 0.0), tail, out=out[a:b, 1])
-            np.negative(odds, out=odds)
-            np.subtract(np.minimum(odds, 0.0), tail, out=out[a:b, 0])
-
     @property
     def _look_up(self) -> LookUp | None:
         """The only part, where it is one of categories."""
         return self.parts[0] if len(self.parts) == 1 and isinstance(self.parts[0], LookUp) else None
-
-    def _differences(self, part: LookUp, precision: type) -> Any:  # (slots of packs, K - 1, S)
-        coded = part.coded
-        shape = (int(coded.pack_base[-1]), len(self.log_prior) - 1, self.log_prior.shape[1])
-        table: Any = np.empty(shape, dtype=precision)
-        pack_differences(part.table, coded.base, coded.sizes, coded.first, coded.pack_base, table)
-        return table
 
     @property
     def _chunk_rows(self) -> int:
@@ -224,7 +188,9 @@ class Scores:
     def _screen(self, part: LookUp, margin: Floats, rows: Places, labels: NDArray[np.int16]) -> None:
         """Labels by short sums of differences between classes; rows too near a tie are summed as `of` sums them."""
         coded = part.coded
-        table = self._differences(part, np.float32)
+        shape = (int(coded.pack_base[-1]), len(self.log_prior) - 1, labels.shape[1])
+        table = np.empty(shape, dtype=np.float32)
+        pack_differences(part.table, coded.base, coded.sizes, coded.first, coded.pack_base, table)
         start = (self.log_prior[1:] - self.log_prior[0]).astype(np.float32)
         unsure = choose_packed(coded.packed, rows, table, start, margin.astype(np.float32), labels)
         if unsure.size:
