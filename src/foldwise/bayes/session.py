@@ -276,21 +276,11 @@ class NaiveBayesSession:
             return Failure(error)
 
     def _scored_grid(self, batch: Batch, log_prior: Floats, training: Training, test: Rows, need: Need) -> Answer:
-        grid, present = batch.grid, training.present
-        grid.check_finite(test)
-        scores = grid.scores(training.share, training.rows, batch.settings, log_prior)
-        labels, log_proba = None, None
-        if need & (Need.LABELS | Need.MODEL):
-            labels, _ = scores.labels(test)
-            labels = (labels if len(present) == len(self.classes) else present.astype(np.int16)[labels]).T
-        if need & (Need.PROBA | Need.MODEL):
-            found = scores.log_proba(test)
-            if len(present) < len(self.classes):
-                wide = np.full((len(test), len(self.classes), len(batch.prior)), -np.inf)
-                wide[:, present] = found
-                found = wide
-            log_proba = found.transpose(2, 0, 1)
-        return Answer(labels, log_proba)
+        batch.grid.check_finite(test)
+        scores = batch.grid.scores(training.share, training.rows, batch.settings, log_prior)
+        labels = scores.labels(test)[0].T if need & (Need.LABELS | Need.MODEL) else None
+        log_proba = scores.log_proba(test).transpose(2, 0, 1) if need & (Need.PROBA | Need.MODEL) else None
+        return Answer(labels, log_proba).among(training.present, len(self.classes))
 
     def _alone(
         self, asked: Asked | Failure, training: Training | Failure, test: Rows, need: Need, facts: dict[int, Any]

@@ -68,6 +68,19 @@ class Answer:
                 return np.asarray(np.log(self.proba))
         return self.log_proba
 
+    def among(self, places: NDArray[np.integer[Any]], n_classes: int) -> Answer:
+        """The same answer among more classes: class i is at `places[i]`, and the others are impossible."""
+        if len(places) == n_classes:
+            return self
+        labels = None if self.labels is None else places.astype(self.labels.dtype)[self.labels]
+        wide: dict[str, Any] = {}
+        for name, absent in (("log_proba", -np.inf), ("proba", 0.0)):
+            scores = getattr(self, name)
+            if scores is not None:
+                wide[name] = np.full((*scores.shape[:2], n_classes), absent)
+                wide[name][:, :, places] = scores
+        return replace(self, labels=labels, **wide)
+
     def of_rows(self, start: int, stop: int) -> Answer:
         """The answer about rows start..stop of these."""
         names = ("labels", "log_proba", "proba", "decision", "values")

@@ -118,12 +118,13 @@ class BayesSession(ModelSession):
                 settled = self.kind.exact(facts, [params[i] for i in near], lambda: take_rows(self.X, test))
                 assert settled is not None  # only scores that are not exact themselves come near a tie
                 labels[:, near] = settled.labels(np.arange(len(test)))[0]
-            labels = self._widen_labels(labels, facts).T
+            labels = labels.T
         if need & (Need.PROBA | Need.MODEL):
             exact = self.kind.exact(facts, params, lambda: take_rows(self.X, test))
             found = scores.log_proba(test) if exact is None else exact.log_proba(np.arange(len(test)))
-            log_proba = self._widen(found, facts).transpose(2, 0, 1)
-        return Answer(labels, log_proba)
+            log_proba = found.transpose(2, 0, 1)
+        assert isinstance(self.target, Labels)
+        return Answer(labels, log_proba).among(facts.present, len(self.target.classes))
 
     def _by_refit(
         self, settings: Sequence[Params], places: Sequence[int], train: Rows, test: Rows, need: Need
@@ -162,17 +163,3 @@ class BayesSession(ModelSession):
     def _block_size(self, test: Rows) -> int:
         assert isinstance(self.target, Labels)
         return max(1, BLOCK_CELLS // max(1, len(test) * len(self.target.classes)))
-
-    def _widen_labels(self, labels: NDArray[np.int16], facts: Facts) -> NDArray[np.int16]:
-        """Places among the present classes as places among all."""
-        assert isinstance(self.target, Labels)
-        complete = len(facts.present) == len(self.target.classes)
-        return labels if complete else facts.present.astype(np.int16)[labels]
-
-    def _widen(self, log_proba: NDArray[np.float64], facts: Facts) -> NDArray[np.float64]:
-        assert isinstance(self.target, Labels)
-        if len(facts.present) == len(self.target.classes):
-            return log_proba
-        wide = np.full((len(log_proba), len(self.target.classes), log_proba.shape[2]), -np.inf)
-        wide[:, facts.present] = log_proba
-        return wide

@@ -258,16 +258,7 @@ class PipelineSession(ModelSession):
         answer = self._with_pipelines(answer, rows)
         if not (isinstance(self.target, Labels) and isinstance(session.target, Labels)):
             return answer
-        n_classes = len(self.target.classes)
-        if len(session.target.classes) == n_classes:
-            return answer
-        places = places_of(session.target.classes, self.target.classes)
-        return replace(
-            answer,
-            labels=None if answer.labels is None else places[answer.labels],
-            log_proba=spread(answer.log_proba, places, n_classes, -np.inf),
-            proba=spread(answer.proba, places, n_classes, 0.0),
-        )
+        return answer.among(places_of(session.target.classes, self.target.classes), len(self.target.classes))
 
     def _with_pipelines(self, answer: Answer, rows: Prepared) -> Answer:
         """Models of the last step, if any, put behind the fitted steps."""
@@ -341,15 +332,6 @@ def in_order(pieces: Iterable[Piece]) -> Iterator[Block]:
                 del waiting[done]
                 done += 1
             yield Block(start, done, found if isinstance(found, Failure) else found.cut(at, at + done - start))
-
-
-def spread(scores: Any, places: Any, n_classes: int, absent: float) -> Any:
-    """Columns of scores at their places among all classes."""
-    if scores is None:
-        return None
-    wide = np.full((*scores.shape[:2], n_classes), absent)
-    wide[:, :, places] = scores
-    return wide
 
 
 def own_copy(rows: Prepared) -> Prepared:
