@@ -14,8 +14,8 @@ from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split
 
 
-class ProbabilityMetric(VectorisedMetric):
-    """Minus the mean of a loss of the probabilities."""
+class OfProbabilities(VectorisedMetric):
+    """A metric that needs probabilities."""
 
     need = Need.PROBA
 
@@ -25,6 +25,10 @@ class ProbabilityMetric(VectorisedMetric):
     def check(self, case: Case, answer: Answer) -> None:
         if not has_probabilities(answer):
             raise lacks(case.session, self.name, "probabilities")
+
+
+class ProbabilityMetric(OfProbabilities):
+    """Minus the mean of a loss of the probabilities."""
 
     def scores(self, case: Case, answer: Answer) -> Scores | None:
         if not same_classes(case) or not are_probabilities(answer):

@@ -7,7 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from foldwise.evaluation.metrics.base import Case, Floats, VectorisedMetric
-from foldwise.evaluation.metrics.probabilities import are_probabilities, column, same_classes
+from foldwise.evaluation.metrics.probabilities import OfProbabilities, are_probabilities, column, same_classes
 from foldwise.evaluation.metrics.scorers import Scores, has_probabilities, lacks
 from foldwise.folds.protocol import Answer, Need
 from foldwise.folds.sums.summation import sum_rows
@@ -33,17 +33,8 @@ class RocAuc(VectorisedMetric):
         return areas(case, scores, place) if scores.ndim == 2 else None
 
 
-class RocAucOneVsRest(VectorisedMetric):
+class RocAucOneVsRest(OfProbabilities):
     """The mean over classes of the area of the class against the rest, plain or by the weight of the classes."""
-
-    need = Need.PROBA
-
-    def left_to_model(self, answer: Answer) -> bool:
-        return answer.models is not None and not has_probabilities(answer)
-
-    def check(self, case: Case, answer: Answer) -> None:
-        if not has_probabilities(answer):
-            raise lacks(case.session, self.name, "probabilities")
 
     def scores(self, case: Case, answer: Answer) -> Scores | None:
         if not same_classes(case) or not are_probabilities(answer):
