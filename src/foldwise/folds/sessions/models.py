@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from foldwise.data.target import encode_target
 from foldwise.folds.groups import group_settings
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows, Values
 from foldwise.folds.rows import count_rows, take_params, take_rows
+
+Piece = tuple[Sequence[int], Answer | Failure]  # places of settings, and their answer
 
 
 class ModelSession:
@@ -31,16 +33,15 @@ class ModelSession:
         return frozenset()
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
-        waiting: dict[int, Answer | Failure] = {}
-        done = 0
+        yield from in_order(self._pieces(settings, train, test, need))
+
+    def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Piece]:
+        """The answers to all settings, group by group."""
         for group in group_settings(self, settings):
             asked = [settings[i] for i in group]
             X_test = take_rows(self.X, test)  # anew: a model that transforms in place must not pass it on changed
             for i, answer in zip(group, self.answer_group(asked, train, X_test, need), strict=True):
-                waiting[i] = answer
-                while done in waiting:  # groups may interleave, blocks come in order
-                    yield Block(done, done + 1, waiting.pop(done))
-                    done += 1
+                yield [i], answer
 
     def answer_group(
         self, settings: Sequence[Params], train: Rows, X_test: Any, need: Need
@@ -87,6 +88,21 @@ class ModelSession:
             return predictions(model, X_test, need, self.target)
         except Exception as error:
             return Failure(error, fitted=True)
+
+
+def in_order(pieces: Iterable[Piece]) -> Iterator[Block]:
+    """Blocks in the order of settings; a run of settings that were answered together stays together."""
+    waiting: dict[int, tuple[Answer | Failure, int]] = {}
+    done = 0
+    for places, answer in pieces:
+        waiting.update({i: (answer, at) for at, i in enumerate(places)})
+        while done in waiting:
+            start, (found, at) = done, waiting.pop(done)
+            done += 1
+            while done in waiting and waiting[done][0] is found and waiting[done][1] == at + done - start:
+                del waiting[done]
+                done += 1
+            yield Block(start, done, found if isinstance(found, Failure) else found.cut(at, at + done - start))
 
 
 def target_of(estimator: Any, y: Any, n_rows: int) -> Labels | Values | None:

@@ -28,7 +28,7 @@ from foldwise.folds.groups import same
 from foldwise.folds.opening import open_session, opener_of
 from foldwise.folds.protocol import Answer, Block, Failure, FoldSession, Labels, Need, Params, Rows
 from foldwise.folds.rows import has_length, take_params, take_rows
-from foldwise.folds.sessions.models import ModelSession, places_of
+from foldwise.folds.sessions.models import ModelSession, Piece, in_order, places_of
 from foldwise.folds.sessions.randomness import (
     Size,
     columns_after,
@@ -43,7 +43,6 @@ Own = dict[str, Any]  # what a setting says of one step: its parameters by name,
 CHANGING = {"", "copy", "copy_X"}  # plain values of these may make a step of another kind, or one that overwrites
 UNFIT = object()
 RESERVED = {"steps", "memory", "verbose", "transform_input"}  # what no step may be called
-Piece = tuple[Sequence[int], Answer | Failure]  # places of settings, and their answer
 
 
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> FoldSession | None:
@@ -317,21 +316,6 @@ def alike(places: Sequence[int], key: Callable[[int], Any]) -> list[list[int]]:
     for i in places:
         found.setdefault(key(i), []).append(i)
     return list(found.values())
-
-
-def in_order(pieces: Iterable[Piece]) -> Iterator[Block]:
-    """Blocks in the order of settings; a run of settings that were answered together stays together."""
-    waiting: dict[int, tuple[Answer | Failure, int]] = {}
-    done = 0
-    for places, answer in pieces:
-        waiting.update({i: (answer, at) for at, i in enumerate(places)})
-        while done in waiting:
-            start, (found, at) = done, waiting.pop(done)
-            done += 1
-            while done in waiting and waiting[done][0] is found and waiting[done][1] == at + done - start:
-                del waiting[done]
-                done += 1
-            yield Block(start, done, found if isinstance(found, Failure) else found.cut(at, at + done - start))
 
 
 def own_copy(rows: Prepared) -> Prepared:
