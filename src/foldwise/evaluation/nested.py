@@ -112,7 +112,7 @@ def on_one_session(search: Any, session: FoldSession, splits: Sequence[Split], g
     """
     plan = search.plan()
     searches = [plan.start_on(session, split.train, groups) for split in splits]
-    options = {"n_jobs": search.n_jobs, "audit": 0 if search.audit else None}
+    options = {"n_jobs": search.n_jobs, "audit": search.audit}
     with Progress() as progress:
         while going := [one for one in searches if one.question is not None]:
             questions = [one.question for one in going]

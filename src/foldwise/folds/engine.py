@@ -99,12 +99,12 @@ def evaluate(
     work: Work,
     *,
     n_jobs: int | None = None,
-    audit: int | None = None,
+    audit: bool = False,
     progress: Progress | None = None,
 ) -> list[Outcome]:
     """The outcome of each question; all their pieces of work are done in one go.
 
-    `audit` is a seed: one random setting and split of all is then checked by a refit.
+    With `audit` one random setting and split of all is checked by a refit, another one each time; it changes nothing.
     """
     known: dict[int, list[Group]] = {}  # searches inside outer folds ask about the same list of settings
     groups = [
@@ -124,8 +124,8 @@ def evaluate(
         for (q, group, number), found in zip(tasks, done, strict=True):
             outcomes[q].add(group, number, found)
             shown.advance(len(group.settings))
-    if audit is not None:
-        rng = np.random.default_rng(audit)
+    if audit:
+        rng = np.random.default_rng()
         question = questions[int(rng.integers(len(questions)))]
         check_one(session, question.settings, question.splits, work.need, rng)
     return [one.outcome(len(groups[q]) * len(questions[q].splits)) for q, one in enumerate(outcomes)]

@@ -195,8 +195,7 @@ def run(running: Running, *, keeper: Any = None, progress: Progress | None = Non
     search = running.plan.search
     while running.question is not None:
         work = replace(running.plan.work, keeper=keeper)
-        audit = 0 if search.audit else None
-        options = {"n_jobs": search.n_jobs, "audit": audit, "progress": progress}
+        options = {"n_jobs": search.n_jobs, "audit": search.audit, "progress": progress}
         [outcome] = evaluate(running.session, [running.question], work, **options)
         running.tell(outcome)
 
