@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, NoReturn
+from typing import Any
 
 from numpy.typing import NDArray
 
 from foldwise.bayes.assignment import Block
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families.protocol import AnyView
-from foldwise.data.columns import ObjectColumn, check_comparable
+from foldwise.data.columns import check_comparable, warn_of_broken_levels
 from foldwise.data.levels import are_text
-from foldwise.data.schema import Column, Schema, listing
-from foldwise.data.view import View, array_names
-from foldwise.errors import FoldwiseWarning, InputError
+from foldwise.data.schema import Column, Schema
+from foldwise.data.view import View
+from foldwise.errors import InputError
 from foldwise.summaries.counts import Counts
 from foldwise.summaries.number_kernels import Floats
 
@@ -58,15 +57,8 @@ def check_levels(facts: Facts, blocks: tuple[Block, ...], schema: Schema, table:
             column = schema.columns[j]
             if column.levels:
                 check_comparable(column.name, column.levels, are_text(counts.levels))
-            source = table.sources[j] if isinstance(table, View) else None
-            broken = [v for v in counts.levels if isinstance(v, float) and not v.is_integer()]
-            if isinstance(source, ObjectColumn) and broken and are_text(counts.levels) is False:
-                warnings.warn(
-                    f"column {column.name!r} holds numbers such as {broken[0]!r} but has the type object, so each is a "
-                    "category of its own. Hint: cast it to float, or pass families to say so.",
-                    FoldwiseWarning,
-                    stacklevel=3,
-                )
+            if isinstance(table, View):
+                warn_of_broken_levels(table.sources[j], counts.levels, "pass families to say so")
 
 
 def merge_schemas(schema: Schema, columns: tuple[Column, ...]) -> Schema:
@@ -77,22 +69,3 @@ def merge_schemas(schema: Schema, columns: tuple[Column, ...]) -> Schema:
         more = tuple(level for level in new.levels or () if level not in known)
         merged.append(Column(old.name, old.kind, (*(old.levels or ()), *more)) if more else old)
     return Schema(tuple(merged))
-
-
-def check_column_names(known: tuple[str, ...], columns: tuple[Column, ...]) -> None:
-    """Refuse columns of another order or name; scikit-learn does so only where all names are strings."""
-    names = tuple(column.name for column in columns)
-    if names != known and known != array_names(len(known)):
-        raise InputError(
-            f"the columns are {listing(names)}, but the model was fitted on {listing(known)}.",
-            "pass the same columns in the same order.",
-        )
-
-
-def refuse_empty(n_rows: int, n_columns: int) -> NoReturn:
-    """Raise for a frame without rows or without columns, in scikit-learn's words."""
-    what = "sample(s)" if n_columns else "feature(s)"
-    raise InputError(
-        f"Found array with 0 {what} (shape=({n_rows}, {n_columns})) while a minimum of 1 is required.",
-        "pass a table with at least one row and one column.",
-    )

@@ -7,34 +7,33 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from foldwise.bayes.assignment import Block, assign_families, in_use, narrow
 from foldwise.bayes.checks import (
     check_classes,
-    check_column_names,
     check_levels,
     check_same_kinds,
     check_some_weight,
     merge_schemas,
-    refuse_empty,
 )
 from foldwise.bayes.explanation import Explanation, Explanations
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families import FAMILIES, Likelihood, Setting
 from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter
-from foldwise.bayes.parameters import check_columns, check_jobs, check_priors, check_setting
+from foldwise.bayes.parameters import check_columns, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities, to_probabilities
 from foldwise.bayes.presence import with_presence
 from foldwise.bayes.probability_table import ProbabilityTable
 from foldwise.bayes.storage import model_from_json, model_to_json
+from foldwise.data.arguments import check_jobs
+from foldwise.data.entrance import enter
 from foldwise.data.schema import Schema, listing
 from foldwise.data.target import check_weights, encode_labels, encode_target, label_array
-from foldwise.data.view import SparseView, is_frame, plain_table, view, view_of_frame
+from foldwise.data.view import SparseView, mixes_text_and_numbers
 from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, ForgetError, InputError
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import map_rows, windows
@@ -265,28 +264,15 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return check_setting(self.alpha, self.var_floor, self.ddof, self.missing, self.unseen)
 
     def _view(self, X: Any, reset: bool) -> AnyView:
-        """The view of X, after scikit-learn's checks of its shape and names. Cells are checked where they are read."""
-        X = plain_table(X)
-        if is_frame(X):
-            frame = nw.from_native(X, eager_only=True, pass_through=False)
-            table = view_of_frame(frame)
-            if table.n_rows == 0 or not table.sources:
-                refuse_empty(table.n_rows, len(table.sources))
-            validate_data(self, frame.to_native(), reset=reset, skip_check_array=True)
-            if reset:
-                self._backend = frame.implementation.value
-            else:
-                check_column_names(self.schema_.names, table.columns)
-            return table
-        checked = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse="csr")
+        """The view of X, after scikit-learn's checks of its shape and names."""
+        entered = enter(self, X, None if reset else self.schema_.names, sparse=True)
         if reset:
-            self._backend = "polars"
-        found = view(checked)
-        if isinstance(found, SparseView) and not reset and len(self._blocks) > 1:
+            self._backend = entered.backend
+        elif isinstance(entered.table, SparseView) and len(self._blocks) > 1:
             raise FoldwiseTypeError(
                 "Sparse data was passed to a model of several families, which wants columns.", "pass X.toarray()."
             )
-        return found
+        return entered.table
 
     def _assign(self, table: AnyView) -> tuple[Block, ...]:
         """Decide the families once, from types and parameters."""
@@ -388,7 +374,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
         """The fold session that answers many settings and splits of this estimator from shared facts."""
-        from foldwise.bayes.session import NaiveBayesSession, mixes_text_and_numbers
+        from foldwise.bayes.session import NaiveBayesSession
 
         weight: Any = fit_params.get("sample_weight")
         if set(fit_params) - {"sample_weight"} or (np.ndim(weight) > 0 and np.shape(weight) != (len(y),)):

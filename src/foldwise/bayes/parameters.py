@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.bayes.families.protocol import Setting
+from foldwise.data.arguments import at_least_zero, one_of, place_of_column
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.number_kernels import Floats
@@ -40,43 +41,7 @@ def check_columns(columns: Any, names: Sequence[str]) -> tuple[int, ...] | None:
         return None
     if isinstance(columns, str) or not hasattr(columns, "__iter__"):
         raise FoldwiseTypeError(f"columns must be None or a list of names or places, got {columns!r}.")
-    place = {name: j for j, name in enumerate(names)}
-    found = set()
-    for key in columns:
-        j = place.get(str(key))
-        by_place = isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= key < len(names)
-        if j is None and by_place:
-            j = int(key)
-        if j is None:
-            raise InputError(f"columns names {key!r}, which the table does not have.", f"it has {listing(names)}.")
-        found.add(j)
-    return tuple(sorted(found))
-
-
-def check_jobs(n_jobs: Any) -> None:
-    """None, or a whole number other than 0."""
-    if n_jobs is not None and (not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
-        raise InputError(f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}.", "-1 uses all cores.")
-
-
-def at_least_zero(name: str, value: Any, hint: str) -> float:
-    """A finite number of at least 0."""
-    if not isinstance(value, int | float | np.integer | np.floating) or value is True or value is False:
-        raise FoldwiseTypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.", hint)
-    try:
-        number = float(value)
-    except OverflowError:
-        number = np.inf
-    if not 0 <= number < np.inf:
-        raise InputError(f"{name} must be a finite number of at least 0, got {value!r}.", hint)
-    return number
-
-
-def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """One of a few words."""
-    if not isinstance(value, str) or value not in choices:
-        raise InputError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}.")
-    return value
+    return tuple(sorted({place_of_column("columns", key, names) for key in columns}))
 
 
 def check_priors(priors: Any, classes: NDArray[Any], class_weight: Floats) -> Floats:

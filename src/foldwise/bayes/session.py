@@ -19,14 +19,14 @@ from foldwise.bayes.checks import check_classes, check_some_weight
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families.protocol import AnyView, Setting
 from foldwise.bayes.grid import CodeTable, Grid, NumberTable, Settings
-from foldwise.bayes.parameters import CHECKS, check_columns, check_jobs, check_priors, check_setting
+from foldwise.bayes.parameters import CHECKS, check_columns, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities
+from foldwise.data.arguments import check_jobs
 from foldwise.data.cells import read_only
-from foldwise.data.columns import ObjectColumn, check_comparable
+from foldwise.data.columns import check_comparable
 from foldwise.data.encoded import EncodedView, encode_view, take_view
 from foldwise.data.levels import are_text
 from foldwise.data.target import Target, check_weights, encode_target
-from foldwise.data.view import View
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
@@ -318,15 +318,6 @@ class NaiveBayesSession:
         log_proba = np.full((len(scores), len(self.classes)), -np.inf)
         log_proba[:, places] = scores
         return Answer(labels[None], log_proba[None])
-
-
-def mixes_text_and_numbers(table: AnyView) -> bool:
-    """Whether an object column holds both."""
-    if not isinstance(table, View):
-        return False
-    objects = [source for source in table.sources if isinstance(source, ObjectColumn)]
-    found = [source.distinct(0, table.n_rows) for source in objects]
-    return any(levels and are_text(levels) is None for levels in found)
 
 
 def run_key(asked: Asked | Failure) -> int | None:

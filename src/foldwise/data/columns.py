@@ -5,6 +5,7 @@ Codes of a column with L levels: 0 to L-1 a level, L a missing cell, L+1 a value
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from foldwise.data.cells import Reader
 from foldwise.data.levels import are_text, as_level, is_missing
 from foldwise.data.schema import Column, Level
-from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, InputError
 
 Source = NDArray[Any] | Reader
 NUMPY_TYPES = (
@@ -332,7 +333,7 @@ def check_comparable(name: str, levels: Sequence[Level], text: bool | None) -> N
 
 def as_number(value: Any, name: str, row: int) -> float:
     """One present cell as a number; text is refused even where it looks like one."""
-    hint = f"mark {value!r} as missing, turn the column into numbers, or give it the family 'categorical'."
+    hint = f"mark {value!r} as missing, turn the column into numbers, or treat it as a category."
     if isinstance(value, str):
         raise InputError(f"column {name!r} is declared numeric but row {row} holds {value!r}.", hint)
     if not isinstance(value, int | float | np.number | np.bool_):
@@ -342,6 +343,18 @@ def as_number(value: Any, name: str, row: int) -> float:
             hint,
         )
     return float(value)
+
+
+def warn_of_broken_levels(source: ColumnSource, levels: Sequence[Level], hint: str) -> None:
+    """Warn of measurements that are categories only by their type."""
+    broken = [v for v in levels if isinstance(v, float) and not v.is_integer()]
+    if isinstance(source, ObjectColumn) and broken and are_text(levels) is False:
+        warnings.warn(
+            f"column {source.column.name!r} holds numbers such as {broken[0]!r} but has the type object, so each is a "
+            f"category of its own. Hint: cast it to float, or {hint}.",
+            FoldwiseWarning,
+            stacklevel=4,
+        )
 
 
 def sources_of_frame(frame: nw.DataFrame[Any], names: Sequence[str]) -> list[ColumnSource]:

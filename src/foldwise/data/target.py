@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import narwhals as nw
 import numpy as np
@@ -41,13 +41,39 @@ def encode_target(
         raise InputError("requires y to be passed, but the target y is None.", "pass the labels as y.")
     values = label_array(y)
     if len(values) != n_rows:
-        raise InputError(
-            f"X has {n_rows} rows but y has {len(values)} labels: found input variables with "
-            f"inconsistent numbers of samples: [{n_rows}, {len(values)}].",
-            "pass one label for each row.",
-        )
+        refuse_lengths(n_rows, len(values))
     target = encode_integers(values) if values.dtype.kind in "iu" else encode_labels(values)
     return target if classes is None else recode(target, classes, hint)
+
+
+def number_target(y: Any, n_rows: int) -> NDArray[np.float64]:
+    """The target of a regression: one finite number a row."""
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None.", "pass the values as y.")
+    if isinstance(y, nw.Series):
+        y = y.to_native()
+    try:
+        values: NDArray[np.float64] = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the target of a regression must be numbers, one a row: {error}") from error
+    if len(values) != n_rows:
+        refuse_lengths(n_rows, len(values))
+    broken = np.flatnonzero(~np.isfinite(values))
+    if broken.size:
+        raise InputError(
+            f"Input y contains NaN or infinity: in {len(broken)} rows, {listing(broken.tolist())}.",
+            "leave these rows out; a target is never guessed.",
+        )
+    return read_only(np.ascontiguousarray(values))
+
+
+def refuse_lengths(n_rows: int, n_labels: int) -> NoReturn:
+    """Raise for a target of another length, in scikit-learn's words."""
+    raise InputError(
+        f"X has {n_rows} rows but y has {n_labels} labels: found input variables with "
+        f"inconsistent numbers of samples: [{n_rows}, {n_labels}].",
+        "pass one label for each row.",
+    )
 
 
 def label_array(y: Any) -> NDArray[Any]:

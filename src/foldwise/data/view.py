@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from foldwise.data.cells import Cells
 from foldwise.data.columns import ArrayColumn, ColumnSource, ObjectColumn, sources_of_frame
+from foldwise.data.levels import are_text
 from foldwise.data.schema import Column, Level, Schema, check_unique_names
 from foldwise.errors import FoldwiseTypeError, InputError
 
@@ -141,6 +142,15 @@ def view_of_frame(frame: nw.DataFrame[Any]) -> View:
     names = [str(name) for name in frame.columns]
     check_unique_names(names)
     return View(sources_of_frame(frame, names), frame.shape[0])
+
+
+def mixes_text_and_numbers(table: View | SparseView) -> bool:
+    """Whether an object column holds both."""
+    if not isinstance(table, View):
+        return False
+    objects = [source for source in table.sources if isinstance(source, ObjectColumn)]
+    found = [source.distinct(0, table.n_rows) for source in objects]
+    return any(levels and are_text(levels) is None for levels in found)
 
 
 def array_names(n_columns: int) -> tuple[str, ...]:

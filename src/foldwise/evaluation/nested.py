@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
 
-from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.errors import FoldwiseTypeError
+from foldwise.evaluation.intervals import corrected_half_width
 from foldwise.folds.engine import Outcome, Question, Work, evaluate
 from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
@@ -43,13 +43,7 @@ class NestedResult:
 
         It knows no bounds of a score, so that of a few high scores may pass 1. Of one outer fold it is NaN.
         """
-        if not 0 < level < 1:
-            raise InputError(f"the level of an interval lies between 0 and 1, got {level!r}.", "0.95 is 95 %.")
-        n = len(self.scores)
-        if n < 2:
-            return float("nan"), float("nan")
-        variance = np.var(self.scores, ddof=1) * (1 / n + self.n_test / self.n_train)
-        half = float(stats.t.ppf(0.5 + level / 2, n - 1) * np.sqrt(variance))
+        half = float(corrected_half_width(self.scores, self.n_test / self.n_train, level))
         return self.estimate - half, self.estimate + half
 
     def __str__(self) -> str:
@@ -82,9 +76,16 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
     splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
     if session is not None:
         refuse_routing(fit_params)
-        outer = on_one_session(search, session, splits, groups)
-    else:
-        outer = [by_fitting(search, X, y, split, groups, fit_params) for split in splits]
+        return nested_on_session(search, session, splits, groups)
+    return gathered([by_fitting(search, X, y, split, groups, fit_params) for split in splits], splits)
+
+
+def nested_on_session(search: Any, session: FoldSession, splits: Sequence[Split], groups: Any = None) -> NestedResult:
+    """The same on a session that is open already."""
+    return gathered(on_one_session(search, session, splits, groups), splits)
+
+
+def gathered(outer: Sequence[OuterFold], splits: Sequence[Split]) -> NestedResult:
     return NestedResult(
         np.array([one.score for one in outer]),
         tuple(one.best_params for one in outer),

@@ -1,0 +1,62 @@
+"""A table at the door of an estimator: its view, after scikit-learn's checks of shape and names.
+
+Cells are checked where they are read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import narwhals as nw
+from sklearn.utils.validation import validate_data
+
+from foldwise.data.schema import Column, listing
+from foldwise.data.view import SparseView, View, array_names, is_frame, plain_table, view, view_of_frame
+from foldwise.errors import InputError
+
+
+@dataclass(frozen=True)
+class Entered:
+    """A view, and the library that frames should be given back in."""
+
+    table: View | SparseView
+    backend: str
+
+
+def enter(estimator: Any, X: Any, known: tuple[str, ...] | None, sparse: bool = False) -> Entered:
+    """The view of X. `known` are the columns an estimator was fitted on; None sets its names and their number anew."""
+    X = plain_table(X)
+    if not is_frame(X):
+        accept = "csr" if sparse else False
+        checked = validate_data(
+            estimator, X, reset=known is None, dtype=None, ensure_all_finite=False, accept_sparse=accept
+        )
+        return Entered(view(checked), "polars")
+    frame = nw.from_native(X, eager_only=True, pass_through=False)
+    table = view_of_frame(frame)
+    if table.n_rows == 0 or not table.sources:
+        refuse_empty(table.n_rows, len(table.sources))
+    validate_data(estimator, frame.to_native(), reset=known is None, skip_check_array=True)
+    if known is not None:
+        check_column_names(known, table.columns)
+    return Entered(table, frame.implementation.value)
+
+
+def check_column_names(known: tuple[str, ...], columns: tuple[Column, ...]) -> None:
+    """Refuse columns of another order or name; scikit-learn does so only where all names are strings."""
+    names = tuple(column.name for column in columns)
+    if names != known and known != array_names(len(known)):
+        raise InputError(
+            f"the columns are {listing(names)}, but the model was fitted on {listing(known)}.",
+            "pass the same columns in the same order.",
+        )
+
+
+def refuse_empty(n_rows: int, n_columns: int) -> NoReturn:
+    """Raise for a frame without rows or without columns, in scikit-learn's words."""
+    what = "sample(s)" if n_columns else "feature(s)"
+    raise InputError(
+        f"Found array with 0 {what} (shape=({n_rows}, {n_columns})) while a minimum of 1 is required.",
+        "pass a table with at least one row and one column.",
+    )
