@@ -27,7 +27,7 @@ from foldwise.data.encoded import EncodedView, encode_view, take_view
 from foldwise.data.levels import are_text
 from foldwise.data.target import Target, check_weights, encode_target
 from foldwise.data.view import View
-from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
+from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Labels, Need, Params, Rows
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 
@@ -139,16 +139,14 @@ class NaiveBayesSession:
         return LAZY
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
-        need = need | Need.PROBA if need & Need.DECISION else need  # there are no decision values
+        need = need | Need.PROBA if need.has(Need.DECISION) else need  # there are no decision values
         training: Training | Failure
         try:
             training = self._training(train)
         except Exception as error:
             training = Failure(error)
         facts: dict[int, Any] = {}
-        size = (
-            max(1, BLOCK_CELLS // max(1, len(test) * len(self.classes))) if need & (Need.PROBA | Need.MODEL) else None
-        )
+        size = max(1, BLOCK_CELLS // max(1, len(test) * len(self.classes))) if need.has(SHARES) else None
         for run in self._runs(settings, size):
             if run.batch is not None and not isinstance(training, Failure):
                 yield from self._at_once(run, run.batch, training, test, need)
@@ -285,8 +283,8 @@ class NaiveBayesSession:
     def _scored_grid(self, batch: Batch, log_prior: Floats, training: Training, test: Rows, need: Need) -> Answer:
         batch.grid.check_finite(test)
         scores = batch.grid.scores(training.share, training.rows, batch.settings, log_prior)
-        labels = scores.labels(test)[0].T if need & (Need.LABELS | Need.MODEL) else None
-        log_proba = scores.log_proba(test).transpose(2, 0, 1) if need & (Need.PROBA | Need.MODEL) else None
+        labels = scores.labels(test)[0].T if need.has(NAMES) else None
+        log_proba = scores.log_proba(test).transpose(2, 0, 1) if need.has(SHARES) else None
         return Answer(labels, log_proba).among(training.present, len(self.classes))
 
     def _alone(
@@ -315,7 +313,7 @@ class NaiveBayesSession:
         return model._finish(facts[id(opened)], asked.setting)
 
     def _scored(self, model: Any, view: AnyView, need: Need) -> Answer:
-        wanted = bool(need & (Need.PROBA | Need.MODEL))
+        wanted = need.has(SHARES)
         scores, _ = model._score(view, to_log_probabilities if wanted else to_comparable)
         place = {label: i for i, label in enumerate(self.classes.tolist())}
         places = np.array([place[label] for label in model.classes_.tolist()])

@@ -60,7 +60,7 @@ class Plan:
         # scikit-learn's splitters count rows and compare labels: no row of the table is copied, no text is sorted
         X = np.empty((len(rows), 0)) if counts_only else take_rows(session.X, rows)
         encoded = counts_only and isinstance(session.target, Labels)
-        y = session.target.codes[rows] if encoded else take_rows(session.y, rows)  # type: ignore[union-attr]
+        y = session.target.short[rows] if encoded else take_rows(session.y, rows)  # type: ignore[union-attr]
         inner = self.splits(X, y, None if groups is None else take_rows(groups, rows), len(rows))
         return self.start(session, [Split(rows[split.train], rows[split.test]) for split in inner])
 

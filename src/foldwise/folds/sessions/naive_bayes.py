@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.multiclass import type_of_target
 
-from foldwise.folds.protocol import Answer, Block, Labels, Need, Params, Rows
+from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 from foldwise.folds.sessions.bayes_kinds import KINDS, Facts, Kind, Unusual, Wanted
 from foldwise.folds.sessions.models import ModelSession
@@ -69,9 +69,9 @@ class BayesSession(ModelSession):
         return self.kind.lazy if self._plain(params) is not None else frozenset()
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
-        need = need | Need.PROBA if need & Need.DECISION else need  # these classifiers have no decision values
+        need = need | Need.PROBA if need.has(Need.DECISION) else need  # these classifiers have no decision values
         facts = self._learn(train)
-        size = len(settings) if not need & (Need.PROBA | Need.MODEL) else self._block_size(test)
+        size = len(settings) if not need.has(SHARES) else self._block_size(test)
         if facts is None or not self.kind.knows(facts, test):
             yield from self._by_refit(settings, range(len(settings)), train, test, need)
             return
@@ -125,7 +125,7 @@ class BayesSession(ModelSession):
         """Labels by the fast sums, settled by the exact ones where classes come near; probabilities by the exact."""
         scores = self.kind.scores(facts, wanted)
         labels, log_proba = None, None
-        if need & (Need.LABELS | Need.MODEL):
+        if need.has(NAMES):
             labels, tied = scores.labels(test)
             if self.kind.is_rough(facts):
                 tied[:] = True
@@ -135,7 +135,7 @@ class BayesSession(ModelSession):
                 assert settled is not None  # only scores that are not exact themselves come near a tie
                 labels[:, near] = settled.labels(np.arange(len(test)))[0]
             labels = labels.T
-        if need & (Need.PROBA | Need.MODEL):
+        if need.has(SHARES):
             exact = self.kind.exact(facts, wanted, lambda: take_rows(self.X, test))
             found = scores.log_proba(test) if exact is None else exact.log_proba(np.arange(len(test)))
             log_proba = found.transpose(2, 0, 1)

@@ -39,7 +39,7 @@ def screen(
     single = np.empty((table.shape[0], n_classes - 1, n_settings), dtype=np.float32)
     reach, height = np.zeros(n_settings), np.zeros(n_settings)
     contrast(table, log_prior, base, sizes, single, reach, height)
-    if not np.isfinite(height).all():
+    if not (np.isfinite(reach).all() and np.isfinite(height).all()):
         return False, np.empty(0, dtype=np.intp)
     start = np.empty((n_classes - 1, n_settings), dtype=np.float32)
     margin = np.empty(n_settings, dtype=np.float32)
@@ -47,7 +47,7 @@ def screen(
     # two sums are compared
     n_roundings = 2 * base.size + first.size + 2
     for s in range(n_settings):
-        margin[s] = n_roundings * (SINGLE * reach[s] + DOUBLE * height[s]) + TINY
+        margin[s] = n_roundings * (SINGLE * reach[s] + DOUBLE * (height[s] + reach[s])) + TINY
         for c in range(n_classes - 1):
             start[c, s] = log_prior[c + 1, s] - log_prior[0, s]
     sums = np.empty((pack_base[-1], n_classes - 1, n_settings), dtype=np.float32)
@@ -61,34 +61,31 @@ def contrast(
 ) -> None:
     """What each slot adds to class c + 1 over class 0, into `single` (slots, K - 1, S), and how far sums can go.
 
-    `reach` (S) bounds differences between classes, `height` any class: both sum, over columns, the greatest that an
-    entry adds.
+    `reach` (S) bounds differences from class 0, `height` class 0 itself, so that both together bound any class: they
+    sum, over columns, the greatest that an entry adds.
     """
-    n_classes, n_settings = log_prior.shape
-    apart, high = np.empty(n_settings), np.empty(n_settings)
-    for c in range(n_classes):
-        sum_apart, sum_high = np.abs(log_prior[c] - log_prior[0]), np.abs(log_prior[c])
-        for j in range(base.size):
+    n_others, n_settings = single.shape[1:]
+    high, apart = np.empty(n_settings), np.empty((n_others, n_settings))
+    sum_high, sum_apart = np.abs(log_prior[0]), np.abs(log_prior[1:] - log_prior[0])
+    for j in range(base.size):
+        high[:] = 0.0
+        apart[:] = 0.0
+        for slot in range(base[j], base[j] + sizes[j]):
+            zero = table[slot, 0]
             for s in range(n_settings):
-                apart[s] = high[s] = 0.0
-            for slot in range(base[j], base[j] + sizes[j]):
-                zero, here = table[slot, 0], table[slot, c]
-                if c == 0:
-                    for s in range(n_settings):
-                        high[s] = max(high[s], abs(here[s]))
-                    continue
-                out = single[slot, c - 1]
+                high[s] = max(high[s], abs(zero[s]))
+            for c in range(n_others):
+                here, out, most = table[slot, c + 1], single[slot, c], apart[c]
                 for s in range(n_settings):
                     over = here[s] - zero[s]
                     out[s] = over
-                    apart[s] = max(apart[s], abs(over))
-                    high[s] = max(high[s], abs(here[s]))
-            for s in range(n_settings):
-                sum_apart[s] += apart[s]
-                sum_high[s] += high[s]
-        for s in range(n_settings):
-            reach[s] = max(reach[s], sum_apart[s])
-            height[s] = max(height[s], sum_high[s])
+                    most[s] = max(most[s], abs(over))
+        sum_high += high
+        sum_apart += apart
+    for s in range(n_settings):
+        height[s] = sum_high[s]
+        for c in range(n_others):
+            reach[s] = max(reach[s], sum_apart[c, s])
 
 
 @njit(nogil=True, cache=True)
