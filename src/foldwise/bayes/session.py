@@ -274,8 +274,8 @@ class NaiveBayesSession:
     ) -> Answer | Failure:
         try:
             blank = np.zeros(training.share.n_classes)  # of priors that no setting here has
-            logs = np.stack([blank if isinstance(one, Failure) else one for one in log_priors], axis=1)
-            log_prior = logs.take(batch.prior_places, axis=1)
+            logs = np.array([blank if isinstance(one, Failure) else one for one in log_priors])
+            log_prior = logs.T.take(batch.prior_places, axis=1)
             return self._scored_grid(batch, log_prior, training, test, need)
         except Exception as error:
             return Failure(error)

@@ -206,7 +206,7 @@ class Discrete:
             (fitted if fit else flat) if given is None else np.log(check_prior(given, fitted, False))
             for fit, given in priors
         ]
-        return np.stack(columns, axis=1).take(place, axis=1)
+        return np.array(columns).T.take(place, axis=1)
 
 
 class Categorical(Discrete):

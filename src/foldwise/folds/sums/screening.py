@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from foldwise.folds.sums.coding import Places, Slots
 from foldwise.folds.sums.kernels import Choices, Singles
@@ -117,7 +116,7 @@ def choose_packed(
 ) -> Places:
     """Labels (n, S) by single-precision sums of `table` (slots, K - 1, S) from `start` (K - 1, S).
 
-    Returns the rows in which some setting's two best classes lie within `margin` (S): there precision must decide.
+    Five packs are added at a time, so that sums are stored seldom. Returns the rows in which some setting's two best classes lie within `margin` (S): there precision must decide.
     """
     n_others, n_settings = start.shape
     sums = np.empty((n_others, n_settings), dtype=np.float32)
@@ -126,9 +125,22 @@ def choose_packed(
     place = np.empty(n_settings, dtype=np.float32)
     unsure = np.empty(rows.size, dtype=np.intp)
     n_unsure = 0
+    fives = packed.shape[1] // 5 * 5
     for i in range(rows.size):
+        here = packed[rows[i]]
         for c in range(n_others):
-            sum_packs(packed[rows[i]], table, c, start[c], sums[c])
+            out, begin = sums[c], start[c]
+            for s in range(n_settings):
+                out[s] = begin[s]
+            for p in range(0, fives, 5):
+                u, v, w = table[here[p], c], table[here[p + 1], c], table[here[p + 2], c]
+                x, y = table[here[p + 3], c], table[here[p + 4], c]
+                for s in range(n_settings):
+                    out[s] += ((u[s] + v[s]) + (w[s] + x[s])) + y[s]
+            for p in range(fives, here.size):
+                u = table[here[p], c]
+                for s in range(n_settings):
+                    out[s] += u[s]
         near = np.int32(0)
         chosen = labels[i]
         if n_others == 1:
@@ -155,21 +167,3 @@ def choose_packed(
             unsure[n_unsure] = i
             n_unsure += 1
     return unsure[:n_unsure]
-
-
-@njit(nogil=True, cache=True)
-def sum_packs(here: NDArray[np.int32], table: Singles, c: int, start: Singles, out: Singles) -> None:
-    """`start` (S) plus what one row's packs add, into `out`: five at a time, so that sums are stored seldom."""
-    n_settings = start.size
-    fives = here.size // 5 * 5
-    for s in range(n_settings):
-        out[s] = start[s]
-    for p in range(0, fives, 5):
-        u, v, w = table[here[p], c], table[here[p + 1], c], table[here[p + 2], c]
-        x, y = table[here[p + 3], c], table[here[p + 4], c]
-        for s in range(n_settings):
-            out[s] += ((u[s] + v[s]) + (w[s] + x[s])) + y[s]
-    for p in range(fives, here.size):
-        u = table[here[p], c]
-        for s in range(n_settings):
-            out[s] += u[s]
