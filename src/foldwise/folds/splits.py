@@ -86,10 +86,10 @@ def are_apart(train: Rows, test: Rows, n_rows: int) -> bool:
         if not 0 <= i < n_rows:
             return False
         trained[i] = True
+    sound = True
     for i in test:
-        if not 0 <= i < n_rows or trained[i]:
-            return False
-    return True
+        sound = sound and 0 <= i < n_rows and not trained[i]
+    return sound
 
 
 def as_rows(rows: Any, n_rows: int, number: int, what: str) -> Rows:

@@ -50,7 +50,7 @@ def ranks(means: NDArray[np.float64]) -> NDArray[np.int32]:
     lost = np.isnan(means)
     if lost.all():
         return np.ones(len(means), dtype=np.int32)
-    filled = -np.where(lost, means[~lost].min() - 1, means)
+    filled = -np.where(lost, means[~lost].min() - 1, means) if lost.any() else -means
     return (np.searchsorted(np.sort(filled), filled) + 1).astype(np.int32)  # equals share the best place of theirs
 
 

@@ -88,11 +88,14 @@ def pack_codes(
 ) -> None:
     """The slot of each cell, and of each row in each pack: its codes as digits, the last column's fastest."""
     for i in range(codes.shape[0]):
+        for j in range(codes.shape[1]):
+            slots[i, j] = base[j] + codes[i, j]
+        k = np.uintp(0)
         for p in range(packed.shape[1]):
             slot = 0
-            for j in range(first[p], first[p + 1]):
-                slots[i, j] = base[j] + codes[i, j]
-                slot = slot * sizes[j] + codes[i, j]
+            while k < np.uintp(first[p + 1]):
+                slot = slot * sizes[k] + codes[i, k]
+                k += np.uintp(1)
             packed[i, p] = pack_base[p] + slot
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from foldwise.folds.sums.coding import Places, Slots
 from foldwise.folds.sums.summation import sum_rows
-from foldwise.summaries.number_kernels import Floats, Ints
+from foldwise.summaries.number_kernels import Floats
 
 Singles = NDArray[np.float32]
 Choices = NDArray[np.int16]
@@ -188,5 +188,3 @@ def choose(scores: Floats, log_prior: Floats, by_prior: bool, labels: Choices, t
                     for c in range(n_classes):
                         if log_prior[c, s] > log_prior[chosen[s], s]:
                             chosen[s] = c
-
-

@@ -116,7 +116,8 @@ def choose_packed(
 ) -> Places:
     """Labels (n, S) by single-precision sums of `table` (slots, K - 1, S) from `start` (K - 1, S).
 
-    Five packs are added at a time, so that sums are stored seldom. Returns the rows in which some setting's two best classes lie within `margin` (S): there precision must decide.
+    Returns the rows in which some setting's two best classes lie within `margin` (S): there precision must decide.
+    Five packs are added at a time, so that sums are stored seldom.
     """
     n_others, n_settings = start.shape
     sums = np.empty((n_others, n_settings), dtype=np.float32)
