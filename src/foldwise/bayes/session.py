@@ -28,6 +28,7 @@ from foldwise.data.levels import are_text
 from foldwise.data.target import Target, check_weights, encode_target
 from foldwise.data.view import View
 from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Labels, Need, Params, Rows
+from foldwise.folds.sums import PriorLogs
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 
@@ -69,6 +70,11 @@ class Training:
     share: Share  # labels, by the classes that occur, and weights
     totals: Floats  # (K,), the weight of each class
 
+    @property
+    def key(self) -> bytes:
+        """What priors depend on."""
+        return self.present.tobytes() + self.totals.tobytes()
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -92,10 +98,17 @@ class Batch:
     def prior_places(self) -> NDArray[np.intp]:
         return np.array(self.prior)
 
+    @cached_property
+    def logs(self) -> PriorLogs:
+        return PriorLogs()
+
     def some(self, places: Sequence[int]) -> Batch:
-        """Some of the settings."""
+        """Some of the settings, with their priors."""
+        used = {k: at for at, k in enumerate(dict.fromkeys(self.prior[i] for i in places))}
         settings = Settings.of([self.settings.all[i] for i in places])
-        return Batch(self.grid, settings, self.priors, tuple(self.prior[i] for i in places))
+        return Batch(
+            self.grid, settings, tuple(self.priors[k] for k in used), tuple(used[self.prior[i]] for i in places)
+        )
 
 
 @dataclass(frozen=True)
@@ -250,32 +263,42 @@ class NaiveBayesSession:
 
     def _at_once(self, run: Run, batch: Batch, training: Training, test: Rows, need: Need) -> Iterator[Block]:
         """Settings of one grid: those whose priors are refused fail alone, the others are finished together."""
-        found = [self._log_prior(given, training) for given in batch.priors]
-        if not any(isinstance(one, Failure) for one in found):
-            yield Block(run.start, run.start + len(batch.prior), self._grid_answer(batch, found, training, test, need))
+        try:
+            log_prior = batch.logs.of(training.key, lambda: self._log_prior(batch, training))
+        except Exception:
+            yield from self._with_some_priors(run, batch, training, test, need)
             return
-        good = [i for i, k in enumerate(batch.prior) if not isinstance(found[k], Failure)]
-        answer = self._grid_answer(batch.some(good), found, training, test, need) if good else None
-        place = {i: k for k, i in enumerate(good)}
+        yield Block(run.start, run.start + len(batch.prior), self._grid_answer(batch, log_prior, training, test, need))
+
+    def _with_some_priors(self, run: Run, batch: Batch, training: Training, test: Rows, need: Need) -> Iterator[Block]:
+        """The same where some priors are refused: their settings fail, the others are finished together."""
+        refused: dict[int, Failure] = {}
+        for k, given in enumerate(batch.priors):
+            try:
+                check_priors(given, self.classes[training.present], training.totals)
+            except Exception as error:
+                refused[k] = Failure(error)
+        good = [i for i, k in enumerate(batch.prior) if k not in refused]
+        answer: Any = None
+        if good:
+            part = batch.some(good)
+            answer = self._grid_answer(part, self._log_prior(part, training), training, test, need)
+        place = {i: at for at, i in enumerate(good)}
         for i, k in enumerate(batch.prior):
-            one: Any = found[k]
-            if i in place:
-                one = answer.cut(place[i], place[i] + 1) if isinstance(answer, Answer) else answer
+            one: Any = refused.get(k, answer)
+            if i in place and isinstance(answer, Answer):
+                one = answer.cut(place[i], place[i] + 1)
             yield Block(run.start + i, run.start + i + 1, one)
 
-    def _log_prior(self, given: Any, training: Training) -> Floats | Failure:
-        try:
-            return check_priors(given, self.classes[training.present], training.totals)
-        except Exception as error:
-            return Failure(error)
+    def _log_prior(self, batch: Batch, training: Training) -> Floats:  # (K, S)
+        classes = self.classes[training.present]
+        logs = np.array([check_priors(given, classes, training.totals) for given in batch.priors])
+        return logs.T.take(batch.prior_places, axis=1)
 
     def _grid_answer(
-        self, batch: Batch, log_priors: Sequence[Floats | Failure], training: Training, test: Rows, need: Need
+        self, batch: Batch, log_prior: Floats, training: Training, test: Rows, need: Need
     ) -> Answer | Failure:
         try:
-            blank = np.zeros(training.share.n_classes)  # of priors that no setting here has
-            logs = np.array([blank if isinstance(one, Failure) else one for one in log_priors])
-            log_prior = logs.T.take(batch.prior_places, axis=1)
             return self._scored_grid(batch, log_prior, training, test, need)
         except Exception as error:
             return Failure(error)

@@ -291,10 +291,11 @@ def check_names(estimator: Any, settings: Sequence[Params]) -> None:
     known = estimator.get_params(deep=True)
     for setting in settings:
         for name in setting:
+            if name in known:
+                continue
             owner = name.rpartition("__")[0]
             # a part that the setting itself replaces may have other parameters
-            replaced = any(part in setting for part in owners(owner))
-            if name not in known and not replaced:
+            if not any(part in setting for part in owners(owner)):
                 inside = [one for one in known if one.startswith(f"{owner}__")] if owner in known else list(known)
                 near = get_close_matches(name, inside, n=3, cutoff=0.5) or sorted(inside)[:12]
                 raise InputError(

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_non_negative, validate_data
 
 from foldwise.data.cells import Cells, read_only
 from foldwise.folds.protocol import Params, Rows
-from foldwise.folds.sums import CodedTable, CountLogs, Linear, LookUp, Numbers, Products, Ratios, Scores
+from foldwise.folds.sums import CodedTable, CountLogs, Linear, LookUp, Numbers, PriorLogs, Products, Ratios, Scores
 from foldwise.folds.sums.summation import sum_rows
 from foldwise.summaries.moments import moments_of
 from foldwise.summaries.number_kernels import Floats, Ints
@@ -67,6 +67,10 @@ class Wanted:
     def logs(self) -> CountLogs:
         """Logarithms of counts plus alpha, which training sets share."""
         return CountLogs(self.alpha)
+
+    @cached_property
+    def prior_logs(self) -> PriorLogs:
+        return PriorLogs()
 
     @cached_property
     def priors(self) -> tuple[list[tuple[bool, Any]], NDArray[np.intp]]:
@@ -199,6 +203,9 @@ class Discrete:
         return None
 
     def log_prior(self, class_weight: Floats, wanted: Wanted) -> Floats:  # (K, S)
+        return wanted.prior_logs.of(class_weight.tobytes(), lambda: self.new_log_prior(class_weight, wanted))
+
+    def new_log_prior(self, class_weight: Floats, wanted: Wanted) -> Floats:  # (K, S)
         fitted = np.log(class_weight) - np.log(class_weight.sum())
         flat = np.full(len(fitted), -np.log(len(fitted)))
         priors, place = wanted.priors

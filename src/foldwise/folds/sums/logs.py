@@ -1,10 +1,12 @@
-"""Logarithms of smoothed counts for many settings, taken once for all training sets whose counts are small.
+"""Logarithms of smoothed counts and of priors for many settings, taken once for all training sets that share them.
 
-Folds of one table share most of their counts, so a row of logarithms serves many cells. A logarithm depends on nothing
-but its argument: remembered or not, it has the same bits.
+Folds of one table share most of their small counts, and stratified ones the sizes of their classes. A logarithm depends
+on nothing but its argument: remembered or not, it has the same bits.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -33,3 +35,22 @@ class CountLogs:
         sums = counts[:, None] + self.alpha
         with np.errstate(divide="ignore"):
             return np.log(sums, out=sums)
+
+
+class PriorLogs:
+    """Logarithms of priors (K, S) by what they are made of: the weights of the classes."""
+
+    MOST = 16  # kept at a time
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Floats] = {}
+
+    def of(self, key: bytes, make: Callable[[], Floats]) -> Floats:
+        """What was made for a key, or is now; what raises is not kept."""
+        found = self._known.get(key)
+        if found is None:
+            found = make()
+            if len(self._known) >= self.MOST:
+                self._known.clear()
+            self._known[key] = found
+        return found
