@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from foldwise.folds.sums import CountLogs
+from foldwise.folds.sums import CountLogs, PriorLogs
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -22,3 +22,26 @@ def test_logarithms_of_counts_are_those_of_numpy(whole, most, rng):
 def test_a_count_of_nothing_without_smoothing_is_impossible():
     lines, place = CountLogs(np.array([0.0])).of(np.zeros((2, 2)), whole=True)
     assert (lines[place] == -np.inf).all()
+
+
+def test_priors_are_made_once_for_each_key_and_few_are_kept():
+    made = []
+
+    def prior(i):
+        made.append(i)
+        return np.full((2, 1), float(i))
+
+    logs = PriorLogs()
+    for i in (1, 2, 1, 2):
+        assert logs.of(bytes([i]), lambda i=i: prior(i))[0, 0] == i
+    assert made == [1, 2]
+    for i in range(100):
+        logs.of(bytes([i]), lambda i=i: prior(i))
+    assert len(logs._known) <= PriorLogs.MOST
+
+
+def test_what_raises_is_asked_again():
+    logs = PriorLogs()
+    with pytest.raises(ZeroDivisionError):
+        logs.of(b"x", lambda: 1 / 0)
+    assert logs.of(b"x", lambda: np.ones((2, 1))).sum() == 2
