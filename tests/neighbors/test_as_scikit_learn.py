@@ -35,6 +35,7 @@ METRICS = [
         KNNClassifier(n_neighbors=3, weights="gaussian", metric="gower", laplace=1.0),
         KNNClassifier(metric="hvdm", weights="distance", ties="class"),
         KNNClassifier(scale="robust", metric="minkowski", p=3),
+        KNNClassifier(scale="standard", pca=1),
         KNNRegressor(),
         KNNRegressor(metric="heom", weights="triangular"),
         KNNRegressor(scale="standard", metric="cosine", weights="distance"),
@@ -159,3 +160,14 @@ def test_frames_and_the_rest_of_the_house(make):
     np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
     assert cross_val_score(model, frame, labels).mean() > 0.95
     assert model.predict(None).shape == (150,)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean", "gower"])
+def test_who_else_is_asked_does_not_matter(rng, metric):
+    X = rng.normal(size=(150, 20))
+    model = KNNClassifier(3, metric=metric).fit(X, rng.integers(0, 2, 150))
+    together, places = model.kneighbors(X)
+    alone = np.concatenate([model.kneighbors(X[i : i + 1])[0] for i in range(150)])
+    np.testing.assert_array_equal(alone, together)
+    assert (together[:, 0] == 0).all()
+    np.testing.assert_array_equal(model.set_params(n_jobs=1).kneighbors(X)[1], places)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -23,6 +24,7 @@ MIXED = pl.DataFrame({"city": ["a", "b", None, "a", "c", "c"], "age": [1.0, None
         ({"weights": "near"}, InputError, "weights must be"),
         ({"metric": "gauer"}, InputError, "metric must be"),
         ({"metric": "minkowski", "p": 0.5}, InputError, "at least 1"),
+        ({"metric": "minkowski", "p": 1000}, InputError, "chebyshev"),
         ({"scale": "max"}, InputError, "scale must be"),
         ({"ties": "random"}, InputError, "ties must be"),
         ({"laplace": -1}, InputError, "at least 0"),
@@ -150,3 +152,28 @@ def test_targets():
         KNNRegressor(2).fit(X, [1, 2])
     with pytest.raises(InputError, match="continuous"):
         KNNClassifier(2).fit(X, [0.5, 1, 2, 3, 4, 5])
+
+
+def test_numbers_too_large_for_their_powers():
+    with pytest.raises(InputError, match=r"'x1' holds 1e\+160 in row 2"):
+        KNNClassifier(1).fit([[0.0, 1.0], [1.0, 1.0], [2.0, 1e160]], [0, 1, 1])
+    with pytest.raises(InputError, match="powers of such numbers"):
+        KNNClassifier(1, metric="minkowski", p=3).fit([[0.0], [1e120]], [0, 1])
+    assert KNNClassifier(1, metric="heom").fit([[0.0], [1e160]], [0, 1]).predict([[9e159]]).tolist() == [1]
+
+
+def test_principal_components_that_are_not_there():
+    with pytest.raises(InputError, match="pca=4"):
+        KNNClassifier(1, pca=4).fit(np.eye(3, 5), [0, 1, 1])
+    with pytest.raises(InputError, match="all rows are alike"):
+        KNNClassifier(1, pca=0.5).fit(np.ones((4, 2)), [0, 1, 0, 1])
+
+
+def test_two_columns_of_one_name():
+    with pytest.raises(InputError, match="two columns are called 'a'"):
+        KNNClassifier(1).fit(pd.DataFrame(X, columns=["a", "a"]), Y)
+
+
+def test_every_row_within_an_infinite_radius():
+    found = KNNClassifier(1).fit(X, Y).radius_neighbors(X, np.inf, return_distance=False)
+    assert [len(places) for places in found] == [6] * 6

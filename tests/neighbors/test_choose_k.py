@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn import model_selection as peer
 from sklearn.datasets import load_iris
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -99,10 +100,24 @@ def test_regression(rng):
         ({"ks": []}, "no number of neighbours"),
         ({"ks": [0]}, "at least 1"),
         ({"ks": [500]}, "smallest training set"),
+        ({"ks": [110]}, "nested=False"),
+        ({"ks": 5}, "several numbers"),
+        ({"estimator": GaussianNB()}, "no parameter n_neighbors"),
         ({"scoring": ["accuracy", "f1_macro"]}, "one curve"),
         ({"level": 2.0}, "level"),
     ],
 )
 def test_bad_input(iris, options, words):
-    with pytest.raises(InputError, match=words):
+    with pytest.raises((InputError, TypeError), match=words):
         choose_k(*iris, **{"ks": [1, 2], **options})
+
+
+def test_the_smallest_of_the_best_and_groups(iris, rng):
+    y = np.r_[np.zeros(40, int), np.ones(20, int)]
+    X = y[:, None] + rng.normal(scale=0.01, size=(60, 1))
+    found = choose_k(X, y, ks=[7, 5, 3, 5], nested=False, random_state=np.random.default_rng(1))
+    assert found.ks == (3, 5, 7)
+    assert found.best_k == 3
+    groups = np.repeat(np.arange(15), 10)
+    grouped = choose_k(*iris, ks=[1, 5], cv=peer.GroupKFold(3), groups=groups)
+    assert grouped.nested.scores.shape == (3,)

@@ -9,7 +9,8 @@ from sklearn import model_selection as peer
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedShuffleSplit
 
 from foldwise import GridSearchCV, KNNClassifier, KNNRegressor, nested_cv, read_table
-from foldwise.folds import open_session
+from foldwise.folds import Need, open_session
+from foldwise.folds.nearest import lists
 from foldwise.testing import check_foldable
 from tests.conftest import data_folder, mixed_columns
 
@@ -21,6 +22,7 @@ VOTES = [
     {"n_neighbors": 7, "ties": "class"},
     {"n_neighbors": 0},
     {"n_neighbors": 1000},
+    {"n_jobs": 0},
     {"weights": "nothing"},
     {"n_neighbors": 3, "weights": lambda d: 1 / (1 + d)},
 ]
@@ -115,3 +117,24 @@ def test_what_is_shared_is_said(rng):
     X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
     assert open_session(KNNClassifier(), X, y).shares == "neighbours"
     assert open_session(KNNClassifier(metric="gower"), X, y).shares == "neighbours of each split"
+    options = {"cv": 3, "audit": False}
+    assert GridSearchCV(KNNClassifier(), {"scale": ["standard"]}, **options).fit(X, y).session_ == (
+        "neighbours of each split"
+    )
+    assert GridSearchCV(KNNClassifier(scale="standard"), {"scale": [None]}, **options).fit(X, y).session_ == (
+        "neighbours"
+    )
+    both = GridSearchCV(KNNClassifier(), {"scale": [None, "standard"]}, **options).fit(X, y)
+    assert both.session_ == "neighbours, in part of each split"
+
+
+def test_lists_of_many_measures_are_not_all_kept(rng, monkeypatch):
+    monkeypatch.setattr(lists, "MOST_BYTES", 40_000)
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    settings = [{"column_weights": [1.0, w, 1.0]} for w in np.linspace(0.1, 3, 9)]
+    check_foldable(KNNClassifier(4), X, y, settings, list(KFold(3).split(X)))
+    session = open_session(KNNClassifier(4), X, y)
+    train, test = np.arange(40), np.arange(40, 60)
+    for setting in settings:
+        list(session.answer([setting], train, test, Need.LABELS))
+    assert len(session._shelf._kept) < len(settings)

@@ -13,7 +13,7 @@ from foldwise.neighbors.distance import MIXED, NUMERIC, Distance
 from foldwise.neighbors.search import Index
 from foldwise.neighbors.space import learn_space
 from foldwise.neighbors.weighing import exact_weights, planes_of
-from tests.neighbors.tables import classes_of, mixed_table, numeric_table
+from tests.neighbors.tables import mixed_table, numeric_table
 
 
 @pytest.mark.parametrize(
@@ -51,34 +51,6 @@ def test_what_learns() -> None:
     assert not any(Distance(metric).learns for metric in NUMERIC)
     assert Distance("euclidean", scale="minmax").learns
     assert Distance("cosine", components=2).learns
-
-
-def test_keys_are_equal_where_nothing_differs() -> None:
-    a, b = numeric_table(30, 0), numeric_table(40, 1)
-    assert learn_space(Distance("euclidean"), a).key() == learn_space(Distance("euclidean"), b).key()
-    ones = Distance("euclidean", number_weights=np.ones(6))
-    assert learn_space(ones, a).key() == learn_space(Distance("euclidean"), b).key()
-    mixed = mixed_table(40, 0)
-    order = np.random.default_rng(0).permutation(40)
-    again = learn_space(Distance("gower"), mixed.take(order))  # the same ranges
-    assert learn_space(Distance("gower"), mixed).key() == again.key()
-
-
-def test_keys_differ_where_distances_do() -> None:
-    a, b = mixed_table(40, 0), mixed_table(41, 1)
-    spaces = [learn_space(Distance(m), c, classes_of(c.n_rows), 3) for m in MIXED for c in (a, b)]
-    numbers = numeric_table(30, 0)
-    numeric = (
-        *(Distance(metric) for metric in NUMERIC),
-        Distance("minkowski", p=3.0),
-        *(Distance("euclidean", scale=scale) for scale in ("standard", "minmax", "robust")),
-        Distance("euclidean", components=2),
-        Distance("euclidean", components=3),
-        Distance("euclidean", number_weights=np.array([1.0, 1, 1, 1, 1, 0])),
-        Distance("euclidean", number_weights=np.array([1.0, 1, 1, 1, 0, 1])),
-    )
-    spaces += [learn_space(distance, numbers) for distance in numeric]
-    assert len({space.key() for space in spaces}) == len(spaces)
 
 
 def test_hvdm_needs_classes() -> None:

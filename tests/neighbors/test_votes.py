@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from foldwise import KNNClassifier
 from foldwise.errors import InputError
 from foldwise.neighbors.votes import FORMS, Neighbours, class_votes, mean_values
 
@@ -35,7 +36,7 @@ def plain_weights(distances, k, weights):
 def plain_vote(distances, codes, k, weights, ties, n_classes):
     w = plain_weights(distances, k, weights)
     votes = [sum(w[i] for i in range(k) if codes[i] == c) for c in range(n_classes)]
-    near = [sum(distances[i] for i in range(k) if codes[i] == c) for c in range(n_classes)]
+    near = [sum(distances[i] for i in range(k) if codes[i] == c and w[i] > 0) for c in range(n_classes)]
     tied = [c for c in range(n_classes) if votes[c] == max(votes)]
     winner = min(tied, key=lambda c: (near[c], c)) if ties == "nearest" else tied[0]
     return winner, [v / sum(votes) for v in votes]
@@ -103,3 +104,18 @@ def test_a_function_of_distances_is_checked():
 
     with pytest.raises(InputError, match="weights='distance'"):
         class_votes(found, np.array([0, 1]), 2, [2], inverse, "class", False)
+
+
+def test_who_has_no_vote_decides_no_tie():
+    X = [[0.0], [0.0], [1.0]]
+    for k in (2, 3):
+        assert KNNClassifier(k, weights="distance").fit(X, ["a", "b", "a"]).predict([[0.0]]).tolist() == ["a"]
+
+
+def test_infinite_distances_and_sums_have_an_answer():
+    found = Neighbours(np.array([[1.0, np.inf, np.inf]]), np.array([[0, 1, 2]]))
+    for weights in FORMS:
+        votes = class_votes(found, np.array([1, 0, 0]), 2, [2], weights, "class", True)
+        assert np.isfinite(votes.shares).all()
+    tiny = Neighbours(np.array([[1e-308, 1e-308]]), np.array([[0, 1]]))
+    assert mean_values(tiny, np.array([1.0, 2.0]), [2], "distance").tolist() == [[1.5]]

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import narwhals as nw
 from sklearn.utils.validation import validate_data
 
-from foldwise.data.schema import Column, listing
+from foldwise.data.schema import Column, check_unique_names, listing
 from foldwise.data.view import SparseView, View, array_names, is_frame, plain_table, view, view_of_frame
 from foldwise.errors import InputError
 
@@ -33,6 +33,8 @@ def enter(estimator: Any, X: Any, known: tuple[str, ...] | None, sparse: bool = 
             estimator, X, reset=known is None, dtype=None, ensure_all_finite=False, accept_sparse=accept
         )
         return Entered(view(checked), "polars")
+    if nw.dependencies.is_pandas_dataframe(X):
+        check_unique_names(str(name) for name in X.columns)
     frame = nw.from_native(X, eager_only=True, pass_through=False)
     table = view_of_frame(frame)
     if table.n_rows == 0 or not table.sources:

@@ -48,9 +48,9 @@ class NearestRows(BaseEstimator):  # type: ignore[misc]
     def _place(self, table: View, y: NDArray[np.int64] | None, n_classes: int) -> None:
         """Learn the space from the training rows and put them there."""
         check_jobs(self.n_jobs)
-        layout = lay_out(table, check_metric(self.metric), self.categorical)
+        layout = lay_out(table, check_metric(self.metric, self.scale, self.pca), self.categorical)
         distance = check_distance(layout, self.p, self.scale, self.column_weights, self.pca)
-        cells = layout.cells(table)
+        cells = layout.cells(table, distance.p)
         space = learn_space(distance, cells, y, n_classes)
         self._layout, self._cells, self._index = layout, cells, Index(space, cells)
         self.schema_ = Schema(table.columns)
@@ -73,7 +73,7 @@ class NearestRows(BaseEstimator):  # type: ignore[misc]
     def radius_neighbors(self, X: Any = None, radius: float = 1.0, return_distance: bool = True) -> Any:
         """The training rows within a radius: distances and places, each an array of arrays, nearest first."""
         check_is_fitted(self)
-        radius = at_least_zero("radius", radius)
+        radius = np.inf if radius == np.inf else at_least_zero("radius", radius)
         queries, leave_out = self._queries(X)
         distances, places, offsets = self._index.within(queries, radius, leave_out, n_threads(self.n_jobs))
         found_places, found_distances = by_query(places, offsets), by_query(distances, offsets)
@@ -94,7 +94,7 @@ class NearestRows(BaseEstimator):  # type: ignore[misc]
             return self._cells, np.arange(self.n_samples_fit_)
         table = enter(self, X, self.schema_.names).table
         assert isinstance(table, View)
-        return self._layout.cells(table), None
+        return self._layout.cells(table, self._index.space.distance.p), None
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_index")

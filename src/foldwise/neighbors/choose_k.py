@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.model_selection import GroupKFold, ShuffleSplit, StratifiedShuffleSplit
 from sklearn.pipeline import Pipeline
 
-from foldwise.errors import FoldwiseError, InputError
+from foldwise.errors import FoldwiseError, FoldwiseTypeError, InputError
 from foldwise.evaluation.intervals import check_level, corrected_half_width
 from foldwise.evaluation.nested import NestedResult, nested_on_session
 from foldwise.folds.engine import Question, evaluate
@@ -141,7 +141,7 @@ def choose_k(
     nested: bool = True,
     groups: Any = None,
     level: float = 0.95,
-    random_state: int | None = 0,
+    random_state: int | np.random.Generator | None = 0,
     n_jobs: int | None = None,
 ) -> KCurve:
     """Score every number of neighbours on the same splits, and say which is best and how good choosing it is.
@@ -154,8 +154,10 @@ def choose_k(
     cv : 50 (stratified) resamples of 80 % and 20 % by default; anything that scikit-learn's searches take
     scoring : accuracy by default, of a regressor R²; anything that scikit-learn's searches take
     nested : whether choosing is estimated too: k is chosen by 5-fold cross-validation within each training set
+    groups : the group of each row, for a `cv` that keeps groups together; inside, GroupKFold does
     level : of the intervals
-    random_state : the seed of the resamples
+    random_state : the seed of the resamples, or a numpy Generator to draw it from
+    n_jobs : threads over splits
 
     Examples
     --------
@@ -168,24 +170,28 @@ def choose_k(
     if isinstance(scoring, list | tuple | set | dict):
         raise InputError("choose_k draws one curve, but scoring names several metrics.", "pass one of them.")
     check_level(level)
-    counts = tuple(check_count("k", k) for k in ks)
+    if not isinstance(ks, Iterable):
+        raise FoldwiseTypeError(f"ks must be several numbers of neighbours, got {ks!r}.", "pass range(1, 31), say.")
+    counts = tuple(sorted({check_count("k", k) for k in ks}))
     if not counts:
         raise InputError("there is no number of neighbours to choose from.", "pass ks, such as range(1, 31).")
     model = KNNClassifier() if estimator is None else clone(estimator)
     name = f"{model.steps[-1][0]}__n_neighbors" if isinstance(model, Pipeline) else "n_neighbors"
+    if name not in model.get_params():
+        raise InputError(
+            f"{type(model).__name__} has no parameter {name}, so there is no k to choose.",
+            "pass an estimator with n_neighbors, or a pipeline that ends in one.",
+        )
     if cv is None:
         splitter = StratifiedShuffleSplit if is_classifier(model) else ShuffleSplit
-        cv = splitter(50, test_size=0.2, random_state=random_state)
-    search = GridSearchCV(model, {name: list(counts)}, scoring=scoring, cv=5, n_jobs=n_jobs)
+        seed = int(random_state.integers(1 << 31)) if isinstance(random_state, np.random.Generator) else random_state
+        cv = splitter(50, test_size=0.2, random_state=seed)
+    inner = 5 if groups is None else GroupKFold(5)
+    search = GridSearchCV(model, {name: list(counts)}, scoring=scoring, cv=inner, n_jobs=n_jobs)
     plan = search.plan()
     session = open_session(model, X, y)
     splits = freeze_splits(cv, X, y, groups, n_rows=count_rows(X), classifier=is_classifier(model))
-    fewest = min(len(split.train) for split in splits)
-    if max(counts) > fewest:
-        raise InputError(
-            f"k = {max(counts)} asks for more neighbours than the smallest training set has rows, {fewest}.",
-            "leave out the larger k.",
-        )
+    check_fewest(max(counts), min(len(split.train) for split in splits), nested)
     with Progress() as progress:
         settings = [{name: k} for k in counts]
         question = Question(settings, splits)
@@ -194,8 +200,19 @@ def choose_k(
     if errors:
         raise errors[0]
     unbiased = nested_on_session(search, session, splits, groups) if nested else None
-    share = len(splits[0].test) / len(splits[0].train)
+    share = float(np.mean([len(split.test) / len(split.train) for split in splits]))
     return KCurve(counts, outcome.scores["score"], share, metric_name(scoring, model), level, unbiased)
+
+
+def check_fewest(k: int, n_train: int, nested: bool) -> None:
+    """Refuse a k that some training set has no neighbours for, the inner ones of the nested estimate included."""
+    fewest = n_train - -(-n_train // 5) if nested else n_train
+    if k > fewest:
+        where = " within a training set, where k is chosen on four of five folds" if nested else ""
+        raise InputError(
+            f"k = {k} asks for more neighbours than the smallest training set has rows, {fewest}{where}.",
+            "leave out the larger k" + (", or pass nested=False." if nested and k <= n_train else "."),
+        )
 
 
 def metric_name(scoring: Any, model: Any) -> str:

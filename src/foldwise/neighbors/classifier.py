@@ -134,9 +134,9 @@ class KNNClassifier(ClassifierMixin, NearestRows):  # type: ignore[misc]
 
     def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
         """The fold session that answers many settings and splits of this estimator from one search."""
-        from foldwise.neighbors.session import open_neighbours
+        from foldwise.neighbors.session import open_knn
 
-        return open_neighbours(self, X, y, fit_params)
+        return open_knn(self, X, y, fit_params)
 
 
 def with_laplace(shares: Floats, polls: Sequence[Poll]) -> Floats:  # (polls, queries, classes)

@@ -29,13 +29,18 @@ class Layout:
     categories: tuple[int, ...]
     levels: tuple[tuple[Level, ...], ...]  # of each column of categories
 
-    def cells(self, table: View) -> Cells:
-        """The cells of a table with these columns; refused where the distance has no definition for them."""
+    def cells(self, table: View, p: float = 2.0) -> Cells:
+        """The cells of a table with these columns; refused where the distance has no definition for them.
+
+        `p` is the greatest power that the distance takes.
+        """
         numbers = np.empty((table.n_rows, len(self.numbers)))
         if self.numbers:
             numbers[:] = table.numbers(self.numbers).chunk(0, table.n_rows).rows
-        if not np.isfinite(numbers.sum()) and not np.isfinite(numbers).all():
+        if not np.isfinite(numbers.sum()):
             self._check_finite(numbers)
+        if self.metric not in MIXED and self.metric != "cosine" and numbers.size:
+            check_range(numbers, [self.names[j] for j in self.numbers], 1e300 ** (1 / max(p, 2.0)))
         codes = np.empty((table.n_rows, len(self.categories)), dtype=np.int32)
         for k, (j, levels) in enumerate(zip(self.categories, self.levels, strict=True)):
             codes[:, k] = self._codes(table, j, levels)
@@ -73,7 +78,7 @@ def lay_out(table: View, metric: str, categorical: Sequence[Any] | None) -> Layo
     for column in columns:
         if column.kind == "date":
             raise InputError(
-                f"column {column.name!r} holds dates, which are neither numbers nor categories.",
+                f"column {column.name!r} holds dates or times, which are neither numbers nor categories.",
                 "turn it into numbers first (a year, days since a date), or leave it out.",
             )
     named = [j for j, column in enumerate(columns) if column.kind == "categorical" or j in told]
@@ -92,6 +97,16 @@ def lay_out(table: View, metric: str, categorical: Sequence[Any] | None) -> Layo
     for j, known in zip(categories, levels, strict=True):
         warn_of_broken_levels(table.sources[j], known, "name a distance of numbers as metric")
     return Layout(metric, tuple(column.name for column in columns), numbers, categories, levels)
+
+
+def check_range(numbers: NDArray[np.float64], names: Sequence[str], greatest: float) -> None:
+    """Refuse numbers whose powers would leave the range of floats: all distances would be infinite, or alike."""
+    if max(-float(numbers.min()), float(numbers.max())) > greatest:
+        i, j = np.unravel_index(np.abs(numbers).argmax(), numbers.shape)
+        raise InputError(
+            f"column {names[int(j)]!r} holds {numbers[i, j]:g} in row {i}, and powers of such numbers are infinite.",
+            "divide the column by a constant.",
+        )
 
 
 def refuse_categories(metric: str, names: Sequence[str]) -> NoReturn:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from foldwise.data.arguments import at_least_zero, one_of, place_of_column
 from foldwise.errors import FoldwiseTypeError, InputError
-from foldwise.neighbors.distance import MIXED, NUMERIC, Distance
+from foldwise.neighbors.distance import MIXED, NUMERIC, SCALES, Distance
 from foldwise.neighbors.layout import Layout
 from foldwise.neighbors.votes import FORMS
 
 METRICS = ("auto", *NUMERIC, *MIXED)
-SCALES = (None, "standard", "minmax", "robust")
+MOST_POWER = 100.0  # greater powers of ordinary cells leave the range of floats
 
 
 @dataclass(frozen=True)
@@ -58,20 +58,21 @@ def check_enough(k: int, n_rows: int, n_queries: int, itself: bool) -> None:
         )
 
 
-def check_metric(metric: Any) -> str:
-    """The name of a distance."""
+def check_metric(metric: Any, scale: Any = None, pca: Any = None) -> str:
+    """The name of a distance; "auto" with a scale or principal components is of numbers."""
     if isinstance(metric, str) and metric in ("l2", "l1", "cityblock"):
         return {"l2": "euclidean"}.get(metric, "manhattan")
-    return str(one_of("metric", metric, METRICS))
+    name = str(one_of("metric", metric, METRICS))
+    return "euclidean" if name == "auto" and (scale is not None or pca is not None) else name
 
 
 def check_distance(layout: Layout, p: Any, scale: Any, column_weights: Any, pca: Any) -> Distance:
     """The distance that was asked for, over the columns of a layout."""
     metric = layout.metric
-    p = at_least_one("p", p) if metric == "minkowski" else 2.0
+    p = check_power("p", p) if metric == "minkowski" else 2.0
     if metric == "minkowski" and p in (1.0, 2.0, np.inf):
         metric = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}[p]
-    one_of("scale", scale, SCALES)
+    one_of("scale", scale, (None, *SCALES))
     if metric in MIXED and (scale is not None or pca is not None):
         given = f"scale={scale!r}" if scale is not None else f"pca={pca!r}"
         raise InputError(
@@ -86,12 +87,16 @@ def check_distance(layout: Layout, p: Any, scale: Any, column_weights: Any, pca:
     return Distance(metric, p, scale, numbers, categories, check_pca(pca, len(layout.numbers)))
 
 
-def at_least_one(name: str, value: Any) -> float:
-    """A number of at least 1; infinity is one."""
+def check_power(name: str, value: Any) -> float:
+    """A power: from 1 to 100, or infinity."""
     if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
         raise FoldwiseTypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
     if not value >= 1:
         raise InputError(f"{name} must be at least 1, got {value!r}.", "below 1 it is no distance.")
+    if MOST_POWER < value < np.inf:
+        raise InputError(
+            f"{name} must be at most {MOST_POWER:g}, or infinity, got {value!r}.", "metric='chebyshev' is its limit."
+        )
     return float(value)
 
 

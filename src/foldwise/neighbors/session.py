@@ -9,24 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from foldwise.data.arguments import check_jobs
 from foldwise.data.entrance import enter
 from foldwise.data.view import View, mixes_text_and_numbers
 from foldwise.folds.groups import group_settings, same
-from foldwise.folds.nearest.lists import Lists, Search
+from foldwise.folds.nearest.lists import Lists, Search, Shelf
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows, Values
 from foldwise.folds.rows import take_rows
 from foldwise.folds.sessions.models import ModelSession, Piece
 from foldwise.neighbors.cells import Cells
 from foldwise.neighbors.classifier import with_laplace
 from foldwise.neighbors.distance import Distance
-from foldwise.neighbors.layout import lay_out
+from foldwise.neighbors.layout import Layout, lay_out
 from foldwise.neighbors.parameters import Poll, check_distance, check_metric, check_poll
 from foldwise.neighbors.search import Index
 from foldwise.neighbors.space import learn_space
@@ -48,7 +48,7 @@ class Placing:
     lists: Lists | None  # of neighbours among all rows, where the distance learns nothing from some of them
 
 
-class NeighboursSession(ModelSession):
+class KNNSession(ModelSession):
     """Settings share a search; so do splits, where nothing is learned from their rows."""
 
     threads = True
@@ -57,11 +57,18 @@ class NeighboursSession(ModelSession):
         super().__init__(estimator, X, y)
         self._table = table
         self._params = estimator.get_params(deep=False)
-        self._placings: dict[Any, Placing | None] = {}
-        self._lock = Lock()
-        own = self._placing({})
-        across = own is not None and not own.distance.learns
-        self.shares = "neighbours" if across else "neighbours of each split"
+        self._cells: dict[tuple[Layout, float], Cells] = {}
+        self._shelf: Shelf[Placing | None] = Shelf()
+        self._learns: set[bool] = set()  # of the distances asked for
+
+    @property
+    def shares(self) -> str:  # type: ignore[override]
+        """What the settings asked for so far shared; of none, what the estimator's own parameters would share."""
+        own = None if self._learns else self._placing({})
+        learns = self._learns or {own is None or own.distance.learns}
+        if learns == {True}:
+            return "neighbours of each split"
+        return "neighbours" if learns == {False} else "neighbours, in part of each split"
 
     def lazy(self, params: Params) -> frozenset[str]:
         return LAZY
@@ -89,6 +96,7 @@ class NeighboursSession(ModelSession):
             params = {**self._params, **setting}
             if len(params) > len(self._params):
                 return None
+            check_jobs(params["n_jobs"])
             votes = {name: params[name] for name in ("ties", "laplace") if name in params}
             poll = check_poll(params["n_neighbors"], params["weights"], **votes)
             return poll if poll.k <= n_train else None
@@ -98,20 +106,25 @@ class NeighboursSession(ModelSession):
     def _placing(self, setting: Params) -> Placing | None:
         """The table as one way of measuring sees it; None where the estimator would refuse some row of it."""
         params = {**self._params, **setting}
-        key = tuple(same(params[name]) for name in PLACING)
-        with self._lock:
-            if key not in self._placings:
-                try:
-                    layout = lay_out(self._table, check_metric(params["metric"]), params["categorical"])
-                    measured = {name: params[name] for name in ("p", "scale", "column_weights", "pca")}
-                    distance, cells = check_distance(layout, **measured), layout.cells(self._table)
-                    refused = distance.metric == "hvdm" and isinstance(self.target, Values)
-                    self._placings[key] = None if refused else self._placed(cells, distance)
-                except (TypeError, ValueError):
-                    self._placings[key] = None
-            return self._placings[key]
 
-    def _placed(self, cells: Cells, distance: Distance) -> Placing:
+        def made() -> tuple[Placing | None, Lists | None]:
+            try:
+                placing = self._made(params)
+            except (TypeError, ValueError):
+                return None, None
+            return placing, placing.lists
+
+        return self._shelf.get(tuple(same(params[name]) for name in PLACING), made)
+
+    def _made(self, params: dict[str, Any]) -> Placing:
+        metric = check_metric(params["metric"], params["scale"], params["pca"])
+        if metric == "hvdm" and isinstance(self.target, Values):
+            raise ValueError("a regression has no classes")
+        layout = lay_out(self._table, metric, params["categorical"])
+        distance = check_distance(layout, **{name: params[name] for name in ("p", "scale", "column_weights", "pca")})
+        if (layout, distance.p) not in self._cells:  # measures that see the same cells share them
+            self._cells[layout, distance.p] = layout.cells(self._table, distance.p)
+        cells = self._cells[layout, distance.p]
         if distance.learns:
             return Placing(cells, distance, None)
         threads = n_threads(self._params["n_jobs"])
@@ -132,11 +145,12 @@ class NeighboursSession(ModelSession):
         need: Need,
     ) -> Iterator[Piece]:
         """The answers to settings of one placing."""
+        self._learns.add(placing.distance.learns)
         wanted = min(len(train), 1 + max(poll.k for poll in polls.values()))
         try:
             voters = self._voters(placing, train)
             found = self._nearest(placing, voters, train, test, wanted)
-        except Exception:
+        except (TypeError, ValueError):  # what is learned is refused: each setting fails by itself
             for i in polls:
                 yield [i], self._alone(settings[i], train, test, need)
             return
@@ -211,11 +225,11 @@ def alike(polls: dict[int, Poll]) -> list[list[int]]:
     return list(groups.values())
 
 
-def open_neighbours(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> NeighboursSession | None:
+def open_knn(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> KNNSession | None:
     """A session, or None where a refit must decide: fit takes no parameters; some tables are refused by their rows."""
     if fit_params:
         return None
     table = enter(clone(estimator), X, None).table
     if not isinstance(table, View) or mixes_text_and_numbers(table):
         return None
-    return NeighboursSession(estimator, X, y, table)
+    return KNNSession(estimator, X, y, table)

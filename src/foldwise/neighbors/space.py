@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
+from foldwise.errors import InputError
 from foldwise.neighbors import kernels
 from foldwise.neighbors.cells import Cells
 from foldwise.neighbors.distance import Distance
@@ -88,18 +88,6 @@ class Space:
             numbers = _directions(numbers)
         return Points(np.ascontiguousarray(numbers), codes)
 
-    def key(self) -> bytes:
-        """Equal for spaces that measure alike: the distance of two rows has the same bits in both."""
-        digest = blake2b(digest_size=32)
-        learned = (self.number_columns, self.code_columns, self.shift, self.divisor, self.stretch, self.centre)
-        names = (self.distance.metric, self.distance.p, self.n_levels, self.distance.scale is None)
-        digest.update(repr(names).encode())
-        for part in (*learned, self.axes, *self.law):
-            array = np.asarray([] if part is None else part)
-            digest.update(f"{array.dtype}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.digest()
-
 
 def learn_space(distance: Distance, cells: Cells, y: NDArray[np.int64] | None = None, n_classes: int = 0) -> Space:
     """The space of a distance, learned from training rows; `y` holds class codes and only hvdm needs them."""
@@ -121,6 +109,7 @@ def _numeric_space(distance: Distance, cells: Cells, weights: Floats) -> Space:
         power = {"manhattan": 1.0, "chebyshev": 1.0, "minkowski": 1.0 / distance.p}.get(distance.metric, 0.5)
         stretch, weights = weights**power, np.ones(columns.size)
     if distance.components is not None and columns.size:
+        check_components(distance.components, numbers)
         pca = PCA(distance.components, svd_solver="full").fit(numbers * stretch)
         centre, axes = np.asarray(pca.mean_), np.ascontiguousarray(pca.components_.T)
         weights = np.ones(axes.shape[1])
@@ -128,6 +117,18 @@ def _numeric_space(distance: Distance, cells: Cells, weights: Floats) -> Space:
         weights = np.ones(weights.size + 2)  # two more coordinates, see `_directions`
     law = _law(distance, weights, bits_of(np.zeros(0), np.zeros(0), ()))
     return Space(distance, columns, np.zeros(0, np.intp), (), shift, divisor, stretch, centre, axes, law)
+
+
+def check_components(components: int | float, numbers: Floats) -> None:
+    """Refuse more principal components than the rows span, and shares of a variance that is 0."""
+    n_rows, n_columns = numbers.shape
+    if components >= 1 and components > min(n_rows, n_columns):
+        raise InputError(
+            f"pca={components} asks for more components than {n_rows} rows of {n_columns} columns have.",
+            f"at most {min(n_rows, n_columns)}.",
+        )
+    if components < 1 and not (numbers != numbers[:1]).any():
+        raise InputError(f"pca={components} is a share of the variance, but all rows are alike.", "leave pca out.")
 
 
 def _mixed_space(
@@ -240,7 +241,8 @@ def _directions(numbers: Floats) -> Floats:
     greatest = np.abs(numbers).max(axis=1, initial=0.0, keepdims=True)
     is_zero = greatest == 0.0
     out = np.zeros((len(numbers), numbers.shape[1] + 2))
-    scaled = numbers / np.where(is_zero, 1.0, greatest)  # squares of great and small cells stay in range
+    # squares of great and small cells stay in range; in C-order a row is summed alike, alone or among others
+    scaled = np.ascontiguousarray(numbers / np.where(is_zero, 1.0, greatest))
     length = np.sqrt(np.square(scaled).sum(axis=1, keepdims=True))
     out[:, :-2] = scaled / np.where(is_zero, 1.0, length)
     out[:, -2:-1] = is_zero

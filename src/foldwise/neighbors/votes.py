@@ -51,11 +51,16 @@ class Votes:
 def weights_of(weights: str | Callable[[Floats], Floats], distances: Floats) -> Floats:
     """The weights that a function gives to neighbours at these distances."""
     found = np.asarray(weights(distances), dtype=np.float64)  # type: ignore[operator]
-    if found.shape != distances.shape or not np.isfinite(found).all() or (found < 0).any():
+    if found.shape != distances.shape:
         raise InputError(
-            f"the function given as weights must return finite numbers of at least 0, one a distance; it returned "
-            f"shape {found.shape} for distances of shape {distances.shape}"
-            + ("." if found.shape != distances.shape else f", with values such as {float(found.min())!r}."),
+            f"the function given as weights must return one number a distance; it returned shape {found.shape} for "
+            f"distances of shape {distances.shape}."
+        )
+    bad = ~np.isfinite(found) | (found < 0)
+    if bad.any():
+        raise InputError(
+            "the function given as weights must return finite numbers of at least 0; it returned "
+            f"{float(found[bad][0])!r} for the distance {float(distances[bad][0])!r}.",
             "a weight of 1/d is infinite at distance 0: weights='distance' knows what to do there.",
         )
     return found
@@ -118,7 +123,7 @@ def weigh(distances: Floats, given: Floats, k: int, form: int, out: Floats) -> N
     else:
         h = distances[k] if len(distances) > k else distances[k - 1]
         for i in range(k):
-            r = distances[i] / h if h > 0.0 else 0.0
+            r = distances[i] / h if h > 0.0 and distances[i] < h else (0.0 if h == 0.0 else 1.0)
             if form == TRIANGULAR:
                 out[i] = 1.0 - r
             elif form == EPANECHNIKOV:
@@ -127,12 +132,16 @@ def weigh(distances: Floats, given: Floats, k: int, form: int, out: Floats) -> N
                 out[i] = (1.0 - r * r) ** 2
             else:
                 out[i] = np.exp(-0.5 * (SPREAD * r) ** 2)
-    total = 0.0
+    total, most = 0.0, 0.0
     for i in range(k):
         total += out[i]
-    if not 0.0 < total < np.inf:  # nobody has a weight: all alike; or 1/d of a tiny d is infinite: only those count
+        most = max(most, out[i])
+    if not 0.0 < total < np.inf:
         for i in range(k):
-            out[i] = 1.0 if total == 0.0 or out[i] == np.inf else 0.0
+            if most == np.inf:  # 1/d of a tiny d: only those count
+                out[i] = 1.0 if out[i] == np.inf else 0.0
+            else:  # nobody has a weight: all alike; or the sum is too large
+                out[i] = out[i] / most if most > 0.0 else 1.0
 
 
 @njit(nogil=True, cache=True)
@@ -168,8 +177,9 @@ def vote(
                 near[:] = 0.0
             for i in range(done, k):
                 c = codes[q, i]
-                votes[c] += weights[i]
-                near[c] += distances[q, i]
+                if weights[i] > 0.0:  # who has no vote decides no tie
+                    votes[c] += weights[i]
+                    near[c] += distances[q, i]
             done = k
             best = 0
             for c in range(1, n_classes):

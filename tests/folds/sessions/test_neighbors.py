@@ -326,3 +326,12 @@ def test_ties_among_threads():
     environment = {**os.environ, "OMP_NUM_THREADS": "2"}
     done = subprocess.run([sys.executable, "-c", THREADS], cwd=root, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_search_that_leaves_nothing_open_beside_one_that_does():
+    X, y = np.array([[0], [0], [1], [1], [2], [2]] * 2), np.arange(12.0)
+    grid = [{"n_neighbors": [1], "algorithm": ["brute"]}, {"n_neighbors": [6], "algorithm": ["auto"]}]
+    options = {"cv": 2, "scoring": "neg_mean_squared_error"}
+    ours = GridSearchCV(KNeighborsRegressor(), grid, **options).fit(X, y)
+    theirs = peer.GridSearchCV(KNeighborsRegressor(), grid, **options).fit(X, y)
+    np.testing.assert_array_equal(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,30 @@ def depth_for(k: int, n_train: int, n_rows: int, spread: float = SPREAD) -> int:
     return min(n_rows, math.ceil((k + 2 + spread * math.sqrt(k * (1.0 - share))) / share) + 1)
 
 
+Kept = TypeVar("Kept")
+
+
+class Shelf(Generic[Kept]):
+    """What is kept for several measures. Lists not asked for longest go where all together take too much memory."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Any, tuple[Kept, Lists | None]] = {}
+        self._lock = Lock()
+
+    def get(self, key: Any, make: Callable[[], tuple[Kept, Lists | None]]) -> Kept:
+        with self._lock:
+            entry = self._kept.pop(key, None) or make()
+            self._kept[key] = entry  # the last asked for stands last
+            held = sum(lists.n_bytes for _, lists in self._kept.values() if lists is not None)
+            for old, (_, lists) in list(self._kept.items())[:-1]:
+                if held <= MOST_BYTES:
+                    break
+                if lists is not None:
+                    held -= lists.n_bytes
+                    del self._kept[old]
+            return entry[0]
+
+
 class Lists:
     """The lists of one table by one measure, whose search is `opened` when first asked for. Several threads may ask."""
 
@@ -52,6 +76,10 @@ class Lists:
         self._found: Found | None = None
         self._known = np.zeros(n_rows, dtype=bool)
         self._places = np.arange(n_rows)
+
+    @property
+    def n_bytes(self) -> int:
+        return 0 if self._found is None else self._found.places.nbytes + self._found.distances.nbytes
 
     def of(self, k: int, n_train: int, test: Rows) -> Found | None:
         """Lists of the test rows with, mostly, more than k of `n_train` rows; None where lists would not pay."""

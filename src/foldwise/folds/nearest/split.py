@@ -254,6 +254,8 @@ class Split:
                     alike.setdefault(i, {}).setdefault(plain.weighted, []).append(s)
             wanted = {i: np.flatnonzero(np.any([open_[w][i] for w in some], axis=0)) for i, some in alike.items()}
             at = {int(asked.ks[i]): i for i, rows in wanted.items() if rows.size}
+            if not at:
+                continue
             asker = self._asker(asked.plains[settings[0]])
             for k, near in asker.nearest({k: wanted[i] for k, i in at.items()}):
                 for weighted, some in alike[at[k]].items():

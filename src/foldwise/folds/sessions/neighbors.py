@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from numbers import Integral
-from threading import Lock
 from typing import Any
 
 import narwhals as nw
@@ -22,6 +21,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from foldwise.folds.nearest import Asked, Cells, Measure, Measured, Plain, Problem, Split, by_tree, is_known
 from foldwise.folds.nearest.asking import is_usual
+from foldwise.folds.nearest.lists import Lists, Shelf
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 from foldwise.folds.sessions.models import ModelSession, Piece, in_order
@@ -41,8 +41,7 @@ class NeighborSession(ModelSession):
         super().__init__(estimator, X, y, fit_params)
         self.problem: Problem | None = None
         self._params = estimator.get_params(deep=False)
-        self._measured: dict[Measure, Measured] = {}
-        self._lock = Lock()
+        self._shelf: Shelf[Measured] = Shelf()
         self._read: dict[int, tuple[Params, Plain | None]] = {}
 
     def lazy(self, params: Params) -> frozenset[str]:
@@ -121,10 +120,13 @@ class NeighborSession(ModelSession):
 
     def measured(self, measure: Measure) -> Measured:
         assert self.problem is not None
-        with self._lock:
-            if measure not in self._measured:
-                self._measured[measure] = Measured.of(measure, self.problem.cells)
-            return self._measured[measure]
+        cells = self.problem.cells
+
+        def made() -> tuple[Measured, Lists]:
+            measured = Measured.of(measure, cells)
+            return measured, measured.lists
+
+        return self._shelf.get(measure, made)
 
     def _block_size(self, test: Rows) -> int:
         n_classes = len(self.target.classes) if isinstance(self.target, Labels) else 1
