@@ -1,25 +1,38 @@
-"""A table that was read: its columns as a frame, its target, the description of the columns."""
+"""A table that was read: its columns as a frame, its target, the description of the columns, what was decided."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.data.notes import Note, Notes
 from foldwise.data.schema import Schema
 
 
 @dataclass(frozen=True, repr=False)
 class Table:
-    """Columns `X` (a polars frame), labels `y` (an array, or None without a target), `schema` of X, `name`."""
+    """Columns `X` (a polars frame), labels `y` (an array, or None without a target), `schema` of X, `name`.
+
+    `notes` says how the file was read and what is worth knowing about its columns.
+    """
 
     X: pl.DataFrame
     y: NDArray[Any] | None
     schema: Schema
     name: str
     target: str | None = None
+    decided: tuple[Note, ...] = ()
+    declared: Mapping[str, str] = field(default_factory=dict)  # kind of a column, where somebody said it
+
+    @cached_property
+    def notes(self) -> Notes:
+        """What was decided while reading."""
+        return Notes(self.decided)
 
     def __repr__(self) -> str:
         return f"{self._title()}\n{self.schema}"

@@ -1,0 +1,216 @@
+"""Delimited text (CSV and its relatives) by polars' reader, after its dialect and layout were found.
+
+Types are those of all rows: they are guessed from a sample, and where a later cell does not fit, every column is read
+as text and converted as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from foldwise.data.notes import Note
+from foldwise.data.reading.asking import Asked
+from foldwise.data.reading.decoding import as_utf8
+from foldwise.data.reading.layout import Layout, footnotes, lay_out
+from foldwise.data.reading.lines import check_row_lengths, refuse_long_row, repaired, rewritten, settle_quotes
+from foldwise.data.reading.numbers import convert, plain_type
+from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
+from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect, sample_of, sniff
+from foldwise.data.reading.source import Source
+from foldwise.data.schema import check_unique_names
+from foldwise.errors import InputError
+
+HINT = "pass separator=, quote=, encoding=, header= or skip_rows= where these were found wrongly."
+BLOCK = 1 << 15
+ORANGE_KINDS = {"d": "categorical", "discrete": "categorical", "c": "numeric", "continuous": "numeric"}
+
+
+def read_delimited(source: Source, asked: Asked) -> Parsed:
+    """A table in delimited text."""
+    data, notes = as_utf8(source.data, asked.encoding, source.name)
+    lines = sample_of(data)
+    dialect, said = sniff(lines[asked.skip_rows or 0 :], asked)
+    layout = lay_out(lines, dialect, asked, source.name)
+    names = layout.names
+    check_unique_names(names)
+    data, remarks = footnotes(data, dialect, len(names))
+    data = repaired(data, dialect, source.name)
+    quote, doubts = settle_quotes(data, dialect, len(names), asked)
+    dialect = replace(dialect, quote=quote)
+    notes += [*said, *doubts, *layout.notes, *remarks]
+    asked = replace(asked, as_text=(*asked.as_text, *(n for n, t in layout.orange.items() if t[0] in "ds")))
+    text = Text(data, dialect, layout, asked, source.name)
+    frame = text.frame()
+    notes += text.notes
+    frame, dropped = without_padding(frame, names)
+    converted = [
+        convert(frame[name], asked, dialect.decimal) for name in frame.columns if frame[name].dtype == pl.String
+    ]
+    frame = frame.with_columns([column.series for column in converted])
+    notes += [*dropped, *(note for column in converted for note in column.notes)]
+    notes += missing_notes(text.tokens, frame)
+    kinds = {name: ORANGE_KINDS[t] for name, t in layout.orange.items() if t in ORANGE_KINDS}
+    return Parsed(frame, tuple(notes), kinds)
+
+
+class Text:
+    """Text whose dialect and layout are known, on its way to a frame."""
+
+    def __init__(self, data: bytes, dialect: Dialect, layout: Layout, asked: Asked, name: str) -> None:
+        self.data, self.dialect, self.layout, self.asked, self.name = data, dialect, layout, asked, name
+        self.notes: list[Note] = []
+        self.tokens = present_tokens(data, dialect, asked.tokens)
+
+    def frame(self) -> pl.DataFrame:
+        """The cells in their types; rows that are too short or too long are refused, blank lines are no rows."""
+        frame = self._typed()
+        if frame is None:
+            frame = self._as_text()
+        if frame.width > 1 and frame[:, -1].null_count():
+            width, skip = len(self.layout.names), self.layout.skip_lines
+            blank = check_row_lengths(self.data, self.dialect, width, skip, self.name)
+            return without_rows(frame, blank)
+        return frame
+
+    def _typed(self) -> pl.DataFrame | None:
+        """Read in the types of a sample; None where a cell does not fit or the sample cannot be read alone."""
+        if self.dialect.decimal == "," and b"." in self.data:
+            return None  # polars would take 1.200 for 1.2
+        try:
+            sample = self._read(self._sample(), dict.fromkeys(self.layout.names, pl.String), skip=0)
+            types = {s.name: s.dtype if s.name in self.asked.as_text else self._plain(s).dtype for s in sample}
+            return self._read(self.data, types, self.layout.skip_lines)
+        except REFUSALS:
+            return None
+
+    def _plain(self, text: pl.Series) -> pl.Series:
+        return plain_type(text, self.dialect.decimal)
+
+    def _as_text(self) -> pl.DataFrame:
+        """Every column as text, then converted where all its cells allow it."""
+        types = dict.fromkeys(self.layout.names, pl.String)
+        try:
+            frame = self._read(self.data, types, self.layout.skip_lines)
+        except REFUSALS:
+            frame = self._forgiving(types)
+        return frame.with_columns([self._plain(s) for s in frame if s.name not in self.asked.as_text])
+
+    def _forgiving(self, types: dict[str, Any]) -> pl.DataFrame:
+        """Read once more after quotes that break the rules were rewritten, or refuse the file."""
+        width, skip = len(self.layout.names), self.layout.skip_lines
+        refuse_long_row(self.data, self.dialect, width, skip, self.name)
+        try:
+            if not self.dialect.quote:
+                frame = self._read(self.data, types, skip)
+            else:
+                self.data = rewritten(self.data.split(b"\n", skip)[-1] if skip else self.data, self.dialect, self.name)
+                self.layout = replace(self.layout, skip_lines=0)
+                frame = self._read(self.data, types, 0)
+        except REFUSALS as error:
+            raise InputError(f"{self.name} cannot be read as delimited text: {first_line(error)}.", HINT) from error
+        self.notes.append(Note("quotes", "some cells are quoted against the rules; they were read forgivingly."))
+        return frame
+
+    def _sample(self) -> bytes:
+        """Rows from the start, and where no quoted cell can span lines also from the middle and the end."""
+        start = nth_line(self.data, self.layout.skip_lines)
+        data, blocks = self.data, []
+        places = [start]
+        if len(data) - start > 8 * BLOCK and (not self.dialect.quote or self.dialect.quote.encode() not in data):
+            places += [len(data) // 3, 2 * len(data) // 3, len(data) - BLOCK]
+        for place in places:
+            begin = place if place == start else data.find(b"\n", place) + 1
+            end = data.rfind(b"\n", begin, begin + BLOCK) + 1 if begin + BLOCK < len(data) else len(data)
+            if place == start and end <= begin:
+                end = (data.find(b"\n", begin) + 1) or len(data)
+            blocks.append(data[begin:end])
+        return b"".join(block if block.endswith(b"\n") else block + b"\n" for block in blocks if block)
+
+    def _read(self, data: bytes, types: dict[str, Any], skip: int) -> pl.DataFrame:
+        if not data.strip(b"\r\n") or nth_line(data, skip) >= len(data):
+            return pl.DataFrame(schema=types)
+        return pl.read_csv(
+            data,
+            has_header=False,
+            skip_lines=skip,
+            separator=self.dialect.separator or NO_SEPARATOR,
+            quote_char=self.dialect.quote or None,
+            decimal_comma=self.dialect.decimal == "," and self.dialect.separator != ",",
+            null_values=list(self.tokens) or None,
+            schema=types,
+            infer_schema=False,
+        )
+
+
+def nth_line(data: bytes, n: int) -> int:
+    """Where the line after the first n begins."""
+    place = 0
+    for _ in range(n):
+        place = data.find(b"\n", place) + 1
+        if not place:
+            return len(data)
+    return place
+
+
+def present_tokens(data: bytes, dialect: Dialect, tokens: Sequence[str]) -> list[str]:
+    """The tokens that stand in a cell somewhere: looking for all of them would halve the speed of the reader."""
+    found = []
+    separator = (dialect.separator or NO_SEPARATOR).encode()
+    quote = dialect.quote.encode()
+    for token in tokens:
+        word = token.encode("utf-8", "surrogatepass")
+        if not word:
+            if quote and quote * 2 in data:
+                found.append(token)
+            continue
+        if word not in data:
+            continue
+        forms = [word, quote + word + quote] if quote else [word]
+        befores, afters = (separator, b"\n"), (separator, b"\n", b"\r")
+        inside = any(before + form + after in data for form in forms for before in befores for after in afters)
+        if inside or any(data.startswith(form) or data.endswith(form) for form in forms):
+            found.append(token)
+    return found
+
+
+def without_rows(frame: pl.DataFrame, blank: list[int]) -> pl.DataFrame:
+    """The rows without those that the reader made of blank lines, which are no rows."""
+    rows = [number for number in blank if number < frame.height and all(v is None for v in frame.row(number))]
+    if not rows:
+        return frame
+    return frame.filter(~pl.Series(range(frame.height), dtype=pl.Int64).is_in(rows))
+
+
+def without_padding(frame: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, list[Note]]:
+    """The frame without rows of separators alone at its end, and without unnamed empty columns there."""
+    notes = []
+    counts = frame.null_count().row(0) if frame.height else ()
+    if counts and all(counts):
+        filled = pl.select(pl.any_horizontal([~s.is_null() for s in frame])).to_series()
+        last = int(filled.arg_true()[-1]) + 1 if filled.any() else 0
+        if last < frame.height:
+            notes.append(Note("empty rows", f"{frame.height - last} at the end were left out."))
+            frame = frame.head(last)
+    made_up = [name for j, name in enumerate(names) if name.rstrip("_") == f"x{j}"]
+    trailing = []
+    for name in reversed(names):
+        if len(made_up) == len(names) or name not in made_up or frame[name].null_count() < frame.height:
+            break
+        trailing.append(name)
+    if trailing and frame.width > len(trailing):
+        notes.append(Note("empty columns", f"{len(trailing)} without name at the end of each row: left out."))
+        frame = frame.drop(trailing)
+    return frame, notes
+
+
+def missing_notes(tokens: Sequence[str], frame: pl.DataFrame) -> list[Note]:
+    """Which cells of text became missing."""
+    n_missing = sum(frame.null_count().row(0)) if frame.width else 0
+    if not n_missing:
+        return []
+    words = ", ".join(repr(token) for token in tokens if token)
+    return [Note("missing", f"{n_missing:,} cells: empty ones{f', and those that hold {words}' if words else ''}.")]

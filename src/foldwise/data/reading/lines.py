@@ -1,0 +1,120 @@
+"""Delimited text line by line: rows of the wrong length, blank lines, stray quotes, repairs before it is read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+
+import polars as pl
+
+from foldwise.data.notes import Note
+from foldwise.data.reading.asking import Asked
+from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect, unwrapped
+from foldwise.errors import InputError
+
+
+def repaired(data: bytes, dialect: Dialect, name: str) -> bytes:
+    """The text as a reader expects it: nothing around lines, one separator and no blank between cells."""
+    if dialect.wrapped:
+        return "".join(map(unwrapped, data.decode().splitlines(keepends=True))).encode()
+    if dialect.separator == " ":
+        data = re.sub(rb"[ ]+", b" ", data)
+        return re.sub(rb"(?m)^ | (?=\r?$)", b"", data)
+    if dialect.padded:
+        if dialect.quote and dialect.quote.encode() in data:
+            return rewritten(data, dialect, name, skip_blanks=True)
+        separator = dialect.separator.encode()
+        data = re.sub(b" *" + re.escape(separator) + b" +", separator, data)
+        return re.sub(rb"(?m)^ +| +(?=\r?$)", b"", data)
+    return data
+
+
+END = b"\x1eend\x1e"
+
+
+def rewritten(data: bytes, dialect: Dialect, name: str, skip_blanks: bool = False) -> bytes:
+    """The same cells with quotes by the rules, as Python's forgiving csv module reads them."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=dialect.separator or NO_SEPARATOR, quotechar=dialect.quote, lineterminator="\n")
+    row: list[str] = []
+    for row in csv_rows(data + b"\n" + END, dialect, skip_blanks):
+        if row != [END.decode()]:
+            writer.writerow([cell.strip(" ") for cell in row] if skip_blanks else row)
+    if row != [END.decode()]:
+        raise InputError(
+            f"{name}: a quote ({dialect.quote}) is opened and never closed; the cell begins {row[-1][:40]!r}.",
+            "close it, or pass quote='' if quotes mean nothing in this file.",
+        )
+    return out.getvalue().encode()
+
+
+def csv_rows(data: bytes, dialect: Dialect, skip_blanks: bool = False) -> Iterator[list[str]]:
+    """The rows by Python's csv module."""
+    csv.field_size_limit(1 << 30)
+    text = io.StringIO(data.decode("utf-8", "replace"), newline="")
+    separator = dialect.separator or NO_SEPARATOR
+    if not dialect.quote:
+        return csv.reader(text, delimiter=separator, quoting=csv.QUOTE_NONE, skipinitialspace=skip_blanks)
+    return csv.reader(text, delimiter=separator, quotechar=dialect.quote, skipinitialspace=skip_blanks)
+
+
+def settle_quotes(data: bytes, dialect: Dialect, width: int, asked: Asked) -> tuple[str, list[Note]]:
+    """The quote that holds for the whole text: none where they do not pair up and every line is whole without."""
+    if not dialect.quote or asked.quote is not None or dialect.quote.encode() not in data:
+        return dialect.quote, []
+    lines = pl.Series("line", data.decode("utf-8", "replace").split("\n"), dtype=pl.String)
+    quotes = lines.str.count_matches(dialect.quote, literal=True)
+    odd = (quotes % 2 == 1).arg_true()
+    if not len(odd):
+        return dialect.quote, []
+    cells = lines.filter(lines.str.strip_chars() != "").str.count_matches(
+        dialect.separator or NO_SEPARATOR, literal=True
+    )
+    if (cells + 1 == width).all():
+        note = f"mean nothing: {len(odd)} line(s) hold an odd number, and every line has {width} cells without them."
+        return "", [Note("quotes", note)]
+    return dialect.quote, []
+
+
+def check_row_lengths(data: bytes, dialect: Dialect, width: int, skip: int, name: str) -> list[int]:
+    """Refuse a row that is too short, whose last cells the reader would take for missing; returns the blank rows."""
+    if not dialect.quote or dialect.quote.encode() not in data:
+        return check_plain_lengths(data, dialect, width, skip, name)
+    blank = []
+    data = data.split(b"\n", skip)[-1] if skip else data
+    for number, row in enumerate(csv_rows(data, dialect)):
+        if not row:
+            blank.append(number)
+        elif len(row) < width:
+            refuse_row(number, len(row), width, name)
+    return blank
+
+
+def check_plain_lengths(data: bytes, dialect: Dialect, width: int, skip: int, name: str) -> list[int]:
+    """The same where no quote hides a separator: separators are counted."""
+    lines = pl.Series("line", data.decode("utf-8", "replace").split("\n")[skip:], dtype=pl.String)
+    blank = lines.is_in(["", "\r"])
+    cells = lines.str.count_matches(dialect.separator or NO_SEPARATOR, literal=True) + 1
+    short = ((cells < width) & ~blank).arg_true()
+    if len(short):
+        refuse_row(int(short[0]), int(cells[int(short[0])]), width, name)
+    return [int(number) for number in blank.arg_true()]
+
+
+def refuse_long_row(data: bytes, dialect: Dialect, width: int, skip: int, name: str) -> None:
+    """Refuse the first row that has too many cells, if there is one."""
+    data = data.split(b"\n", skip)[-1] if skip else data
+    for number, row in enumerate(csv_rows(data, dialect)):
+        if len(row) > width:
+            refuse_row(number, len(row), width, name)
+
+
+def refuse_row(number: int, cells: int, width: int, name: str) -> None:
+    hint = (
+        "write an empty cell for a missing one; nothing is taken as missing silently."
+        if cells < width
+        else "quote cells that hold the separator, or pass separator=, quote= or skip_rows= if found wrongly."
+    )
+    raise InputError(f"{name}: row {number} has {cells} cells where the header has {width}.", hint)
