@@ -172,9 +172,7 @@ def test_duckdb(tmp_path, monkeypatch):
         read_table(path)
 
 
-@pytest.mark.parametrize(
-    "name", ["a.parquet", "a.feather", "a.xlsx", "a.db", "a.duckdb", "a.json", "a.csv.gz", "a.arff"]
-)
+@pytest.mark.parametrize("ending", ["parquet", "feather", "xlsx", "db", "duckdb", "json", "csv.gz", "arff"])
 @pytest.mark.parametrize("content", [b"", b"\x00" * 40, b"a,b\n1,2\n", b"PK\x03\x04", b"ARROW1\x00\x00", b"PAR1PAR1"])
 def test_a_name_that_lies(tmp_path, ending, content):
     with contextlib.suppress(FoldwiseError):

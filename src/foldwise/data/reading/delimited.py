@@ -17,6 +17,7 @@ from foldwise.data.reading.asking import Asked
 from foldwise.data.reading.decoding import as_utf8
 from foldwise.data.reading.layout import Layout, footnotes, lay_out
 from foldwise.data.reading.lines import check_row_lengths, refuse_long_row, repaired, rewritten, settle_quotes
+from foldwise.data.reading.missing import missing_notes, settle, tokens_beside_numbers
 from foldwise.data.reading.numbers import convert, plain_type
 from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
 from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect, sample_of, sniff
@@ -25,7 +26,7 @@ from foldwise.data.schema import check_unique_names
 from foldwise.errors import InputError
 
 HINT = "pass separator=, quote=, encoding=, header= or skip_rows= where these were found wrongly."
-BLOCK = 1 << 15
+BLOCK = 1 << 14
 ORANGE_KINDS = {"d": "categorical", "discrete": "categorical", "c": "numeric", "continuous": "numeric"}
 
 
@@ -52,7 +53,7 @@ def read_delimited(source: Source, asked: Asked) -> Parsed:
     ]
     frame = frame.with_columns([column.series for column in converted])
     notes += [*dropped, *(note for column in converted for note in column.notes)]
-    notes += missing_notes(text.tokens, frame)
+    notes += missing_notes(text.seen, frame)
     kinds = {name: ORANGE_KINDS[t] for name, t in layout.orange.items() if t in ORANGE_KINDS}
     return Parsed(frame, tuple(notes), kinds)
 
@@ -63,7 +64,7 @@ class Text:
     def __init__(self, data: bytes, dialect: Dialect, layout: Layout, asked: Asked, name: str) -> None:
         self.data, self.dialect, self.layout, self.asked, self.name = data, dialect, layout, asked, name
         self.notes: list[Note] = []
-        self.tokens = present_tokens(data, dialect, asked.tokens)
+        self.seen: list[str] = []  # tokens that became missing cells
 
     def frame(self) -> pl.DataFrame:
         """The cells in their types; rows that are too short or too long are refused, blank lines are no rows."""
@@ -82,10 +83,15 @@ class Text:
             return None  # polars would take 1.200 for 1.2
         try:
             sample = self._read(self._sample(), dict.fromkeys(self.layout.names, pl.String), skip=0)
-            types = {s.name: s.dtype if s.name in self.asked.as_text else self._plain(s).dtype for s in sample}
-            return self._read(self.data, types, self.layout.skip_lines)
+            plain, found = settle(sample, self.asked.tokens)
+            types = {s.name: s.dtype if s.name in self.asked.as_text else self._plain(s).dtype for s in plain}
+            tokens = tokens_beside_numbers(found, types, self.asked.tokens)
+            frame = self._read(self.data, types, self.layout.skip_lines, tokens)
         except REFUSALS:
             return None
+        frame, found = settle(frame, self.asked.tokens)
+        self.seen += [*tokens, *(token for words in found.values() for token in words)]
+        return frame
 
     def _plain(self, text: pl.Series) -> pl.Series:
         return plain_type(text, self.dialect.decimal)
@@ -97,6 +103,8 @@ class Text:
             frame = self._read(self.data, types, self.layout.skip_lines)
         except REFUSALS:
             frame = self._forgiving(types)
+        frame, found = settle(frame, self.asked.tokens)
+        self.seen += [token for words in found.values() for token in words]
         return frame.with_columns([self._plain(s) for s in frame if s.name not in self.asked.as_text])
 
     def _forgiving(self, types: dict[str, Any]) -> pl.DataFrame:
@@ -130,8 +138,8 @@ class Text:
             blocks.append(data[begin:end])
         return b"".join(block if block.endswith(b"\n") else block + b"\n" for block in blocks if block)
 
-    def _read(self, data: bytes, types: dict[str, Any], skip: int) -> pl.DataFrame:
-        if not data.strip(b"\r\n") or nth_line(data, skip) >= len(data):
+    def _read(self, data: bytes, types: dict[str, Any], skip: int, tokens: Sequence[str] = ()) -> pl.DataFrame:
+        if not data or data.isspace() or nth_line(data, skip) >= len(data):
             return pl.DataFrame(schema=types)
         return pl.read_csv(
             data,
@@ -140,7 +148,7 @@ class Text:
             separator=self.dialect.separator or NO_SEPARATOR,
             quote_char=self.dialect.quote or None,
             decimal_comma=self.dialect.decimal == "," and self.dialect.separator != ",",
-            null_values=list(self.tokens) or None,
+            null_values=list(tokens) or None,
             schema=types,
             infer_schema=False,
         )
@@ -154,27 +162,6 @@ def nth_line(data: bytes, n: int) -> int:
         if not place:
             return len(data)
     return place
-
-
-def present_tokens(data: bytes, dialect: Dialect, tokens: Sequence[str]) -> list[str]:
-    """The tokens that stand in a cell somewhere: looking for all of them would halve the speed of the reader."""
-    found = []
-    separator = (dialect.separator or NO_SEPARATOR).encode()
-    quote = dialect.quote.encode()
-    for token in tokens:
-        word = token.encode("utf-8", "surrogatepass")
-        if not word:
-            if quote and quote * 2 in data:
-                found.append(token)
-            continue
-        if word not in data:
-            continue
-        forms = [word, quote + word + quote] if quote else [word]
-        befores, afters = (separator, b"\n"), (separator, b"\n", b"\r")
-        inside = any(before + form + after in data for form in forms for before in befores for after in afters)
-        if inside or any(data.startswith(form) or data.endswith(form) for form in forms):
-            found.append(token)
-    return found
 
 
 def without_rows(frame: pl.DataFrame, blank: list[int]) -> pl.DataFrame:
@@ -205,12 +192,3 @@ def without_padding(frame: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataF
         notes.append(Note("empty columns", f"{len(trailing)} without name at the end of each row: left out."))
         frame = frame.drop(trailing)
     return frame, notes
-
-
-def missing_notes(tokens: Sequence[str], frame: pl.DataFrame) -> list[Note]:
-    """Which cells of text became missing."""
-    n_missing = sum(frame.null_count().row(0)) if frame.width else 0
-    if not n_missing:
-        return []
-    words = ", ".join(repr(token) for token in tokens if token)
-    return [Note("missing", f"{n_missing:,} cells: empty ones{f', and those that hold {words}' if words else ''}.")]

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from foldwise.data.notes import Note
 from foldwise.data.reading.asking import Asked
-from foldwise.data.reading.sniffing import NUMBER, Dialect, Rows, agreement, split_rows, unwrapped
+from foldwise.data.reading.sniffing import NUMBER, SAMPLE_ROWS, Dialect, Rows, agreement, split_rows, unwrapped
 from foldwise.errors import InputError
 
 ORANGE_TYPES = {"", "c", "continuous", "d", "discrete", "s", "string", "t", "time", "m", "meta"}
@@ -69,6 +69,8 @@ def numbered_rows(lines: Sequence[str], dialect: Dialect) -> list[tuple[list[str
     taken = 0
     part: list[str] = []
     for line in lines:
+        if len(found) >= SAMPLE_ROWS:
+            break
         taken += 1
         part.append(unwrapped(line) if dialect.wrapped and found else line)
         if dialect.quote and "".join(part).count(dialect.quote) % 2 and len(part) < 100:
@@ -96,9 +98,11 @@ def may_name(row: Sequence[str], below: Rows, width: int) -> bool:
     """Whether a row one cell short of the table names its columns: R leaves out the name of the row names, and some
     programs end each row, but not the header, in a separator.
     """
+    if len(row) != width - 1:
+        return False
     numbers = numeric_columns(below[1:], width, Asked())
     return (
-        len(row) == width - 1 > 0
+        width > 1
         and not row[0].startswith(("#", "%"))
         and len(set(row)) == len(row)
         and all(cell.strip() and not is_number(cell) for cell in row)
@@ -161,9 +165,10 @@ def header_of(rows: Rows, width: int, asked: Asked) -> tuple[int, str]:
 def numeric_columns(body: Rows, width: int, asked: Asked) -> list[int]:
     """The columns that hold numbers, but for missing cells and a few others."""
     found = []
+    missing = {*asked.tokens, "-"}
     for j in range(width):
         cells = [row[j].strip() for row in body if j < len(row)]
-        present = [cell for cell in cells if cell not in asked.tokens and cell != "-"]
+        present = [cell for cell in cells if cell not in missing]
         if present and sum(map(is_number, present)) >= 0.8 * len(present):
             found.append(j)
     return found

@@ -25,6 +25,7 @@ SPACED = SIGNED + r"\d{1,3}([\u00a0\u202f ']\d{3})*([.,]\d+)?" + UNIT
 SCALES = {"K": 1e3, "M": 1e6, "mn": 1e6, "B": 1e9, "bn": 1e9}
 CODE = r"^[+-]?0\d+$"  # 007 is a code, not a number
 LIKELY = re.compile(r"[(+\-−$€£¥.,\s]*\d")
+PLAIN = re.compile(r"[+\-.,\d]|inf|nan|true|false", re.IGNORECASE)  # how plain numbers and truth values begin
 LOOK = 50
 
 
@@ -39,7 +40,8 @@ class Converted:
 def plain_type(text: pl.Series, decimal: str = ".") -> pl.Series:
     """Text as truth values or numbers where every present cell is one, by polars' own casts; else the text."""
     n_missing = text.null_count()
-    if n_missing == len(text) or text.str.contains(CODE).any():
+    first = next((cell for cell in text.head(LOOK).to_list() if cell is not None), "0")
+    if n_missing == len(text) or not PLAIN.match(first) or text.str.contains(CODE).any():
         return text
     digits = text
     if decimal == ",":

@@ -19,7 +19,7 @@ Rows = list[list[str]]
 SEPARATORS = ("\t", ";", "|", ",", " ")  # text and decimal commas hold the later ones, seldom the earlier
 SPOKEN = {"\t": "tab", " ": "blanks", "": "none: there is one column"}
 SAMPLE_BYTES = 1 << 16
-SAMPLE_ROWS = 200
+SAMPLE_ROWS = 100
 NO_SEPARATOR = "\x1f"
 NUMBER = re.compile(r"\s*[+-]?[$€£¥]?\s?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?\s?[%KMB]?\s*")
 
@@ -52,11 +52,14 @@ def sample_of(data: bytes) -> list[str]:
 
 def sniff(lines: Sequence[str], asked: Asked) -> tuple[Dialect, list[Note]]:
     """The dialect of the sample and the notes on it."""
-    lines = [line for line in lines if line.strip()][: SAMPLE_ROWS * 2]
+    lines = [line for line in lines if line.strip()][:SAMPLE_ROWS]
+    quoted = any('"' in line for line in lines)
     if asked.separator is not None:
         separator, note = asked.separator, "as asked for."
     else:
-        separator, note = find_separator(lines, asked.quote)
+        separator, note = find_separator(
+            lines, (asked.quote,) if asked.quote is not None else ('"', "") if quoted else ("",)
+        )
     wrapped = asked.quote is None and is_wrapped(lines, separator)
     quote = asked.quote if asked.quote is not None else find_quote(lines, separator)
     notes = [Note("separator", f"{SPOKEN.get(separator, repr(separator))}, {note}")]
@@ -127,14 +130,14 @@ def agreement_below_titles(rows: Rows) -> tuple[int, float, bool]:
     return width, share, False
 
 
-def find_separator(lines: Sequence[str], quote: str | None) -> tuple[str, str]:
+def find_separator(lines: Sequence[str], quotes: Sequence[str]) -> tuple[str, str]:
     """The separator that gives nearly every row the same number of cells, and the reason."""
     found = []
     for separator in SEPARATORS:
         if not any(separator in line for line in lines):
             continue
         best = (0, 0.0, False)
-        for mark in ('"', "") if quote is None else (quote,):
+        for mark in quotes:
             rows = split_rows(lines, separator, mark)
             width, share, first = agreement(rows) if separator != " " else agreement_by_blanks(rows)
             if share < 0.9:

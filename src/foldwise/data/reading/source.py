@@ -71,7 +71,8 @@ def open_source(path: Path) -> Source:
                 return Source(path, b"", "sqlite")
             if start[8:12] == DUCKDB:
                 return Source(path, b"", "duckdb")
-            data = start + file.read()
+            file.seek(0)
+            data = file.read()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         if isinstance(error, InputError):
             raise
