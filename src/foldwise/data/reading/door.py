@@ -26,6 +26,7 @@ from foldwise.data.reading.databases import read_duckdb, read_sqlite
 from foldwise.data.reading.declaring import declare, declared_columns, labels
 from foldwise.data.reading.delimited import read_delimited
 from foldwise.data.reading.excel import read_excel
+from foldwise.data.reading.missing import with_column_tokens
 from foldwise.data.reading.parsed import Parsed
 from foldwise.data.reading.source import Source, open_source
 from foldwise.data.schema import Schema, listing
@@ -49,7 +50,7 @@ def read_table(
     path: str | Path,
     target: str | int | None = None,
     kinds: Mapping[str, Any] | Schema | None = None,
-    missing_values: Sequence[str] | str | None = None,
+    missing_values: Mapping[str, Any] | Sequence[str] | str | None = None,
     *,
     separator: str | None = None,
     quote: str | None = None,
@@ -78,7 +79,8 @@ def read_table(
         Categories are kept as the text they are in the file, also for the target: declare it categorical to keep `01`
         and `1` apart
     missing_values : cells of text that mean "missing"; by default, in text and Excel files only, an empty cell, `?`,
-        `NA`, `N/A`, `n/a`, `#N/A`, `NaN`, `nan`, `null` and `NULL`; and, in columns of numbers, `-` and the like
+        `NA`, `N/A`, `n/a`, `#N/A`, `NaN`, `nan`, `null` and `NULL`; and, in columns of numbers, `-` and the like. A
+        mapping names further ones column by column: `{"age": [0, 999]}`
     separator, quote, encoding, decimal : how text is written; `quote=""` gives quotes no meaning
     header : True for one row of names, False for none, or how many rows hold them
     names : names for all columns, instead of those in the file
@@ -104,7 +106,7 @@ def read_table(
     """
     declared = declared_columns(kinds)
     asked = Asked(
-        missing_values=missing_tokens(missing_values),
+        missing_values=None if isinstance(missing_values, Mapping) else missing_tokens(missing_values),
         separator=one_character("separator", separator),
         quote=one_character("quote", quote, empty=True),
         encoding=encoding,
@@ -121,6 +123,9 @@ def read_table(
     if not parsed.frame.width:
         raise InputError(f"{source.name} holds no columns.", "a table has a row of names and rows of cells.")
     frame, indexed = without_index(parsed.frame, index, source.name)
+    if isinstance(missing_values, Mapping):
+        frame, marked = with_column_tokens(frame, missing_values, asked)
+        indexed += marked
     frame = declare(frame, declared)
     warn_of_pandas_index(frame, source.name)
     notes = (*parsed.notes, *indexed)

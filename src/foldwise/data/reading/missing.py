@@ -7,10 +7,15 @@ given to it; in columns of text they are found afterwards.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
 from foldwise.data.notes import Note
+from foldwise.data.reading.asking import Asked, missing_tokens
+from foldwise.data.reading.numbers import convert
+from foldwise.data.schema import listing
+from foldwise.errors import InputError
 
 
 def is_numeric(token: str) -> bool:
@@ -51,6 +56,31 @@ def settle(frame: pl.DataFrame, tokens: Sequence[str]) -> tuple[pl.DataFrame, di
                 changed.append(series.fill_nan(None))
                 found[series.name] = ["NaN"]
     return (frame.with_columns(changed) if changed else frame), found
+
+
+def with_column_tokens(frame: pl.DataFrame, tokens: Mapping[str, Any], asked: Asked) -> tuple[pl.DataFrame, list[Note]]:
+    """The frame with tokens that are named for single columns as missing cells."""
+    notes = []
+    for name, given in tokens.items():
+        if name not in frame.columns:
+            raise InputError(
+                f"missing_values names the column {name!r}, which the table does not have.",
+                f"its columns are {listing(frame.columns)}.",
+            )
+        column, words = frame[name], list(missing_tokens(given) or ())
+        if column.dtype.is_numeric():
+            marked = column.cast(pl.Float64).is_in([float(word) for word in words if is_numeric(word)])
+        else:
+            marked = column.cast(pl.String).is_in(words)
+        rows = int(marked.sum() or 0)
+        cleaned = convert(column.set(marked, None), asked, ".") if column.dtype == pl.String else None
+        series = pl.select(pl.when(~marked).then(column)).to_series().alias(name) if cleaned is None else cleaned.series
+        frame = frame.with_columns(series)
+        notes += [
+            Note("missing", f"{rows:,} cells of {name!r} that hold {listing(words)}, as asked for.", name),
+            *(cleaned.notes if cleaned is not None else ()),
+        ]
+    return frame, notes
 
 
 def missing_notes(seen: Sequence[str], frame: pl.DataFrame) -> list[Note]:
