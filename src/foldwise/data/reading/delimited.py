@@ -111,6 +111,7 @@ class Text:
         """Read once more after quotes that break the rules were rewritten, or refuse the file."""
         width, skip = len(self.layout.names), self.layout.skip_lines
         refuse_long_row(self.data, self.dialect, width, skip, self.name)
+        check_row_lengths(self.data, self.dialect, width, skip, self.name)
         try:
             if not self.dialect.quote:
                 frame = self._read(self.data, types, skip)

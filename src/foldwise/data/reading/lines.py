@@ -44,7 +44,8 @@ def rewritten(data: bytes, dialect: Dialect, name: str, skip_blanks: bool = Fals
             writer.writerow([cell.strip(" ") for cell in row] if skip_blanks else row)
     if row != [END.decode()]:
         raise InputError(
-            f"{name}: a quote ({dialect.quote}) is opened and never closed; the cell begins {row[-1][:40]!r}.",
+            f"{name}: a quote ({dialect.quote}) is opened and never closed; the cell begins "
+            f"{row[-1].removesuffix(END.decode())[:40]!r}.",
             "close it, or pass quote='' if quotes mean nothing in this file.",
         )
     return out.getvalue().encode()
