@@ -208,3 +208,33 @@ def test_audit_finds_what_is_catalogued(entry):
 def test_zeros_that_mean_missing_in_pima():
     table = read_table(data_folder() / "tables" / "diabetes_pima.csv", target="class")
     assert [c.column for c in table.audit().of("disguised")] == ["plas", "pres", "skin", "insu", "mass"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "first"),
+    [
+        (["10/03/04", "31/12/04"], "2004-03-10"),
+        (["3/10/2004", "12/31/2004"], "2004-03-10"),
+        (["10.3.2004", "31.12.2004"], "2004-03-10"),
+        (["2004/03/10", "2004/12/31"], "2004-03-10"),
+        (["10 Mar 2004", "31 Dec 2004"], "2004-03-10"),
+        (["March 10, 2004", "May 1, 2004"], "2004-03-10"),
+        (["10/03/2004 18:00", "31/12/2004 19:30"], "2004-03-10 18:00:00"),
+        (["2004-03-10", "2004-12-31"], "2004-03-10"),
+        (["18:00:00", "19:30:00"], "18:00:00"),
+    ],
+)
+def test_declared_dates(tmp_path, cells, first):
+    path = tmp_path / "d.csv"
+    path.write_text("n;d\n" + "".join(f"{i};{cell}\n" for i, cell in enumerate([*cells, ""])))
+    table = read_table(path, kinds={"d": "date"}, index=False)
+    assert str(table.X["d"][0]).removesuffix(" 00:00:00") == first
+    assert table.X["d"][2] is None
+    assert table.schema["d"].kind == "date"
+
+
+def test_doubtful_dates_are_refused(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text("n,d\n5,10/03/2004\n6,11/04/2004\n")
+    with pytest.raises(InputError, match=r"may be 2004-03-10 or 2004-10-03.*declare it text"):
+        read_table(path, kinds={"d": "date"})

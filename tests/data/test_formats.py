@@ -177,3 +177,16 @@ def test_duckdb(tmp_path, monkeypatch):
 def test_a_name_that_lies(tmp_path, ending, content):
     with contextlib.suppress(FoldwiseError):
         read_table(write(tmp_path, f"a.{ending}", content))
+
+
+def test_keywords_that_do_not_apply_are_refused(tmp_path):
+    FRAME.write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="read as parquet, to which separator= does not apply"):
+        read_table(tmp_path / "a.parquet", separator=";")
+    with pytest.raises(InputError, match="sheet= does not apply"):
+        read_table(write(tmp_path, "a.csv", "a,b\n1,2\n"), sheet=1)
+    assert read_table(tmp_path / "a.parquet", names=["p", "q", "r"]).X.columns == ["p", "q", "r"]
+    with pytest.raises(InputError, match=r"2 names, but a\.parquet has 3 columns"):
+        read_table(tmp_path / "a.parquet", names=["p", "q"])
+    marked = read_table(tmp_path / "a.parquet", missing_values=["Rome", "40", "3.25"])
+    assert marked.X.rows() == [(None, 31, 1.5), (None, None, 2.0), ("Oslo", None, None)]

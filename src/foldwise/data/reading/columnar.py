@@ -13,6 +13,7 @@ import polars.selectors as cs
 from foldwise.data.notes import Note
 from foldwise.data.reading.asking import Asked
 from foldwise.data.reading.decoding import as_utf8
+from foldwise.data.reading.missing import is_numeric
 from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
 from foldwise.data.reading.source import Source
 from foldwise.errors import InputError
@@ -45,7 +46,9 @@ def with_missing(frame: pl.DataFrame, asked: Asked) -> pl.DataFrame:
     if asked.missing_values is None:
         return frame
     text = cs.by_dtype(pl.String, pl.Categorical, pl.Enum).cast(pl.String)
-    return frame.with_columns(pl.when(text.is_in(list(asked.missing_values))).then(None).otherwise(text).name.keep())
+    frame = frame.with_columns(pl.when(text.is_in(list(asked.missing_values))).then(None).otherwise(text).name.keep())
+    numbers = [float(token) for token in asked.missing_values if is_numeric(token)]
+    return frame.with_columns(pl.when(~cs.numeric().cast(pl.Float64).is_in(numbers)).then(cs.numeric()).name.keep())
 
 
 def read_json(source: Source, asked: Asked) -> Parsed:

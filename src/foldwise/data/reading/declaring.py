@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from polars.exceptions import PolarsError
 
+from foldwise.data.reading.dates import dates_of
 from foldwise.data.schema import Column, Kind, Schema, listing
 from foldwise.errors import InputError
 
@@ -107,10 +107,7 @@ def as_binary(series: pl.Series, column: Column) -> pl.Series:
 def as_date(series: pl.Series, column: Column) -> pl.Series:
     if series.dtype.is_temporal():
         return series
-    try:
-        dates = series.cast(pl.String).str.to_datetime(strict=False)
-    except PolarsError:  # no format of dates fits the first cells
-        dates = pl.Series(series.name, [None] * len(series), dtype=pl.Datetime)
+    dates = dates_of(series.cast(pl.String))
     return refuse_lost(series, dates, column, "a date such as 2026-01-31", "declare it categorical.")
 
 

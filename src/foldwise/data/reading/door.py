@@ -26,10 +26,11 @@ from foldwise.data.reading.databases import read_duckdb, read_sqlite
 from foldwise.data.reading.declaring import declare, declared_columns, labels
 from foldwise.data.reading.delimited import read_delimited
 from foldwise.data.reading.excel import read_excel
+from foldwise.data.reading.layout import given_names
 from foldwise.data.reading.missing import with_column_tokens
 from foldwise.data.reading.parsed import Parsed
 from foldwise.data.reading.source import Source, open_source
-from foldwise.data.schema import Schema, listing
+from foldwise.data.schema import Schema, check_unique_names, listing
 from foldwise.data.table import Table
 from foldwise.data.view import view_of_frame
 from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, InputError
@@ -44,6 +45,17 @@ READERS: dict[str, Callable[[Source, Asked], Parsed]] = {
     "sqlite": read_sqlite,
     "duckdb": read_duckdb,
 }
+
+
+KEYWORDS = {
+    "text": ("separator", "quote", "encoding", "decimal", "header", "skip_rows"),
+    "arff": ("encoding",),
+    "json": ("encoding",),
+    "excel": ("header", "skip_rows", "sheet"),
+    "sqlite": ("table",),
+    "duckdb": ("table",),
+}
+"""The keywords on how a file is written that apply to each format; the others apply to all."""
 
 
 def read_table(
@@ -119,10 +131,16 @@ def read_table(
         as_text=declared.as_text,
     )
     source = open_source(Path(path))
+    check_keywords(source, asked)
     parsed = READERS[source.format](source, asked)
-    if not parsed.frame.width:
+    frame = parsed.frame
+    if not frame.width:
         raise InputError(f"{source.name} holds no columns.", "a table has a row of names and rows of cells.")
-    frame, indexed = without_index(parsed.frame, index, source.name)
+    if asked.names is not None and source.format != "text":
+        given = given_names(asked.names, frame.width, source.name)
+        check_unique_names(given)
+        frame = frame.rename(dict(zip(frame.columns, given, strict=True)))
+    frame, indexed = without_index(frame, index, source.name)
     if isinstance(missing_values, Mapping):
         frame, marked = with_column_tokens(frame, missing_values, asked)
         indexed += marked
@@ -135,6 +153,17 @@ def read_table(
     place = target_of(target, frame.columns, source.name)
     X = frame.drop(place)
     return Table(X, labels(frame[place]), schema_of(X), source.stem, place, notes, finer)
+
+
+def check_keywords(source: Source, asked: Asked) -> None:
+    """Refuse a keyword that says nothing about a file of this format."""
+    for name in ("separator", "quote", "encoding", "decimal", "header", "skip_rows", "sheet", "table"):
+        if getattr(asked, name) is not None and name not in KEYWORDS.get(source.format, ()):
+            known = ", ".join(f"{word}=" for word in KEYWORDS.get(source.format, ())) or "none of these"
+            raise InputError(
+                f"{source.name} is read as {source.format}, to which {name}= does not apply.",
+                f"what applies to it: {known}.",
+            )
 
 
 def schema_of(frame: pl.DataFrame) -> Schema:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import polars as pl
 
 from foldwise.data.notes import Note
 from foldwise.data.reading.asking import Asked
+from foldwise.data.reading.columnar import with_missing
 from foldwise.data.reading.layout import clean_names
 from foldwise.data.reading.numbers import convert
 from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
@@ -48,13 +50,11 @@ def read_excel(source: Source, asked: Asked) -> Parsed:
         ) from error
     notes = [Note("sheet", f"{sheet!r}" + (f" of {listing(sheets)}; pass sheet= for another." if sheets[1:] else "."))]
     names = [name if asked.header != 0 and not name.startswith("__UNNAMED__") else "" for name in frame.columns]
-    if asked.names is not None and len(asked.names) == len(names):
-        names = list(asked.names)
     names, said = clean_names(names)
     check_unique_names(names)
     frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
     text = [name for name in names if frame[name].dtype == pl.String]
-    frame = frame.with_columns(frame[name].set(frame[name].is_in(list(asked.tokens)), None) for name in text)
+    frame = with_missing(frame, replace(asked, missing_values=asked.tokens))
     converted = [convert(frame[name], asked, ".") for name in text]
     frame = frame.with_columns([column.series for column in converted])
     return Parsed(frame, (*notes, *said, *(note for column in converted for note in column.notes)))
