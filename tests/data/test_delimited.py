@@ -50,7 +50,7 @@ CASES = {
     "accounts": ('k,n\nx,"(1,200)"\ny,300\n', [("x", -1200), ("y", 300)], "thousands"),
     "percent": ("k,n\nx,+13%\ny,-24%\n", [("x", 13), ("y", -24)], "percent signs"),
     "a dash for missing": ("k,n\nx,1\ny,-\nz,3\n", [("x", 1), ("y", None), ("z", 3)], "hold '-' among numbers"),
-    "codes": ("zip,n\n00501,1\n10001,2\n", [("00501", 1), ("10001", 2)], "leading zeros"),
+    "codes": ("zip,n\n00501,1\n10001,2\n", [("00501", 1), ("10001", 2)], "would lose digits"),
     "a footnote": ("a,b\n1,2\n3,4\n\nSource: our own count\n", [(1, 2), (3, 4)], "'Source: our own count'"),
     "single quotes": ("a,b\n1,'x'\n2,'y, z'\n", [(1, "x"), (2, "y, z")], "quoted by"),
     "quotes against the rules": ('a,b\n1,"x" y\n2,z\n', [(1, "x y"), (2, "z")], "forgivingly"),
@@ -60,6 +60,16 @@ CASES = {
     "latin": ("a,b\n1,caf\xe9\n2,th\xe9\n".encode("latin-1"), [(1, "café"), (2, "thé")], "cp1252"),
     "a new line in a cell": ('a,b\n1,"x\ny"\n2,z\n', [(1, "x\ny"), (2, "z")], "header"),
     "empty rows at the end": ("a,b\n1,2\n3,4\n,\n,\n", [(1, 2), (3, 4)], "empty rows: 2"),
+    "a line for Excel": ("sep=;\na;b\n1;2\n3;4\n", [(1, 2), (3, 4)], "as asked for"),
+    "units": ("t,v\ns,m/s\n0,1.5\n1,2.5\n2,3.5\n", [(0, 1.5), (1, 2.5), (2, 3.5)], "the second completes the first"),
+    "a ruled line": ("a|b\n---|---\n1|2\n3|4\n5|6\n", [(1, 2), (3, 4), (5, 6)], "2 rows of names"),
+    "addresses": (
+        "k,n\n192.168.100.200,1\n192.168.100.201,2\n",
+        [("192.168.100.200", 1), ("192.168.100.201", 2)],
+        "header",
+    ),
+    "escaped quotes": ('a,b\n"say \\"hi\\"",1\n"x",2\n', [('say "hi"', 1), ("x", 2)], "by a backslash"),
+    "very long numbers": (f"a,b\n{'1' * 44},x\n1,y\n", [("1" * 44, "x"), ("1", "y")], "would lose digits"),
     "only a header": ("a,b\n", [], "the only row"),
 }
 
@@ -148,6 +158,8 @@ def test_bad_keywords(tmp_path, keywords, words):
         (b"a,a\n1,2\n", "two columns are called 'a'"),
         (b'a,b\n1,"x\n2,3,4\n5,6\n', "never closed"),
         (b"BZh91AY", "bzip2"),
+        (b" <!DOCTYPE html><html>404</html>", "a web page"),
+        (b"%PDF-1.4 and so on", "a PDF document"),
     ],
 )
 def test_refused(tmp_path, text, words):

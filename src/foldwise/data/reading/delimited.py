@@ -6,6 +6,7 @@ as text and converted as a whole.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,14 @@ from foldwise.data.notes import Note
 from foldwise.data.reading.asking import Asked
 from foldwise.data.reading.decoding import as_utf8
 from foldwise.data.reading.layout import Layout, footnotes, lay_out
-from foldwise.data.reading.lines import check_row_lengths, refuse_long_row, repaired, rewritten, settle_quotes
+from foldwise.data.reading.lines import (
+    check_row_lengths,
+    refuse_long_row,
+    repaired,
+    rewritten,
+    settle_quotes,
+    without_escapes,
+)
 from foldwise.data.reading.missing import missing_notes, settle, tokens_beside_numbers
 from foldwise.data.reading.numbers import convert, plain_type
 from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
@@ -34,15 +42,21 @@ def read_delimited(source: Source, asked: Asked) -> Parsed:
     """A table in delimited text."""
     data, notes = as_utf8(source.data, asked.encoding, source.name)
     lines = sample_of(data)
+    if (
+        asked.skip_rows is None
+        and asked.separator is None
+        and re.fullmatch(r"sep=[^\r\n]\r?\n", lines[0] if lines else "")
+    ):
+        asked = replace(asked, skip_rows=1, separator=lines[0][4])  # a line for Excel
     dialect, said = sniff(lines[asked.skip_rows or 0 :], asked)
     layout = lay_out(lines, dialect, asked, source.name)
     names = layout.names
     check_unique_names(names)
     data, remarks = footnotes(data, dialect, len(names))
-    data = repaired(data, dialect, source.name)
+    data, escapes = without_escapes(repaired(data, dialect, source.name), dialect)
     quote, doubts = settle_quotes(data, dialect, len(names), asked)
     dialect = replace(dialect, quote=quote)
-    notes += [*said, *doubts, *layout.notes, *remarks]
+    notes += [*said, *escapes, *doubts, *layout.notes, *remarks]
     asked = replace(asked, as_text=(*asked.as_text, *(n for n, t in layout.orange.items() if t[0] in "ds")))
     text = Text(data, dialect, layout, asked, source.name)
     frame = text.frame()

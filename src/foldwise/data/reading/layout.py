@@ -138,12 +138,12 @@ def header_of(rows: Rows, width: int, asked: Asked) -> tuple[int, str]:
         return 1, "the only row"
     if len(first) < width:
         return 1, "one cell fewer than the rows"
-    numeric = numeric_columns(body, width, asked)
+    numeric = numeric_columns(body[1:] if len(rows) > 3 else body, width, asked)
     text_over_numbers = [
         j for j in numeric if j < len(first) and first[j].strip() not in asked.tokens and not is_number(first[j])
     ]
     if text_over_numbers:
-        if len(rows) > 3 and is_second_header(first, body[0], numeric_columns(body[1:], width, asked), asked):
+        if len(rows) > 3 and is_second_header(first, body[0], numeric, asked):
             return 2, "the second completes the first"
         return 1, f"{first[text_over_numbers[0]]!r} stands over numbers"
     if is_running(first) and not is_running(body[0]):
@@ -154,9 +154,9 @@ def header_of(rows: Rows, width: int, asked: Asked) -> tuple[int, str]:
         return 1, "nothing speaks against it"
     repeated = []
     for j in range(min(width, len(first))):
-        below = [row[j].strip() for row in body if j < len(row)]
-        if len(set(below)) < len(below):
-            repeated.append(first[j].strip() in below and first[j].strip() not in asked.tokens)
+        cells = [row[j].strip() for row in body if j < len(row)]
+        if len(set(cells)) < len(cells):
+            repeated.append(first[j].strip() in cells and first[j].strip() not in asked.tokens)
     if repeated and sum(repeated) >= 0.5 * len(repeated):
         return 0, "cells of the first row come again below"
     return 1, "its cells do not come again below"
@@ -175,11 +175,12 @@ def numeric_columns(body: Rows, width: int, asked: Asked) -> list[int]:
 
 
 def is_second_header(first: Sequence[str], second: Sequence[str], numeric: Sequence[int], asked: Asked) -> bool:
-    """Whether the second row completes the first: text below its gaps, and text over numbers."""
+    """Whether the second row completes the first: text over all numbers (units), or below gaps and over some."""
     cells = list(zip(first, second, strict=False))
     gaps = any(not above.strip() and below.strip() for above, below in cells)
-    over_numbers = any(j < len(second) and second[j].strip() not in asked.tokens for j in numeric)
-    return gaps and over_numbers and not any(is_number(below) for _, below in cells)
+    over_numbers = [j < len(second) and second[j].strip() not in asked.tokens for j in numeric]
+    units = len(over_numbers) > 1 and all(over_numbers)
+    return (units or (gaps and any(over_numbers))) and not any(is_number(below) for _, below in cells)
 
 
 def is_running(row: Sequence[str]) -> bool:
@@ -230,7 +231,8 @@ def names_of(rows: Rows, count: int, width: int, notes: list[Note]) -> tuple[lis
 
 def joined(rows: Rows, width: int) -> list[str]:
     """Names from several rows: a gap takes the name to its left, and the rows are joined by a slash."""
-    padded = [[cell.strip() for cell in row] + [""] * (width - len(row)) for row in rows]
+    ruled = [["" if re.fullmatch(r"\s*[-=:]+\s*", cell) else cell.strip() for cell in row] for row in rows]
+    padded = [row + [""] * (width - len(row)) for row in ruled]
     for row in padded[:-1]:
         for j in range(1, width):
             row[j] = row[j] or row[j - 1]

@@ -61,6 +61,19 @@ def csv_rows(data: bytes, dialect: Dialect, skip_blanks: bool = False) -> Iterat
     return csv.reader(text, delimiter=separator, quotechar=dialect.quote, skipinitialspace=skip_blanks)
 
 
+def without_escapes(data: bytes, dialect: Dialect) -> tuple[bytes, list[Note]]:
+    """The text with quotes inside quotes doubled, where a program wrote them with a backslash."""
+    quote = dialect.quote.encode()
+    if not quote or b"\\" + quote not in data:
+        return data, []
+    separator = re.escape((dialect.separator or NO_SEPARATOR).encode())
+    inside = rb"\\" + quote + rb"(?!" + separator + rb"|\r|\n|$"  # "C:\\" before a separator ends a cell
+    if not re.search(inside + rb"|" + quote + rb")", data):  # \"" is a backslash before a doubled quote
+        return data, []
+    data, count = re.subn(inside + rb")", quote * 2, data)
+    return data, [Note("quotes", f"{count:,} inside cells are escaped by a backslash.")] if count else []
+
+
 def settle_quotes(data: bytes, dialect: Dialect, width: int, asked: Asked) -> tuple[str, list[Note]]:
     """The quote that holds for the whole text: none where they do not pair up and every line is whole without."""
     if not dialect.quote or asked.quote is not None or dialect.quote.encode() not in data:

@@ -23,7 +23,7 @@ POINT = SIGNED + r"(\d{1,3}(,\d{3})+(\.\d*)?|\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?" 
 COMMA = SIGNED + r"(\d{1,3}(\.\d{3})+(,\d*)?|\d+(,\d*)?|,\d+)([eE][+-]?\d+)?" + UNIT
 SPACED = SIGNED + r"\d{1,3}([\u00a0\u202f ']\d{3})*([.,]\d+)?" + UNIT
 SCALES = {"K": 1e3, "M": 1e6, "mn": 1e6, "B": 1e9, "bn": 1e9}
-CODE = r"^[+-]?0\d+$"  # 007 is a code, not a number
+CODE = r"^[+-]?0\d+$|^[+-]?\d{39,}$"  # 007 is a code, not a number, and so is what no number holds
 LIKELY = re.compile(r"[(+\-−$€£¥.,\s]*\d")
 PLAIN = re.compile(r"[+\-.,\d]|inf|nan|true|false", re.IGNORECASE)  # how plain numbers and truth values begin
 LOOK = 50
@@ -72,7 +72,7 @@ def convert(text: pl.Series, asked: Asked, decimal: str) -> Converted:
             plain = plain.set(marked, None)
     if plain.str.contains(CODE).any():
         code = plain.filter(plain.str.contains(CODE))[0]
-        note = f"{name!r} holds codes such as {code!r}, whose leading zeros a number would lose: kept as text."
+        note = f"{name!r} holds codes such as {code!r}, of which a number would lose digits: kept as text."
         return Converted(text, (Note("codes", note, name),))
     notes = []
     if missing:
@@ -105,6 +105,8 @@ def decorated(text: pl.Series, decimal: str) -> tuple[pl.Series | None, str]:
             break
     else:
         return None, ""
+    if pattern == COMMA and bool((present.str.count_matches(".", literal=True) == 3).all()):
+        return None, ""  # addresses such as 192.168.100.200
     percent = present.str.contains("%", literal=True)
     currencies = present.str.extract(r"([$€£¥])").drop_nulls().unique()
     if (percent.any() and not percent.all()) or len(currencies) > 1:

@@ -42,6 +42,16 @@ DUCKDB = b"DUCK"  # from the ninth byte on
 OTHER_ARCHIVES = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard", b"7z\xbc\xaf": "7-Zip"}
 
 
+DOCUMENTS = {
+    b"<!doctype html": "a web page",
+    b"<html": "a web page",
+    b"<?xml": "an XML document",
+    b"%pdf": "a PDF document",
+    b"pk\x03\x04": "a workbook or a ZIP archive",
+    b"\x89png": "an image",
+}
+
+
 @dataclass(frozen=True)
 class Source:
     """One file: where it is, its bytes (unpacked), its format, the name of its table."""
@@ -105,11 +115,21 @@ def format_of(name: str, suffix: str, data: bytes) -> str:
             f"{name} ends in {suffix!r}, which no reader here knows.",
             f"formats read: {', '.join(sorted(SUFFIXES))}, and gzip of these; rename the file to what it is.",
         )
-    if found == "text" and is_arff(data):
-        return "arff"
+    if found == "text":
+        refuse_documents(name, data)
+        return "arff" if is_arff(data) else "text"
     if found == "excel" and suffix.lower() == ".xls" and not data.startswith((b"\xd0\xcf\x11\xe0", b"\x09\x08", b"PK")):
+        refuse_documents(name, data)
         return "text"  # many programs call their tab-separated text .xls
     return found
+
+
+def refuse_documents(name: str, data: bytes) -> None:
+    """Refuse what is text by its name only: web pages, as failed downloads leave them, and packed documents."""
+    start = data[:1024].lstrip().lower()
+    for magic, what in DOCUMENTS.items():
+        if start.startswith(magic):
+            raise InputError(f"{name} is {what}, not a table of text.", "look into the file; fetch or export it again.")
 
 
 def is_arff(data: bytes) -> bool:
