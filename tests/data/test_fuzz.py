@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foldwise import read_table
+from foldwise.data.reading.ruling import Ruling
+from foldwise.data.reading.sniffing import Dialect
 from tests.data.fuzzing import arff, delimited, mutated_files, run, survives
 
 SLOW = pytest.mark.fuzz
@@ -107,3 +109,24 @@ def test_what_is_written_is_read(columns, separator, quoting, encoding, end, com
     assert frame.columns == names
     for series, (kind, cells) in zip(frame, columns, strict=True):
         assert series.to_list() == [cell / 8 if kind == "fractions" and cell is not None else cell for cell in cells]
+
+
+@settings(max_examples=200, **FREELY)
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["a", "", "b c", 'd"e', "f,g", '"', ","]), min_size=1, max_size=5),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_counted_rows_are_those_of_csv(rows):
+    """Row lengths from the places of marks, and their plain twin: Python's csv module."""
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    ruling = Ruling(out.getvalue().encode(), Dialect(","))
+    assert ruling.odd == 0
+    assert ruling.widths(quoted=True).tolist() == [len(row) for row in rows]
+    assert not ruling.blank.any()
+    blank = Ruling(b"\n1,2\r\n\r\n3", Dialect(","))
+    assert blank.blank.tolist() == [True, False, True, False]
+    assert blank.widths(quoted=True).tolist() == [1, 2, 1, 1]

@@ -45,7 +45,7 @@ class Attribute:
 def read_arff(source: Source, asked: Asked) -> Parsed:
     """A table in an ARFF file."""
     data, notes = as_utf8(source.data, asked.encoding, source.name)
-    lines = data.decode().splitlines() if b"\x0b" not in data and b"\x0c" not in data else data.decode().split("\n")
+    lines = re.split(r"\r?\n", data.decode())
     head, start, said = header_of(lines, source.name)
     columns = cells_of(lines, start, head, source.name)
     series = []

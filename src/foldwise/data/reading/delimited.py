@@ -28,7 +28,8 @@ from foldwise.data.reading.lines import (
 from foldwise.data.reading.missing import missing_notes, settle, tokens_beside_numbers
 from foldwise.data.reading.numbers import convert, plain_type
 from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
-from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect, sample_of, sniff
+from foldwise.data.reading.ruling import Ruling
+from foldwise.data.reading.sniffing import NO_SEPARATOR, sample_of, sniff
 from foldwise.data.reading.source import Source
 from foldwise.data.schema import check_unique_names
 from foldwise.errors import InputError
@@ -54,11 +55,11 @@ def read_delimited(source: Source, asked: Asked) -> Parsed:
     check_unique_names(names)
     data, remarks = footnotes(data, dialect, len(names))
     data, escapes = without_escapes(repaired(data, dialect, source.name), dialect)
-    quote, doubts = settle_quotes(data, dialect, len(names), asked)
-    dialect = replace(dialect, quote=quote)
+    ruling, doubts = settle_quotes(Ruling(data, dialect), len(names), asked)
+    dialect = ruling.dialect
     notes += [*said, *escapes, *doubts, *layout.notes, *remarks]
     asked = replace(asked, as_text=(*asked.as_text, *(n for n, t in layout.orange.items() if t[0] in "ds")))
-    text = Text(data, dialect, layout, asked, source.name)
+    text = Text(ruling, layout, asked, source.name)
     frame = text.frame()
     notes += text.notes
     frame, dropped = without_padding(frame, names)
@@ -75,8 +76,9 @@ def read_delimited(source: Source, asked: Asked) -> Parsed:
 class Text:
     """Text whose dialect and layout are known, on its way to a frame."""
 
-    def __init__(self, data: bytes, dialect: Dialect, layout: Layout, asked: Asked, name: str) -> None:
-        self.data, self.dialect, self.layout, self.asked, self.name = data, dialect, layout, asked, name
+    def __init__(self, ruling: Ruling, layout: Layout, asked: Asked, name: str) -> None:
+        self.ruling, self.data, self.dialect = ruling, ruling.data, ruling.dialect
+        self.layout, self.asked, self.name = layout, asked, name
         self.notes: list[Note] = []
         self.seen: list[str] = []  # tokens that became missing cells
 
@@ -87,7 +89,7 @@ class Text:
             frame = self._as_text()
         if frame.width > 1 and frame[:, -1].null_count():
             width, skip = len(self.layout.names), self.layout.skip_lines
-            blank = check_row_lengths(self.data, self.dialect, width, skip, self.name)
+            blank = check_row_lengths(self.ruling, width, skip, self.name)
             return without_rows(frame, blank)
         return frame
 
@@ -125,13 +127,13 @@ class Text:
         """Read once more after quotes that break the rules were rewritten, or refuse the file."""
         width, skip = len(self.layout.names), self.layout.skip_lines
         refuse_long_row(self.data, self.dialect, width, skip, self.name)
-        check_row_lengths(self.data, self.dialect, width, skip, self.name)
+        check_row_lengths(self.ruling, width, skip, self.name)
         try:
             if not self.dialect.quote:
                 frame = self._read(self.data, types, skip)
             else:
                 self.data = rewritten(self.data.split(b"\n", skip)[-1] if skip else self.data, self.dialect, self.name)
-                self.layout = replace(self.layout, skip_lines=0)
+                self.layout, self.ruling = replace(self.layout, skip_lines=0), Ruling(self.data, self.dialect)
                 frame = self._read(self.data, types, 0)
         except REFUSALS as error:
             raise InputError(f"{self.name} cannot be read as delimited text: {first_line(error)}.", HINT) from error
@@ -143,7 +145,7 @@ class Text:
         start = nth_line(self.data, self.layout.skip_lines)
         data, blocks = self.data, []
         places = [start]
-        if len(data) - start > 8 * BLOCK and (not self.dialect.quote or self.dialect.quote.encode() not in data):
+        if len(data) - start > 8 * BLOCK and not self.ruling.odd:
             places += [len(data) // 3, 2 * len(data) // 3, len(data) - BLOCK]
         for place in places:
             begin = place if place == start else data.find(b"\n", place) + 1

@@ -6,19 +6,21 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-import polars as pl
+import numpy as np
 
 from foldwise.data.notes import Note
 from foldwise.data.reading.asking import Asked
-from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect, unwrapped
+from foldwise.data.reading.ruling import Ruling
+from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect, lines_of, unwrapped
 from foldwise.errors import InputError
 
 
 def repaired(data: bytes, dialect: Dialect, name: str) -> bytes:
     """The text as a reader expects it: nothing around lines, one separator and no blank between cells."""
     if dialect.wrapped:
-        return "".join(map(unwrapped, data.decode().splitlines(keepends=True))).encode()
+        return "".join(map(unwrapped, lines_of(data.decode()))).encode()
     if dialect.separator == " ":
         data = re.sub(rb"[ ]+", b" ", data)
         return re.sub(rb"(?m)^ | (?=\r?$)", b"", data)
@@ -54,7 +56,7 @@ def rewritten(data: bytes, dialect: Dialect, name: str, skip_blanks: bool = Fals
 def csv_rows(data: bytes, dialect: Dialect, skip_blanks: bool = False) -> Iterator[list[str]]:
     """The rows by Python's csv module."""
     csv.field_size_limit(1 << 30)
-    text = io.StringIO(data.decode("utf-8", "replace"), newline="")
+    text = (re.sub(r"\r(?!\n)", " ", line) for line in lines_of(data.decode("utf-8", "replace")))
     separator = dialect.separator or NO_SEPARATOR
     if not dialect.quote:
         return csv.reader(text, delimiter=separator, quoting=csv.QUOTE_NONE, skipinitialspace=skip_blanks)
@@ -74,47 +76,32 @@ def without_escapes(data: bytes, dialect: Dialect) -> tuple[bytes, list[Note]]:
     return data, [Note("quotes", f"{count:,} inside cells are escaped by a backslash.")] if count else []
 
 
-def settle_quotes(data: bytes, dialect: Dialect, width: int, asked: Asked) -> tuple[str, list[Note]]:
-    """The quote that holds for the whole text: none where they do not pair up and every line is whole without."""
-    if not dialect.quote or asked.quote is not None or dialect.quote.encode() not in data:
-        return dialect.quote, []
-    lines = pl.Series("line", data.decode("utf-8", "replace").split("\n"), dtype=pl.String)
-    quotes = lines.str.count_matches(dialect.quote, literal=True)
-    odd = (quotes % 2 == 1).arg_true()
-    if not len(odd):
-        return dialect.quote, []
-    cells = lines.filter(lines.str.strip_chars() != "").str.count_matches(
-        dialect.separator or NO_SEPARATOR, literal=True
-    )
-    if (cells + 1 == width).all():
-        note = f"mean nothing: {len(odd)} line(s) hold an odd number, and every line has {width} cells without them."
-        return "", [Note("quotes", note)]
-    return dialect.quote, []
+def settle_quotes(ruling: Ruling, width: int, asked: Asked) -> tuple[Ruling, list[Note]]:
+    """The text with the quote that holds for all of it: none where they do not pair up and lines are whole without."""
+    if asked.quote is not None or not ruling.odd:
+        return ruling, []
+    if (ruling.widths(quoted=False)[~ruling.blank] == width).all():
+        note = f"mean nothing: {ruling.odd} line(s) hold an odd number, and every line has {width} cells without them."
+        return Ruling(ruling.data, replace(ruling.dialect, quote="")), [Note("quotes", note)]
+    return ruling, []
 
 
-def check_row_lengths(data: bytes, dialect: Dialect, width: int, skip: int, name: str) -> list[int]:
+def check_row_lengths(ruling: Ruling, width: int, skip: int, name: str) -> list[int]:
     """Refuse a row that is too short, whose last cells the reader would take for missing; returns the blank rows."""
-    if not dialect.quote or dialect.quote.encode() not in data:
-        return check_plain_lengths(data, dialect, width, skip, name)
-    blank = []
-    data = data.split(b"\n", skip)[-1] if skip else data
-    for number, row in enumerate(csv_rows(data, dialect)):
+    if not ruling.odd:  # each line is a row
+        widths, blank = ruling.widths(quoted=True)[skip:], ruling.blank[skip:]
+        short = np.flatnonzero((widths < width) & ~blank)
+        if len(short):
+            refuse_row(int(short[0]), int(widths[short[0]]), width, name)
+        return [int(number) for number in np.flatnonzero(blank)]
+    found = []
+    data = ruling.data.split(b"\n", skip)[-1] if skip else ruling.data
+    for number, row in enumerate(csv_rows(data, ruling.dialect)):
         if not row:
-            blank.append(number)
+            found.append(number)
         elif len(row) < width:
             refuse_row(number, len(row), width, name)
-    return blank
-
-
-def check_plain_lengths(data: bytes, dialect: Dialect, width: int, skip: int, name: str) -> list[int]:
-    """The same where no quote hides a separator: separators are counted."""
-    lines = pl.Series("line", data.decode("utf-8", "replace").split("\n")[skip:], dtype=pl.String)
-    blank = lines.is_in(["", "\r"])
-    cells = lines.str.count_matches(dialect.separator or NO_SEPARATOR, literal=True) + 1
-    short = ((cells < width) & ~blank).arg_true()
-    if len(short):
-        refuse_row(int(short[0]), int(cells[int(short[0])]), width, name)
-    return [int(number) for number in blank.arg_true()]
+    return found
 
 
 def refuse_long_row(data: bytes, dialect: Dialect, width: int, skip: int, name: str) -> None:

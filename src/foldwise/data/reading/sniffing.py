@@ -34,10 +34,6 @@ class Dialect:
     wrapped: bool = False  # each line of data is one quoted cell that holds the cells
     decimal: str = "."
 
-    @property
-    def spoken(self) -> str:
-        return SPOKEN.get(self.separator, repr(self.separator))
-
 
 def sample_of(data: bytes) -> list[str]:
     """The first lines of the text, each with its end; never half a line unless the file has no more."""
@@ -47,7 +43,13 @@ def sample_of(data: bytes) -> list[str]:
         while data.count(b"\n", 0, stop) < 20 and 0 < stop < len(data):  # long lines
             stop = (data.find(b"\n", stop) + 1) or len(data)
         stop = stop or (data.find(b"\n") + 1) or len(data)
-    return data[:stop].decode("utf-8", "replace").splitlines(keepends=True)
+    return lines_of(data[:stop].decode("utf-8", "replace"))
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, each with its end; splitlines would also split at ends that polars does not know."""
+    lines = text.split("\n")
+    return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
 def sniff(lines: Sequence[str], asked: Asked) -> tuple[Dialect, list[Note]]:
@@ -83,6 +85,7 @@ def split_rows(lines: Iterable[str], separator: str, quote: str) -> Rows:
     """The cells of the first rows."""
     if separator == " ":
         lines = (re.sub(r" +", " ", line.strip(" \r\n")) for line in lines)
+    lines = (line.replace("\r\n", "\n").replace("\r", " ") for line in lines)  # csv refuses a lone carriage return
     options = {"delimiter": separator or NO_SEPARATOR}
     if quote:
         reader = csv.reader(lines, **options, quotechar=quote)  # type: ignore[arg-type]
@@ -112,7 +115,7 @@ def agreement_by_blanks(rows: Rows) -> tuple[int, float, bool]:
     """The same for blanks, which text is full of: every row agrees, or all but a header that leaves out one name."""
     width, share, first = agreement(rows)
     below = [row for row in rows[1:] if row]
-    if share == 1:
+    if share == 1 or not rows:
         return width, share, first
     named = len(rows[0]) == width - 1 and below and all(len(row) == width for row in below)
     if named and any(all(NUMBER.fullmatch(row[j]) for row in below) for j in range(width)):
@@ -175,7 +178,7 @@ def is_wrapped(lines: Sequence[str], separator: str) -> bool:
     """Whether each line after the first is one quoted cell: what spreadsheets make of a file they do not understand."""
     if len(lines) < 2 or separator in ("", " ") or separator not in lines[0]:
         return False
-    width = len(split_rows(lines[:1], separator, '"')[0])
+    width = agreement(split_rows(lines[:1], separator, '"'))[0]
     if width < 2:
         return False
     body = [line.rstrip("\r\n") for line in lines[1:]]
