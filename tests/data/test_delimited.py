@@ -59,6 +59,8 @@ CASES = {
     "truth": ("a,b\nTRUE,1\nFalse,2\n", [(True, 1), (False, 2)], "header"),
     "latin": ("a,b\n1,caf\xe9\n2,th\xe9\n".encode("latin-1"), [(1, "café"), (2, "thé")], "cp1252"),
     "a new line in a cell": ('a,b\n1,"x\ny"\n2,z\n', [(1, "x\ny"), (2, "z")], "header"),
+    "a column that is really called x0": ("x0,y\n0,5\n1,6\n2,7\n", [(0, 5), (1, 6), (2, 7)], "header"),
+    "a cell over lines at the end": ('a,b\n1,"x\nand a second line"\n', [(1, "x\nand a second line")], "header"),
     "empty rows at the end": ("a,b\n1,2\n3,4\n,\n,\n", [(1, 2), (3, 4)], "empty rows: 2"),
     "a line for Excel": ("sep=;\na;b\n1;2\n3;4\n", [(1, 2), (3, 4)], "as asked for"),
     "units": ("t,v\ns,m/s\n0,1.5\n1,2.5\n2,3.5\n", [(0, 1.5), (1, 2.5), (2, 3.5)], "the second completes the first"),

@@ -62,7 +62,7 @@ def read_delimited(source: Source, asked: Asked) -> Parsed:
     text = Text(ruling, layout, asked, source.name)
     frame = text.frame()
     notes += text.notes
-    frame, dropped = without_padding(frame, names)
+    frame, dropped = without_padding(frame, layout.unnamed)
     converted = [
         convert(frame[name], asked, dialect.decimal) for name in frame.columns if frame[name].dtype == pl.String
     ]
@@ -70,7 +70,7 @@ def read_delimited(source: Source, asked: Asked) -> Parsed:
     notes += [*dropped, *(note for column in converted for note in column.notes)]
     notes += missing_notes(text.seen, frame)
     kinds = {name: ORANGE_KINDS[t] for name, t in layout.orange.items() if t in ORANGE_KINDS}
-    return Parsed(frame, tuple(notes), kinds)
+    return Parsed(frame, tuple(notes), kinds, layout.unnamed)
 
 
 class Text:
@@ -189,7 +189,7 @@ def without_rows(frame: pl.DataFrame, blank: list[int]) -> pl.DataFrame:
     return frame.filter(~pl.Series(range(frame.height), dtype=pl.Int64).is_in(rows))
 
 
-def without_padding(frame: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, list[Note]]:
+def without_padding(frame: pl.DataFrame, unnamed: Sequence[str]) -> tuple[pl.DataFrame, list[Note]]:
     """The frame without rows of separators alone at its end, and without unnamed empty columns there."""
     notes = []
     counts = frame.null_count().row(0) if frame.height else ()
@@ -199,13 +199,12 @@ def without_padding(frame: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataF
         if last < frame.height:
             notes.append(Note("empty rows", f"{frame.height - last} at the end were left out."))
             frame = frame.head(last)
-    made_up = [name for j, name in enumerate(names) if name.rstrip("_") == f"x{j}"]
     trailing = []
-    for name in reversed(names):
-        if len(made_up) == len(names) or name not in made_up or frame[name].null_count() < frame.height:
+    for column in reversed(frame.get_columns()):
+        if column.name not in unnamed or column.null_count() < frame.height:
             break
-        trailing.append(name)
-    if trailing and frame.width > len(trailing):
+        trailing.append(column.name)
+    if trailing and len(unnamed) < frame.width:
         notes.append(Note("empty columns", f"{len(trailing)} without name at the end of each row: left out."))
         frame = frame.drop(trailing)
     return frame, notes

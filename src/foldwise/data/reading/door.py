@@ -140,7 +140,7 @@ def read_table(
         given = given_names(asked.names, frame.width, source.name)
         check_unique_names(given)
         frame = frame.rename(dict(zip(frame.columns, given, strict=True)))
-    frame, indexed = without_index(frame, index, source.name)
+    frame, indexed = without_index(frame, index, parsed.unnamed if asked.names is None else (), source.name)
     if isinstance(missing_values, Mapping):
         frame, marked = with_column_tokens(frame, missing_values, asked)
         indexed += marked
@@ -181,7 +181,9 @@ def target_of(target: Any, columns: Sequence[str], file: str) -> str:
     raise InputError(f"{file} has no column {target!r} to use as target.", f"its columns are {listing(columns)}.")
 
 
-def without_index(frame: pl.DataFrame, index: str | bool | None, file: str) -> tuple[pl.DataFrame, list[Note]]:
+def without_index(
+    frame: pl.DataFrame, index: str | bool | None, unnamed: Sequence[str], file: str
+) -> tuple[pl.DataFrame, list[Note]]:
     """The frame without the column that only numbers its rows."""
     if isinstance(index, str):
         if index not in frame.columns:
@@ -190,8 +192,13 @@ def without_index(frame: pl.DataFrame, index: str | bool | None, file: str) -> t
     if index is False or frame.width < 2 or frame.height < 2:
         return frame, []
     first = frame[:, 0]
-    unnamed = first.name.rstrip("_") == "x0" and frame.columns[1].rstrip("_") != "x1"
-    if not unnamed or first.dtype != pl.Int64 or first.null_count() or first[0] not in (0, 1):
+    if (
+        first.name not in unnamed
+        or len(unnamed) == frame.width
+        or first.dtype != pl.Int64
+        or first.null_count()
+        or first[0] not in (0, 1)
+    ):
         return frame, []
     if not bool((first.diff().drop_nulls() == 1).all()):
         return frame, []

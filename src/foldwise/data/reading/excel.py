@@ -50,6 +50,7 @@ def read_excel(source: Source, asked: Asked) -> Parsed:
         ) from error
     notes = [Note("sheet", f"{sheet!r}" + (f" of {listing(sheets)}; pass sheet= for another." if sheets[1:] else "."))]
     names = [name if asked.header != 0 and not name.startswith("__UNNAMED__") else "" for name in frame.columns]
+    gaps = [j for j, name in enumerate(names) if not name.strip()]
     names, said = clean_names(names)
     check_unique_names(names)
     frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
@@ -57,7 +58,8 @@ def read_excel(source: Source, asked: Asked) -> Parsed:
     frame = with_missing(frame, replace(asked, missing_values=asked.tokens))
     converted = [convert(frame[name], asked, ".") for name in text]
     frame = frame.with_columns([column.series for column in converted])
-    return Parsed(frame, (*notes, *said, *(note for column in converted for note in column.notes)))
+    said += [note for column in converted for note in column.notes]
+    return Parsed(frame, (*notes, *said), unnamed=tuple(names[j] for j in gaps))
 
 
 def chosen_sheet(sheets: list[str], asked: Asked, name: str) -> str:

@@ -18,10 +18,11 @@ ORANGE_ROLES = {"", "class", "meta", "m", "i", "ignore", "weight", "w"}
 
 @dataclass(frozen=True)
 class Layout:
-    """How many lines stand before the first row of data, and the names of the columns (empty where there is none)."""
+    """How many lines stand before the first row of data, and the names of the columns."""
 
     skip_lines: int
     names: tuple[str, ...]
+    unnamed: tuple[str, ...] = ()  # those that were made up
     notes: tuple[Note, ...] = ()
     orange: dict[str, str] = field(default_factory=dict)  # type of a column by its name, as Orange declares it
 
@@ -55,12 +56,13 @@ def lay_out(lines: Sequence[str], dialect: Dialect, asked: Asked, name: str) -> 
     notes.append(Note("header", f"{('no row', 'one row', f'{count} rows')[min(count, 2)]} of names ({why})."))
     if asked.names is not None:
         names = given_names(asked.names, len(names), name)
+    unnamed = [j for j, cell in enumerate(names) if not cell.strip()]
     names, renamed = clean_names(names)
     notes += renamed
     if not count and asked.names is None:
         notes.append(Note("names", f"{names[0]!r} to {names[-1]!r} were made up; pass names= to give better ones."))
     orange = {names[j]: value for j, value in types.items()}
-    return Layout(start + ends[count], tuple(names), tuple(notes), orange)
+    return Layout(start + ends[count], tuple(names), tuple(names[j] for j in unnamed), tuple(notes), orange)
 
 
 def numbered_rows(lines: Sequence[str], dialect: Dialect) -> list[tuple[list[str], int]]:
@@ -282,6 +284,8 @@ def footnotes(data: bytes, dialect: Dialect, width: int) -> tuple[bytes, list[No
         n_cells = len(cells[0]) if cells else 0
         if not text:
             continue
+        if dialect.quote and text.count(dialect.quote) % 2:
+            break  # the end of a quoted cell that spans lines
         after_gap = not texts[number - 1].strip()
         is_short = n_cells < width and any(c.isalpha() for c in text)
         if is_short and (after_gap or (n_cells == 1 and len(text.split()) > 2)):

@@ -15,11 +15,14 @@ REFUSALS = (PolarsError, PanicException, OSError, UnicodeError, OverflowError)
 
 @dataclass(frozen=True)
 class Parsed:
-    """A frame, the notes on how it was read, and what the file itself says its columns are (kind by name)."""
+    """A frame, the notes on how it was read, what the file itself says its columns are (kind by name), and which of
+    them have no name in it.
+    """
 
     frame: pl.DataFrame
     notes: tuple[Note, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
+    unnamed: tuple[str, ...] = ()
 
 
 def first_line(error: BaseException) -> str:
