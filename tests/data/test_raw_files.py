@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from foldwise import NaiveBayes, read_table
+from foldwise.errors import InputError
 from tests.conftest import data_folder
 
 pytestmark = pytest.mark.skipif(
@@ -150,6 +151,8 @@ def test_keywords_override_what_is_found():
     assert read_table(raw("winequality-red.csv"), decimal=".", separator=";", header=1, encoding="utf-8").X.width == 12
     text = read_table(raw("biopics.csv"), kinds={"box_office": "text"})
     assert text.X["box_office"][0] == "-"
+    with pytest.raises(InputError, match=r"row 172 holds '4,193 \(water\)'"):
+        read_table(raw("actions_under_antiquities_act.csv"), kinds={"acres_affected": "numeric"})
     units = read_table(raw("actions_under_antiquities_act.csv"), kinds={"acres_affected": "text"})
     stray = [v for v in units.X["acres_affected"].drop_nulls() if any(c.isalpha() or c in "()*" for c in v)]
     read = read_table(raw("actions_under_antiquities_act.csv"), missing_values=["", *stray])

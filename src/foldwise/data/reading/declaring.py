@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from foldwise.data.reading.dates import dates_of
+from foldwise.data.reading.numbers import POINT
 from foldwise.data.schema import Column, Kind, Schema, listing
 from foldwise.errors import InputError
 
@@ -86,7 +87,12 @@ def as_numeric(series: pl.Series, column: Column) -> pl.Series:
         return series
     if series.dtype in (pl.Categorical, pl.Enum):
         series = series.cast(pl.String)
-    return cast_all(series, pl.Float64, column, "a number", "add it to missing_values, or declare it categorical.")
+    numbers = series.cast(pl.Float64, strict=False)
+    hint = "add it to missing_values, or declare it categorical."
+    if series.dtype == pl.String:  # of 1,200 and 'unknown' the second is to be named: it kept the first from being read
+        unreadable = series.set(series.str.strip_chars().str.contains(POINT).fill_null(True), None)
+        refuse_lost(unreadable, numbers, column, "a number", hint)
+    return refuse_lost(series, numbers, column, "a number", hint)
 
 
 def as_categorical(series: pl.Series, column: Column) -> pl.Series:
