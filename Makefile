@@ -4,13 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types contract bench torture clean
+.PHONY: demo test fuzz lint types contract bench torture clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
+
+fuzz: $(READY)
+	$(BIN)/python -m pytest -n auto -m fuzz tests/data/test_fuzz.py
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -25,6 +28,7 @@ contract: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/naive_bayes.py
 	$(BIN)/python benchmarks/nested.py
+	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/neighbors.py
 
 torture: $(READY)

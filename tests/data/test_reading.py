@@ -1,4 +1,4 @@
-"""Ordinary CSV and Parquet, what is declared of their columns, and what is refused."""
+"""Ordinary CSV and Parquet, real tables, what is declared of their columns, and what is refused."""
 
 from __future__ import annotations
 
@@ -143,12 +143,11 @@ def test_bad_files(tmp_path):
         read_table(tmp_path / "absent.csv")
     other = tmp_path / "a.xyz"
     other.write_text("a")
-    with pytest.raises(InputError, match=r"'\.xyz'.*\.csv, \.parquet"):
+    with pytest.raises(InputError, match=r"'\.xyz'.*\.csv.*\.parquet"):
         read_table(other)
     for name, content in (
         ("ragged.csv", b"a,b\n1,2\n3,4,5\n"),
         ("short.csv", b"a,b,c\n1,2,3\n4,5\n"),
-        ("latin.csv", "a,b\n\xe9,2\n".encode("latin-1")),
         ("twice.csv", b"a,a\n1,2\n"),
         ("empty.csv", b""),
         ("not.parquet", b"a,b\n"),
@@ -181,8 +180,7 @@ def catalogue():
     if folder is None:
         return []
     with (folder / "CATALOG.csv").open(newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    return [r for r in rows if r["target"] and r["task"] != "regression" and r["file"].endswith((".csv", ".parquet"))]
+        return list(csv.DictReader(lines))
 
 
 @pytest.mark.skipif(
@@ -190,14 +188,19 @@ def catalogue():
 )
 @pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry["name"])
 def test_real_tables_from_file_to_probabilities(entry):
-    table = read_table(data_folder() / entry["file"], target=entry["target"])
+    target = entry["target"] or -1  # one table has no target: any column will do
+    table = read_table(data_folder() / entry["file"], target=target)
     assert table.X.shape == (int(entry["rows"]), int(entry["columns"]) - 1)
-    model = NaiveBayes().fit(table.X, table.y)
-    assert len(model.classes_) == int(entry["n_classes"])
-    proba = model.predict_proba(table.X)
-    assert np.isfinite(proba).all()
-    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-12)
+    assert table.target == (entry["target"] or table.target)
     missing = sum(table.X.null_count().row(0)) + sum(
         table.X[c].is_nan().sum() for c in table.X.columns if table.X[c].dtype.is_float()
     )
     assert missing == int(entry["missing_cells"])
+    labels = table.y
+    if entry["task"] == "regression" or not entry["target"]:
+        labels = labels > np.median(labels)  # what is to be classified is the user's to say
+    model = NaiveBayes().fit(table.X, labels)
+    assert len(model.classes_) == int(entry["n_classes"] or 2)
+    proba = model.predict_proba(table.X)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-12)

@@ -117,7 +117,9 @@ def check_unique_names(names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise InputError(f"two columns are called {name!r}.", "rename one of them; names must be unique.")
+            raise InputError(
+                f"two columns are called {name!r}.", "rename one (read_table: names=); names must be unique."
+            )
         seen.add(name)
 
 

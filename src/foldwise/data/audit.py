@@ -1,0 +1,268 @@
+"""What to look at in a table before a model is fitted: one concern a line, as a frame and printed at 80 columns.
+
+It changes nothing. Concerns that need the target (balance of classes, near-copies of it) are left out without one.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from foldwise.data.disguises import Disguise
+from foldwise.data.findings import Findings, short
+from foldwise.data.notes import WIDTH
+from foldwise.data.schema import listing
+
+RARE_ROWS = 5
+NEARLY = 0.999
+MOST_SHOWN = 12
+CHECKS = {
+    "missing": "cells that are missing",
+    "disguised": "numbers that may mean missing; missing_values={column: value} if so",
+    "constant": "columns that say nothing",
+    "identifier": "columns that name rows; pass index= to leave one out",
+    "duplicates": "rows that are there more than once",
+    "copies": "columns that are equal to another",
+    "target": "columns that (nearly) give the target away",
+    "balance": "rows of each class",
+    "rare": f"categories with fewer than {RARE_ROWS} rows",
+    "alike": "categories that differ in blanks or capitals only",
+}
+
+
+@dataclass(frozen=True)
+class Concern:
+    """One thing to look at: the check, the column (empty for the whole table), rows concerned, and words."""
+
+    check: str
+    column: str
+    rows: int
+    detail: str
+
+
+@dataclass(frozen=True, repr=False)
+class Audit:
+    """The concerns of one table; `frame` holds them all, printing shows the first of each check."""
+
+    title: str
+    n_rows: int
+    concerns: tuple[Concern, ...]
+
+    def __iter__(self) -> Iterator[Concern]:
+        return iter(self.concerns)
+
+    def __len__(self) -> int:
+        return len(self.concerns)
+
+    def of(self, check: str) -> list[Concern]:
+        """The concerns of one check."""
+        return [concern for concern in self.concerns if concern.check == check]
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row a concern: check, column, rows, share of rows, detail."""
+        rows = [(c.check, c.column or None, c.rows, c.rows / max(1, self.n_rows), c.detail) for c in self.concerns]
+        types: dict[str, Any] = {
+            "check": pl.String,
+            "column": pl.String,
+            "rows": pl.Int64,
+            "share": pl.Float64,
+            "detail": pl.String,
+        }
+        return pl.DataFrame(rows, schema=types, orient="row")
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self.title}</p>{self.frame._repr_html_()}"
+
+    def __repr__(self) -> str:
+        lines = [textwrap.fill(self.title, WIDTH)]
+        for check, words in CHECKS.items():
+            concerns = self.of(check)
+            if concerns:
+                lines += ["", f"{check}: {words}", *self._lines(concerns[:MOST_SHOWN])]
+            if len(concerns) > MOST_SHOWN:
+                lines.append(f"  … and {len(concerns) - MOST_SHOWN} more, in .frame")
+        if not self.concerns:
+            lines.append("nothing to look at")
+        return "\n".join(lines)
+
+    def _lines(self, concerns: list[Concern]) -> list[str]:
+        names = [clipped(concern.column or "(table)") for concern in concerns]
+        width = max(map(len, names))
+        lines = []
+        for name, concern in zip(names, concerns, strict=True):
+            start = f"  {name:<{width}}  {concern.rows:>9,}  {concern.rows / max(1, self.n_rows):>6.1%}  "
+            lines.append(textwrap.fill(start + concern.detail, WIDTH, subsequent_indent=" " * len(start)).rstrip())
+        return lines
+
+
+def clipped(name: str, most: int = 26) -> str:
+    """A name on one line, cut to a width."""
+    name = " ".join(name.split())
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What an audit looks at."""
+
+    title: str
+    X: pl.DataFrame
+    y: Any  # (n_rows,) or None
+    target: str | None
+    findings: Findings
+    disguises: tuple[Disguise, ...]
+
+    @property
+    def labels(self) -> pl.Series | None:
+        return None if self.y is None else pl.Series("target", self.y.tolist(), strict=False)
+
+
+def audit(table: Examined) -> Audit:
+    """All concerns of a table."""
+    concerns = [
+        *missing(table),
+        *(Concern("disguised", d.column, d.rows, f"{d.value:g}: {d.reason}") for d in table.disguises),
+        *(Concern(f.kind, f.column, table.X.height, f.reason) for f in table.findings if f.kind == "constant"),
+        *(Concern(f.kind, f.column, table.X.height, f.reason) for f in table.findings if f.kind == "identifier"),
+        *duplicates(table),
+        *copies(table.X),
+        *giveaways(table),
+        *balance(table),
+        *rare(table),
+    ]
+    return Audit(f"Audit of {table.title}", table.X.height, tuple(concerns))
+
+
+def n_missing(column: pl.Series) -> int:
+    count = column.null_count()
+    if column.dtype.is_float():
+        count += int(column.is_nan().sum() or 0)
+    return count
+
+
+def missing(table: Examined) -> list[Concern]:
+    found = [Concern("missing", column.name, n_missing(column), "") for column in table.X]
+    found = sorted((concern for concern in found if concern.rows), key=lambda concern: -concern.rows)
+    labels = table.labels
+    if labels is not None and n_missing(labels):
+        found.insert(0, Concern("missing", table.target or "", n_missing(labels), "labels: fit wants every row's"))
+    return found
+
+
+def duplicates(table: Examined) -> list[Concern]:
+    """Rows whose every cell, and label, was there before."""
+    labels = table.labels
+    whole = table.X if labels is None else table.X.with_columns(labels.alias("\x00target"))
+    if not whole.width or not whole.height:
+        return []
+    rows = whole.height - whole.n_unique()
+    return [Concern("duplicates", "", rows, "the first of each is not counted")] if rows else []
+
+
+def copies(X: pl.DataFrame) -> list[Concern]:
+    """Columns that are equal, cell by cell, to one before them."""
+    seen: dict[tuple[str, int], list[pl.Series]] = {}
+    found = []
+    for column in X:
+        if column.null_count() == len(column):
+            continue
+        key = (str(column.dtype), int(column.hash(seed=0).sum() or 0))
+        twin = next((other for other in seen.get(key, []) if other.equals(column, null_equal=True)), None)
+        if twin is not None:
+            found.append(Concern("copies", column.name, len(column), f"equal to {short(twin.name)}"))
+        else:
+            seen.setdefault(key, []).append(column)
+    return found
+
+
+def balance(table: Examined) -> list[Concern]:
+    """The rows of each class, from the largest to the smallest; nothing where the target is a quantity."""
+    labels = table.labels
+    if labels is None or is_quantity(labels):
+        return []
+    counts = labels.drop_nulls().value_counts(sort=True)
+    return [
+        Concern("balance", str(label), int(rows), "too few for ten folds" if rows < 10 else "")
+        for label, rows in counts.iter_rows()
+    ]
+
+
+def is_quantity(labels: pl.Series) -> bool:
+    """Whether the target looks like a quantity to be estimated, not like classes."""
+    n_different = labels.n_unique()
+    return (
+        labels.dtype.is_numeric() and n_different > 30 and (labels.dtype.is_float() or n_different > 0.05 * len(labels))
+    )
+
+
+def giveaways(table: Examined) -> list[Concern]:
+    """Columns from which the target can be told in nearly every row."""
+    labels = table.labels
+    if labels is None:
+        return []
+    found = []
+    quantity = is_quantity(labels)
+    for column in table.X:
+        pair = pl.DataFrame({"cell": column, "label": labels}).drop_nulls()
+        if pair.height < 20 or pair["label"].n_unique() < 2 or pair["cell"].n_unique() < 2:
+            continue
+        if quantity:
+            share, words = correlation(pair), "of its spread follows the target"
+        else:
+            share, words = told_apart(pair), "of the present cells tell the class"
+        if share >= NEARLY:
+            found.append(Concern("target", column.name, round(share * pair.height), f"{share:.2%} {words}"))
+    return found
+
+
+def correlation(pair: pl.DataFrame) -> float:
+    """The squared correlation of two columns of numbers; 0 where they are none."""
+    if not pair["cell"].dtype.is_numeric():
+        return 0.0
+    cells, labels = (pair[name].cast(pl.Float64).to_numpy() for name in ("cell", "label"))
+    keep = np.isfinite(cells) & np.isfinite(labels)
+    cells, labels = cells[keep], labels[keep]
+    if len(cells) < 20 or np.ptp(cells) == 0 or np.ptp(labels) == 0:
+        return 0.0
+    with np.errstate(all="ignore"):
+        return float(np.nan_to_num(np.corrcoef(cells, labels)[0, 1] ** 2))
+
+
+def told_apart(pair: pl.DataFrame) -> float:
+    """The share of rows whose class a column tells: by its categories where few, else by cutting its range."""
+    n_cells, n_labels = pair["cell"].n_unique(), pair["label"].n_unique()
+    if n_cells <= 0.2 * pair.height:
+        counts = pair.group_by("cell", "label").len().group_by("cell").agg(pl.col("len").max())
+        return float(counts["len"].sum() / pair.height)
+    if not pair["cell"].dtype.is_numeric() or pair["cell"].dtype == pl.Boolean:
+        return 0.0
+    ordered = pair.sort("cell")["label"]
+    changes = int((ordered != ordered.shift()).sum() or 0)
+    return 1 - max(0, changes - (n_labels - 1)) / pair.height
+
+
+def rare(table: Examined) -> list[Concern]:
+    """Categories with few rows, and categories that are one when blanks and capitals are set aside."""
+    found = []
+    for finding in table.findings:
+        column = table.X[finding.column]
+        if finding.kind not in ("categorical", "ordinal") or column.dtype.is_numeric() or column.dtype.is_temporal():
+            continue
+        counts = column.cast(pl.String).drop_nulls().rename("level").value_counts()
+        few = counts.filter(pl.col("count") < RARE_ROWS).sort("count", "level")
+        if few.height:
+            words = f"{few.height} of {counts.height} categories: {listing(few['level'].to_list(), 3)}"
+            found.append(Concern("rare", finding.column, int(few["count"].sum()), words))
+        plain = counts.group_by(pl.col("level").str.strip_chars().str.to_lowercase()).agg(
+            pl.col("level").sort().alias("levels"), pl.col("count").sum()
+        )
+        for _, levels, rows in plain.sort("level").iter_rows():
+            if len(levels) > 1:
+                found.append(Concern("alike", finding.column, rows, listing(levels, 4)))
+    return found

@@ -1,0 +1,69 @@
+"""Numbers that may stand for "missing": −200, 999, or 0 where no other value comes near. Suggested, never changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+SENTINELS = (-1, -9, -99, -200, -999, -9999, -99999, 99, 999, 9999, 99999, 999999)
+
+
+@dataclass(frozen=True)
+class Disguise:
+    """A value of a column that looks like a missing cell, in how many rows, and why."""
+
+    column: str
+    value: float
+    rows: int
+    reason: str
+
+
+def disguise_of(column: pl.Series) -> Disguise | None:
+    """The value of a column of numbers that looks like a missing cell; None where none does."""
+    if not column.dtype.is_numeric():
+        return None
+    present = column.drop_nulls().cast(pl.Float64)
+    present = present.filter(present.is_finite())
+    if len(present) < 10:
+        return None
+    low, high = extremes(present)
+    for value in (low, high, 0.0):
+        if value not in SENTINELS and not (value == 0 and low == 0):
+            continue
+        others = present.filter(present != value)
+        rows = len(present) - len(others)
+        if rows < 2 or others.n_unique() < 5:
+            continue
+        reason = far_off(value, rows, others)
+        if reason:
+            return Disguise(column.name, value, rows, reason)
+    return None
+
+
+def extremes(values: pl.Series) -> tuple[float, float]:
+    return float(values.min()), float(values.max())  # type: ignore[arg-type]
+
+
+def far_off(value: float, rows: int, others: pl.Series) -> str:
+    """Why a value does not belong to the others; empty where it may."""
+    low, high = extremes(others)
+    said = f"the others go from {low:g} to {high:g}"
+    if value == 0:
+        middle = float(others.median() or 0.0)  # type: ignore[arg-type]
+        gap = low >= 0.05 * middle and (low >= 5 or low != round(low) or not is_whole(others))
+        return said if low > 0 and gap and rows <= 0.5 * (rows + len(others)) and low >= 2 * step(others) else ""
+    if value < 0 <= low and (value <= -9 or low > 0):
+        return said
+    distance = max(low - value, value - high)
+    return said if abs(value) > 9 and distance > high - low else ""
+
+
+def is_whole(values: pl.Series) -> bool:
+    return bool((values == values.round()).all())
+
+
+def step(values: pl.Series) -> float:
+    """The usual distance between neighbouring values."""
+    gaps = values.unique().sort().diff().drop_nulls()
+    return float(gaps.median() or 0.0)  # type: ignore[arg-type]

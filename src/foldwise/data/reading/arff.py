@@ -1,0 +1,273 @@
+"""ARFF, Weka's format, and KEEL's dialect of it: declared levels are kept, in the order in which they are declared.
+
+Read by hand, as no reader of polars knows it: comments, quotes and escapes, `?`, sparse rows, string and date
+attributes; KEEL's ranges, `@inputs`, `@outputs` and `<null>`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from foldwise.data.notes import Note
+from foldwise.data.reading.asking import Asked
+from foldwise.data.reading.decoding import as_utf8
+from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
+from foldwise.data.reading.source import Source
+from foldwise.data.schema import check_unique_names, listing
+from foldwise.errors import InputError
+
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+NUMERIC = ("numeric", "real", "integer")
+QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|[^\s{{]+)\s*(.*)", re.IGNORECASE | re.DOTALL)
+CELL = re.compile(rf"\s*({QUOTED}|[^,'\"][^,]*|)\s*(,|$)", re.DOTALL)
+WORD = re.compile(rf"\s*({QUOTED}|[^\s,]+)\s*,?", re.DOTALL)
+RANGE = re.compile(r"\s*\[[^\]]*\]\s*$")  # KEEL's
+JAVA_DATES = {"yyyy": "%Y", "yy": "%y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S", "MMM": "%b"}
+MISSING = ("?", "<null>")
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One declared column: numeric, text, a date with its format, or nominal with its levels."""
+
+    name: str
+    type: str
+    levels: tuple[str, ...] = ()
+    format: str = ""
+
+
+def read_arff(source: Source, asked: Asked) -> Parsed:
+    """A table in an ARFF file."""
+    data, notes = as_utf8(source.data, asked.encoding, source.name)
+    lines = re.split(r"\r?\n", data.decode())
+    head, start, said = header_of(lines, source.name)
+    columns = cells_of(lines, start, head, source.name)
+    series = []
+    for attribute, cells in zip(head, columns, strict=True):
+        found, note = as_series(attribute, cells, asked, source.name)
+        series.append(found)
+        notes += note
+    nominal = sum(attribute.type == "nominal" for attribute in head)
+    notes.append(Note("format", f"ARFF, which declares {len(head)} columns; {nominal} with their levels, kept."))
+    frame = pl.DataFrame(series)
+    n_missing = sum(frame.null_count().row(0))
+    if n_missing:
+        notes.append(Note("missing", f"{n_missing:,} cells: those that hold '?' or KEEL's '<null>'."))
+    return Parsed(frame, (*notes, *said))
+
+
+def header_of(lines: list[str], file: str) -> tuple[list[Attribute], int, list[Note]]:
+    """The declared columns, the number of the first line of data, and the notes on the header."""
+    attributes: list[Attribute] = []
+    notes: list[Note] = []
+    for number, raw in enumerate(lines):
+        line = raw.strip().lstrip("\ufeff")
+        word = line.split(None, 1)[0].lower() if line else ""
+        if not line or line.startswith("%") or word == "@relation":
+            continue
+        if word.startswith("@attribute"):
+            attributes.append(attribute_of(line, number, file))
+        elif word in ("@input", "@inputs", "@output", "@outputs"):
+            named = line.split(None, 1)[1] if " " in line else ""
+            notes.append(Note("role", f"the file calls {named} its {word[1:].rstrip('s')}."))
+        elif word == "@data":
+            if not attributes:
+                raise InputError(f"{file} declares no @attribute before @data (line {number + 1}).")
+            check_unique_names(attribute.name for attribute in attributes)
+            return attributes, number + 1, notes
+        else:
+            raise InputError(
+                f"{file}, line {number + 1}: {line[:60]!r} is neither @relation, @attribute, @data nor a comment.",
+                "comments begin with %.",
+            )
+    raise InputError(f"{file} has no line @data.", "the rows of an ARFF file follow it; the file may be cut off.")
+
+
+def attribute_of(line: str, number: int, file: str) -> Attribute:
+    """What one @attribute line declares."""
+    match = ATTRIBUTE.fullmatch(line)
+    if match is None:
+        raise InputError(f"{file}, line {number + 1}: {line[:60]!r} does not name a column and its type.")
+    name, spec = unquoted(match[1]), match[2].strip()
+    if not spec.startswith("{"):
+        spec = spec.split("%")[0].strip()
+    kind = RANGE.sub("", spec).split(None, 1)[0].lower() if RANGE.sub("", spec) else ""
+    if spec.startswith("{"):
+        body = spec[1:].rpartition("}")
+        if not body[1] or body[2].partition("%")[0].strip():
+            raise InputError(f"{file}, line {number + 1}: the levels of {name!r} are not closed by a brace.")
+        return nominal(name, body[0], number, file)
+    if kind in NUMERIC:
+        return Attribute(name, "numeric")
+    if kind == "string":
+        return Attribute(name, "string")
+    if kind == "date":
+        rest = spec.split(None, 1)[1] if len(spec.split(None, 1)) > 1 else "yyyy-MM-dd'T'HH:mm:ss"
+        return Attribute(name, "date", format=unquoted(rest.strip()))
+    raise InputError(
+        f"{file}, line {number + 1}: column {name!r} has the type {spec[:40]!r}, which is not read here.",
+        "numeric, real, integer, string, date and {levels} are.",
+    )
+
+
+def nominal(name: str, text: str, number: int, file: str) -> Attribute:
+    levels = tuple(dict.fromkeys(unquoted(cell) for cell in split_cells(text, number, file)))
+    return Attribute(name, "nominal", tuple(level for level in levels if level))
+
+
+def split_cells(text: str, number: int, file: str) -> list[str]:
+    """The cells of a line, still quoted."""
+    if "'" not in text and '"' not in text and "\\" not in text:
+        return [cell.strip() for cell in text.split(",")]
+    cells, place = [], 0
+    while True:
+        match = CELL.match(text, place)
+        if match is None:
+            raise InputError(
+                f"{file}, line {number + 1}: the quotes from {text[place : place + 30]!r} on do not close.",
+                "a quote inside quotes is written \\'.",
+            )
+        cells.append(match[1].strip())
+        if not match[2]:
+            return cells
+        place = match.end()
+
+
+def unquoted(cell: str) -> str:
+    """A cell without its quotes and escapes."""
+    if len(cell) > 1 and cell[0] == cell[-1] and cell[0] in "'\"":
+        cell = cell[1:-1]
+    if "\\" not in cell:
+        return cell
+    return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", escaped, cell, flags=re.DOTALL)
+
+
+def escaped(match: re.Match[str]) -> str:
+    code = match[1]
+    if len(code) == 5:
+        character = chr(int(code[1:], 16))
+        return "\ufffd" if "\ud800" <= character <= "\udfff" else character
+    return ESCAPES.get(code, code)
+
+
+def rows_of(lines: list[str], start: int, attributes: list[Attribute], file: str) -> Iterator[list[str | None]]:
+    """The rows: cells as text, missing as None."""
+    width = len(attributes)
+    for number in range(start, len(lines)):
+        line = lines[number].strip()
+        if not line or line.startswith("%"):
+            continue
+        if line.startswith("{"):
+            yield sparse_row(line, number, attributes, file)
+            continue
+        raw = split_cells(line, number, file)
+        if len(raw) != width and width > 1 and "," not in line:
+            raw = [match[1] for match in WORD.finditer(line)]
+        if len(raw) == width + 1 and not raw[-1]:
+            raw.pop()  # a separator after the last cell
+        if len(raw) != width:
+            if raw and raw[-1].startswith("{"):
+                raise InputError(
+                    f"{file}, line {number + 1} ends in a weight {raw[-1]!r}; rows with weights are not read here.",
+                    "give the weights a column of their own and pass them as sample_weight.",
+                )
+            raise InputError(
+                f"{file}, line {number + 1} has {len(raw)} cells, but {width} columns are declared.",
+                "quote cells that hold a comma.",
+            )
+        yield [None if cell in MISSING else unquoted(cell) for cell in raw]
+
+
+def sparse_row(line: str, number: int, attributes: list[Attribute], file: str) -> list[str | None]:
+    """A row that writes only some cells: {place cell, …}. The others are 0, or the first declared level."""
+    where = f"{file}, line {number + 1}"
+    if not line.endswith("}"):
+        raise InputError(f"{where}: the sparse row is not closed by a brace.", "rows with weights are not read here.")
+    row: list[str | None] = [a.levels[0] if a.levels else "0" if a.type == "numeric" else "" for a in attributes]
+    if not line[1:-1].strip():
+        return row
+    for pair in split_cells_keeping(line[1:-1], number, file):
+        place, _, cell = pair.strip().partition(" ")
+        if not place.isascii() or not place.isdigit() or int(place[:9]) >= len(row) or not cell.strip():
+            raise InputError(
+                f"{where}: {pair!r} is not the place of a column and its cell.",
+                f"places go from 0 to {len(row) - 1}.",
+            )
+        value = cell.strip()
+        row[int(place)] = None if value in MISSING else unquoted(value)
+    return row
+
+
+def split_cells_keeping(text: str, number: int, file: str) -> list[str]:
+    """The pairs of a sparse row; quotes may begin inside a pair."""
+    if "'" not in text and '"' not in text:
+        return text.split(",")
+    pairs = re.findall(rf"(?:{QUOTED}|[^,'\"])+", text)
+    if sum(map(len, pairs)) + len(pairs) - 1 != len(text):
+        raise InputError(f"{file}, line {number + 1}: the quotes in {text[:40]!r} do not close.")
+    return pairs
+
+
+def cells_of(lines: list[str], start: int, attributes: list[Attribute], file: str) -> list[list[str | None]]:
+    """The cells by column."""
+    rows = list(rows_of(lines, start, attributes, file))
+    if not rows:
+        return [[] for _ in attributes]
+    return [list(cells) for cells in zip(*rows, strict=True)]
+
+
+def as_series(attribute: Attribute, cells: list[Any], asked: Asked, file: str) -> tuple[pl.Series, list[Note]]:
+    """A column in the type that carries what is declared."""
+    name = attribute.name
+    text = pl.Series(name, cells, dtype=pl.String)
+    if asked.missing_values is not None:
+        text = text.set(text.is_in(list(asked.missing_values)), None)
+    if attribute.type == "numeric":
+        text = text.str.strip_chars().str.strip_prefix("+")
+        for dtype in (pl.Int64, pl.Float64):
+            numbers = text.cast(dtype, strict=False)
+            if numbers.null_count() == text.null_count():
+                return numbers, []
+        refuse_cell(text, numbers, f"column {name!r} is declared numeric", "pass it in missing_values.", file)
+    if attribute.type == "nominal":
+        levels = listing(attribute.levels)
+        if not attribute.levels:
+            codes = text.cast(pl.String).set(text.is_not_null(), None)
+        else:
+            codes = text.cast(pl.Enum(list(attribute.levels)), strict=False)
+        refuse_cell(text, codes, f"column {name!r} declares {levels}", "declare it too, or pass missing_values.", file)
+        return codes, []
+    if attribute.type == "date":
+        return as_dates(attribute, text)
+    return text, []
+
+
+def as_dates(attribute: Attribute, text: pl.Series) -> tuple[pl.Series, list[Note]]:
+    """Dates where the declared format is one of the usual ones and fits every cell; else the text, with a note."""
+    pattern = re.sub(r"y+|M+|d+|H+|m+|s+|'([^']*)'", lambda m: m[1] or JAVA_DATES.get(m[0], "\0"), attribute.format)
+    failed = Note(
+        "dates", f"{attribute.name!r}: the format {attribute.format!r} was not followed: text.", attribute.name
+    )
+    if "\0" in pattern or "%" not in pattern:
+        return text, [failed]
+    try:
+        dates = (
+            text.str.to_datetime(pattern, strict=False) if "%H" in pattern else text.str.to_date(pattern, strict=False)
+        )
+    except REFUSALS as error:
+        return text, [failed, Note("dates", first_line(error), attribute.name)]
+    return (dates, []) if dates.null_count() == text.null_count() else (text, [failed])
+
+
+def refuse_cell(before: pl.Series, after: pl.Series, must: str, hint: str, file: str) -> None:
+    """Refuse a column of which a cell was lost."""
+    lost = (before.is_not_null() & after.is_null()).arg_true()
+    if len(lost):
+        row = int(lost[0])
+        raise InputError(f"{file}: {must}, but row {row} holds {before[row]!r}.", hint)

@@ -1,0 +1,99 @@
+"""One table of a SQLite or DuckDB file, opened read-only. Views are not read: that would run what the file says."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from foldwise.data.notes import Note
+from foldwise.data.reading.asking import Asked
+from foldwise.data.reading.columnar import with_missing
+from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
+from foldwise.data.reading.source import Source
+from foldwise.data.schema import check_unique_names, listing
+from foldwise.errors import InputError
+
+
+def read_sqlite(source: Source, asked: Asked) -> Parsed:
+    """A table of a SQLite file, by Python's own module."""
+    try:
+        connection = sqlite3.connect(f"{source.path.absolute().as_uri()}?mode=ro", uri=True)
+        try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
+            tables = [str(name) for (name,) in found if not str(name).startswith("sqlite_")]
+            table = chosen_table(tables, asked, source.path)
+            cursor = connection.execute(f"SELECT * FROM {quoted(table)}")
+            names = [str(column[0]) for column in cursor.description]
+            rows = cursor.fetchall()
+        finally:
+            connection.close()
+    except (sqlite3.Error, *REFUSALS) as error:
+        raise InputError(f"{source.name} cannot be read as a SQLite file: {first_line(error)}.") from error
+    return table_of(names, rows, tables, table, asked, source.name)
+
+
+def read_duckdb(source: Source, asked: Asked) -> Parsed:
+    """A table of a DuckDB file, by the package duckdb: an extra."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise InputError(
+            f"{source.name} is a DuckDB file, and the package that reads these is not here.",
+            "pip install 'foldwise[duckdb]', or export the table as Parquet.",
+        ) from error
+    closed: Any = {
+        "enable_external_access": False,
+        "autoload_known_extensions": False,
+        "autoinstall_known_extensions": False,
+    }
+    try:
+        with duckdb.connect(str(source.path), read_only=True, config=closed) as connection:
+            found = connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY table_name").fetchall()
+            tables = [str(name) for (name,) in found]
+            table = chosen_table(tables, asked, source.path)
+            cursor = connection.execute(f"SELECT * FROM {quoted(table)}")
+            names = [str(column[0]) for column in cursor.description or ()]
+            rows = cursor.fetchall()
+    except (duckdb.Error, RuntimeError, *REFUSALS) as error:
+        raise InputError(f"{source.name} cannot be read as a DuckDB file: {first_line(error)}.") from error
+    return table_of(names, rows, tables, table, asked, source.name)
+
+
+def chosen_table(tables: Sequence[str], asked: Asked, path: Path) -> str:
+    """The table that was asked for, or the only one."""
+    if not tables:
+        raise InputError(f"{path.name} holds no table.")
+    if asked.table is None:
+        if len(tables) == 1:
+            return tables[0]
+        raise InputError(f"{path.name} holds {len(tables)} tables: {listing(tables)}.", "pass table= to choose one.")
+    if asked.table not in tables:
+        raise InputError(f"{path.name} has no table {asked.table!r}.", f"its tables are {listing(tables)}.")
+    return asked.table
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def table_of(
+    names: list[str], rows: list[tuple[Any, ...]], tables: Sequence[str], table: str, asked: Asked, file: str
+) -> Parsed:
+    """The rows as a frame; a column of mixed types becomes text."""
+    check_unique_names(names)
+    columns = []
+    for j, name in enumerate(names):
+        cells = [row[j] for row in rows]
+        if any(isinstance(cell, bytes | list | dict | tuple) for cell in cells):
+            raise InputError(f"column {name!r} of table {table!r} in {file} holds bytes or lists, which are no cells.")
+        try:
+            columns.append(pl.Series(name, cells, strict=True))
+        except (TypeError, *REFUSALS):
+            columns.append(pl.Series(name, [None if cell is None else str(cell) for cell in cells], dtype=pl.String))
+    note = Note("table", f"{table!r}" + (f" of {listing(tables)}." if len(tables) > 1 else ", the only one."))
+    return Parsed(with_missing(pl.DataFrame(columns), asked), (note,))

@@ -1,0 +1,302 @@
+"""Where the table lies in the text: lines before it, rows of names, what the columns are called, footnotes after it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from foldwise.data.notes import Note
+from foldwise.data.reading.asking import Asked
+from foldwise.data.reading.sniffing import NUMBER, SAMPLE_ROWS, Dialect, Rows, agreement, split_rows, unwrapped
+from foldwise.errors import InputError
+
+ORANGE_TYPES = {"", "c", "continuous", "d", "discrete", "s", "string", "t", "time", "m", "meta"}
+ORANGE_ROLES = {"", "class", "meta", "m", "i", "ignore", "weight", "w"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How many lines stand before the first row of data, and the names of the columns."""
+
+    skip_lines: int
+    names: tuple[str, ...]
+    unnamed: tuple[str, ...] = ()  # those that were made up
+    notes: tuple[Note, ...] = ()
+    orange: dict[str, str] = field(default_factory=dict)  # type of a column by its name, as Orange declares it
+
+
+def lay_out(lines: Sequence[str], dialect: Dialect, asked: Asked, name: str) -> Layout:
+    """The layout of the sample."""
+    notes: list[Note] = []
+    start = asked.skip_rows or 0
+    if asked.skip_rows:
+        notes.append(Note("skipped", f"{asked.skip_rows} lines at the start, as asked for."))
+    while start < len(lines) and not lines[start].strip():
+        start += 1
+    if start >= len(lines):
+        raise InputError(f"{name} holds no rows.", "a table has a row of names and rows of cells.")
+    numbered = numbered_rows(lines[start:], dialect)  # (rows of cells, lines taken up to and with each)
+    rows = [row for row, _ in numbered]
+    width = agreement(rows)[0]
+    first = 0 if asked.skip_rows is not None else lines_before(rows, width)
+    if first and asked.header is None and asked.names is None:
+        refuse_partial_names(rows, first, width, name)
+    if first:
+        left_out = "; ".join(repr(dialect.separator.join(row)[:60]) for row in rows[:first])
+        notes.append(Note("skipped", f"{first} line(s) before the table, which have fewer cells than it: {left_out}."))
+    rows, ends = rows[first:], [0, *(end for _, end in numbered)][first:]  # ends[k]: lines before row k
+    count, why = header_of(rows, width, asked)
+    names, types = names_of(rows, count, width, notes)
+    if asked.header is not None:
+        why = "as asked for"
+    elif types:
+        why = "Orange's: names, types and roles"
+    notes.append(Note("header", f"{('no row', 'one row', f'{count} rows')[min(count, 2)]} of names ({why})."))
+    if asked.names is not None:
+        names = given_names(asked.names, len(names), name)
+    unnamed = [j for j, cell in enumerate(names) if not cell.strip()]
+    names, renamed = clean_names(names)
+    notes += renamed
+    if not count and asked.names is None:
+        notes.append(Note("names", f"{names[0]!r} to {names[-1]!r} were made up; pass names= to give better ones."))
+    orange = {names[j]: value for j, value in types.items()}
+    return Layout(start + ends[count], tuple(names), tuple(names[j] for j in unnamed), tuple(notes), orange)
+
+
+def numbered_rows(lines: Sequence[str], dialect: Dialect) -> list[tuple[list[str], int]]:
+    """The rows of the sample that are not blank, each with the number of lines up to its end."""
+    found: list[tuple[list[str], int]] = []
+    taken = 0
+    part: list[str] = []
+    for line in lines:
+        if len(found) >= SAMPLE_ROWS:
+            break
+        taken += 1
+        part.append(unwrapped(line) if dialect.wrapped and found else line)
+        if dialect.quote and "".join(part).count(dialect.quote) % 2 and len(part) < 100:
+            continue  # a quoted cell goes on in the next line
+        text, part = part, []
+        if not "".join(text).strip():
+            continue
+        rows = split_rows(text, dialect.separator, dialect.quote)
+        if rows:
+            found.append((rows[0], taken))
+    return found or [([""], taken)]
+
+
+def lines_before(rows: Rows, width: int) -> int:
+    """How many rows stand before the table: those with too few cells to be its header."""
+    if width < 2:
+        return 0
+    for number, row in enumerate(rows[:50]):
+        if len(row) >= width or may_name(row, rows[number + 1 :], width):
+            return number
+    return 0
+
+
+def may_name(row: Sequence[str], below: Rows, width: int) -> bool:
+    """Whether a row one cell short of the table names its columns: R leaves out the name of the row names, and some
+    programs end each row, but not the header, in a separator.
+    """
+    if len(row) != width - 1:
+        return False
+    numbers = numeric_columns(below[1:], width, Asked())
+    return (
+        width > 1
+        and not row[0].startswith(("#", "%"))
+        and len(set(row)) == len(row)
+        and all(cell.strip() and not is_number(cell) for cell in row)
+        and bool(below)
+        and all(len(other) == width for other in below[:5])
+        and all(is_number(below[0][j]) or not below[0][j].strip() for j in numbers)  # below is no other header
+    )
+
+
+def refuse_partial_names(rows: Rows, first: int, width: int, name: str) -> None:
+    """Refuse a line of several words above rows that have no other header: it names some columns, not all."""
+    row = rows[first - 1]
+    texts = [cell for cell in row if cell.strip() and not is_number(cell)]
+    if len(row) > 1 and len(texts) == len(row) and header_of(rows[first:], width, Asked())[0] == 0:
+        raise InputError(
+            f"{name}: the header has {len(row)} cells, but the rows have {width}.",
+            f"pass skip_rows={first} and header=False to leave that line out, and names= to name all columns.",
+        )
+
+
+def is_number(cell: str) -> bool:
+    return bool(NUMBER.fullmatch(cell))
+
+
+def header_of(rows: Rows, width: int, asked: Asked) -> tuple[int, str]:
+    """How many rows hold names, and why."""
+    if asked.header is not None:
+        return min(asked.header, len(rows)), "as asked for"
+    if is_orange(rows):
+        return 3, "names, types and roles"
+    first, body = rows[0], rows[1:]
+    if not body:
+        return 1, "the only row"
+    if len(first) < width:
+        return 1, "one cell fewer than the rows"
+    numeric = numeric_columns(body[1:] if len(rows) > 3 else body, width, asked)
+    text_over_numbers = [
+        j for j in numeric if j < len(first) and first[j].strip() not in asked.tokens and not is_number(first[j])
+    ]
+    if text_over_numbers:
+        if len(rows) > 3 and is_second_header(first, body[0], numeric, asked):
+            return 2, "the second completes the first"
+        return 1, f"{first[text_over_numbers[0]]!r} stands over numbers"
+    if is_running(first) and not is_running(body[0]):
+        return 1, "its numbers count columns or years"
+    if any(j < len(first) and is_number(first[j]) for j in numeric):
+        return 0, "the first row holds numbers where the rows below do"
+    if numeric:
+        return 1, "nothing speaks against it"
+    repeated = []
+    for j in range(min(width, len(first))):
+        cells = [row[j].strip() for row in body if j < len(row)]
+        if len(set(cells)) < len(cells):
+            repeated.append(first[j].strip() in cells and first[j].strip() not in asked.tokens)
+    if repeated and sum(repeated) >= 0.5 * len(repeated):
+        return 0, "cells of the first row come again below"
+    return 1, "its cells do not come again below"
+
+
+def numeric_columns(body: Rows, width: int, asked: Asked) -> list[int]:
+    """The columns that hold numbers, but for missing cells and a few others."""
+    found = []
+    missing = {*asked.tokens, "-"}
+    for j in range(width):
+        cells = [row[j].strip() for row in body if j < len(row)]
+        present = [cell for cell in cells if cell not in missing]
+        if present and sum(map(is_number, present)) >= 0.8 * len(present):
+            found.append(j)
+    return found
+
+
+def is_second_header(first: Sequence[str], second: Sequence[str], numeric: Sequence[int], asked: Asked) -> bool:
+    """Whether the second row completes the first: text over all numbers (units), or below gaps and over some."""
+    cells = list(zip(first, second, strict=False))
+    gaps = any(not above.strip() and below.strip() for above, below in cells)
+    over_numbers = [j < len(second) and second[j].strip() not in asked.tokens for j in numeric]
+    units = len(over_numbers) > 1 and all(over_numbers)
+    return (units or (gaps and any(over_numbers))) and not any(is_number(below) for _, below in cells)
+
+
+def is_running(row: Sequence[str]) -> bool:
+    """Whether the numbers of a row are whole and go up by one: columns counted, or years."""
+    numbers = [cell.strip() for cell in row if is_number(cell)]
+    if len(numbers) < 2 or not all(re.fullmatch(r"\d{1,9}", cell) for cell in numbers):
+        return False
+    values = [int(cell) for cell in numbers]
+    return all(b - a == 1 for a, b in pairwise(values))
+
+
+def is_orange(rows: Rows) -> bool:
+    """Whether the second and third row are the types and roles of Orange's .tab files."""
+    return (
+        len(rows) > 3
+        and len(rows[0]) > 1
+        and {cell.strip() for cell in rows[1]} <= ORANGE_TYPES
+        and {cell.strip() for cell in rows[2]} <= ORANGE_ROLES
+        and any(cell.strip() for cell in rows[1])
+    )
+
+
+def names_of(rows: Rows, count: int, width: int, notes: list[Note]) -> tuple[list[str], dict[int, str]]:
+    """The names in the header rows, one a column, and the types that Orange's header gives."""
+    if count == 0:
+        return [""] * width, {}
+    body = rows[count:]
+    names = [cell.strip() for cell in rows[0]]
+    if is_orange(rows) and count == 3:
+        roles = [cell.strip() for cell in rows[2]]
+        for name, role in zip(names, roles, strict=False):
+            if role:
+                hint = f"; pass target={name!r} to predict it" if role == "class" else ""
+                notes.append(Note("role", f"the file calls {name!r} {role}{hint}.", name))
+        return names, {j: cell.strip() for j, cell in enumerate(rows[1]) if cell.strip() and j < len(names)}
+    if count > 1:
+        names = joined(rows[:count], max(width, len(names)))
+    if len(names) == width - 1 and body:
+        if all(not row[-1].strip() for row in body if len(row) == width):
+            names.append("")
+        else:
+            names.insert(0, "")
+            notes.append(Note("names", "the header has one cell fewer than the rows: the first column has no name."))
+    while len(names) > width and not names[-1] and body:
+        names.pop()
+    return names, {}
+
+
+def joined(rows: Rows, width: int) -> list[str]:
+    """Names from several rows: a gap takes the name to its left, and the rows are joined by a slash."""
+    ruled = [["" if re.fullmatch(r"\s*[-=:]+\s*", cell) else cell.strip() for cell in row] for row in rows]
+    padded = [row + [""] * (width - len(row)) for row in ruled]
+    for row in padded[:-1]:
+        for j in range(1, width):
+            row[j] = row[j] or row[j - 1]
+    return [" / ".join(filter(None, cells)) for cells in zip(*padded, strict=False)]
+
+
+def given_names(names: tuple[str, ...], width: int, file: str) -> list[str]:
+    if len(names) != width:
+        raise InputError(f"names gives {len(names)} names, but {file} has {width} columns.", "give one for each.")
+    return list(names)
+
+
+def clean_names(names: Sequence[str]) -> tuple[list[str], list[Note]]:
+    """Names without blanks around them; columns without one are called by their place, as scikit-learn does."""
+    cleaned = [name.strip() for name in names]
+    taken = set(cleaned)
+    notes = []
+    made = []
+    for j, name in enumerate(cleaned):
+        if not name:
+            new = f"x{j}"
+            while new in taken:
+                new += "_"
+            taken.add(new)
+            cleaned[j] = new
+            made.append(new)
+    if made and len(made) < len(names):
+        notes.append(Note("names", f"{len(made)} column(s) without a name were called {', '.join(made[:5])}."))
+    changed = sum(a != b and bool(b.strip()) for a, b in zip(cleaned, names, strict=True))
+    if changed:
+        notes.append(Note("names", f"blanks around {changed} name(s) were removed."))
+    return cleaned, notes
+
+
+def footnotes(data: bytes, dialect: Dialect, width: int) -> tuple[bytes, list[Note]]:
+    """The text without the remarks after its last row, which have too few cells to be rows."""
+    if width < 2 or dialect.wrapped:
+        return data, []
+    tail_start = max(0, len(data) - 8192)
+    tail = data[tail_start:]
+    lines = tail.splitlines(keepends=True)[1 if tail_start else 0 :]
+    texts = [line.decode("utf-8", "replace") for line in lines]
+    keep = len(texts)
+    for number in range(len(texts) - 1, max(0, len(texts) - 20), -1):
+        text = texts[number].strip()
+        cells = split_rows([texts[number]], dialect.separator, dialect.quote) if text else []
+        n_cells = len(cells[0]) if cells else 0
+        if not text:
+            continue
+        if dialect.quote and text.count(dialect.quote) % 2:
+            break  # the end of a quoted cell that spans lines
+        after_gap = not texts[number - 1].strip()
+        is_short = n_cells < width and any(c.isalpha() for c in text)
+        if is_short and (after_gap or (n_cells == 1 and len(text.split()) > 2)):
+            keep = number
+        elif not (is_short and n_cells == 1):
+            break
+    dropped = [text.strip() for text in texts[keep:] if text.strip()]
+    if not dropped:
+        return data, []
+    cut = sum(map(len, lines[keep:]))
+    said = "; ".join(repr(text[:60]) for text in dropped)
+    return data[: len(data) - cut], [
+        Note("footnotes", f"{len(dropped)} line(s) after the table were left out: {said}.")
+    ]

@@ -1,0 +1,121 @@
+"""Delimited text line by line: rows of the wrong length, blank lines, stray quotes, repairs before it is read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from foldwise.data.notes import Note
+from foldwise.data.reading.asking import Asked
+from foldwise.data.reading.ruling import Ruling
+from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect, lines_of, unwrapped
+from foldwise.errors import InputError
+
+
+def repaired(data: bytes, dialect: Dialect, name: str) -> bytes:
+    """The text as a reader expects it: nothing around lines, one separator and no blank between cells."""
+    if dialect.wrapped:
+        return "".join(map(unwrapped, lines_of(data.decode()))).encode()
+    if dialect.separator == " ":
+        data = re.sub(rb"[ ]+", b" ", data)
+        return re.sub(rb"(?m)^ | (?=\r?$)", b"", data)
+    if dialect.padded:
+        if dialect.quote and dialect.quote.encode() in data:
+            return rewritten(data, dialect, name, skip_blanks=True)
+        separator = dialect.separator.encode()
+        data = re.sub(b" *" + re.escape(separator) + b" +", separator, data)
+        return re.sub(rb"(?m)^ +| +(?=\r?$)", b"", data)
+    return data
+
+
+END = b"\x1eend\x1e"
+
+
+def rewritten(data: bytes, dialect: Dialect, name: str, skip_blanks: bool = False) -> bytes:
+    """The same cells with quotes by the rules, as Python's forgiving csv module reads them."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=dialect.separator or NO_SEPARATOR, quotechar=dialect.quote, lineterminator="\n")
+    row: list[str] = []
+    for row in csv_rows(data + b"\n" + END, dialect, skip_blanks):
+        if row != [END.decode()]:
+            writer.writerow([cell.strip(" ") for cell in row] if skip_blanks else row)
+    if row != [END.decode()]:
+        raise InputError(
+            f"{name}: a quote ({dialect.quote}) is opened and never closed; the cell begins "
+            f"{row[-1].removesuffix(END.decode())[:40]!r}.",
+            "close it, or pass quote='' if quotes mean nothing in this file.",
+        )
+    return out.getvalue().encode()
+
+
+def csv_rows(data: bytes, dialect: Dialect, skip_blanks: bool = False) -> Iterator[list[str]]:
+    """The rows by Python's csv module."""
+    csv.field_size_limit(1 << 30)
+    text = (re.sub(r"\r(?!\n)", " ", line) for line in lines_of(data.decode("utf-8", "replace")))
+    separator = dialect.separator or NO_SEPARATOR
+    if not dialect.quote:
+        return csv.reader(text, delimiter=separator, quoting=csv.QUOTE_NONE, skipinitialspace=skip_blanks)
+    return csv.reader(text, delimiter=separator, quotechar=dialect.quote, skipinitialspace=skip_blanks)
+
+
+def without_escapes(data: bytes, dialect: Dialect) -> tuple[bytes, list[Note]]:
+    """The text with quotes inside quotes doubled, where a program wrote them with a backslash."""
+    quote = dialect.quote.encode()
+    if not quote or b"\\" + quote not in data:
+        return data, []
+    separator = re.escape((dialect.separator or NO_SEPARATOR).encode())
+    inside = rb"\\" + quote + rb"(?!" + separator + rb"|\r|\n|$"  # "C:\\" before a separator ends a cell
+    if not re.search(inside + rb"|" + quote + rb")", data):  # \"" is a backslash before a doubled quote
+        return data, []
+    data, count = re.subn(inside + rb")", quote * 2, data)
+    return data, [Note("quotes", f"{count:,} inside cells are escaped by a backslash.")] if count else []
+
+
+def settle_quotes(ruling: Ruling, width: int, asked: Asked) -> tuple[Ruling, list[Note]]:
+    """The text with the quote that holds for all of it: none where they do not pair up and lines are whole without."""
+    if asked.quote is not None or not ruling.odd:
+        return ruling, []
+    if (ruling.widths(quoted=False)[~ruling.blank] == width).all():
+        note = f"mean nothing: {ruling.odd} line(s) hold an odd number, and every line has {width} cells without them."
+        return Ruling(ruling.data, replace(ruling.dialect, quote="")), [Note("quotes", note)]
+    return ruling, []
+
+
+def check_row_lengths(ruling: Ruling, width: int, skip: int, name: str) -> list[int]:
+    """Refuse a row that is too short, whose last cells the reader would take for missing; returns the blank rows."""
+    if not ruling.odd:  # each line is a row
+        widths, blank = ruling.widths(quoted=True)[skip:], ruling.blank[skip:]
+        short = np.flatnonzero((widths < width) & ~blank)
+        if len(short):
+            refuse_row(int(short[0]), int(widths[short[0]]), width, name)
+        return [int(number) for number in np.flatnonzero(blank)]
+    found = []
+    data = ruling.data.split(b"\n", skip)[-1] if skip else ruling.data
+    for number, row in enumerate(csv_rows(data, ruling.dialect)):
+        if not row:
+            found.append(number)
+        elif len(row) < width:
+            refuse_row(number, len(row), width, name)
+    return found
+
+
+def refuse_long_row(data: bytes, dialect: Dialect, width: int, skip: int, name: str) -> None:
+    """Refuse the first row that has too many cells, if there is one."""
+    data = data.split(b"\n", skip)[-1] if skip else data
+    for number, row in enumerate(csv_rows(data, dialect)):
+        if len(row) > width:
+            refuse_row(number, len(row), width, name)
+
+
+def refuse_row(number: int, cells: int, width: int, name: str) -> None:
+    hint = (
+        "write an empty cell for a missing one; nothing is taken as missing silently."
+        if cells < width
+        else "quote cells that hold the separator, or pass separator=, quote= or skip_rows= if found wrongly."
+    )
+    raise InputError(f"{name}: row {number} has {cells} cells where the header has {width}.", hint)

@@ -1,0 +1,166 @@
+"""Numbers in columns of text: plain ones, and those with thousands separators, percent signs, currencies or units.
+
+A column is converted only as a whole: one cell that is no number leaves it as it is, and a note says which.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from foldwise.data.notes import Note
+from foldwise.data.reading.asking import Asked
+
+MISSING_AMONG_NUMBERS = (
+    *("-", "--", "—", "–", ".", "..", "...", "n.a.", "na", "none", "None", "NONE", "missing", "unknown"),
+    *("#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "NULL", "nil"),
+)
+SIGNED = r"^\(?[+\-−]?\s?([$€£¥])?\s?[+\-−]?"
+UNIT = r"\s?([%$€£¥]|[KMB]|bn|mn)?\)?$"
+POINT = SIGNED + r"(\d{1,3}(,\d{3})+(\.\d*)?|\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?" + UNIT
+COMMA = SIGNED + r"(\d{1,3}(\.\d{3})+(,\d*)?|\d+(,\d*)?|,\d+)([eE][+-]?\d+)?" + UNIT
+SPACED = SIGNED + r"\d{1,3}([\u00a0\u202f ']\d{3})*([.,]\d+)?" + UNIT
+SCALES = {"K": 1e3, "M": 1e6, "mn": 1e6, "B": 1e9, "bn": 1e9}
+CODE = r"^[+-]?0\d+$|^[+-]?\d{39,}$"  # 007 is a code, not a number, and so is what no number holds
+LIKELY = re.compile(r"[(+\-−$€£¥.,\s]*\d")
+PLAIN = re.compile(r"[+\-.,\d]|inf|nan|true|false", re.IGNORECASE)  # how plain numbers and truth values begin
+LOOK = 50
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A column as it is now, and what was done to it."""
+
+    series: pl.Series
+    notes: tuple[Note, ...] = ()
+
+
+def plain_type(text: pl.Series, decimal: str = ".") -> pl.Series:
+    """Text as truth values or numbers where every present cell is one, by polars' own casts; else the text."""
+    n_missing = text.null_count()
+    first = next((cell for cell in text.head(LOOK).to_list() if cell is not None), "0")
+    if n_missing == len(text) or not PLAIN.match(first) or text.str.contains(CODE).any():
+        return text
+    digits = text
+    if decimal == ",":
+        if text.str.contains(".", literal=True).any():
+            return text  # 1.200 is 1200 here: numbers with thousands separators are not plain
+        digits = text.str.replace(",", ".", literal=True)
+    for dtype in (pl.Int64, pl.Int128, pl.Float64):
+        numbers = digits.cast(dtype, strict=False)
+        if numbers.null_count() == n_missing:
+            return numbers
+    lowered = text.str.to_lowercase()
+    if lowered.is_in(["true", "false"]).sum() == len(text) - n_missing:
+        return lowered == "true"
+    return text
+
+
+def convert(text: pl.Series, asked: Asked, decimal: str) -> Converted:
+    """A column of text as numbers where it holds nothing else, with notes on whatever was more than a plain number."""
+    name = text.name
+    if name in asked.as_text or not looks_numeric(text):
+        return Converted(text)
+    plain = text.str.strip_chars()
+    missing: tuple[str, ...] = ()
+    if asked.missing_values is None:
+        marked = plain.is_in(list(MISSING_AMONG_NUMBERS))
+        if marked.any():
+            missing = tuple(sorted(plain.filter(marked).unique().drop_nulls().to_list()))
+            plain = plain.set(marked, None)
+    if plain.str.contains(CODE).any():
+        code = plain.filter(plain.str.contains(CODE))[0]
+        note = f"{name!r} holds codes such as {code!r}, of which a number would lose digits: kept as text."
+        return Converted(text, (Note("codes", note, name),))
+    notes = []
+    if missing:
+        n_cells = int(marked.sum() or 0)
+        said = ", ".join(map(repr, missing))
+        notes.append(Note("missing", f"{n_cells:,} cells of {name!r} hold {said} among numbers: missing.", name))
+    found = plain_type(plain, decimal)
+    if found.dtype != pl.String:
+        return Converted(found.alias(name), tuple(notes))
+    bare, how = decorated(plain, decimal)
+    if bare is None:
+        return Converted(text, stray(plain, name, decimal))
+    notes.append(Note("numbers", f"{name!r} holds numbers as text ({how}): converted.", name))
+    return Converted(bare.alias(name), tuple(notes))
+
+
+def looks_numeric(text: pl.Series) -> bool:
+    """Whether most of the first present cells begin like numbers: a quick look that spares text the long one."""
+    first = text.head(20 * LOOK).drop_nulls().head(LOOK).to_list() or text.drop_nulls().head(LOOK).to_list()
+    likely = sum(bool(LIKELY.match(cell)) for cell in first)
+    marked = sum(cell.strip() in MISSING_AMONG_NUMBERS for cell in first)
+    return likely > 0 and likely + marked >= 0.5 * len(first)
+
+
+def decorated(text: pl.Series, decimal: str) -> tuple[pl.Series | None, str]:
+    """Numbers without their decoration, and what that was; None where a cell is no number."""
+    present = text.drop_nulls()
+    for pattern in (COMMA, POINT) if decimal == "," else (POINT, COMMA, SPACED):
+        if present.str.contains(pattern).all():
+            break
+    else:
+        return None, ""
+    if pattern == COMMA and bool((present.str.count_matches(".", literal=True) == 3).all()):
+        return None, ""  # addresses such as 192.168.100.200
+    percent = present.str.contains("%", literal=True)
+    currencies = present.str.extract(r"([$€£¥])").drop_nulls().unique()
+    if (percent.any() and not percent.all()) or len(currencies) > 1:
+        return None, ""
+    mark = "," if pattern == COMMA else "."
+    if pattern == SPACED:
+        mark = "," if present.str.contains(r",\d+\D*$").any() else "."
+    negative = text.str.contains(r"[-−]") & ~text.str.contains(r"^[^-−]*[eE]-") | text.str.starts_with("(")
+    scale = text.str.extract(r"(K|M|B|mn|bn)\)?$").replace_strict(SCALES, default=1.0, return_dtype=pl.Float64)
+    digits = text.str.replace_all(r"[$€£¥%\s\u00a0\u202f'()+]|[KMB]|mn|bn|^[-−]", "").str.replace_all(r"^[-−]", "")
+    if mark == ",":
+        digits = digits.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+    else:
+        digits = digits.str.replace_all(",", "", literal=True)
+    values = digits.cast(pl.Float64, strict=False)
+    if values.null_count() != text.null_count():
+        return None, ""
+    values = values * pl.select(pl.when(negative).then(-1.0).otherwise(1.0)).to_series() * scale
+    return whole(values), decoration(present, mark, bool(percent.any()), currencies)
+
+
+def whole(values: pl.Series) -> pl.Series:
+    """Whole numbers as integers, where floats hold them exactly."""
+    present = values.drop_nulls()
+    is_whole = len(present) and bool(((present.round() == present) & (present.abs() < 2.0**53)).all())
+    return values.cast(pl.Int64) if is_whole else values
+
+
+def decoration(present: pl.Series, mark: str, percent: bool, currencies: pl.Series) -> str:
+    """In words, what was taken off the numbers."""
+    thousands = r"\d[\u00a0\u202f ']\d{3}|" + (r"\d\.\d{3}" if mark == "," else r"\d,\d{3}")
+    words = []
+    if present.str.contains(thousands).any():
+        words.append("thousands separators")
+    if mark == ",":
+        words.append("decimal commas")
+    if percent:
+        words.append("percent signs: 13% is 13")
+    words += [f"the currency {symbol}" for symbol in currencies.to_list()]
+    if present.str.contains(r"(K|M|B|mn|bn)\)?$").any():
+        words.append("K, M and B for thousands, millions and billions")
+    example = next((cell for cell in present.head(1000).to_list() if not re.fullmatch(r"-?[\d.]+", cell)), present[0])
+    return f"such as {example!r}; {', '.join(words) or 'signs'}"
+
+
+def stray(text: pl.Series, name: str, decimal: str) -> tuple[Note, ...]:
+    """A note on a column of numbers with a few cells that are none."""
+    present = text.drop_nulls()
+    good = present.str.contains(COMMA if decimal == "," else POINT)
+    bad = present.filter(~good)
+    if not len(bad) or len(bad) > 0.2 * len(present):
+        return ()
+    note = (
+        f"{len(present) - len(bad):,} of {len(present):,} cells of {name!r} are numbers, but {bad[0]!r} is not: kept "
+        f"as text. Put such cells into missing_values to read numbers."
+    )
+    return (Note("numbers", note, name),)

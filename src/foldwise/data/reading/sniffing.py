@@ -1,0 +1,213 @@
+"""How delimited text is written: its separator, its quotes, blanks beside separators, its decimal mark.
+
+Only the first lines are looked at, by Python's csv module; reading itself is polars' work.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from foldwise.data.notes import Note
+from foldwise.data.reading.asking import Asked
+
+Rows = list[list[str]]
+
+SEPARATORS = ("\t", ";", "|", ",", " ")  # text and decimal commas hold the later ones, seldom the earlier
+SPOKEN = {"\t": "tab", " ": "blanks", "": "none: there is one column"}
+SAMPLE_BYTES = 1 << 16
+SAMPLE_ROWS = 100
+NO_SEPARATOR = "\x1f"
+NUMBER = re.compile(r"\s*[+-]?[$€£¥]?\s?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?\s?[%KMB]?\s*")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How cells are told apart. `quote` is empty where quotes mean nothing."""
+
+    separator: str
+    quote: str = '"'
+    padded: bool = False  # a blank follows every separator
+    wrapped: bool = False  # each line of data is one quoted cell that holds the cells
+    decimal: str = "."
+
+
+def sample_of(data: bytes) -> list[str]:
+    """The first lines of the text, each with its end; never half a line unless the file has no more."""
+    stop = len(data)
+    if stop > SAMPLE_BYTES:
+        stop = data.rfind(b"\n", 0, SAMPLE_BYTES) + 1
+        while data.count(b"\n", 0, stop) < 20 and 0 < stop < len(data):  # long lines
+            stop = (data.find(b"\n", stop) + 1) or len(data)
+        stop = stop or (data.find(b"\n") + 1) or len(data)
+    return lines_of(data[:stop].decode("utf-8", "replace"))
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, each with its end; splitlines would also split at ends that polars does not know."""
+    lines = text.split("\n")
+    return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def sniff(lines: Sequence[str], asked: Asked) -> tuple[Dialect, list[Note]]:
+    """The dialect of the sample and the notes on it."""
+    lines = [line for line in lines if line.strip()][:SAMPLE_ROWS]
+    quoted = any('"' in line for line in lines)
+    if asked.separator is not None:
+        separator, note = asked.separator, "as asked for."
+    else:
+        separator, note = find_separator(
+            lines, (asked.quote,) if asked.quote is not None else ('"', "") if quoted else ("",)
+        )
+    wrapped = asked.quote is None and is_wrapped(lines, separator)
+    quote = asked.quote if asked.quote is not None else find_quote(lines, separator)
+    notes = [Note("separator", f"{SPOKEN.get(separator, repr(separator))}, {note}")]
+    if wrapped:
+        notes.append(Note("quotes", "each line of data is one quoted cell: the quotes around the lines were removed."))
+        lines = [lines[0], *map(unwrapped, lines[1:])]
+        quote = '"'
+    rows = split_rows(lines, separator, quote)
+    padded = separator not in ("", " ") and is_padded(rows)
+    if padded:
+        notes.append(Note("blanks", "a blank follows every separator: blanks around cells were removed."))
+    decimal = asked.decimal or find_decimal(rows, separator)
+    if asked.decimal is not None or decimal == ",":
+        notes.append(Note("decimal mark", f"{decimal!r}{', as asked for' if asked.decimal else ''}."))
+    if quote != '"' or asked.quote is not None:
+        notes.append(Note("quotes", f"cells are quoted by {quote!r}." if quote else "quotes mean nothing."))
+    return Dialect(separator, quote, padded, wrapped, decimal), notes
+
+
+def split_rows(lines: Iterable[str], separator: str, quote: str) -> Rows:
+    """The cells of the first rows."""
+    if separator == " ":
+        lines = (re.sub(r" +", " ", line.strip(" \r\n")) for line in lines)
+    lines = (line.replace("\r\n", "\n").replace("\r", " ") for line in lines)  # csv refuses a lone carriage return
+    options = {"delimiter": separator or NO_SEPARATOR}
+    if quote:
+        reader = csv.reader(lines, **options, quotechar=quote)  # type: ignore[arg-type]
+    else:
+        reader = csv.reader(lines, **options, quoting=csv.QUOTE_NONE)  # type: ignore[arg-type]
+    rows: Rows = []
+    try:
+        for row in reader:
+            rows.append(row)
+            if len(rows) >= SAMPLE_ROWS:
+                break
+    except csv.Error:  # a cell past the limit of csv: the rows before it are enough
+        pass
+    return rows
+
+
+def agreement(rows: Rows) -> tuple[int, float, bool]:
+    """The commonest number of cells, the share of rows that have it, and whether the first row does."""
+    widths = Counter(len(row) for row in rows if row)
+    if not widths:
+        return 0, 0.0, False
+    width, count = max(widths.items(), key=lambda item: (item[1], item[0]))
+    return width, count / sum(widths.values()), len(rows[0]) == width
+
+
+def agreement_by_blanks(rows: Rows) -> tuple[int, float, bool]:
+    """The same for blanks, which text is full of: every row agrees, or all but a header that leaves out one name."""
+    width, share, first = agreement(rows)
+    below = [row for row in rows[1:] if row]
+    if share == 1 or not rows:
+        return width, share, first
+    named = len(rows[0]) == width - 1 and below and all(len(row) == width for row in below)
+    if named and any(all(NUMBER.fullmatch(row[j]) for row in below) for j in range(width)):
+        return width, 1.0, True
+    return 0, 0.0, False
+
+
+def agreement_below_titles(rows: Rows) -> tuple[int, float, bool]:
+    """The same for the rows below lines of one cell; the first row does not agree."""
+    titles = next((number for number, row in enumerate(rows[:20]) if len(row) > 1), len(rows))
+    below = rows[titles:]
+    if not titles or len(below) < 3 or len(below) <= titles:
+        return 0, 0.0, False
+    width, share, _ = agreement(below)
+    return width, share, False
+
+
+def find_separator(lines: Sequence[str], quotes: Sequence[str]) -> tuple[str, str]:
+    """The separator that gives nearly every row the same number of cells, and the reason."""
+    found = []
+    for separator in SEPARATORS:
+        if not any(separator in line for line in lines):
+            continue
+        best = (0, 0.0, False)
+        for mark in quotes:
+            rows = split_rows(lines, separator, mark)
+            width, share, first = agreement(rows) if separator != " " else agreement_by_blanks(rows)
+            if share < 0.9:
+                width, share, first = agreement_below_titles(rows)
+            if width > 1 and (share, first) > best[1:]:
+                best = (width, share, first)
+        found.append((separator, *best))
+    for first_agrees in (True, False):
+        for separator, width, share, first in found:
+            if width > 1 and share >= 0.9 and first >= first_agrees:
+                return separator, f"by which {share:.0%} of the first rows have {width} cells."
+    for separator, *_ in found:  # nothing agrees: what the first line is split by, so that the rows are refused
+        if separator != " " and separator in lines[0]:
+            return separator, "by which the first line is split."
+    return "", "as nothing splits the first line."
+
+
+def find_quote(lines: Sequence[str], separator: str) -> str:
+    """The quote of the sample: single ones only where a whole column is wrapped in them."""
+    if any('"' in line for line in lines) or not any("'" in line for line in lines):
+        return '"'
+    rows = split_rows(lines, separator, "")
+    width = agreement(rows)[0]
+    cells = [[row[j].strip() for row in rows[1:] if len(row) == width and row[j].strip()] for j in range(width)]
+    whole = [bool(column) and all(is_wrapped_in(cell, "'") for cell in column) for column in cells]
+    broken = any(cell.startswith("'") and not is_wrapped_in(cell, "'") for column in cells for cell in column)
+    return "'" if any(whole) and not broken else '"'
+
+
+def is_wrapped_in(cell: str, quote: str) -> bool:
+    return len(cell) > 1 and cell.startswith(quote) and cell.endswith(quote)
+
+
+def is_wrapped(lines: Sequence[str], separator: str) -> bool:
+    """Whether each line after the first is one quoted cell: what spreadsheets make of a file they do not understand."""
+    if len(lines) < 2 or separator in ("", " ") or separator not in lines[0]:
+        return False
+    width = agreement(split_rows(lines[:1], separator, '"'))[0]
+    if width < 2:
+        return False
+    body = [line.rstrip("\r\n") for line in lines[1:]]
+    if not all(is_wrapped_in(line, '"') and separator in line for line in body):
+        return False
+    if any(len(row) != 1 for row in split_rows(body, separator, '"')):
+        return False
+    return all(len(row) == width for row in split_rows(map(unwrapped, body), separator, '"'))
+
+
+def unwrapped(line: str) -> str:
+    """A line without the quotes around it."""
+    body = line.rstrip("\r\n")
+    return body[1:-1].replace('""', '"') + "\n" if is_wrapped_in(body, '"') else line
+
+
+def is_padded(rows: Rows) -> bool:
+    """Whether a blank stands before every cell but the first of a row."""
+    later = [cell for row in rows[1:] for cell in row[1:] if cell]
+    return len(later) > 1 and sum(cell.startswith(" ") for cell in later) > 0.98 * len(later)
+
+
+def find_decimal(rows: Rows, separator: str) -> str:
+    """A comma where cells such as 2,6 occur and cells such as 2.6 do not; 1,200 and 1.200 may be either."""
+    if separator == ",":
+        return "."
+    cells = [cell.strip() for row in rows[1:] for cell in row]
+    by_comma = [cell for cell in cells if re.fullmatch(r"[+-]?\d+(\.\d{3})*,\d+", cell)]
+    by_point = [cell for cell in cells if re.fullmatch(r"[+-]?\d*(,\d{3})*\.\d+", cell)]
+    if all(re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+", cell) for cell in by_comma):
+        return "."
+    return "," if all(re.fullmatch(r"[+-]?[1-9]\d{0,2}(\.\d{3})+", cell) for cell in by_point) else "."

@@ -1,0 +1,140 @@
+"""The bytes of a file and the format they are in: by what they begin with where that says it, else by the name."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from foldwise.errors import InputError
+
+SUFFIXES = {
+    ".csv": "text",
+    ".tsv": "text",
+    ".tab": "text",
+    ".txt": "text",
+    ".data": "text",
+    ".dat": "text",
+    ".test": "text",
+    ".arff": "arff",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".ipc": "feather",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
+    ".xls": "excel",
+    ".xlsb": "excel",
+    ".ods": "excel",
+    ".db": "sqlite",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+    ".duckdb": "duckdb",
+}
+GZIP = b"\x1f\x8b"
+SQLITE = b"SQLite format 3\x00"
+DUCKDB = b"DUCK"  # from the ninth byte on
+OTHER_ARCHIVES = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard", b"7z\xbc\xaf": "7-Zip"}
+
+
+DOCUMENTS = {
+    b"<!doctype html": "a web page",
+    b"<html": "a web page",
+    b"<?xml": "an XML document",
+    b"%pdf": "a PDF document",
+    b"pk\x03\x04": "a workbook or a ZIP archive",
+    b"\x89png": "an image",
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file: where it is, its bytes (unpacked), its format, the name of its table."""
+
+    path: Path
+    data: bytes
+    format: str
+    packed: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def stem(self) -> str:
+        return Path(self.path.stem).stem if self.packed else self.path.stem
+
+
+def open_source(path: Path) -> Source:
+    """The file at a path, unpacked where it is gzip."""
+    try:
+        if not path.is_file():
+            raise InputError(f"there is no file {str(path)!r}.", f"the working folder is {str(Path.cwd())!r}.")
+        with path.open("rb") as file:
+            start = file.read(16)
+            if start.startswith(SQLITE):  # databases open their file themselves
+                return Source(path, b"", "sqlite")
+            if start[8:12] == DUCKDB:
+                return Source(path, b"", "duckdb")
+            file.seek(0)
+            data = file.read()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{str(path)!r} cannot be opened: {error}.") from error
+    if not data.startswith(GZIP):
+        return Source(path, data, format_of(path.name, path.suffix, data))
+    try:
+        data = gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{path.name} is packed by gzip but cannot be unpacked: {error}.",
+            "fetch the file again; it may be cut off.",
+        ) from error
+    inner = path.with_suffix("") if path.suffix.lower() in (".gz", ".gzip") else path
+    return Source(path, data, format_of(path.name, inner.suffix, data), packed=True)
+
+
+def format_of(name: str, suffix: str, data: bytes) -> str:
+    """The format of a file by the end of its name, unless its first bytes say otherwise."""
+    for magic, archive in OTHER_ARCHIVES.items():
+        if data.startswith(magic):
+            raise InputError(f"{name} is packed by {archive}, which is not read here.", "unpack it first, or use gzip.")
+    if data.startswith(b"PAR1"):
+        return "parquet"
+    if data.startswith(b"ARROW1"):
+        return "feather"
+    found = SUFFIXES.get(suffix.lower())
+    if found is None:
+        raise InputError(
+            f"{name} ends in {suffix!r}, which no reader here knows.",
+            f"formats read: {', '.join(sorted(SUFFIXES))}, and gzip of these; rename the file to what it is.",
+        )
+    if found == "text":
+        refuse_documents(name, data)
+        return "arff" if is_arff(data) else "text"
+    if found == "excel" and suffix.lower() == ".xls" and not data.startswith((b"\xd0\xcf\x11\xe0", b"\x09\x08", b"PK")):
+        refuse_documents(name, data)
+        return "text"  # many programs call their tab-separated text .xls
+    return found
+
+
+def refuse_documents(name: str, data: bytes) -> None:
+    """Refuse what is text by its name only: web pages, as failed downloads leave them, and packed documents."""
+    start = data[:1024].lstrip().lower()
+    for magic, what in DOCUMENTS.items():
+        if start.startswith(magic):
+            raise InputError(f"{name} is {what}, not a table of text.", "look into the file; fetch or export it again.")
+
+
+def is_arff(data: bytes) -> bool:
+    """Whether text declares itself: its first line that is neither blank nor a comment begins with @relation."""
+    start = data[: 1 << 20].removeprefix(b"\xef\xbb\xbf").lstrip()
+    while start.startswith(b"%"):
+        start = start.partition(b"\n")[2].lstrip()
+    return start[:9].lower() == b"@relation"
