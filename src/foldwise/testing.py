@@ -29,6 +29,8 @@ CELLS: dict[str, CellMaker] = {
     "gaussian": lambda rng, n: rng.normal(1e4, 3.0, n).tolist(),
     "bernoulli": lambda rng, n: (rng.random(n) < 0.3).astype(int).tolist(),
     "multinomial": lambda rng, n: rng.poisson(1.5, n).tolist(),
+    "poisson": lambda rng, n: rng.poisson(4.0, n).tolist(),
+    "gamma": lambda rng, n: rng.gamma(2.5, 3.0, n).tolist(),
 }
 
 

@@ -24,7 +24,7 @@ from foldwise.bayes.explanation import Explanation, Explanations
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families import FAMILIES, Likelihood, Setting
 from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter
-from foldwise.bayes.parameters import check_columns, check_priors, check_setting
+from foldwise.bayes.parameters import CHECKS, check_columns, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities, to_probabilities
 from foldwise.bayes.presence import with_presence
 from foldwise.bayes.probability_table import ProbabilityTable
@@ -62,15 +62,16 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     families : "auto", the name of a family for all columns, a mapping from column to family, or a `Schema`
-        `"categorical"`, `"gaussian"`, `"bernoulli"` or `"multinomial"`. With "auto", and for columns that a mapping
-        does not name, the type decides: category, string, object and bool are categorical, numbers gaussian, a sparse
-        matrix multinomial. Values are never looked at.
+        `"categorical"`, `"gaussian"`, `"bernoulli"`, `"multinomial"`, `"poisson"` or `"gamma"`. With "auto", and for
+        columns that a mapping does not name, the type decides: category, string, object and bool are categorical,
+        numbers gaussian, a sparse matrix multinomial. Values are never looked at.
     columns : None or a list of names or places
         The columns that speak; None for all. All are learned, so that models with different subsets merge.
     alpha : float, default 1.0
         What is added to every count (Laplace); 0 for none.
     var_floor : float, default 1e-9
-        The least variance of a gaussian column in a class, as a share of the column's variance over all classes.
+        The least variance of a column in a class, as a share of the column's variance over all classes; of a poisson
+        or gamma column, that of its distribution.
     ddof : float, default 1
         The variance divides by n - ddof.
     priors : "empirical", "uniform", or one probability a class as a sequence or a mapping
@@ -261,7 +262,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _setting(self) -> Setting:
         check_jobs(self.n_jobs)
-        return check_setting(self.alpha, self.var_floor, self.ddof, self.missing, self.unseen)
+        return check_setting({name: getattr(self, name) for name in CHECKS})
 
     def _view(self, X: Any, reset: bool) -> AnyView:
         """The view of X, after scikit-learn's checks of its shape and names."""

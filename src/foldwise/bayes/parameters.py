@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,10 @@ from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.number_kernels import Floats
 
 
-def check_setting(
-    alpha: Any, var_floor: Any, ddof: Any, missing: Any, unseen: Any, columns: Sequence[int] | None = None
-) -> Setting:
-    """The setting that finishes facts."""
-    given = {"alpha": alpha, "var_floor": var_floor, "ddof": ddof, "missing": missing, "unseen": unseen}
-    checked = {name: CHECKS[name](value) for name, value in given.items()}
+def check_setting(given: Mapping[str, Any]) -> Setting:
+    """The setting that finishes facts, from parameters by name; what is not given is as by default."""
+    checked = {name: check(given[name]) for name, check in CHECKS.items() if name in given}
+    columns = given.get("columns")
     return Setting(**checked, columns=None if columns is None else tuple(int(j) for j in columns))
 
 

@@ -33,7 +33,7 @@ from foldwise.summaries.passes import Share
 
 MOST_CLASSES = 30_000  # labels of a grid are int16
 BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
-LAZY = frozenset({"families", "columns", "alpha", "var_floor", "ddof", "priors", "missing", "unseen", "n_jobs"})
+LAZY = frozenset({"families", "columns", "priors", "n_jobs", *CHECKS})
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class NaiveBayesSession:
         self._params = estimator.get_params(deep=False)
         self._base: Setting | None = None
         with suppress(TypeError, ValueError):
-            self._base = check_setting(**{name: self._params[name] for name in CHECKS})
+            self._base = check_setting({name: self._params[name] for name in CHECKS})
         self._opened: dict[str, Opened] = {}
         self._lock = Lock()
         self._asked: dict[int, tuple[Params, Asked | Failure]] = {}
@@ -193,7 +193,7 @@ class NaiveBayesSession:
             if len(params) > len(self._params):
                 clone(self.estimator).set_params(**setting)  # raises for the unknown name
             if self._base is None:  # what the estimator itself has is refused, unless a setting replaces it
-                checked = check_setting(**{name: params[name] for name in CHECKS})
+                checked = check_setting({name: params[name] for name in CHECKS})
             else:
                 checked = replace(
                     self._base, **{name: CHECKS[name](setting[name]) for name in setting if name in CHECKS}

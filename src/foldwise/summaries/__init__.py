@@ -1,7 +1,8 @@
 """One-pass, mergeable, weighted facts about rows. They know `+` and `-` and nothing of models."""
 
 from foldwise.summaries.counts import CategoryCounts, Counts
+from foldwise.summaries.log_moments import LogMoments
 from foldwise.summaries.moments import Moments
 from foldwise.summaries.sums import Sums
 
-__all__ = ["CategoryCounts", "Counts", "Moments", "Sums"]
+__all__ = ["CategoryCounts", "Counts", "LogMoments", "Moments", "Sums"]

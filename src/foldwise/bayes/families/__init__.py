@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from foldwise.bayes.families.bernoulli import Bernoulli
 from foldwise.bayes.families.categorical import Categorical
+from foldwise.bayes.families.gamma import Gamma
 from foldwise.bayes.families.gaussian import Gaussian
 from foldwise.bayes.families.multinomial import Multinomial
+from foldwise.bayes.families.poisson import Poisson
 from foldwise.bayes.families.protocol import Family, Likelihood, Setting
 
 FAMILIES: dict[str, Family] = {
-    family.name: family for family in (Categorical(), Gaussian(), Bernoulli(), Multinomial())
+    family.name: family for family in (Categorical(), Gaussian(), Bernoulli(), Multinomial(), Poisson(), Gamma())
 }
 
 __all__ = ["FAMILIES", "Family", "Likelihood", "Setting"]
