@@ -24,7 +24,7 @@ from foldwise.bayes.explanation import Explanation, Explanations
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families import FAMILIES, Likelihood, Setting
 from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter
-from foldwise.bayes.parameters import CHECKS, check_columns, check_priors, check_setting
+from foldwise.bayes.parameters import CHECKS, check_columns, check_named, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities, to_probabilities
 from foldwise.bayes.presence import with_presence
 from foldwise.bayes.probability_table import ProbabilityTable
@@ -62,9 +62,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     families : "auto", the name of a family for all columns, a mapping from column to family, or a `Schema`
-        `"categorical"`, `"gaussian"`, `"bernoulli"`, `"multinomial"`, `"poisson"` or `"gamma"`. With "auto", and for
-        columns that a mapping does not name, the type decides: category, string, object and bool are categorical,
-        numbers gaussian, a sparse matrix multinomial. Values are never looked at.
+        `"categorical"`; of numbers `"gaussian"`, `"binned"`, `"gamma"`; of counts `"poisson"`, `"binomial"`,
+        `"multinomial"` (all such columns together); of marks `"bernoulli"`. With "auto", and for columns that a mapping
+        does not name, the type decides: category, string, object and bool are categorical, numbers gaussian, a sparse
+        matrix multinomial. Values are never looked at.
     columns : None or a list of names or places
         The columns that speak; None for all. All are learned, so that models with different subsets merge.
     alpha : float, default 1.0
@@ -79,6 +80,13 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A missing cell is never counted and leaves its column out of a prediction; or it is evidence of its own.
     unseen : "ignore" or "smooth"
         A category never seen leaves its column out; or it has the probability of one more, empty category.
+    trials : None, a whole number, or a mapping from column to one
+        Of binomial columns the number of trials; None takes the most that a row holds.
+    bins : int or a mapping from column to one, default 10
+        Of binned columns, how many bins.
+    cuts : "width", "frequency" or "entropy", or a mapping from column to one
+        Binned columns are cut in equal widths, at equal frequencies, or where the classes part (Fayyad and Irani's
+        method, which finds the number of bins itself).
     n_jobs : int or None
         Threads; None uses all cores on large tables.
 
@@ -130,6 +138,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         priors: str | ArrayLike | Mapping[Any, float] = "empirical",
         missing: str = "ignore",
         unseen: str = "ignore",
+        trials: int | Mapping[str, int] | None = None,
+        bins: int | Mapping[str, int] = 10,
+        cuts: str | Mapping[str, str] = "width",
         n_jobs: int | None = None,
     ) -> None:
         self.families = families
@@ -140,6 +151,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.priors = priors
         self.missing = missing
         self.unseen = unseen
+        self.trials = trials
+        self.bins = bins
+        self.cuts = cuts
         self.n_jobs = n_jobs
 
     # learning
@@ -290,6 +304,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if log_prior is None:
             log_prior = check_priors(self.priors, facts.classes, facts.class_weight)
             setting = replace(setting, columns=check_columns(self.columns, self.schema_.names))
+            check_named(setting, self.schema_.names)
         likelihoods: list[Likelihood] = []
         used: list[Block] = []
         for whole, summary in zip(self._blocks, facts.summaries, strict=True):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.bayes.families.protocol import Setting
-from foldwise.data.arguments import at_least_zero, one_of, place_of_column
+from foldwise.data.arguments import at_least_zero, one_of, place_of_column, whole_at_least
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.number_kernels import Floats
@@ -22,6 +23,37 @@ def check_setting(given: Mapping[str, Any]) -> Setting:
     return Setting(**checked, columns=None if columns is None else tuple(int(j) for j in columns))
 
 
+def by_column(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    """The check of a parameter that may also be a mapping from columns to values."""
+
+    def checked(name: str, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {str(column): check(f"{name}[{column!r}]", entry) for column, entry in value.items()}
+        return check(name, value)
+
+    return checked
+
+
+MOST = "None takes the most that a row holds."
+BY_COLUMN: dict[str, Callable[[str, Any], Any]] = {
+    "trials": by_column(lambda name, value: None if value is None else whole_at_least(name, value, 1, MOST)),
+    "bins": by_column(lambda name, value: whole_at_least(name, value, 1, "10 is usual.")),
+    "cuts": by_column(lambda name, value: one_of(name, value, ("width", "frequency", "entropy"))),
+}
+
+
+def check_named(setting: Setting, names: Sequence[str]) -> None:
+    """Refuse a parameter that names a column which the table does not have."""
+    for parameter in BY_COLUMN:
+        given = getattr(setting, parameter)
+        for name in given if isinstance(given, Mapping) else ():
+            if name not in names:
+                raise InputError(
+                    f"{parameter} names the column {name!r}, which the table does not have.",
+                    f"its columns are {listing(names)}.",
+                )
+
+
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "alpha": lambda value: at_least_zero("alpha", value, "1 is Laplace's, 0 counts as they are."),
     "var_floor": lambda value: at_least_zero(
@@ -30,6 +62,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "ddof": lambda value: at_least_zero("ddof", value, "1 divides by n - 1, 0 by n."),
     "missing": lambda value: one_of("missing", value, ("ignore", "category")),
     "unseen": lambda value: one_of("unseen", value, ("ignore", "smooth")),
+    **{name: partial(check, name) for name, check in BY_COLUMN.items()},
 }
 
 

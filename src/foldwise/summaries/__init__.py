@@ -4,5 +4,6 @@ from foldwise.summaries.counts import CategoryCounts, Counts
 from foldwise.summaries.log_moments import LogMoments
 from foldwise.summaries.moments import Moments
 from foldwise.summaries.sums import Sums
+from foldwise.summaries.values import Values, ValueWeights
 
-__all__ = ["CategoryCounts", "Counts", "LogMoments", "Moments", "Sums"]
+__all__ = ["CategoryCounts", "Counts", "LogMoments", "Moments", "Sums", "ValueWeights", "Values"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from foldwise.bayes.families.bernoulli import Bernoulli
+from foldwise.bayes.families.binned import Binned
+from foldwise.bayes.families.binomial import Binomial
 from foldwise.bayes.families.categorical import Categorical
 from foldwise.bayes.families.gamma import Gamma
 from foldwise.bayes.families.gaussian import Gaussian
@@ -11,7 +13,17 @@ from foldwise.bayes.families.poisson import Poisson
 from foldwise.bayes.families.protocol import Family, Likelihood, Setting
 
 FAMILIES: dict[str, Family] = {
-    family.name: family for family in (Categorical(), Gaussian(), Bernoulli(), Multinomial(), Poisson(), Gamma())
+    family.name: family
+    for family in (
+        Categorical(),
+        Gaussian(),
+        Bernoulli(),
+        Multinomial(),
+        Poisson(),
+        Binomial(),
+        Gamma(),
+        Binned(),
+    )
 }
 
 __all__ = ["FAMILIES", "Family", "Likelihood", "Setting"]
