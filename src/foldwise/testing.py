@@ -32,6 +32,7 @@ CELLS: dict[str, CellMaker] = {
     "poisson": lambda rng, n: rng.poisson(4.0, n).tolist(),
     "binomial": lambda rng, n: rng.binomial(6, 0.4, n).tolist(),
     "binned": lambda rng, n: np.round(rng.normal(0.0, 3.0, n), 1).tolist(),
+    "kde": lambda rng, n: np.round(rng.normal(50.0, 3.0, n), 2).tolist(),
     "gamma": lambda rng, n: rng.gamma(2.5, 3.0, n).tolist(),
 }
 

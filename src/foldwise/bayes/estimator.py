@@ -62,7 +62,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     families : "auto", the name of a family for all columns, a mapping from column to family, or a `Schema`
-        `"categorical"`; of numbers `"gaussian"`, `"binned"`, `"gamma"`; of counts `"poisson"`, `"binomial"`,
+        `"categorical"`; of numbers `"gaussian"`, `"kde"`, `"binned"`, `"gamma"`; of counts `"poisson"`, `"binomial"`,
         `"multinomial"` (all such columns together); of marks `"bernoulli"`. With "auto", and for columns that a mapping
         does not name, the type decides: category, string, object and bool are categorical, numbers gaussian, a sparse
         matrix multinomial. Values are never looked at.
@@ -87,6 +87,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     cuts : "width", "frequency" or "entropy", or a mapping from column to one
         Binned columns are cut in equal widths, at equal frequencies, or where the classes part (Fayyad and Irani's
         method, which finds the number of bins itself).
+    bandwidth : None, a number, or a mapping from column to one
+        Of kde columns the standard deviation of a kernel; None takes Silverman's, 0.9·min(sd, IQR/1.34)·n^(-1/5), for
+        each class and column.
     n_jobs : int or None
         Threads; None uses all cores on large tables.
 
@@ -141,6 +144,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         trials: int | Mapping[str, int] | None = None,
         bins: int | Mapping[str, int] = 10,
         cuts: str | Mapping[str, str] = "width",
+        bandwidth: float | Mapping[str, float] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.families = families
@@ -154,6 +158,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.trials = trials
         self.bins = bins
         self.cuts = cuts
+        self.bandwidth = bandwidth
         self.n_jobs = n_jobs
 
     # learning

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.bayes.families.protocol import Setting
-from foldwise.data.arguments import at_least_zero, one_of, place_of_column, whole_at_least
+from foldwise.data.arguments import above_zero, at_least_zero, one_of, place_of_column, whole_at_least
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.number_kernels import Floats
@@ -35,10 +35,12 @@ def by_column(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
 
 
 MOST = "None takes the most that a row holds."
+SILVERMAN = "None takes Silverman's for each class and column."
 BY_COLUMN: dict[str, Callable[[str, Any], Any]] = {
     "trials": by_column(lambda name, value: None if value is None else whole_at_least(name, value, 1, MOST)),
     "bins": by_column(lambda name, value: whole_at_least(name, value, 1, "10 is usual.")),
     "cuts": by_column(lambda name, value: one_of(name, value, ("width", "frequency", "entropy"))),
+    "bandwidth": by_column(lambda name, value: None if value is None else above_zero(name, value, SILVERMAN)),
 }
 
 

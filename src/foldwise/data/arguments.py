@@ -24,6 +24,14 @@ def at_least_zero(name: str, value: Any, hint: str = "") -> float:
     return number
 
 
+def above_zero(name: str, value: Any, hint: str = "") -> float:
+    """A finite number above 0."""
+    number = at_least_zero(name, value, hint)
+    if number == 0:
+        raise InputError(f"{name} must be above 0, got {value!r}.", hint)
+    return number
+
+
 def whole_at_least(name: str, value: Any, least: int, hint: str = "") -> int:
     """A whole number of at least so much."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool):

@@ -8,6 +8,7 @@ from foldwise.bayes.families.binomial import Binomial
 from foldwise.bayes.families.categorical import Categorical
 from foldwise.bayes.families.gamma import Gamma
 from foldwise.bayes.families.gaussian import Gaussian
+from foldwise.bayes.families.kde import Kde
 from foldwise.bayes.families.multinomial import Multinomial
 from foldwise.bayes.families.poisson import Poisson
 from foldwise.bayes.families.protocol import Family, Likelihood, Setting
@@ -23,6 +24,7 @@ FAMILIES: dict[str, Family] = {
         Binomial(),
         Gamma(),
         Binned(),
+        Kde(),
     )
 }
 

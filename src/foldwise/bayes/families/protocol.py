@@ -37,6 +37,7 @@ class Setting:
     trials: Any = None
     bins: Any = 10
     cuts: Any = "width"
+    bandwidth: Any = None
     columns: tuple[int, ...] | None = None  # those in use, by place; None for all
 
     def uses(self, column: int) -> bool:
