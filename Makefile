@@ -25,6 +25,7 @@ contract: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/naive_bayes.py
 	$(BIN)/python benchmarks/nested.py
+	$(BIN)/python benchmarks/families.py
 
 torture: $(READY)
 	$(BIN)/python -m tests.bayes.torture

@@ -14,7 +14,7 @@ from foldwise.data.schema import Column, Schema, listing
 from foldwise.data.view import SparseView
 from foldwise.errors import InputError
 
-OF_KIND = {"numeric": "gaussian", "categorical": "categorical", "binary": "categorical"}
+OF_KIND = {"numeric": "gaussian", "categorical": "categorical", "binary": "categorical", "text": "text"}
 
 
 @dataclass(frozen=True)

@@ -63,9 +63,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     families : "auto", the name of a family for all columns, a mapping from column to family, or a `Schema`
         `"categorical"`; of numbers `"gaussian"`, `"kde"`, `"binned"`, `"gamma"`; of counts `"poisson"`, `"binomial"`,
-        `"multinomial"` (all such columns together); of marks `"bernoulli"`. With "auto", and for columns that a mapping
-        does not name, the type decides: category, string, object and bool are categorical, numbers gaussian, a sparse
-        matrix multinomial. Values are never looked at.
+        `"multinomial"` (all such columns together); of marks `"bernoulli"`; of words `"text"`. With "auto", and for
+        columns that a mapping does not name, the type decides: category, string, object and bool are categorical,
+        numbers gaussian, a sparse matrix multinomial. Values are never looked at.
     columns : None or a list of names or places
         The columns that speak; None for all. All are learned, so that models with different subsets merge.
     alpha : float, default 1.0
@@ -79,7 +79,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     missing : "ignore" or "category"
         A missing cell is never counted and leaves its column out of a prediction; or it is evidence of its own.
     unseen : "ignore" or "smooth"
-        A category never seen leaves its column out; or it has the probability of one more, empty category.
+        A category never seen leaves its column out; or it has the probability of one more, empty category. So with
+        words never seen.
     trials : None, a whole number, or a mapping from column to one
         Of binomial columns the number of trials; None takes the most that a row holds.
     bins : int or a mapping from column to one, default 10

@@ -219,7 +219,8 @@ class NaiveBayesSession:
             template._view(self.X, reset=True)
             blocks = template._assign(self.table)
             categorical = [j for block in blocks if block.family == "categorical" for j in block.columns]
-            view = encode_view(self.table, categorical)
+            text = [j for block in blocks if block.family == "text" for j in block.columns]
+            view = encode_view(self.table, categorical, text)
             for j in categorical:
                 levels = template.schema_.columns[j].levels
                 if levels and isinstance(view, EncodedView):

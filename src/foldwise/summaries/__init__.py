@@ -5,5 +5,16 @@ from foldwise.summaries.log_moments import LogMoments
 from foldwise.summaries.moments import Moments
 from foldwise.summaries.sums import Sums
 from foldwise.summaries.values import Values, ValueWeights
+from foldwise.summaries.word_counts import ColumnWords, WordCounts
 
-__all__ = ["CategoryCounts", "Counts", "LogMoments", "Moments", "Sums", "ValueWeights", "Values"]
+__all__ = [
+    "CategoryCounts",
+    "ColumnWords",
+    "Counts",
+    "LogMoments",
+    "Moments",
+    "Sums",
+    "ValueWeights",
+    "Values",
+    "WordCounts",
+]

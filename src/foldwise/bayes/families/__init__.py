@@ -12,6 +12,7 @@ from foldwise.bayes.families.kde import Kde
 from foldwise.bayes.families.multinomial import Multinomial
 from foldwise.bayes.families.poisson import Poisson
 from foldwise.bayes.families.protocol import Family, Likelihood, Setting
+from foldwise.bayes.families.text import Text
 
 FAMILIES: dict[str, Family] = {
     family.name: family
@@ -25,6 +26,7 @@ FAMILIES: dict[str, Family] = {
         Gamma(),
         Binned(),
         Kde(),
+        Text(),
     )
 }
 
