@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from foldwise.bayes.assignment import Block, assign_families, in_use, narrow
+from foldwise.bayes.assignment import Block, assign_families, in_use, narrow, wants_best, without_best
 from foldwise.bayes.checks import (
     check_classes,
     check_levels,
@@ -32,7 +32,7 @@ from foldwise.bayes.storage import model_from_json, model_to_json
 from foldwise.data.arguments import check_jobs
 from foldwise.data.entrance import enter
 from foldwise.data.schema import Schema, listing
-from foldwise.data.target import check_weights, encode_labels, encode_target, label_array
+from foldwise.data.target import Target, check_weights, encode_labels, encode_target, label_array
 from foldwise.data.view import SparseView, mixes_text_and_numbers
 from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, ForgetError, InputError
 from foldwise.summaries.number_kernels import Floats
@@ -61,11 +61,13 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    families : "auto", the name of a family for all columns, a mapping from column to family, or a `Schema`
+    families : "auto", "best", the name of a family for all columns, a mapping from column to family, or a `Schema`
         `"categorical"`; of numbers `"gaussian"`, `"kde"`, `"binned"`, `"gamma"`; of counts `"poisson"`, `"binomial"`,
         `"multinomial"` (all such columns together); of marks `"bernoulli"`; of words `"text"`. With "auto", and for
         columns that a mapping does not name, the type decides: category, string, object and bool are categorical,
-        numbers gaussian, a sparse matrix multinomial. Values are never looked at.
+        numbers gaussian, a sparse matrix multinomial; values are never looked at. With "best", for all columns or in a
+        mapping for some, `fit` chooses gaussian, kde or binned for each numeric column by cross-validation inside the
+        rows it is given; `partial_fit` and `forget` keep the choice.
     columns : None or a list of names or places
         The columns that speak; None for all. All are learned, so that models with different subsets merge.
     alpha : float, default 1.0
@@ -173,7 +175,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classes(target.classes)
         weights = check_weights(sample_weight, table.n_rows)
         check_some_weight(weights)
-        fresh._assign(table)
+        fresh._assign(table, fresh._choose(X, table, target, weights))
         facts = Facts.learn(table, target, weights, fresh._blocks, self.n_jobs)
         check_levels(facts, fresh._blocks, fresh.schema_, table)
         return self._become(fresh._finish(facts, setting))
@@ -193,7 +195,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         target = encode_target(y, table.n_rows, declared)
         weights = check_weights(sample_weight, table.n_rows)
         if first:
-            fresh._assign(table)
+            fresh._assign(table, fresh._choose(X, table, None, weights))
         facts = Facts.learn(table, target, weights, fresh._blocks, self.n_jobs)
         check_levels(facts, fresh._blocks, fresh.schema_, table)
         if not first:
@@ -295,12 +297,27 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return entered.table
 
-    def _assign(self, table: AnyView) -> tuple[Block, ...]:
+    def _choose(self, X: Any, table: AnyView, target: Target | None, weights: Floats | None) -> Any:
+        """The families as they are given, with the best ones chosen where that is wanted."""
+        if not wants_best(self.families):
+            return self.families
+        if isinstance(table, SparseView):
+            return without_best(self.families)  # counts are multinomial
+        if target is None:
+            raise InputError(
+                "families='best' is chosen from all rows at once, which partial_fit does not have.",
+                "call fit first, or pass the families_ that fit chose; then partial_fit keeps them.",
+            )
+        from foldwise.bayes.best import choose_families
+
+        return choose_families(self, X, table.columns, target, weights)
+
+    def _assign(self, table: AnyView, families: Any) -> tuple[Block, ...]:
         """Decide the families once, from types and parameters."""
         columns = table.columns
-        self._blocks = assign_families(columns, self.families, isinstance(table, SparseView))
-        if isinstance(self.families, Schema):
-            columns = tuple(self.families[column.name] for column in columns)
+        self._blocks = assign_families(columns, families, isinstance(table, SparseView))
+        if isinstance(families, Schema):
+            columns = tuple(families[column.name] for column in columns)
         self.schema_ = Schema(columns)
         self._declared = None
         return self._blocks
@@ -468,5 +485,5 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
-        tags.input_tags.sparse = self.families in ("auto", "multinomial", "bernoulli")
+        tags.input_tags.sparse = self.families in ("auto", "best", "multinomial", "bernoulli")
         return tags
