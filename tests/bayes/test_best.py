@@ -10,7 +10,6 @@ from sklearn.base import clone
 
 from foldwise import GridSearchCV, NaiveBayes
 from foldwise.bayes.best import CANDIDATES, LEAST, deal_folds
-from foldwise.errors import InputError
 from foldwise.testing import check_foldable
 
 
@@ -39,7 +38,7 @@ def test_the_choice_is_that_of_plain_refits(rng):
     X, y = table(rng, 200)
     X = X.drop("city")
     w = rng.integers(0, 3, 200).astype(float)
-    splits = deal_folds(y, w)
+    splits = deal_folds(X.to_numpy(), y, w)
 
     def likelihood(families, columns):
         total = 0.0
@@ -55,17 +54,29 @@ def test_the_choice_is_that_of_plain_refits(rng):
     assert NaiveBayes(families="best").fit(X, y, w).families_ == expected
 
 
-def test_folds_part_the_rows_and_leave_out_those_of_weight_0():
+def test_folds_part_the_rows_by_their_contents(rng):
     y = np.repeat([0, 1, 2], [50, 7, 1])
-    w = np.ones(58)
+    X, w = rng.normal(size=(58, 2)), np.ones(58)
+    X[3, 0] = np.nan
     w[::5] = 0
-    splits = deal_folds(y, w)
+    splits = deal_folds(X, y, w)
     tested = np.sort(np.concatenate([split.test for split in splits]))
     assert tested.tolist() == np.flatnonzero(w).tolist()
-    for split in splits:
+    order = rng.permutation(58)
+    for split, other in zip(splits, deal_folds(X[order], y[order], w[order]), strict=True):
         assert not set(split.train) & set(split.test)
         assert {*split.train, *split.test} == set(tested)
-    assert deal_folds(np.zeros(4, int), None) == ()
+        assert sorted(order[other.test]) == split.test.tolist()
+    assert [np.sum(y[split.test] == 1) for split in splits].count(1) >= 3
+    assert deal_folds(np.zeros((4, 1)), np.zeros(4, int), None) == ()
+
+
+def test_the_order_of_rows_does_not_matter(rng):
+    X, y = table(rng, 150)
+    order = rng.permutation(150)
+    a, b = NaiveBayes(families="best").fit(X, y), NaiveBayes(families="best").fit(X[order], y[order])
+    assert a.families_ == b.families_
+    np.testing.assert_allclose(a.predict_log_proba(X), b.predict_log_proba(X), rtol=1e-10, atol=1e-12)
 
 
 def test_few_rows_keep_what_the_types_say():
@@ -76,8 +87,7 @@ def test_few_rows_keep_what_the_types_say():
 
 def test_more_rows_keep_the_choice(rng):
     X, y = table(rng, 300)
-    with pytest.raises(InputError, match="partial_fit"):
-        NaiveBayes(families="best").partial_fit(X, y)
+    assert NaiveBayes(families="best").partial_fit(X, y).families_ == NaiveBayes(families="best").fit(X, y).families_
     model = NaiveBayes(families="best").fit(X, y)
     chosen = dict(model.families_)
     model.partial_fit(X[:50], y[:50]).forget(X[:50], y[:50])

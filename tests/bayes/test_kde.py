@@ -139,3 +139,16 @@ def test_the_integral_is_one(rng):
         warnings.simplefilter("ignore", FoldwiseWarning)
         density = np.exp(model.predict_joint_log_proba(grid[:, None])[:, 0] - math.log(0.5))
     assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_threads_and_storage_change_nothing(rng):
+    n = 60_000
+    y = rng.integers(0, 2, n)
+    X = np.column_stack([rng.normal(y, 1), np.round(rng.normal(0, 2, n), 1), rng.poisson(5 + y), rng.gamma(2 + y, 1)])
+    families = {"x0": "kde", "x1": "binned", "x2": "binomial", "x3": "gamma"}
+    params = {"bins": {"x1": 6}, "bandwidth": {"x0": 0.3}, "cuts": {"x1": "frequency"}, "trials": {"x2": 40}}
+    one, two = (NaiveBayes(families=families, n_jobs=jobs, **params).fit(X, y) for jobs in (1, 2))
+    np.testing.assert_allclose(one.predict_log_proba(X), two.predict_log_proba(X), rtol=1e-10, atol=1e-12)
+    stored = NaiveBayes.from_json(one.to_json())
+    assert stored.get_params() == one.get_params()
+    assert stored.predict_log_proba(X[:100]).tolist() == one.predict_log_proba(X[:100]).tolist()

@@ -50,12 +50,16 @@ def choose_families(estimator: Any, X: Any, columns: Sequence[Column], target: T
     wanted = dict(zip((column.name for column in columns), wanted_families(columns, estimator.families), strict=True))
     names = [column.name for column in columns if wanted[column.name] == BEST and column.kind == "numeric"]
     fixed = {name: "auto" if family == BEST else family for name, family in wanted.items()}
-    splits = deal_folds(target.codes, weights)
-    if not names or not splits:
+    if not names:
         return fixed
     fit_params = {} if weights is None else {"sample_weight": weights}
     plain = clone(estimator).set_params(families=fixed, columns=None)
     session: Any = NaiveBayesSession(plain, X, target.classes[target.codes], fit_params)
+    places = [j for j, column in enumerate(columns) if column.name in names]
+    cells = session.table.numbers(places).chunk(0, len(target)).rows
+    splits = deal_folds(cells, target.codes, weights)
+    if not splits:
+        return fixed
 
     def likelihoods(settings: list[Params]) -> Floats:  # (settings,)
         question, work = Question(settings, splits), Work({"likelihood": LogLikelihood()})
@@ -72,14 +76,30 @@ def choose_families(estimator: Any, X: Any, columns: Sequence[Column], target: T
     return wholes[int(np.argmax(together))]
 
 
-def deal_folds(codes: NDArray[np.int64], weights: Floats | None) -> tuple[Split, ...]:
-    """The rows of each class dealt to the folds in one fixed random order; none where a fold would hold no row."""
+def deal_folds(cells: Floats, codes: NDArray[np.int64], weights: Floats | None) -> tuple[Split, ...]:
+    """The rows of each class dealt to the folds in an order that their contents give; none for a handful of rows.
+
+    So the folds, and the choice, do not depend on the order of rows; rows of weight 0 were not seen.
+    """
+    order = mixed(np.column_stack([cells, codes, np.ones(len(codes)) if weights is None else weights]))
     rows = np.arange(len(codes)) if weights is None else np.flatnonzero(weights > 0)
-    rows = np.random.default_rng(0).permutation(rows)[:MOST_ROWS]
-    order = rows[np.argsort(codes[rows], kind="stable")]
-    if len(order) < 2 * FOLDS:
+    rows = rows[np.argsort(order[rows], kind="stable")][:MOST_ROWS]
+    if len(rows) < 2 * FOLDS:
         return ()
+    rows = rows[np.argsort(codes[rows], kind="stable")]
     fold = np.empty(len(codes), dtype=np.int64)
-    fold[order] = np.arange(len(order)) % FOLDS
+    fold[rows] = np.arange(len(rows)) % FOLDS
     rows = np.sort(rows)
     return tuple(Split(rows[fold[rows] != k], rows[fold[rows] == k]) for k in range(FOLDS))
+
+
+def mixed(cells: Floats) -> NDArray[np.uint64]:  # (n, d) -> (n,)
+    """A number for each row that looks random and depends on its cells alone (splitmix64 over their bits)."""
+    state = np.zeros(len(cells), dtype=np.uint64)
+    for column in cells.T:
+        bits = np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64)  # one NaN, and no -0.0
+        state = (state ^ bits) + np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        state ^= state >> np.uint64(31)
+    return state

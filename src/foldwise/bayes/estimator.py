@@ -67,7 +67,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         columns that a mapping does not name, the type decides: category, string, object and bool are categorical,
         numbers gaussian, a sparse matrix multinomial; values are never looked at. With "best", for all columns or in a
         mapping for some, `fit` chooses gaussian, kde or binned for each numeric column by cross-validation inside the
-        rows it is given; `partial_fit` and `forget` keep the choice.
+        rows it is given; more rows keep the choice.
     columns : None or a list of names or places
         The columns that speak; None for all. All are learned, so that models with different subsets merge.
     alpha : float, default 1.0
@@ -183,7 +183,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; any sequence of calls gives what one `fit` on all rows gives.
 
-        `classes` at the first call fixes the classes; without it, they are those seen so far.
+        `classes` at the first call fixes the classes; without it, they are those seen so far. Families that are to be
+        chosen (`families="best"`) are chosen from the rows of the first call, be it this or `fit`.
         """
         first = not self.__sklearn_is_fitted__()
         fresh = self._blank()
@@ -195,7 +196,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         target = encode_target(y, table.n_rows, declared)
         weights = check_weights(sample_weight, table.n_rows)
         if first:
-            fresh._assign(table, fresh._choose(X, table, None, weights))
+            fresh._assign(table, fresh._choose(X, table, target, weights))
         facts = Facts.learn(table, target, weights, fresh._blocks, self.n_jobs)
         check_levels(facts, fresh._blocks, fresh.schema_, table)
         if not first:
@@ -297,17 +298,12 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return entered.table
 
-    def _choose(self, X: Any, table: AnyView, target: Target | None, weights: Floats | None) -> Any:
+    def _choose(self, X: Any, table: AnyView, target: Target, weights: Floats | None) -> Any:
         """The families as they are given, with the best ones chosen where that is wanted."""
         if not wants_best(self.families):
             return self.families
         if isinstance(table, SparseView):
             return without_best(self.families)  # counts are multinomial
-        if target is None:
-            raise InputError(
-                "families='best' is chosen from all rows at once, which partial_fit does not have.",
-                "call fit first, or pass the families_ that fit chose; then partial_fit keeps them.",
-            )
         from foldwise.bayes.best import choose_families
 
         return choose_families(self, X, table.columns, target, weights)

@@ -18,6 +18,9 @@ from foldwise.data.cells import read_only
 from foldwise.summaries.number_kernels import REORDER, Floats, Ints
 
 TERMS = 32  # for |t·u| <= 13/4 the next is below 1e-17 of the sum
+FEW_TERMS = 20  # of a box at t they miss exp(-t²/2)·(t/4)^20/20! < 2e-22 of its weight: enough near a value that counts
+FEW_WITHIN = 2.0  # bandwidths
+FEW_MARGIN = 2 * np.log(1e23)  # where the least weight is a millionth of all
 BOX = 0.5  # width of a box in bandwidths
 NEAR = 8.0  # bandwidths to the nearest value within which boxes are used; farther out t would grow too large
 NEGLIGIBLE = np.log(1e17)
@@ -121,16 +124,16 @@ def sum_of_values(values: Floats, weight: Floats, a: int, b: int, x: float, h: f
 
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
-def sum_of_boxes(centre: Floats, moments: Floats, a: int, b: int, x: float, h: float, t: Floats, s: Floats) -> float:
-    """Σ exp(-t²/2)·Σ_k moments_k·t^k over boxes a..b, one term of all boxes at a time: that is vectorised."""
-    n = b - a
+def sum_of_boxes(centre: Floats, moments: Floats, x: float, h: float, t: Floats, s: Floats) -> float:
+    """Σ exp(-t²/2)·Σ_k moments_k·t^k over boxes, one term of all of them at a time: that is vectorised."""
+    terms, n = moments.shape
     for i in range(n):
-        t[i] = (x - centre[a + i]) / h
-        s[i] = moments[TERMS - 1, a + i]
-    for k in range(TERMS - 2, -1, -1):
+        t[i] = (x - centre[i]) / h
+        s[i] = moments[terms - 1, i]
+    for k in range(terms - 2, -1, -1):
         line = moments[k]
         for i in range(n):
-            s[i] = s[i] * t[i] + line[a + i]
+            s[i] = s[i] * t[i] + line[i]
     total = 0.0
     for i in range(n):
         total += s[i] * np.exp(-0.5 * t[i] * t[i])
@@ -168,7 +171,10 @@ def add_kernel_scores(cells: Floats, sums: KernelSums, scores: Floats) -> int:
                 if b <= a:  # so far out that x ± reach rounds to x: the two neighbours
                     a, b = max(place - 1, first), min(place + 1, last)
                 if sums.box[first] >= 0 and nearest <= NEAR and b - a > 3 * (sums.box[b - 1] - sums.box[a] + 1):
-                    total = sum_of_boxes(sums.centre, sums.moments, sums.box[a], sums.box[b - 1] + 1, x, h, t, s)
+                    near = nearest <= FEW_WITHIN and sums.margin[e] <= FEW_MARGIN
+                    boxes = slice(sums.box[a], sums.box[b - 1] + 1)
+                    moments = sums.moments[: FEW_TERMS if near else TERMS, boxes]
+                    total = sum_of_boxes(sums.centre[boxes], moments, x, h, t, s)
                     scores[i, c] += sums.log_norm[e] + np.log(total)
                 else:
                     total = sum_of_values(sums.values, sums.weight, a, b, x, h, nearest)
