@@ -27,7 +27,7 @@ from foldwise.summaries.passes import n_threads
 
 CANDIDATES = ("gaussian", "kde", "binned")  # those that take any number; of equals the first
 FOLDS = 5
-MOST_ROWS = 20_000  # from which families are chosen; more would not change the choice
+MOST_ROWS = 20_000  # from which families are chosen; more take time and hardly ever change the choice
 LEAST = float(np.log(np.finfo(np.float64).eps))  # of a row's log-likelihood, as log loss cuts it
 
 
@@ -81,7 +81,7 @@ def deal_folds(cells: Floats, codes: NDArray[np.int64], weights: Floats | None) 
 
     So the folds, and the choice, do not depend on the order of rows; rows of weight 0 were not seen.
     """
-    order = mixed(np.column_stack([cells, codes, np.ones(len(codes)) if weights is None else weights]))
+    order = scrambled(np.column_stack([cells, codes, np.ones(len(codes)) if weights is None else weights]))
     rows = np.arange(len(codes)) if weights is None else np.flatnonzero(weights > 0)
     rows = rows[np.argsort(order[rows], kind="stable")][:MOST_ROWS]
     if len(rows) < 2 * FOLDS:
@@ -93,7 +93,7 @@ def deal_folds(cells: Floats, codes: NDArray[np.int64], weights: Floats | None) 
     return tuple(Split(rows[fold[rows] != k], rows[fold[rows] == k]) for k in range(FOLDS))
 
 
-def mixed(cells: Floats) -> NDArray[np.uint64]:  # (n, d) -> (n,)
+def scrambled(cells: Floats) -> NDArray[np.uint64]:  # (n, d) -> (n,)
     """A number for each row that looks random and depends on its cells alone (splitmix64 over their bits)."""
     state = np.zeros(len(cells), dtype=np.uint64)
     for column in cells.T:
