@@ -26,6 +26,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/naive_bayes.py
 	$(BIN)/python benchmarks/nested.py
 	$(BIN)/python benchmarks/families.py
+	$(BIN)/python benchmarks/neighbors.py
 
 torture: $(READY)
 	$(BIN)/python -m tests.bayes.torture

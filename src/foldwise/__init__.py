@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from foldwise.bayes import NaiveBayes
     from foldwise.data import Column, Schema, Table, read_table
     from foldwise.evaluation import Confusion, CostMatrix, cross_predict, nested_cv
+    from foldwise.neighbors import KNNClassifier, KNNRegressor, choose_k
     from foldwise.tuning import GridSearchCV, RandomizedSearchCV, SearchCV
 
 __version__ = "0.1.0.dev0"
@@ -21,11 +22,14 @@ _HOMES = {
     "Confusion": "foldwise.evaluation",
     "CostMatrix": "foldwise.evaluation",
     "GridSearchCV": "foldwise.tuning",
+    "KNNClassifier": "foldwise.neighbors",
+    "KNNRegressor": "foldwise.neighbors",
     "NaiveBayes": "foldwise.bayes",
     "RandomizedSearchCV": "foldwise.tuning",
     "Schema": "foldwise.data",
     "SearchCV": "foldwise.tuning",
     "Table": "foldwise.data",
+    "choose_k": "foldwise.neighbors",
     "cross_predict": "foldwise.evaluation",
     "nested_cv": "foldwise.evaluation",
     "read_table": "foldwise.data",
@@ -36,12 +40,15 @@ __all__ = [
     "Confusion",
     "CostMatrix",
     "GridSearchCV",
+    "KNNClassifier",
+    "KNNRegressor",
     "NaiveBayes",
     "RandomizedSearchCV",
     "Schema",
     "SearchCV",
     "Table",
     "__version__",
+    "choose_k",
     "cross_predict",
     "nested_cv",
     "read_table",

@@ -31,6 +31,8 @@ from sklearn.tree import DecisionTreeClassifier
 from foldwise import GridSearchCV, NaiveBayes, nested_cv
 from foldwise.errors import InputError
 from foldwise.folds import freeze_splits
+from foldwise.folds.protocol import Labels
+from foldwise.folds.seeding import ONE_GENERATOR, seeded
 from tests.tuning.test_search import assert_same_results
 
 N = 36
@@ -188,3 +190,46 @@ def test_nested_searches_hand_groups_inside_and_outside(table, estimator, inner,
     assert list(result.best_params) == [search.best_params_ for search in theirs["estimator"]]
     for ours, search in zip(result.inner, theirs["estimator"], strict=True):
         np.testing.assert_array_equal(ours["mean_test_score"], search.cv_results_["mean_test_score"])
+
+
+@pytest.mark.parametrize("kind", sorted(ONE_GENERATOR, key=lambda kind: kind.__name__))
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1])
+def test_seeded_splitters_split_as_themselves_again_and_again(kind, seed):
+    cv = kind(4, random_state=seed, **({"shuffle": True} if "KFold" in kind.__name__ else {}))
+    X, y = np.zeros((60, 1)), np.arange(60) % 3
+    for _ in range(2):
+        splits = freeze_splits(cv, X, y, n_rows=60)
+        for split, (train, test) in zip(splits, cv.split(X, y), strict=True):
+            np.testing.assert_array_equal(split.train, train)
+            np.testing.assert_array_equal(split.test, test)
+    assert cv.random_state == seed
+
+
+def test_only_splitters_known_to_ask_once_share_a_generator():
+    class Own(StratifiedKFold):
+        pass
+
+    for cv in (Own(3, shuffle=True, random_state=0), RepeatedKFold(random_state=0), KFold(3), 3):
+        assert seeded(cv) is cv
+    for seed in (None, np.random.RandomState(0), np.int64(3)):
+        cv = KFold(3, shuffle=True, random_state=seed)
+        assert seeded(cv) is cv
+
+
+@pytest.mark.parametrize(("n_classes", "kind"), [(2, np.int8), (128, np.int8), (129, np.int16), (40_000, np.int32)])
+def test_short_codes_hold_every_class(n_classes, kind):
+    labels = Labels(np.arange(n_classes), np.arange(n_classes))
+    assert labels.short.dtype == kind
+    np.testing.assert_array_equal(labels.short, labels.codes)
+
+
+@pytest.mark.parametrize("rows", [[0, 1, 99], [-101, 2], [5, 6]])
+def test_unsound_rows_in_plain_arrays_are_told(rows):
+    """99 is beyond the table of 50 rows, -101 before it, and 5 is trained on too."""
+    with pytest.raises(InputError):
+        freeze_splits([(np.arange(5, 40), np.array(rows))], None, None, n_rows=50)
+
+
+def test_rows_counted_from_the_end_are_still_found():
+    [split] = freeze_splits([(np.arange(5), np.array([-1, -2]))], None, None, n_rows=50)
+    assert split.test.tolist() == [49, 48]

@@ -100,9 +100,11 @@ def wants_best(families: Any) -> bool:
 
 def without_best(families: Any) -> Any:
     """The same with the choice left to the columns' types."""
+    if not wants_best(families):
+        return families
     if isinstance(families, Mapping):
         return {key: "auto" if family == BEST else family for key, family in families.items()}
-    return "auto" if wants_best(families) else families
+    return "auto"
 
 
 def one_family(column: Column, family: str, sparse: bool) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numba import njit
@@ -17,11 +18,13 @@ from foldwise.bayes.families.gaussian import finish_settings
 from foldwise.bayes.families.protocol import Setting
 from foldwise.data.cells import Cells, common_block
 from foldwise.data.encoded import CodedColumn
-from foldwise.folds.sums import CodedTable, LookUp, Numbers, Scores
+from foldwise.folds.sums import CodedTable, CountLogs, LookUp, Numbers, Scores
 from foldwise.folds.sums.coding import Places
 from foldwise.summaries.moments import moments_of, refuse_infinite
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
+
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,11 @@ class Settings:
         smooth = np.array([setting.unseen == "smooth" for setting in settings], dtype=np.int64)
         return cls(tuple(settings), alpha, smooth, any(setting.columns is not None for setting in settings))
 
+    @cached_property
+    def logs(self) -> CountLogs:
+        """Logarithms of counts plus alpha, which training sets share."""
+        return CountLogs(self.alpha)
+
     def left_out(self, columns: Sequence[int]) -> NDArray[np.bool_]:  # (columns, S)
         """Which settings leave which of these columns out."""
         return np.array([[not setting.uses(j) for setting in self.all] for j in columns])
@@ -46,24 +54,26 @@ class Settings:
 
 @dataclass(frozen=True)
 class CodeTable:
-    """Categorical columns of a whole table: each has a slot for each of its levels and one for missing."""
+    """Categorical columns of a whole table: each has a slot for each of its levels, and one for missing if one is."""
 
     coded: CodedTable
     column: Ints  # (slots,), the column of each slot
-    is_level: NDArray[np.bool_]  # (slots,), whether it is no missing cell
-    declared: NDArray[np.bool_]  # (slots,), whether its column's type declares the level
+    is_level: Bools  # (slots,), whether it is no missing cell
+    declared: Bools  # (slots,), whether its column's type declares the level
     extra: Ints  # (d,), declared levels that no row of the table holds
     places: tuple[int, ...]  # (d,), in the table
 
     @classmethod
     def of(cls, columns: Sequence[CodedColumn], places: tuple[int, ...]) -> CodeTable:
-        sizes = np.array([len(c.levels) + 1 for c in columns], dtype=np.int64)
         arrays = [c.coded for c in columns]
         block = common_block(arrays, np.dtype(np.int64))
         side_by_side = block is not None and not block[1]
-        coded = CodedTable.of(block[0] if block is not None and side_by_side else np.stack(arrays, axis=1), sizes)
+        codes = block[0] if block is not None and side_by_side else np.stack(arrays, axis=1)
+        n_levels = np.array([len(c.levels) for c in columns], dtype=np.int64)
+        gaps = codes.max(axis=0, initial=0) == n_levels
+        coded = CodedTable.of(codes, n_levels + gaps)
         is_level = np.ones(coded.n_slots, dtype=bool)
-        is_level[coded.base + sizes - 1] = False
+        is_level[(coded.base + n_levels)[gaps]] = False
         declared = np.zeros(len(is_level), dtype=bool)
         extra = np.zeros(len(columns), dtype=np.int64)
         for j, c in enumerate(columns):
@@ -76,70 +86,90 @@ class CodeTable:
     def look_up(self, share: Share, rows: Places, settings: Settings) -> LookUp:
         """Log-probabilities of every slot (slots, K, S), learned from some rows, for every setting."""
         weight, held = self.coded.count(rows, share.y, share.weights, share.n_classes)
-        seen = self.is_level & (self.declared | held.any(axis=1))
-        present = np.add.reduceat(np.where(self.is_level[:, None], weight, 0.0), self.coded.base, axis=0)  # (d, K)
-        levels = np.add.reduceat(seen, self.coded.base, dtype=np.int64) + self.extra  # (d,)
-        table = np.empty((*weight.shape, len(settings.alpha)))
-        under = np.empty((*present.shape, len(settings.alpha)))
-        smooth_counts(weight, seen, self.column, present, levels, settings.alpha, settings.smooth, table, under)
-        with np.errstate(divide="ignore"):
-            np.log(table, out=table)
+        alpha, smooth = settings.alpha, settings.smooth
+        seen = np.empty(len(weight), dtype=bool)
+        present = np.zeros((len(self.extra), share.n_classes))
+        under = np.empty((*present.shape, len(alpha)))
+        levels = (self.coded.base, self.coded.sizes, self.is_level, self.declared, self.extra)
+        smooth_totals(weight, held, *levels, alpha, smooth, seen, present, under)
         np.log(under, out=under)
-        divide_counts(table, under, seen, self.is_level, self.column, settings.smooth)
+        logs, line = settings.logs.of(weight, whole=share.weights is None)
+        table = np.empty((*weight.shape, len(alpha)))
+        divide_counts(logs, line, under, seen, self.is_level, self.column, present, alpha, smooth, table)
         if settings.subsets:
             table = np.where(settings.left_out(self.places)[self.column][:, None, :], 0.0, table)
         return LookUp(self.coded, table)
 
 
 @njit(nogil=True, cache=True)
-def smooth_counts(
+def smooth_totals(
     weight: Floats,
-    seen: NDArray[np.bool_],
-    column: Ints,
-    present: Floats,
-    levels: Ints,
+    held: Floats,
+    base: Ints,
+    sizes: Ints,
+    is_level: Bools,
+    declared: Bools,
+    extra: Ints,
     alpha: Floats,
     smooth: Ints,
-    over: Floats,
+    seen: Bools,
+    present: Floats,
     under: Floats,
 ) -> None:
-    """Smoothed counts `over` (slots, K, S) and what they are shares of, `under` (d, K, S).
-
-    A level never seen counts nothing. A class that holds no cell gives every level one share, where alpha is 0.
-    """
-    n_classes, n_settings = over.shape[1:]
-    for j in range(under.shape[0]):
+    """Which slots are levels of the training rows, `present` weight (d, K), and what shares are taken of (d, K, S)."""
+    n_classes, n_settings = under.shape[1:]
+    for j in range(base.size):
+        n_levels = extra[j]
+        for slot in range(base[j], base[j] + sizes[j]):
+            seen[slot] = is_level[slot] and (declared[slot] or held[slot].any())
+            n_levels += seen[slot]
+            if is_level[slot]:
+                for c in range(n_classes):
+                    present[j, c] += weight[slot, c]
         for c in range(n_classes):
             for s in range(n_settings):
-                slots = levels[j] + smooth[s]
+                slots = n_levels + smooth[s]
                 value = present[j, c] + alpha[s] * slots
                 under[j, c, s] = value if value > 0 else max(slots, 1)
-    for slot in range(over.shape[0]):
-        j = column[slot]
-        for c in range(n_classes):
-            count = weight[slot, c] if seen[slot] else 0.0
-            for s in range(n_settings):
-                value = count + alpha[s]
-                over[slot, c, s] = value if present[j, c] > 0 or alpha[s] > 0 else 1.0
 
 
 @njit(nogil=True, cache=True)
 def divide_counts(
-    table: Floats, under: Floats, seen: NDArray[np.bool_], is_level: NDArray[np.bool_], column: Ints, smooth: Ints
+    logs: Floats,
+    line: Ints,
+    under: Floats,
+    seen: Bools,
+    is_level: Bools,
+    column: Ints,
+    present: Floats,
+    alpha: Floats,
+    smooth: Ints,
+    table: Floats,
 ) -> None:
-    """log(over / under) in place; a missing cell says nothing, and without `smooth` a level never seen neither."""
+    """log(over / under) into `table` (slots, K, S), where `logs[line[slot, c]]` (S) are those of smoothed counts.
+
+    A missing cell says nothing, and without `smooth` a level never seen neither. A class that holds no cell gives
+    every level one share, where alpha is 0.
+    """
     n_classes, n_settings = table.shape[1:]
     for slot in range(table.shape[0]):
-        if not is_level[slot]:
-            table[slot] = 0.0
-            continue
+        j = column[slot]
         for c in range(n_classes):
+            out, above, below = table[slot, c], logs[line[slot, c]], under[j, c]
+            if not is_level[slot]:
+                for s in range(n_settings):
+                    out[s] = 0.0
+                continue
             for s in range(n_settings):
-                table[slot, c, s] -= under[column[slot], c, s]
+                out[s] = above[s] - below[s]
+            if present[j, c] == 0:
+                for s in range(n_settings):
+                    if alpha[s] == 0:
+                        out[s] = -below[s]
             if not seen[slot]:
                 for s in range(n_settings):
                     if smooth[s] == 0:
-                        table[slot, c, s] = 0.0
+                        out[s] = 0.0
 
 
 @dataclass(frozen=True)

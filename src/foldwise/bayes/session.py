@@ -29,8 +29,9 @@ from foldwise.data.encoded import EncodedView, encode_view, take_view
 from foldwise.data.levels import are_text
 from foldwise.data.target import Target, check_weights, encode_target
 from foldwise.data.view import SparseView
-from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
+from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
+from foldwise.folds.sums import PriorLogs
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 
@@ -77,6 +78,11 @@ class Training:
     share: Share  # labels, by the classes that occur, and weights
     totals: Floats  # (K,), the weight of each class
 
+    @property
+    def key(self) -> bytes:
+        """What priors depend on."""
+        return self.present.tobytes() + self.totals.tobytes()
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -100,10 +106,17 @@ class Batch:
     def prior_places(self) -> NDArray[np.intp]:
         return np.array(self.prior)
 
+    @cached_property
+    def logs(self) -> PriorLogs:
+        return PriorLogs()
+
     def some(self, places: Sequence[int]) -> Batch:
-        """Some of the settings."""
+        """Some of the settings, with their priors."""
+        used = {k: at for at, k in enumerate(dict.fromkeys(self.prior[i] for i in places))}
         settings = Settings.of([self.settings.all[i] for i in places])
-        return Batch(self.grid, settings, self.priors, tuple(self.prior[i] for i in places))
+        return Batch(
+            self.grid, settings, tuple(self.priors[k] for k in used), tuple(used[self.prior[i]] for i in places)
+        )
 
 
 @dataclass(frozen=True)
@@ -124,7 +137,8 @@ class NaiveBayesSession:
 
     def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
         self.estimator, self.X, self.y, self.fit_params = estimator, X, y, fit_params
-        self.table: AnyView = clone(estimator)._view(X, reset=True)
+        self._template = clone(estimator)
+        self.table: AnyView = self._template._view(X, reset=True)
         target = encode_target(y, self.table.n_rows)
         self.classes, self.codes = target.classes, target.codes
         self.target = Labels(target.classes, target.codes)
@@ -140,21 +154,20 @@ class NaiveBayesSession:
         self._lock = Lock()
         self._asked: dict[int, tuple[Params, Asked | Failure]] = {}
         self._grouped: dict[tuple[Any, ...], list[Run]] = {}
+        self._known: tuple[tuple[Params, ...], int | None, list[Run]] | None = None
 
     def lazy(self, params: Params) -> frozenset[str]:
         return LAZY
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
-        need = need | Need.PROBA if need & Need.DECISION else need  # there are no decision values
+        need = need | Need.PROBA if need.has(Need.DECISION) else need  # there are no decision values
         training: Training | Failure
         try:
             training = self._training(train)
         except Exception as error:
             training = Failure(error)
         facts: dict[int, Any] = {}
-        size = (
-            max(1, BLOCK_CELLS // max(1, len(test) * len(self.classes))) if need & (Need.PROBA | Need.MODEL) else None
-        )
+        size = max(1, BLOCK_CELLS // max(1, len(test) * len(self.classes))) if need.has(SHARES) else None
         for run in self._runs(settings, size):
             if run.batch is not None and not isinstance(training, Failure):
                 yield from self._at_once(run, run.batch, training, test, need)
@@ -170,6 +183,8 @@ class NaiveBayesSession:
 
     def _runs(self, settings: Sequence[Params], size: int | None) -> list[Run]:
         """Settings as runs that are finished together; every split asks for the same ones again."""
+        if self._known is not None and self._known[0] is settings and self._known[1] == size:
+            return self._known[2]
         key = (size, *map(id, settings))
         if key not in self._grouped:
             asked = [self._ask(setting) for setting in settings]  # holds the settings, so that no id is used anew
@@ -184,6 +199,8 @@ class NaiveBayesSession:
                     batch = None if together is None else Batch.of([m for m in members if isinstance(m, Asked)])
                     runs.append(Run(part[0], members, batch))
             self._grouped[key] = runs
+        if isinstance(settings, tuple):
+            self._known = (settings, size, self._grouped[key])
         return self._grouped[key]
 
     def _ask(self, setting: Params) -> Asked | Failure:
@@ -203,9 +220,8 @@ class NaiveBayesSession:
             if self._base is None:  # what the estimator itself has is refused, unless a setting replaces it
                 checked = check_setting({name: params[name] for name in CHECKS})
             else:
-                checked = replace(
-                    self._base, **{name: CHECKS[name](setting[name]) for name in setting if name in CHECKS}
-                )
+                given = {name: CHECKS[name](setting[name]) for name in setting if name in CHECKS}
+                checked = Setting(**{**vars(self._base), **given})
             check_jobs(params["n_jobs"])
             if params["columns"] is not None:
                 columns = check_columns(params["columns"], [column.name for column in self.table.columns])
@@ -223,8 +239,10 @@ class NaiveBayesSession:
 
     def _encode(self, key: str, families: Any) -> Opened:
         if key not in self._opened:
-            template = clone(self.estimator).set_params(families=families)
-            template._view(self.X, reset=True)
+            template = self._template
+            if families is not self._params["families"]:
+                template = clone(self.estimator).set_params(families=families)
+                template._view(self.X, reset=True)
             blocks = template._assign(self.table, families)
             categorical = [j for block in blocks if block.family == "categorical" for j in block.columns]
             text = [j for block in blocks if block.family == "text" for j in block.columns]
@@ -254,32 +272,42 @@ class NaiveBayesSession:
 
     def _at_once(self, run: Run, batch: Batch, training: Training, test: Rows, need: Need) -> Iterator[Block]:
         """Settings of one grid: those whose priors are refused fail alone, the others are finished together."""
-        found = [self._log_prior(given, training) for given in batch.priors]
-        if not any(isinstance(one, Failure) for one in found):
-            yield Block(run.start, run.start + len(batch.prior), self._grid_answer(batch, found, training, test, need))
+        try:
+            log_prior = batch.logs.of(training.key, lambda: self._log_prior(batch, training))
+        except Exception:
+            yield from self._with_some_priors(run, batch, training, test, need)
             return
-        good = [i for i, k in enumerate(batch.prior) if not isinstance(found[k], Failure)]
-        answer = self._grid_answer(batch.some(good), found, training, test, need) if good else None
-        place = {i: k for k, i in enumerate(good)}
+        yield Block(run.start, run.start + len(batch.prior), self._grid_answer(batch, log_prior, training, test, need))
+
+    def _with_some_priors(self, run: Run, batch: Batch, training: Training, test: Rows, need: Need) -> Iterator[Block]:
+        """The same where some priors are refused: their settings fail, the others are finished together."""
+        refused: dict[int, Failure] = {}
+        for k, given in enumerate(batch.priors):
+            try:
+                check_priors(given, self.classes[training.present], training.totals)
+            except Exception as error:
+                refused[k] = Failure(error)
+        good = [i for i, k in enumerate(batch.prior) if k not in refused]
+        answer: Any = None
+        if good:
+            part = batch.some(good)
+            answer = self._grid_answer(part, self._log_prior(part, training), training, test, need)
+        place = {i: at for at, i in enumerate(good)}
         for i, k in enumerate(batch.prior):
-            one: Any = found[k]
-            if i in place:
-                one = answer.cut(place[i], place[i] + 1) if isinstance(answer, Answer) else answer
+            one: Any = refused.get(k, answer)
+            if i in place and isinstance(answer, Answer):
+                one = answer.cut(place[i], place[i] + 1)
             yield Block(run.start + i, run.start + i + 1, one)
 
-    def _log_prior(self, given: Any, training: Training) -> Floats | Failure:
-        try:
-            return check_priors(given, self.classes[training.present], training.totals)
-        except Exception as error:
-            return Failure(error)
+    def _log_prior(self, batch: Batch, training: Training) -> Floats:  # (K, S)
+        classes = self.classes[training.present]
+        logs = np.array([check_priors(given, classes, training.totals) for given in batch.priors])
+        return logs.T.take(batch.prior_places, axis=1)
 
     def _grid_answer(
-        self, batch: Batch, log_priors: Sequence[Floats | Failure], training: Training, test: Rows, need: Need
+        self, batch: Batch, log_prior: Floats, training: Training, test: Rows, need: Need
     ) -> Answer | Failure:
         try:
-            blank = np.zeros(training.share.n_classes)  # of priors that no setting here has
-            logs = np.array([blank if isinstance(one, Failure) else one for one in log_priors])
-            log_prior = np.ascontiguousarray(logs[batch.prior_places].T)
             return self._scored_grid(batch, log_prior, training, test, need)
         except Exception as error:
             return Failure(error)
@@ -287,8 +315,8 @@ class NaiveBayesSession:
     def _scored_grid(self, batch: Batch, log_prior: Floats, training: Training, test: Rows, need: Need) -> Answer:
         batch.grid.check_finite(test)
         scores = batch.grid.scores(training.share, training.rows, batch.settings, log_prior)
-        labels = scores.labels(test)[0].T if need & (Need.LABELS | Need.MODEL) else None
-        log_proba = scores.log_proba(test).transpose(2, 0, 1) if need & (Need.PROBA | Need.MODEL) else None
+        labels = scores.labels(test)[0].T if need.has(NAMES) else None
+        log_proba = scores.log_proba(test).transpose(2, 0, 1) if need.has(SHARES) else None
         return Answer(labels, log_proba).among(training.present, len(self.classes))
 
     def _alone(
@@ -322,7 +350,7 @@ class NaiveBayesSession:
         return model._finish(facts[id(opened)], asked.setting)
 
     def _scored(self, model: Any, view: AnyView, need: Need) -> Answer:
-        wanted = bool(need & (Need.PROBA | Need.MODEL))
+        wanted = need.has(SHARES)
         scores, _ = model._score(view, to_log_probabilities if wanted else to_comparable)
         place = {label: i for i, label in enumerate(self.classes.tolist())}
         places = np.array([place[label] for label in model.classes_.tolist()])

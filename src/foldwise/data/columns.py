@@ -365,7 +365,7 @@ def check_comparable(name: str, levels: Sequence[Level], text: bool | None) -> N
 
 def as_number(value: Any, name: str, row: int) -> float:
     """One present cell as a number; text is refused even where it looks like one."""
-    hint = f"mark {value!r} as missing, turn the column into numbers, or treat it as a category."
+    hint = f"mark {value!r} as missing, turn the column into numbers, or make it categorical."
     if isinstance(value, str):
         raise InputError(f"column {name!r} is declared numeric but row {row} holds {value!r}.", hint)
     if not isinstance(value, int | float | np.number | np.bool_):

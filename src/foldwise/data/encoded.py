@@ -120,7 +120,8 @@ def few_integers(view: View, categorical: Sequence[int]) -> dict[int, CodedColum
         [str(j) for j in chosen], view.n_rows, [values for values in integers.values() if values is not None], np.int64
     )
     rows = cells.chunk(0, view.n_rows).rows
-    low, high = rows.min(axis=0), rows.max(axis=0)
+    low, high = rows[0].copy(), rows[0].copy()
+    widen(rows, low, high)
     span = high.astype(np.float64) - low  # as floats: the difference of two integers may be none
     if (span >= SHORT_RANGE).any():
         return {}
@@ -136,11 +137,23 @@ def few_integers(view: View, categorical: Sequence[int]) -> dict[int, CodedColum
 
 
 @njit(nogil=True, cache=True)
+def widen(rows: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]) -> None:
+    """The least and the greatest value of each column, from those of one row."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            low[j] = min(low[j], rows[i, j])
+            high[j] = max(high[j], rows[i, j])
+
+
+# unsigned places are not tested for counting from the end, which takes as long as using them
+
+
+@njit(nogil=True, cache=True)
 def mark_seen(rows: NDArray[np.int64], low: NDArray[np.int64], seen: NDArray[np.int64]) -> None:
     """1 where a column holds the value low + k."""
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
-            seen[j, rows[i, j] - low[j]] = 1
+            seen[j, np.uintp(rows[i, j] - low[j])] = 1
 
 
 @njit(nogil=True, cache=True)
@@ -148,7 +161,7 @@ def recode(rows: NDArray[np.int64], low: NDArray[np.int64], place: NDArray[np.in
     """The place of each value among those of its column."""
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
-            codes[i, j] = place[j, rows[i, j] - low[j]]
+            codes[i, j] = place[j, np.uintp(rows[i, j] - low[j])]
 
 
 def take_view(view: EncodedView | SparseView, rows: Rows) -> EncodedView | SparseView:

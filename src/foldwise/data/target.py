@@ -80,6 +80,8 @@ def label_array(y: Any) -> NDArray[Any]:
     """The labels as a 1-D array without missing ones."""
     if isinstance(y, nw.Series):
         y = y.to_native()
+    if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "iu":
+        return y  # nothing to look for
     values: NDArray[Any] = column_or_1d(y, warn=True)
     if values.dtype.kind == "f":
         if np.isnan(values).any():

@@ -135,7 +135,7 @@ def evaluate(
 class Group:
     """Settings that share one piece of work, and their places among those asked for."""
 
-    settings: list[Params]
+    settings: tuple[Params, ...]  # no list: a session may know it again
     places: list[int]
     where: slice | list[int]  # the places as an index; a slice is faster
 
@@ -146,7 +146,7 @@ def groups_of(session: FoldSession, settings: Sequence[Params]) -> list[Group]:
     for places in group_settings(session, settings):
         run = slice(places[0], places[-1] + 1)
         where = run if len(places) == run.stop - run.start else places
-        found.append(Group([settings[i] for i in places], places, where))
+        found.append(Group(tuple(settings[i] for i in places), places, where))
     return found
 
 

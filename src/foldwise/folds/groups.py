@@ -22,7 +22,8 @@ def group_settings(session: HasLazy, settings: Sequence[Params]) -> list[list[in
     groups: dict[Any, list[int]] = {}
     for i, setting in enumerate(settings):
         lazy = session.lazy(setting)
-        key = tuple((name, same(value)) for name, value in sorted(setting.items()) if name not in lazy)
+        others = [name for name in setting if name not in lazy]
+        key = tuple((name, same(setting[name])) for name in sorted(others)) if others else ()
         # without a lazy parameter nothing is shared, not even by equal settings: their randomness may differ
         groups.setdefault((lazy, key) if lazy else i, []).append(i)
     return list(groups.values())

@@ -39,6 +39,8 @@ _SHIPPED: dict[tuple[str, str], str] = {
     ("sklearn", "ExtraTreeRegressor"): "foldwise.folds.sessions.pruning",
     ("sklearn", "LinearDiscriminantAnalysis"): "foldwise.folds.sessions.discriminants",
     ("sklearn", "QuadraticDiscriminantAnalysis"): "foldwise.folds.sessions.discriminants",
+    ("sklearn", "KNeighborsClassifier"): "foldwise.folds.sessions.neighbors",
+    ("sklearn", "KNeighborsRegressor"): "foldwise.folds.sessions.neighbors",
     ("sklearn", "Pipeline"): "foldwise.folds.sessions.pipelines",
 }
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 from sklearn.model_selection import check_cv
 
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
+from foldwise.folds.seeding import seeded
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,11 @@ def freeze_splits(
                 f"split {number} is not a pair of training and test rows, but {shorten(pair)}.",
                 "a cv that is no splitter must give pairs (train, test).",
             ) from None
-        split = Split(as_rows(train, n_rows, number, "training"), as_rows(test, n_rows, number, "test"))
-        if not overlap:
-            check_apart(split, n_rows, number)
-        splits.append(split)
+        if not is_sound(train, test, n_rows):  # or what is unsound is told by the checks one by one
+            train, test = as_rows(train, n_rows, number, "training"), as_rows(test, n_rows, number, "test")
+            if not overlap:
+                check_apart(Split(train, test), n_rows, number)
+        splits.append(Split(train, test))
     if not splits:
         hint = "pass at least one pair of training and test rows."
         if hasattr(cv, "__next__"):
@@ -56,13 +59,37 @@ def pairs_of(cv: Any, X: Any, y: Any, groups: Any, classifier: bool) -> Iterator
         return
     splitter = check_cv(cv, y, classifier=classifier)
     try:
-        yield from splitter.split(X, y, groups)
+        yield from seeded(splitter).split(X, y, groups)
     except ValueError as error:
         if groups is None and ("'groups' parameter" in str(error) or "Group" in type(splitter).__name__):
             raise InputError(
                 f"{type(splitter).__name__} splits by groups, but there are none.", "pass groups=."
             ) from error
         raise
+
+
+def is_sound(train: Any, test: Any, n_rows: int) -> bool:
+    """Whether both are plain numbers of rows of the table, none of them in both."""
+    for rows in (train, test):
+        if type(rows) is not np.ndarray or rows.dtype != np.intp or rows.ndim != 1 or not rows.size:
+            return False
+        if not rows.flags.carray:  # a kernel is compiled for each layout
+            return False
+    return bool(are_apart(train, test, n_rows))
+
+
+@njit(nogil=True, cache=True)
+def are_apart(train: Rows, test: Rows, n_rows: int) -> bool:
+    """Whether all rows lie within the table, and no test row is a training row."""
+    trained = np.zeros(n_rows, dtype=np.bool_)
+    for i in train:
+        if not 0 <= i < n_rows:
+            return False
+        trained[i] = True
+    sound = True
+    for i in test:
+        sound = sound and 0 <= i < n_rows and not trained[i]
+    return sound
 
 
 def as_rows(rows: Any, n_rows: int, number: int, what: str) -> Rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ def format_results(
 ) -> dict[str, Any]:
     """Scores (settings, splits) by metric as `cv_results_`. Times are a setting's equal share of its block's."""
     results: dict[str, Any] = {}
-    for name, values in (("fit_time", seconds), ("score_time", np.zeros_like(seconds))):
-        results[f"mean_{name}"], results[f"std_{name}"] = mean_and_std(values)
-    for name in dict.fromkeys(name for setting in settings for name in setting):
+    results["mean_fit_time"], results["std_fit_time"] = mean_and_std(seconds)
+    results["mean_score_time"], results["std_score_time"] = np.zeros((2, len(seconds)))
+    for name in dict.fromkeys(chain.from_iterable(settings)):
         results[f"param_{name}"] = masked_column(settings, name)
     results["params"] = [dict(setting) for setting in settings]
     for kind, scores in (("test", test), ("train", train)):
@@ -40,15 +41,16 @@ def format_results(
 
 def mean_and_std(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Over splits, as scikit-learn averages: ranks must tie alike."""
-    means = np.average(values, axis=1)
-    return means, np.sqrt(np.average((values - means[:, None]) ** 2, axis=1))
+    means = values.mean(axis=1)
+    return means, np.sqrt(((values - means[:, None]) ** 2).mean(axis=1))
 
 
 def ranks(means: NDArray[np.float64]) -> NDArray[np.int32]:
     """1 for the best; failed settings are tied with the worst."""
-    if np.isnan(means).all():
+    lost = np.isnan(means)
+    if lost.all():
         return np.ones(len(means), dtype=np.int32)
-    filled = -np.where(np.isnan(means), np.nanmin(means) - 1, means)
+    filled = -np.where(lost, means[~lost].min() - 1, means) if lost.any() else -means
     return (np.searchsorted(np.sort(filled), filled) + 1).astype(np.int32)  # equals share the best place of theirs
 
 

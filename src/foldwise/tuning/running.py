@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -60,19 +60,22 @@ class Plan:
         # scikit-learn's splitters count rows and compare labels: no row of the table is copied, no text is sorted
         X = np.empty((len(rows), 0)) if counts_only else take_rows(session.X, rows)
         encoded = counts_only and isinstance(session.target, Labels)
-        y = session.target.codes[rows] if encoded else take_rows(session.y, rows)  # type: ignore[union-attr]
+        y = session.target.short[rows] if encoded else take_rows(session.y, rows)  # type: ignore[union-attr]
         inner = self.splits(X, y, None if groups is None else take_rows(groups, rows), len(rows))
         return self.start(session, [Split(rows[split.train], rows[split.test]) for split in inner])
 
     def splits(self, X: Any, y: Any, groups: Any, n_rows: int) -> tuple[Split, ...]:
-        classifier = is_classifier(self.search.estimator)
-        return freeze_splits(self.search.cv, X, y, groups, n_rows=n_rows, classifier=classifier)
+        return freeze_splits(self.search.cv, X, y, groups, n_rows=n_rows, classifier=self._classifies)
 
-    def propose(self, trials: Sequence[Trial], rng: np.random.Generator) -> Sequence[Params]:
+    @cached_property
+    def _classifies(self) -> bool:
+        return bool(is_classifier(self.search.estimator))
+
+    def propose(self, trials: Sequence[Trial], rng: Callable[[], np.random.Generator]) -> Sequence[Params]:
         """The strategy's next settings. Those of a grid are made once: sessions know the settings they have met."""
         if isinstance(self.strategy, Grid) and "grid" in self.memo:
             return [] if trials else self.memo["grid"]
-        settings = self.strategy.propose(self.space, trials, rng) or []
+        settings = self.strategy.propose(self.space, trials, rng()) or []
         if isinstance(settings, Mapping) or not all(isinstance(one, Mapping) for one in settings):
             raise FoldwiseTypeError(
                 f"a strategy must propose a list of settings, each a dict, but it proposed {settings!r}.",
@@ -101,12 +104,11 @@ class Running:
         self.plan, self.session, self.splits = plan, session, splits
         self.settings: list[Params] = []
         self.outcomes: list[Outcome] = []
-        self._rng = np.random.default_rng(seed_of(plan.seed))
         self.question: Question | None = None
         self._next()
 
     def _next(self) -> None:
-        settings = self.plan.propose(self._trials, self._rng)
+        settings = self.plan.propose(self._trials, lambda: self._rng)
         if not settings and not self.settings:
             raise InputError(
                 "the search has no setting to try: its space is empty, or its strategy proposed none.",
@@ -116,6 +118,10 @@ class Running:
             check_names(self.plan.search.estimator, settings)
             self.plan.memo["checked"] = settings
         self.question = Question(settings, self.splits) if settings else None
+
+    @cached_property
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(seed_of(self.plan.seed))
 
     def tell(self, outcome: Outcome) -> None:
         """Take in what came of the question, and go on to the next."""
@@ -285,10 +291,11 @@ def check_names(estimator: Any, settings: Sequence[Params]) -> None:
     known = estimator.get_params(deep=True)
     for setting in settings:
         for name in setting:
+            if name in known:
+                continue
             owner = name.rpartition("__")[0]
             # a part that the setting itself replaces may have other parameters
-            replaced = any(part in setting for part in owners(owner))
-            if name not in known and not replaced:
+            if not any(part in setting for part in owners(owner)):
                 inside = [one for one in known if one.startswith(f"{owner}__")] if owner in known else list(known)
                 near = get_close_matches(name, inside, n=3, cutoff=0.5) or sorted(inside)[:12]
                 raise InputError(

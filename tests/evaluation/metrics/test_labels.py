@@ -109,20 +109,20 @@ def test_counts_have_a_plain_twin(rng, layout, n_rows):
         for i in range(n_rows):
             pairs[s, truth[i], labels[s, i]] += 1
             sums[s, truth[i], labels[s, i]] += weights[i]
-    assert count_right(given, truth).tolist() == right.tolist()
+    assert count_right(given, truth, 4).tolist() == right.tolist()
     assert count_pairs(given, truth, 4).tolist() == pairs.tolist()
     assert weigh_pairs(given, truth, 4, weights).tolist() == sums.tolist()
 
 
 def test_truths_beyond_the_labels_type():
     labels, truth = np.zeros((2, 3), dtype=np.int8), np.array([0, 256, 1])
-    assert count_right(labels, truth).tolist() == [1, 1]
+    assert count_right(labels, truth, 257).tolist() == [1, 1]
 
 
 def test_balanced_accuracy_of_the_iris_matrix(worked):
     matrix = np.array(worked["iris_confusion"]["matrix"])
     truth, label = (np.repeat(axis.ravel(), matrix.ravel()) for axis in np.indices(matrix.shape))
-    assert count_right(label[None], truth)[0] / len(truth) == worked["iris_confusion"]["accuracy"]
+    assert count_right(label[None], truth, 3)[0] / len(truth) == worked["iris_confusion"]["accuracy"]
     counts = count_pairs(label[None], truth, 3)
     assert counts[0].tolist() == matrix.tolist()
     shares = np.diagonal(counts[0]) / counts[0].sum(axis=1)

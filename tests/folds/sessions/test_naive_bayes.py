@@ -115,10 +115,10 @@ def test_weights_that_only_a_refit_can_judge():
 
 def test_the_last_bit_of_a_sum_of_categories(rng):
     for n in (1, 5, 8, 13, 100, 128, 129, 400, 1000):
-        table = rng.random((n, 2, 3)) * 10.0 ** rng.integers(-3, 3, (n, 2, 3))
+        weight, alpha = rng.random((n, 2)) * 10.0 ** rng.integers(-3, 3, (n, 2)), rng.random(3)
         totals = np.empty((1, 2, 3))
-        sum_categories(table, np.array([0]), np.array([n]), totals)
-        plain = np.array([[np.ascontiguousarray(table[:, c, s]).sum() for s in range(3)] for c in range(2)])
+        sum_categories(weight, alpha, np.array([0]), np.array([n]), totals)
+        plain = np.array([[np.ascontiguousarray(weight[:, c] + a).sum() for a in alpha] for c in range(2)])
         assert (totals[0] == plain).all(), n
 
 

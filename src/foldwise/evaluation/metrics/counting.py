@@ -19,9 +19,9 @@ Floats = NDArray[np.float64]
 STRETCH = 255  # rows counted in one byte before they are added up
 
 
-def count_right(labels: Codes, truth: Codes) -> Ints:  # (settings,)
+def count_right(labels: Codes, truth: Codes, n_classes: int) -> Ints:  # (settings,)
     """How many labels of each setting are right."""
-    labels, truth = comparable(labels, truth)
+    labels, truth = comparable(labels, truth, n_classes)
     if by_rows(labels):
         return np.asarray(_right_by_rows(labels.T, truth))
     return np.asarray(_right_by_settings(labels, truth))
@@ -29,7 +29,7 @@ def count_right(labels: Codes, truth: Codes) -> Ints:  # (settings,)
 
 def count_pairs(labels: Codes, truth: Codes, n_classes: int) -> Ints:  # (settings, truth, label)
     """How many rows of each truth got each label."""
-    labels, truth = comparable(labels, truth)
+    labels, truth = comparable(labels, truth, n_classes)
     counts = np.zeros((len(labels), n_classes, n_classes), dtype=np.int64)
     if by_rows(labels):
         _pairs_by_rows(labels.T, truth, counts)
@@ -40,7 +40,7 @@ def count_pairs(labels: Codes, truth: Codes, n_classes: int) -> Ints:  # (settin
 
 def weigh_pairs(labels: Codes, truth: Codes, n_classes: int, weights: Floats) -> Floats:  # (settings, truth, label)
     """How much weight the rows of each truth have that got each label."""
-    labels, truth = comparable(labels, truth)
+    labels, truth = comparable(labels, truth, n_classes)
     sums = np.zeros((len(labels), n_classes, n_classes))
     if by_rows(labels):
         _weights_by_rows(labels.T, truth, weights, sums)
@@ -49,9 +49,9 @@ def weigh_pairs(labels: Codes, truth: Codes, n_classes: int, weights: Floats) ->
     return sums
 
 
-def comparable(labels: Codes, truth: Codes) -> tuple[Codes, Codes]:
+def comparable(labels: Codes, truth: Codes, n_classes: int) -> tuple[Codes, Codes]:
     """Both in one type and in one of the two layouts."""
-    if truth.size and int(truth.max()) > np.iinfo(labels.dtype).max:
+    if n_classes > 1 << 8 * labels.itemsize - 1:  # a truth may be beyond the type of the labels
         labels = labels.astype(np.int64)
     if not (labels.flags.c_contiguous or labels.T.flags.c_contiguous):
         labels = np.ascontiguousarray(labels)

@@ -30,7 +30,7 @@ class Accuracy(VectorisedMetric):
     def scores(self, case: Case, answer: Answer) -> Scores | None:
         labels = self.labels(case, answer)
         if case.weights is None:
-            return np.asarray(count_right(labels, case.truth) / len(case.truth))
+            return np.asarray(count_right(labels, case.truth, case.n_classes) / len(case.truth))
         return case.average(labels == case.truth)
 
     def losses(self, session: Any, split: Split, answer: Answer) -> Floats:  # (settings, rows)

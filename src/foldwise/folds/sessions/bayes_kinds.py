@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_non_negative, validate_data
 
 from foldwise.data.cells import Cells, read_only
 from foldwise.folds.protocol import Params, Rows
-from foldwise.folds.sums import CodedTable, Linear, LookUp, Numbers, Products, Ratios, Scores
+from foldwise.folds.sums import CodedTable, CountLogs, Linear, LookUp, Numbers, PriorLogs, Products, Ratios, Scores
 from foldwise.folds.sums.summation import sum_rows
 from foldwise.summaries.moments import moments_of
 from foldwise.summaries.number_kernels import Floats, Ints
@@ -46,6 +47,40 @@ class Facts:
     learned: Any = None
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Settings that are finished together, each with all its parameters; splits ask for the same ones again."""
+
+    params: tuple[Params, ...]
+
+    def __len__(self) -> int:
+        return len(self.params)
+
+    def some(self, places: Sequence[int]) -> Wanted:
+        return Wanted(tuple(self.params[i] for i in places))
+
+    @cached_property
+    def alpha(self) -> Floats:  # (S,)
+        return np.array([one["alpha"] for one in self.params], dtype=np.float64)
+
+    @cached_property
+    def logs(self) -> CountLogs:
+        """Logarithms of counts plus alpha, which training sets share."""
+        return CountLogs(self.alpha)
+
+    @cached_property
+    def prior_logs(self) -> PriorLogs:
+        return PriorLogs()
+
+    @cached_property
+    def priors(self) -> tuple[list[tuple[bool, Any]], NDArray[np.intp]]:
+        """The distinct pairs of fit_prior and class_prior, and the place of each setting's among them."""
+        pairs = [(one["fit_prior"], one["class_prior"]) for one in self.params]
+        distinct = {(fit, id(given)): (fit, given) for fit, given in pairs}
+        place = {key: i for i, key in enumerate(distinct)}
+        return list(distinct.values()), np.array([place[fit, id(given)] for fit, given in pairs])
+
+
 class Kind(Protocol):
     """One classifier's table, facts and formulas."""
 
@@ -66,10 +101,10 @@ class Kind(Protocol):
     def is_rough(self, facts: Facts) -> bool:
         """Whether scikit-learn's own rounding is so great that only `exact` gives its labels."""
 
-    def scores(self, facts: Facts, params: Sequence[Params]) -> Scores:
+    def scores(self, facts: Facts, wanted: Wanted) -> Scores:
         """The finished settings; raises Unusual."""
 
-    def exact(self, facts: Facts, params: Sequence[Params], test: Callable[[], Any]) -> Scores | None:
+    def exact(self, facts: Facts, wanted: Wanted, test: Callable[[], Any]) -> Scores | None:
         """The same of test rows to the last bit of a refit, where `scores` are right but for rounding; else None."""
 
 
@@ -107,33 +142,33 @@ class Gaussian:
         mean, variance, _ = facts.learned
         return bool((np.abs(mean) > FAR * np.sqrt(variance)).any())
 
-    def scores(self, facts: Facts, params: Sequence[Params]) -> Scores:
+    def scores(self, facts: Facts, wanted: Wanted) -> Scores:
         mean, variance, spread = facts.learned
-        smoothing = np.array([one["var_smoothing"] for one in params], dtype=np.float64) * spread
+        smoothing = np.array([one["var_smoothing"] for one in wanted.params], dtype=np.float64) * spread
         variances = variance[:, :, None] + smoothing
         if not (np.isfinite(variances).all() and (variances > 1e-300).all()):
             raise Unusual
         log_norm = -0.5 * np.log(2.0 * np.pi * variances)
-        log_prior = self.log_prior(facts.class_weight, params)
+        log_prior = self.log_prior(facts.class_weight, wanted.params)
         return Scores((Numbers(self.numbers, mean, 0.5 / variances, log_norm),), log_prior, by_prior=False)
 
     def log_prior(self, class_weight: Floats, params: Sequence[Params]) -> Floats:  # (K, S)
         shares = class_weight / class_weight.sum()
         return np.stack([np.log(check_prior(one["priors"], shares, True)) for one in params], axis=1)
 
-    def exact(self, facts: Facts, params: Sequence[Params], test: Callable[[], Any]) -> Scores | None:
+    def exact(self, facts: Facts, wanted: Wanted, test: Callable[[], Any]) -> Scores | None:
         """Two fits give scikit-learn's own means, variances and greatest variance; its formula does the rest."""
         X_test = test()
         plain = facts.refit({"var_smoothing": 0.0, "priors": None})
         full = facts.refit({"var_smoothing": 1.0, "priors": None})
-        smoothing = np.array([*(one["var_smoothing"] for one in params), 1.0]) * full.epsilon_
+        smoothing = np.array([*(one["var_smoothing"] for one in wanted.params), 1.0]) * full.epsilon_
         variances = plain.var_[:, :, None] + smoothing
         if not (np.isfinite(variances).all() and (variances > 1e-300).all()):
             raise Unusual
         logs = np.log(2.0 * np.pi * np.ascontiguousarray(variances.swapaxes(1, 2)))
         start = -0.5 * logs.sum(axis=2)  # (K, S), each sum over a contiguous row
         cells = validate_data(plain, X_test, reset=False).astype(np.float64, copy=False)
-        log_prior = self.log_prior(plain.class_count_, [*params, {"priors": None}])
+        log_prior = self.log_prior(plain.class_count_, [*wanted.params, {"priors": None}])
         whole = Scores((Ratios(cells, plain.theta_, variances, start),), log_prior, by_prior=False)
         check_last(whole, full.predict_joint_log_proba(X_test))
         part = Ratios(
@@ -164,19 +199,21 @@ class Discrete:
     def is_rough(self, facts: Facts) -> bool:
         return False
 
-    def exact(self, facts: Facts, params: Sequence[Params], test: Callable[[], Any]) -> Scores | None:
+    def exact(self, facts: Facts, wanted: Wanted, test: Callable[[], Any]) -> Scores | None:
         return None
 
-    def log_prior(self, class_weight: Floats, params: Sequence[Params]) -> Floats:  # (K, S)
+    def log_prior(self, class_weight: Floats, wanted: Wanted) -> Floats:  # (K, S)
+        return wanted.prior_logs.of(class_weight.tobytes(), lambda: self.new_log_prior(class_weight, wanted))
+
+    def new_log_prior(self, class_weight: Floats, wanted: Wanted) -> Floats:  # (K, S)
         fitted = np.log(class_weight) - np.log(class_weight.sum())
         flat = np.full(len(fitted), -np.log(len(fitted)))
+        priors, place = wanted.priors
         columns = [
-            (fitted if one["fit_prior"] else flat)
-            if one["class_prior"] is None
-            else np.log(check_prior(one["class_prior"], fitted, False))
-            for one in params
+            (fitted if fit else flat) if given is None else np.log(check_prior(given, fitted, False))
+            for fit, given in priors
         ]
-        return np.ascontiguousarray(np.stack(columns, axis=1))
+        return np.array(columns).T.take(place, axis=1)
 
 
 class Categorical(Discrete):
@@ -202,11 +239,11 @@ class Categorical(Discrete):
         if facts.weights is not None and (facts.weights % 1).any():
             weight = self.fitted_counts(facts)  # sums of fractions depend on their order
         if facts.weights is None:
-            last = np.where(held.any(axis=1), np.arange(len(held)) - self.coded.base[self.column], 0)
-            greatest = np.maximum.reduceat(last, self.coded.base)
+            n_categories = np.empty(len(self.least), dtype=np.int64)
+            count_categories(held, self.coded.base, self.coded.sizes, n_categories)
         else:  # a row of weight 0 has categories too
-            greatest = self.codes[facts.rows].max(axis=0)
-        return replace(facts, learned=(weight, np.maximum(greatest + 1, self.least)))
+            n_categories = self.codes[facts.rows].max(axis=0) + 1
+        return replace(facts, learned=(weight, np.maximum(n_categories, self.least)))
 
     def fitted_counts(self, facts: Facts) -> Floats:  # (slots, K)
         """The weights of categories as scikit-learn sums them."""
@@ -221,16 +258,17 @@ class Categorical(Discrete):
         short = np.flatnonzero(n_categories < self.coded.sizes)
         return not (short.size and (self.codes[np.ix_(test, short)] >= n_categories[short]).any())
 
-    def scores(self, facts: Facts, params: Sequence[Params]) -> Scores:
+    def scores(self, facts: Facts, wanted: Wanted) -> Scores:
         weight, n_categories = facts.learned
-        if weight.size * len(params) > 1 << 26:
+        if weight.size * len(wanted) > 1 << 26:
             raise Unusual
-        table = weight[:, :, None] + np.array([one["alpha"] for one in params], dtype=np.float64)
-        totals = np.empty((len(n_categories), *table.shape[1:]))
-        sum_categories(table, self.coded.base, n_categories.astype(np.int64), totals)
-        np.log(table, out=table)
-        table -= np.log(totals)[self.column]
-        return Scores((LookUp(self.coded, table),), self.log_prior(facts.class_weight, params), by_prior=False)
+        totals = np.empty((len(n_categories), weight.shape[1], len(wanted)))
+        sum_categories(weight, wanted.alpha, self.coded.base, n_categories, totals)
+        np.log(totals, out=totals)
+        logs, line = wanted.logs.of(weight, whole=facts.weights is None)
+        table = np.empty((*weight.shape, len(wanted)))
+        divide_categories(logs, line, totals, self.column, table)
+        return Scores((LookUp(self.coded, table),), self.log_prior(facts.class_weight, wanted), by_prior=False)
 
 
 class Marks(Discrete):
@@ -261,15 +299,15 @@ class Marks(Discrete):
         sums = marks.T @ self.cells[facts.rows]
         return replace(facts, learned=np.asarray(sums if isinstance(sums, np.ndarray) else sums.todense()))
 
-    def scores(self, facts: Facts, params: Sequence[Params]) -> Scores:
-        slope, log_prior = self.finished(facts.learned, facts.class_weight, params)
+    def scores(self, facts: Facts, wanted: Wanted) -> Scores:
+        slope, log_prior = self.finished(facts.learned, facts.class_weight, wanted)
         return Scores((Linear(self.cells, np.ascontiguousarray(slope.swapaxes(0, 1))),), log_prior, by_prior=False)
 
-    def exact(self, facts: Facts, params: Sequence[Params], test: Callable[[], Any]) -> Scores | None:
+    def exact(self, facts: Facts, wanted: Wanted, test: Callable[[], Any]) -> Scores | None:
         """One fit gives scikit-learn's own sums; each setting is then one product of matrices of its shape."""
         X_test = test()
-        model = facts.refit(dict(params[0]))
-        slope, log_prior = self.finished(model.feature_count_, model.class_count_, params)
+        model = facts.refit(dict(wanted.params[0]))
+        slope, log_prior = self.finished(model.feature_count_, model.class_count_, wanted)
         cells = self.marks(validate_data(model, X_test, accept_sparse="csr", reset=False))
         scores = Scores((Products(cells, np.ascontiguousarray(slope)),), log_prior, by_prior=False)
         first = Scores((Products(cells, slope[:1]),), np.ascontiguousarray(log_prior[:, :1]), by_prior=False)
@@ -280,20 +318,20 @@ class Marks(Discrete):
         """The cells as they are multiplied."""
         return cells
 
-    def finished(self, sums: Floats, class_weight: Floats, params: Sequence[Params]) -> tuple[Floats, Floats]:
+    def finished(self, sums: Floats, class_weight: Floats, wanted: Wanted) -> tuple[Floats, Floats]:
         """Slopes (S, K, d), and priors with what a row of nothing scores (K, S)."""
-        if sums.size * len(params) > 1 << 26:
+        if sums.size * len(wanted) > 1 << 26:
             raise Unusual
-        wanted = [np.broadcast_to(np.asarray(one["alpha"], np.float64), (sums.shape[1],)) for one in params]
+        alphas = [np.broadcast_to(np.asarray(one["alpha"], np.float64), (sums.shape[1],)) for one in wanted.params]
         with np.errstate(divide="ignore", invalid="ignore"):
-            slope, start = self.finish(sums, class_weight, np.stack(wanted)[:, None, :], params)
+            slope, start = self.finish(sums, class_weight, np.stack(alphas)[:, None, :], wanted.params)
         if not (np.isfinite(slope).all() and np.isfinite(start).all()):
             raise Unusual
-        log_prior = np.broadcast_to(start.T + self.prior(class_weight, params), slope.shape[1::-1])
+        log_prior = np.broadcast_to(start.T + self.prior(class_weight, wanted), slope.shape[1::-1])
         return slope, np.ascontiguousarray(log_prior)
 
-    def prior(self, class_weight: Floats, params: Sequence[Params]) -> Any:
-        return self.log_prior(class_weight, params)
+    def prior(self, class_weight: Floats, wanted: Wanted) -> Any:
+        return self.log_prior(class_weight, wanted)
 
     def finish(
         self, sums: Floats, class_weight: Floats, alpha: Floats, params: Sequence[Params]
@@ -320,8 +358,8 @@ class Complement(Marks):
     def is_plain(self, params: Params) -> bool:
         return super().is_plain(params) and isinstance(params["norm"], bool)
 
-    def prior(self, class_weight: Floats, params: Sequence[Params]) -> Any:
-        self.log_prior(class_weight, params)  # refused if it would be
+    def prior(self, class_weight: Floats, wanted: Wanted) -> Any:
+        self.log_prior(class_weight, wanted)  # refused if it would be
         return 0.0
 
     def finish(
@@ -398,10 +436,35 @@ def check_prior(value: Any, default: Floats, must_sum: bool) -> Floats:
 
 
 @njit(nogil=True, cache=True)
-def sum_categories(table: Floats, base: Ints, n_categories: Ints, totals: Floats) -> None:
-    """Σ over the categories of each column, in the order of `np.sum`: `totals` (d, K, S) of `table` (slots, K, S)."""
+def count_categories(held: Floats, base: Ints, sizes: Ints, n_categories: Ints) -> None:
+    """One more than the greatest category of each column that some row holds."""
+    for j in range(base.size):
+        n = sizes[j]
+        while n > 1 and not held[base[j] + n - 1].any():
+            n -= 1
+        n_categories[j] = n
+
+
+@njit(nogil=True, cache=True)
+def sum_categories(weight: Floats, alpha: Floats, base: Ints, n_categories: Ints, totals: Floats) -> None:
+    """Σ over the categories of each column of count + alpha, in the order of `np.sum`: `totals` (d, K, S)."""
     n_columns, n_classes, n_settings = totals.shape
     strands = np.empty((8, n_settings))
+    terms = np.empty((n_categories.max(), n_settings))
     for j in range(n_columns):
         for c in range(n_classes):
-            sum_rows(table[:, c], base[j], n_categories[j], strands, totals[j, c])
+            for k in range(n_categories[j]):
+                for s in range(n_settings):
+                    terms[k, s] = weight[base[j] + k, c] + alpha[s]
+            sum_rows(terms, 0, n_categories[j], strands, totals[j, c])
+
+
+@njit(nogil=True, cache=True)
+def divide_categories(logs: Floats, line: Ints, under: Floats, column: Ints, table: Floats) -> None:
+    """`logs[line[slot, c]]` (S) less the logarithm of the column's total (d, K, S), into `table` (slots, K, S)."""
+    n_classes, n_settings = table.shape[1:]
+    for slot in range(table.shape[0]):
+        for c in range(n_classes):
+            out, above, below = table[slot, c], logs[line[slot, c]], under[column[slot], c]
+            for s in range(n_settings):
+                out[s] = above[s] - below[s]

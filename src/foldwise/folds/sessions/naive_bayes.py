@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.multiclass import type_of_target
 
-from foldwise.folds.protocol import Answer, Block, Labels, Need, Params, Rows
+from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
-from foldwise.folds.sessions.bayes_kinds import KINDS, Facts, Kind, Unusual
+from foldwise.folds.sessions.bayes_kinds import KINDS, Facts, Kind, Unusual, Wanted
 from foldwise.folds.sessions.models import ModelSession
 
 BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
@@ -63,30 +63,45 @@ class BayesSession(ModelSession):
         self.weights: NDArray[np.float64] | None = None
         self._params = estimator.get_params()
         self._checked: dict[int, tuple[Params, dict[str, Any] | None]] = {}
+        self._known: tuple[tuple[Params, ...], int, list[tuple[range, Wanted | None]]] | None = None
 
     def lazy(self, params: Params) -> frozenset[str]:
         return self.kind.lazy if self._plain(params) is not None else frozenset()
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
-        need = need | Need.PROBA if need & Need.DECISION else need  # these classifiers have no decision values
+        need = need | Need.PROBA if need.has(Need.DECISION) else need  # these classifiers have no decision values
         facts = self._learn(train)
-        usual = facts is not None and self.kind.knows(facts, test)
-        plain = [self._plain(setting) if usual else None for setting in settings]
-        size = len(settings) if not need & (Need.PROBA | Need.MODEL) else self._block_size(test)
+        size = len(settings) if not need.has(SHARES) else self._block_size(test)
+        if facts is None or not self.kind.knows(facts, test):
+            yield from self._by_refit(settings, range(len(settings)), train, test, need)
+            return
+        for places, wanted in self._runs(settings, size):
+            if wanted is None:
+                yield from self._by_refit(settings, places, train, test, need)
+            else:
+                yield from self._at_once(settings, places, wanted, facts, train, test, need)
+
+    def _runs(self, settings: Sequence[Params], size: int) -> list[tuple[range, Wanted | None]]:
+        """Settings in runs of at most `size` that are finished together, or None where a refit answers."""
+        if self._known is not None and self._known[0] is settings and self._known[1] == size:
+            return self._known[2]  # every split asks for the same ones again
+        runs: list[tuple[range, Wanted | None]] = []
+        plain = [self._plain(setting) for setting in settings]
         for is_plain, run in groupby(range(len(settings)), key=lambda i: plain[i] is not None):
             places = list(run)
-            if not is_plain or facts is None:
-                yield from self._by_refit(settings, places, train, test, need)
-                continue
-            for a in range(0, len(places), size):
-                block = places[a : a + size]
-                yield from self._at_once(settings, block, [plain[i] for i in block], facts, train, test, need)
+            for a in range(places[0], places[-1] + 1, size):
+                part = range(a, min(a + size, places[-1] + 1))
+                found = [one for one in plain[part.start : part.stop] if one is not None]
+                runs.append((part, Wanted(tuple(found)) if is_plain else None))
+        if isinstance(settings, tuple):
+            self._known = (settings, size, runs)
+        return runs
 
     def _at_once(
         self,
         settings: Sequence[Params],
-        places: Sequence[int],
-        params: Sequence[Any],
+        places: range,
+        wanted: Wanted,
         facts: Facts,
         train: Rows,
         test: Rows,
@@ -94,33 +109,34 @@ class BayesSession(ModelSession):
     ) -> Iterator[Block]:
         """One block, but for settings whose labels a refit must settle."""
         try:
-            answer = self._finished(params, facts, test, need)
+            answer = self._finished(wanted, facts, test, need)
         except Unusual:
             if len(places) == 1:
                 yield from self._by_refit(settings, places, train, test, need)
                 return
             half = len(places) // 2  # the unusual ones are found by halving; the others stay together
-            for side in (slice(0, half), slice(half, None)):
-                yield from self._at_once(settings, places[side], params[side], facts, train, test, need)
+            for side in (range(half), range(half, len(places))):
+                part = places[side.start : side.stop]
+                yield from self._at_once(settings, part, wanted.some(side), facts, train, test, need)
             return
-        yield Block(places[0], places[-1] + 1, answer)
+        yield Block(places.start, places.stop, answer)
 
-    def _finished(self, params: Sequence[Any], facts: Facts, test: Rows, need: Need) -> Answer:
+    def _finished(self, wanted: Wanted, facts: Facts, test: Rows, need: Need) -> Answer:
         """Labels by the fast sums, settled by the exact ones where classes come near; probabilities by the exact."""
-        scores = self.kind.scores(facts, params)
+        scores = self.kind.scores(facts, wanted)
         labels, log_proba = None, None
-        if need & (Need.LABELS | Need.MODEL):
+        if need.has(NAMES):
             labels, tied = scores.labels(test)
             if self.kind.is_rough(facts):
                 tied[:] = True
             if tied.any():
                 near = np.flatnonzero(tied).tolist()
-                settled = self.kind.exact(facts, [params[i] for i in near], lambda: take_rows(self.X, test))
+                settled = self.kind.exact(facts, wanted.some(near), lambda: take_rows(self.X, test))
                 assert settled is not None  # only scores that are not exact themselves come near a tie
                 labels[:, near] = settled.labels(np.arange(len(test)))[0]
             labels = labels.T
-        if need & (Need.PROBA | Need.MODEL):
-            exact = self.kind.exact(facts, params, lambda: take_rows(self.X, test))
+        if need.has(SHARES):
+            exact = self.kind.exact(facts, wanted, lambda: take_rows(self.X, test))
             found = scores.log_proba(test) if exact is None else exact.log_proba(np.arange(len(test)))
             log_proba = found.transpose(2, 0, 1)
         assert isinstance(self.target, Labels)

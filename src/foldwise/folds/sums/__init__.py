@@ -1,6 +1,7 @@
 """Scores that are sums over columns, for many settings at once: the work that naive Bayes sessions share."""
 
 from foldwise.folds.sums.coding import CodedTable
+from foldwise.folds.sums.logs import CountLogs, PriorLogs
 from foldwise.folds.sums.scores import Linear, LookUp, Numbers, Products, Ratios, Scores
 
-__all__ = ["CodedTable", "Linear", "LookUp", "Numbers", "Products", "Ratios", "Scores"]
+__all__ = ["CodedTable", "CountLogs", "Linear", "LookUp", "Numbers", "PriorLogs", "Products", "Ratios", "Scores"]

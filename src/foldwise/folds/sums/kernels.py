@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from foldwise.folds.sums.coding import Places, Slots
 from foldwise.folds.sums.summation import sum_rows
-from foldwise.summaries.number_kernels import Floats, Ints
+from foldwise.summaries.number_kernels import Floats
 
 Singles = NDArray[np.float32]
 Choices = NDArray[np.int16]
@@ -188,99 +188,3 @@ def choose(scores: Floats, log_prior: Floats, by_prior: bool, labels: Choices, t
                     for c in range(n_classes):
                         if log_prior[c, s] > log_prior[chosen[s], s]:
                             chosen[s] = c
-
-
-@njit(nogil=True, cache=True)
-def pack_differences(table: Floats, base: Ints, sizes: Ints, first: Ints, pack_base: Ints, packed: Singles) -> None:
-    """What each pack's slot adds to class c + 1 over class 0: `packed` (slots, K - 1, S), in single precision."""
-    n_others, n_settings = packed.shape[1:]
-    for p in range(first.size - 1):
-        for slot in range(pack_base[p + 1] - pack_base[p]):
-            out = packed[pack_base[p] + slot]
-            out[:] = 0.0
-            rest = slot
-            for j in range(first[p + 1] - 1, first[p] - 1, -1):
-                here = table[base[j] + rest % sizes[j]]
-                rest //= sizes[j]
-                for c in range(n_others):
-                    for s in range(n_settings):
-                        out[c, s] += here[c + 1, s] - here[0, s]
-
-
-@njit(nogil=True, cache=True)
-def heights(table: Floats, base: Ints, sizes: Ints, log_prior: Floats, reach: Floats, height: Floats) -> bool:
-    """How far the sums of each setting can go: of differences between classes (`reach`), of any class (`height`).
-
-    Each is the sum over columns of the greatest that an entry adds. False where an entry is infinite.
-    """
-    n_classes, n_settings = log_prior.shape
-    apart, high = np.empty(n_settings), np.empty(n_settings)
-    for c in range(n_classes):
-        sum_apart, sum_high = np.abs(log_prior[c] - log_prior[0]), np.abs(log_prior[c])
-        for j in range(base.size):
-            apart[:] = 0.0
-            high[:] = 0.0
-            for slot in range(base[j], base[j] + sizes[j]):
-                for s in range(n_settings):
-                    apart[s] = max(apart[s], abs(table[slot, c, s] - table[slot, 0, s]))
-                    high[s] = max(high[s], abs(table[slot, c, s]))
-            sum_apart += apart
-            sum_high += high
-        for s in range(n_settings):
-            reach[s] = max(reach[s], sum_apart[s])
-            height[s] = max(height[s], sum_high[s])
-    return bool(np.isfinite(height).all())
-
-
-@njit(nogil=True, cache=True)
-def choose_packed(
-    packed: Slots, rows: Places, table: Singles, start: Singles, margin: Singles, labels: Choices
-) -> Places:
-    """Labels (n, S) by single-precision sums of `table` (slots, K - 1, S) from `start` (K - 1, S).
-
-    Returns the rows in which some setting's two best classes lie within `margin` (S): there precision must decide.
-    """
-    n_others, n_settings = start.shape
-    sums = np.empty((n_others, n_settings), dtype=np.float32)
-    best = np.empty(n_settings, dtype=np.float32)
-    second = np.empty(n_settings, dtype=np.float32)
-    place = np.empty(n_settings, dtype=np.float32)
-    unsure = np.empty(rows.size, dtype=np.intp)
-    n_unsure = 0
-    n_packs = packed.shape[1]
-    for i in range(rows.size):
-        sums[:] = start
-        for p in range(0, n_packs - 1, 2):
-            one, two = table[packed[rows[i], p]], table[packed[rows[i], p + 1]]
-            for c in range(n_others):
-                for s in range(n_settings):
-                    sums[c, s] += one[c, s] + two[c, s]
-        if n_packs % 2:
-            one = table[packed[rows[i], n_packs - 1]]
-            for c in range(n_others):
-                for s in range(n_settings):
-                    sums[c, s] += one[c, s]
-        near = 0
-        chosen = labels[i]
-        if n_others == 1:
-            for s in range(n_settings):
-                value = sums[0, s]
-                chosen[s] = value > 0
-                near |= abs(value) <= margin[s]
-        else:
-            for s in range(n_settings):
-                best[s], second[s], place[s] = 0.0, -np.inf, 0.0
-            for c in range(n_others):
-                for s in range(n_settings):
-                    value = sums[c, s]
-                    above = value > best[s]
-                    second[s] = best[s] if above else max(second[s], value)
-                    best[s] = value if above else best[s]
-                    place[s] = c + 1 if above else place[s]
-            for s in range(n_settings):
-                chosen[s] = np.int16(place[s])
-                near |= best[s] - second[s] <= margin[s]
-        if near:
-            unsure[n_unsure] = i
-            n_unsure += 1
-    return unsure[:n_unsure]

@@ -16,20 +16,16 @@ from foldwise.folds.sums.kernels import (
     add_ratios,
     add_squares,
     choose,
-    choose_packed,
     gap_of_two,
-    heights,
-    pack_differences,
     spread_below,
     sum_classes,
     take_off,
 )
+from foldwise.folds.sums.screening import screen
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import windows
 
 SCORE_CELLS = 1 << 15  # scores held at a time: they stay in a near cache
-SINGLE = float(np.finfo(np.float32).eps)
-DOUBLE = float(np.finfo(np.float64).eps)
 
 
 class Part(Protocol):
@@ -128,10 +124,7 @@ class Scores:
         labels = np.empty((len(rows), self.log_prior.shape[1]), dtype=np.int16)
         tied = np.zeros(labels.shape[1], dtype=bool)
         look_up = self._look_up
-        margin = None if look_up is None else self._margin(look_up, len(rows))
-        if look_up is not None and margin is not None:
-            self._screen(look_up, margin, rows, labels)
-        else:
+        if look_up is None or not self._screen(look_up, rows, labels):
             self._choose(rows, labels, tied)
         return labels, tied & (look_up is None)
 
@@ -185,33 +178,19 @@ class Scores:
         for a, b in windows(0, len(rows), self._chunk_rows):
             choose(self.of(rows[a:b]), self.log_prior, self.by_prior, labels[a:b], tied)
 
-    def _screen(self, part: LookUp, margin: Floats, rows: Places, labels: NDArray[np.int16]) -> None:
-        """Labels by short sums of differences between classes; rows too near a tie are summed as `of` sums them."""
+    def _screen(self, part: LookUp, rows: Places, labels: NDArray[np.int16]) -> bool:
+        """Labels by short sums of differences between classes; rows too near a tie are summed as `of` sums them.
+
+        False where it is not done: an entry is impossible, or rows are too few to pay for packed tables.
+        """
         coded = part.coded
-        shape = (int(coded.pack_base[-1]), len(self.log_prior) - 1, labels.shape[1])
-        table = np.empty(shape, dtype=np.float32)
-        pack_differences(part.table, coded.base, coded.sizes, coded.first, coded.pack_base, table)
-        start = (self.log_prior[1:] - self.log_prior[0]).astype(np.float32)
-        unsure = choose_packed(coded.packed, rows, table, start, margin.astype(np.float32), labels)
+        n_classes, n_columns, n_packs = len(self.log_prior), len(coded.base), len(coded.first) - 1
+        saved = len(rows) * (n_columns * n_classes - n_packs * (n_classes - 1))
+        if saved < 4 * coded.pack_base[-1] * (n_classes - 1) * n_columns / n_packs:
+            return False
+        done, unsure = screen(part.table, self.log_prior, *coded.layout, coded.packed, rows, labels)
         if unsure.size:
             settled = np.empty((unsure.size, labels.shape[1]), dtype=np.int16)
             self._choose(rows[unsure], settled, np.zeros(labels.shape[1], dtype=bool))
             labels[unsure] = settled
-
-    def _margin(self, part: LookUp, n_rows: int) -> Floats | None:  # (S,)
-        """How far apart two classes must lie in single precision to be in the same order in double.
-
-        None where an entry is impossible, or rows are too few to pay for packed tables.
-        """
-        coded = part.coded
-        n_classes, n_columns, n_packs = len(self.log_prior), len(coded.base), len(coded.first) - 1
-        saved = n_rows * (n_columns * n_classes - n_packs * (n_classes - 1))
-        if saved < 4 * coded.pack_base[-1] * (n_classes - 1) * n_columns / n_packs:
-            return None
-        reach, height = np.zeros((2, self.log_prior.shape[1]))
-        if not heights(part.table, coded.base, coded.sizes, self.log_prior, reach, height):
-            return None
-        # every term and every sum is rounded once, by at most half an eps of all that the terms can sum to;
-        # two sums are compared
-        n_roundings = 2 * n_columns + n_packs + 3
-        return np.asarray(n_roundings * (SINGLE * reach + DOUBLE * height) + np.finfo(np.float32).tiny)
+        return bool(done)

@@ -1,0 +1,57 @@
+"""What scikit-learn makes of the k nearest, by its own formulas in its own order; for rows that were asked about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.extmath import weighted_mode
+
+Array = NDArray[Any]
+
+
+def vote_weights(distances: Array) -> Array:
+    """1/d; where some are 0, these alone count."""
+    with np.errstate(divide="ignore"):
+        weights = 1.0 / distances
+    infinite = np.isinf(weights)
+    rows = infinite.any(axis=1)
+    weights[rows] = infinite[rows]
+    return weights
+
+
+def labels(codes: Array, distances: Array | None, n_classes: int) -> Array:  # codes (rows, k) -> (rows,)
+    """The class with most votes, or with the heaviest where distances are given."""
+    if distances is None:
+        return np.asarray(votes(codes, None, n_classes).argmax(axis=1))
+    mode, _ = weighted_mode(codes, vote_weights(distances), axis=1)
+    return np.asarray(mode).ravel().astype(np.intp)
+
+
+def votes(codes: Array, distances: Array | None, n_classes: int) -> Array:  # (rows, classes)
+    """Votes by class."""
+    if distances is None:
+        rows = np.arange(len(codes))[:, None]
+        flat = np.bincount((codes + rows * n_classes).ravel(), minlength=len(codes) * n_classes)
+        return flat.reshape(len(codes), n_classes).astype(np.float64)
+    weights = vote_weights(distances)
+    found = np.zeros((len(codes), n_classes))
+    every = np.arange(len(codes))
+    for i, code in enumerate(codes.T):
+        found[every, code] += weights[:, i]
+    return found
+
+
+def shares(found: Array) -> Array:  # (…, classes)
+    """Votes as probabilities; nothing sensible for rows that are still open."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(found / found.sum(axis=-1, keepdims=True))
+
+
+def values(y: Array, distances: Array | None) -> Array:  # y (rows, k) -> (rows,)
+    """Means."""
+    if distances is None:
+        return np.asarray(np.mean(y, axis=1))
+    weights = vote_weights(distances)
+    return np.asarray(np.sum(y * weights, axis=1) / np.sum(weights, axis=1))

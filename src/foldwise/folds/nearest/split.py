@@ -1,0 +1,290 @@
+"""One training set and its test rows: what all settings say of them, from lists if they decide, else from a search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.neighbors import NearestNeighbors
+
+from foldwise.folds.nearest import finishing
+from foldwise.folds.nearest.asking import Asker, Nearest
+from foldwise.folds.nearest.lists import Lists
+from foldwise.folds.nearest.means import means
+from foldwise.folds.nearest.measures import Cells, Measure, Slack
+from foldwise.folds.nearest.members import Members, Ties
+from foldwise.folds.nearest.searching import among_train, lists_by
+from foldwise.folds.nearest.votes import UNDECIDED, class_votes, uniform_labels, weighted_labels
+from foldwise.folds.protocol import Labels, Rows, Values
+from foldwise.folds.rows import take_rows
+
+WALK_ROWS = 4096  # test rows at a time
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A setting that is answered with others."""
+
+    k: int
+    weights: str | None
+    algorithm: str
+    leaf_size: int
+    n_jobs: int | None
+    metric: str
+    p: Any
+
+    @property
+    def weighted(self) -> bool:
+        return self.weights == "distance"
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters of a search."""
+        return {name: getattr(self, name) for name in ("algorithm", "leaf_size", "n_jobs", "metric", "p")}
+
+    @property
+    def search(self) -> tuple[Any, ...]:
+        """What a search depends on, given the measure."""
+        return self.algorithm, self.leaf_size, self.n_jobs
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A table with its target, and the type of the estimators."""
+
+    kind: type
+    X: Any  # as it came
+    cells: Cells
+    target: Labels | Values
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The lists of a table by one measure, and how far rounding may move them."""
+
+    measure: Measure
+    lists: Lists
+    slack: Slack
+
+    @classmethod
+    def of(cls, measure: Measure, cells: Cells) -> Measured:
+        return cls(measure, lists_by(measure, cells), measure.slack(cells))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Settings and what is known of each: their numbers of neighbours in order, and where each stands."""
+
+    plains: Sequence[Plain]
+
+    @cached_property
+    def ks(self) -> NDArray[np.int64]:
+        return np.unique([plain.k for plain in self.plains]).astype(np.int64)
+
+    @cached_property
+    def places(self) -> list[int]:
+        """The place of each setting in `ks`."""
+        return [int(i) for i in np.searchsorted(self.ks, [plain.k for plain in self.plains])]
+
+    @cached_property
+    def weightings(self) -> list[bool]:
+        return sorted({plain.weighted for plain in self.plains})
+
+    def pick(self, found: dict[bool, Any]) -> NDArray[Any]:
+        """One a setting of what was found for each weighting and number of neighbours."""
+        pairs = zip(self.plains, self.places, strict=True)
+        return np.stack([found[plain.weighted][i] for plain, i in pairs])
+
+
+@dataclass(frozen=True)
+class Said:
+    """What scikit-learn's search says of rows that were left open, for settings alike."""
+
+    settings: list[int]
+    rows: Rows
+    near: Nearest | None
+    proba: NDArray[np.float64] | None = None
+    weighted: bool = False
+
+    @property
+    def distances(self) -> NDArray[Any] | None:
+        assert self.near is not None
+        return self.near.distances if self.weighted else None
+
+
+class Split:
+    """Asked about settings of one measure with up to `k_max` neighbours."""
+
+    def __init__(self, problem: Problem, measured: Measured, train: Rows, test: Rows, k_max: int) -> None:
+        self.problem, self.lists, self.slack = problem, measured.lists, measured.slack
+        self.train, self.test, self.k_max = train, test, k_max
+        self.cells, self.measure = problem.cells, measured.measure
+        self._rounding = (self.slack.share, self.slack.squared, self.measure.is_exact(self.cells))
+        self._askers: dict[Any, Asker] = {}
+
+    @cached_property
+    def present(self) -> NDArray[np.intp]:
+        """The classes of the training rows."""
+        assert isinstance(self.problem.target, Labels)
+        codes = self.problem.target.codes[self.train]
+        return np.flatnonzero(np.bincount(codes, minlength=len(self.problem.target.classes)))
+
+    @cached_property
+    def codes(self) -> NDArray[np.int64]:
+        """The class of every row of the table, as a place in `present`; rows of other classes are no neighbours."""
+        assert isinstance(self.problem.target, Labels)
+        if len(self.present) == len(self.problem.target.classes):
+            return self.problem.target.codes
+        recoded = np.zeros(len(self.problem.target.classes), dtype=np.int64)
+        recoded[self.present] = np.arange(len(self.present))
+        return recoded[self.problem.target.codes]
+
+    @cached_property
+    def walks(self) -> list[tuple[slice, Members]]:
+        """The members of the test rows, some rows at a time."""
+        times = np.bincount(self.train, minlength=len(self.cells.X)).astype(np.int32)
+        found = self.lists.of(self.k_max, int(np.count_nonzero(times)), self.test)
+        walks = []
+        for start in range(0, len(self.test), WALK_ROWS):
+            rows = slice(start, start + WALK_ROWS)
+            test = self.test[rows]
+            if found is None:
+                members = self._direct(test, times)
+            else:
+                members = Members.of(found, test, times, self.k_max)
+                short = np.flatnonzero((members.count < self.k_max) & np.isfinite(members.end))
+                if short.size:
+                    members = members.replaced(short, self._direct(test[short], times))
+            walks.append((rows, members))
+        return walks
+
+    def _direct(self, test: Rows, times: NDArray[np.int32]) -> Members:
+        """Members by a search among the training rows alone."""
+        found = among_train(self.cells, self.measure, self.k_max, self.train, test)
+        return Members.of(found, np.arange(len(test)), times, self.k_max)
+
+    def labels(self, asked: Asked) -> NDArray[np.int32]:  # (settings, rows)
+        """Places in `present`."""
+        n_classes = len(self.present)
+        found = {weighted: np.empty((len(asked.ks), len(self.test)), np.int32) for weighted in asked.weightings}
+        for rows, members in self.walks:
+            ties = Ties.of(members, asked.ks, self.test[rows], self.slack)
+            counted = uniform_labels(members, ties, self.codes, n_classes)
+            if False in found:
+                found[False][:, rows] = counted
+            if True in found:
+                off = self.slack.values[self.test[rows]]
+                found[True][:, rows] = weighted_labels(members, ties, self.codes, counted, off, self._rounding)
+        labels: NDArray[np.int32] = asked.pick(found)
+        for said in self.ask(asked, {weighted: some == UNDECIDED for weighted, some in found.items()}):
+            if said.near is None:
+                assert said.proba is not None
+                here = said.proba.argmax(axis=1)
+            else:
+                here = finishing.labels(self._codes_of(said.near), said.distances, n_classes)
+            for s in said.settings:
+                labels[s, said.rows] = here
+        return labels
+
+    def proba(self, asked: Asked) -> NDArray[np.float64]:  # (settings, rows, classes)
+        """Shares of the votes of the classes in `present`."""
+        shape = (len(asked.ks), len(self.test), len(self.present))
+        votes = {weighted: np.empty(shape) for weighted in asked.weightings}
+        open_ = {weighted: np.empty(shape[:2], dtype=np.bool_) for weighted in asked.weightings}
+        for rows, members in self.walks:
+            ties = Ties.of(members, asked.ks, self.test[rows], self.slack)
+            off = self.slack.values[self.test[rows]]
+            for weighted in asked.weightings:
+                here = class_votes(members, ties, self.codes, shape[2], weighted, off, self._rounding)
+                votes[weighted][:, rows], open_[weighted][:, rows] = here
+        proba: NDArray[np.float64] = asked.pick({weighted: finishing.shares(some) for weighted, some in votes.items()})
+        for said in self.ask(asked, open_):
+            here_ = said.proba
+            if said.near is not None:
+                here_ = finishing.shares(finishing.votes(self._codes_of(said.near), said.distances, shape[2]))
+            for s in said.settings:
+                proba[s, said.rows] = here_
+        return proba
+
+    def values(self, asked: Asked) -> NDArray[np.float64]:  # (settings, rows)
+        """What a regressor predicts."""
+        assert isinstance(self.problem.target, Values)
+        y, shape = self.problem.target.numbers, (len(asked.ks), len(self.test))
+        found = {weighted: np.empty(shape) for weighted in asked.weightings}
+        open_ = {weighted: np.empty(shape, dtype=np.bool_) for weighted in asked.weightings}
+        for rows, members in self.walks:
+            ties = Ties.of(members, asked.ks, self.test[rows], self.slack)
+            off = self.slack.values[self.test[rows]]
+            for weighted in asked.weightings:
+                here = means(members, ties, y, weighted, off, self._rounding)
+                found[weighted][:, rows], open_[weighted][:, rows] = here
+        values: NDArray[np.float64] = asked.pick(found)
+        for said in self.ask(asked, open_):
+            assert said.near is not None
+            for s in said.settings:
+                values[s, said.rows] = finishing.values(y[self.train[said.near.places]], said.distances)
+        return values
+
+    def _codes_of(self, near: Nearest) -> NDArray[np.int64]:
+        return self.codes[self.train[near.places]]
+
+    def ask(self, asked: Asked, open_: dict[bool, Mask]) -> Iterator[Said]:
+        """What scikit-learn says of the rows that are open, by weighting and number of neighbours."""
+        if not any(mask.any() for mask in open_.values()):
+            return
+        searches: dict[Any, list[int]] = {}
+        for s, plain in enumerate(asked.plains):
+            searches.setdefault(plain.search, []).append(s)
+        for settings in searches.values():
+            alike: dict[int, dict[bool, list[int]]] = {}  # by number of neighbours and weighting
+            for s in settings:
+                plain, i = asked.plains[s], asked.places[s]
+                if plain.weights == "uniform" and self._counts_votes:
+                    rows = np.flatnonzero(open_[False][i])
+                    if rows.size:
+                        yield Said([s], rows, None, self._counted(plain, rows))
+                else:
+                    alike.setdefault(i, {}).setdefault(plain.weighted, []).append(s)
+            wanted = {i: np.flatnonzero(np.any([open_[w][i] for w in some], axis=0)) for i, some in alike.items()}
+            at = {int(asked.ks[i]): i for i, rows in wanted.items() if rows.size}
+            asker = self._asker(asked.plains[settings[0]])
+            for k, near in asker.nearest({k: wanted[i] for k, i in at.items()}):
+                for weighted, some in alike[at[k]].items():
+                    mine = open_[weighted][at[k]][near.rows]
+                    if mine.any():
+                        yield Said(some, near.rows[mine], near.of(mine), None, weighted)
+
+    @cached_property
+    def _counts_votes(self) -> bool:
+        """Whether uniform votes are counted by scikit-learn without lists, in a search of its own."""
+        return (
+            isinstance(self.problem.target, Labels)
+            and not self.measure.tree
+            and self.measure.resolved not in ("euclidean", "cosine")
+            and self.cells.X.dtype.kind == "f"
+            and isinstance(self.problem.X, np.ndarray)
+            and bool(take_rows(self.problem.X, self.test).flags.c_contiguous)
+        )
+
+    def _counted(self, plain: Plain, rows: Rows) -> NDArray[np.float64]:  # (rows, classes)
+        """Shares of uniform votes, by that search; it looks at each query alone."""
+        model = self.problem.kind(plain.k, **plain.params)
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            model.fit(self.cells.X[self.train], self.codes[self.train])
+            found: NDArray[np.float64] = model.predict_proba(take_rows(self.problem.X, self.test[rows]))
+        return found
+
+    def _asker(self, plain: Plain) -> Asker:
+        if plain.search not in self._askers:
+            search = NearestNeighbors(n_neighbors=plain.k, **plain.params)  # the choice of a tree looks at k
+            with config_context(assume_finite=True, skip_parameter_validation=True):
+                search.fit(self.cells.X[self.train])
+            self._askers[plain.search] = Asker(search, self.cells, self.measure, self.train, self.test)
+        return self._askers[plain.search]

@@ -1,0 +1,191 @@
+"""The session of scikit-learn's k-nearest-neighbours estimators: one list of neighbours a row serves all splits.
+
+Rows outside a training set are struck out of the lists; one walk answers all numbers of neighbours with both weights.
+Where rows tie for the k-th place and the answer depends on which is taken, scikit-learn itself is asked. A setting or a
+table that is unusual is refitted.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from numbers import Integral
+from threading import Lock
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import type_of_target
+
+from foldwise.folds.nearest import Asked, Cells, Measure, Measured, Plain, Problem, Split, by_tree, is_known
+from foldwise.folds.nearest.asking import is_usual
+from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
+from foldwise.folds.rows import take_rows
+from foldwise.folds.sessions.models import ModelSession, Piece, in_order
+
+LAZY = frozenset({"n_neighbors", "weights", "algorithm", "leaf_size", "n_jobs"})
+BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
+LARGEST = 1e100  # greater cells overflow in powers
+
+
+class NeighborSession(ModelSession):
+    """Settings and splits share the lists of neighbours."""
+
+    shares = "neighbours"
+    threads = True
+
+    def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
+        super().__init__(estimator, X, y, fit_params)
+        self.problem: Problem | None = None
+        self._params = estimator.get_params(deep=False)
+        self._measured: dict[Measure, Measured] = {}
+        self._lock = Lock()
+        self._read: dict[int, tuple[Params, Plain | None]] = {}
+
+    def lazy(self, params: Params) -> frozenset[str]:
+        return LAZY if self.plain(params) is not None else frozenset()
+
+    def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
+        need = need | Need.PROBA if need & Need.DECISION else need  # there are no decision values
+        yield from in_order(self._pieces(settings, train, test, need))
+
+    def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Piece]:
+        plains = [self.plain(setting) if len(train) and len(test) else None for setting in settings]
+        groups: dict[Measure | None, list[int]] = {}
+        for i, plain in enumerate(plains):
+            groups.setdefault(None if plain is None else self.measure(plain, len(train)), []).append(i)
+        for measure, places in groups.items():
+            if measure is None:
+                answers = self.answer_group([settings[i] for i in places], train, take_rows(self.X, test), need)
+                yield from (([i], answer) for i, answer in zip(places, answers, strict=True))
+                continue
+            assert self.problem is not None
+            k_max = max(plain.k for plain in (plains[i] for i in places) if plain is not None)
+            split = Split(self.problem, self.measured(measure), train, test, k_max)
+            size = self._block_size(test) if need & Need.PROBA else len(places)
+            for a in range(0, len(places), size):
+                block = places[a : a + size]
+                asked = Asked([plain for plain in (plains[i] for i in block) if plain is not None])
+                answer = finished(split, asked, need)
+                if need & Need.MODEL:
+                    yield from self._with_models(answer, settings, block, train)
+                else:
+                    yield block, answer
+
+    def _with_models(
+        self, answer: Answer, settings: Sequence[Params], places: Sequence[int], train: Rows
+    ) -> Iterator[Piece]:
+        for at, i in enumerate(places):
+            model = self.fit_alone(settings[i], train)
+            one = answer.cut(at, at + 1)
+            parts = (one.labels, one.log_proba, one.proba, one.decision, one.values)
+            yield [i], model if isinstance(model, Failure) else Answer(*parts, models=(model,))
+
+    def plain(self, setting: Params) -> Plain | None:
+        """What a setting says; None for one that may be refused, or that is not known here; splits ask again."""
+        known = self._read.get(id(setting))
+        if known is None or known[0] is not setting:
+            known = (setting, self._plain(setting))
+            self._read[id(setting)] = known  # holds the setting, so that its id is not used anew
+        return known[1]
+
+    def _plain(self, setting: Params) -> Plain | None:
+        if not setting.keys() <= self._params.keys():
+            return None
+        params = {**self._params, **setting}
+        k, weights, algorithm = params["n_neighbors"], params["weights"], params["algorithm"]
+        leaf_size, n_jobs, metric, p = (params[name] for name in ("leaf_size", "n_jobs", "metric", "p"))
+        usual = (
+            is_whole(k)
+            and k >= 1
+            and (weights is None or (isinstance(weights, str) and weights in ("uniform", "distance")))
+            and (isinstance(algorithm, str) and algorithm in ("auto", "ball_tree", "kd_tree", "brute"))
+            and is_whole(leaf_size)
+            and leaf_size >= 1
+            and (n_jobs is None or (is_whole(n_jobs) and n_jobs != 0))
+            and is_known(metric, p, params["metric_params"])
+        )
+        if not usual or (metric == "cosine" and algorithm.endswith("tree")):
+            return None
+        return Plain(int(k), weights, algorithm, int(leaf_size), n_jobs, metric, p)
+
+    def measure(self, plain: Plain, n_train: int) -> Measure | None:
+        """The distance, and how it is searched; None with more neighbours than rows."""
+        if plain.k > n_train or self.problem is None:
+            return None
+        tree = by_tree(plain.algorithm, plain.metric, self.problem.cells.X.shape[1], plain.k, n_train)
+        return Measure(plain.metric, 2.0 if plain.p is None else float(plain.p), tree)
+
+    def measured(self, measure: Measure) -> Measured:
+        assert self.problem is not None
+        with self._lock:
+            if measure not in self._measured:
+                self._measured[measure] = Measured.of(measure, self.problem.cells)
+            return self._measured[measure]
+
+    def _block_size(self, test: Rows) -> int:
+        n_classes = len(self.target.classes) if isinstance(self.target, Labels) else 1
+        return max(1, BLOCK_CELLS // (len(test) * n_classes))
+
+
+def finished(split: Split, asked: Asked, need: Need) -> Answer:
+    """As much of what is needed as the estimator has."""
+    target = split.problem.target
+    if not isinstance(target, Labels):
+        return Answer(values=split.values(asked) if need & Need.VALUES else None)
+    labels = split.labels(asked) if need & Need.LABELS else None
+    proba = split.proba(asked) if need & Need.PROBA else None
+    return Answer(labels=labels, proba=proba).among(split.present, len(target.classes))
+
+
+def is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> NeighborSession | None:
+    """A session for a table of finite numbers and one target; None for another: a refit says what it thinks."""
+    if fit_params or not is_usual():
+        return None
+    session = NeighborSession(estimator, X, y, fit_params)
+    if session.target is None or not has_usual_target(session, y):
+        return None
+    cells = cells_of(X)
+    if cells is None or len(cells.X) != session.n_rows:
+        return None
+    session.problem = Problem(type(estimator), X, cells, session.target)
+    return session
+
+
+def has_usual_target(session: NeighborSession, y: Any) -> bool:
+    """Classes, or numbers whose mean is taken in double precision."""
+    if isinstance(session.target, Labels):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of many classes, by each fit itself
+            return type_of_target(y) in ("binary", "multiclass")
+    dtype = np.asarray(y).dtype
+    return (dtype.kind in "iu" or dtype == np.float64) and bool(np.isfinite(np.asarray(y)).all())
+
+
+def cells_of(X: Any) -> Cells | None:
+    """The table as scikit-learn reads it; None where that depends on which rows are read, or where it is refused."""
+    if nw.dependencies.is_into_dataframe(X):
+        schema = nw.from_native(X, eager_only=True).schema
+        if not all(dtype.is_numeric() for dtype in schema.values()):
+            return None
+    elif isinstance(X, list):
+        kinds = {np.asarray(row).dtype for row in X}
+        if len(kinds) != 1 or kinds.pop().kind not in "fiu":
+            return None
+    elif type(X) is not np.ndarray or X.dtype.kind not in "fiu":
+        return None
+    try:
+        NearestNeighbors(algorithm="brute").fit(X)  # names of columns are looked at too
+        table: NDArray[Any] = check_array(X, order="C")
+    except Exception:
+        return None
+    if not (table.dtype in (np.float64, np.float32) or table.dtype.kind in "iu") or table.size == 0:
+        return None
+    return Cells(table) if float(np.abs(table).max()) < LARGEST else None

@@ -1,0 +1,207 @@
+"""`choose_k`: how good each number of neighbours is, with its interval, as numbers and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.pipeline import Pipeline
+
+from foldwise.errors import FoldwiseError, InputError
+from foldwise.evaluation.intervals import check_level, corrected_half_width
+from foldwise.evaluation.nested import NestedResult, nested_on_session
+from foldwise.folds.engine import Question, evaluate
+from foldwise.folds.opening import open_session
+from foldwise.folds.progress import Progress
+from foldwise.folds.rows import count_rows
+from foldwise.folds.splits import freeze_splits
+from foldwise.neighbors.classifier import KNNClassifier
+from foldwise.neighbors.parameters import check_count
+from foldwise.tuning import GridSearchCV
+
+ROOM = 46  # characters that the printed curve is wide
+
+
+@dataclass(frozen=True, repr=False)
+class KCurve:
+    """The scores of each number of neighbours on each split, and what choosing among them is worth.
+
+    `nested` is the unbiased estimate: in each split, k is chosen within the training rows alone. The mean score of
+    the best k, chosen and scored on the same splits, is a little too good.
+    """
+
+    ks: tuple[int, ...]
+    scores: NDArray[np.float64]  # (ks, splits)
+    test_share: float  # test rows to training rows
+    metric: str
+    level: float
+    nested: NestedResult | None
+
+    @property
+    def means(self) -> NDArray[np.float64]:  # (ks,)
+        return np.asarray(np.average(self.scores, axis=1))
+
+    @property
+    def best_k(self) -> int:
+        """The k of the highest mean score; of several, the smallest."""
+        return self.ks[int(np.nanargmax(self.means))]
+
+    @property
+    def low(self) -> NDArray[np.float64]:  # (ks,)
+        """The lower ends of the intervals (corrected resampled t)."""
+        return self.means - corrected_half_width(self.scores, self.test_share, self.level)
+
+    @property
+    def high(self) -> NDArray[np.float64]:  # (ks,)
+        """The upper ends of the intervals."""
+        return self.means + corrected_half_width(self.scores, self.test_share, self.level)
+
+    def to_frame(self) -> Any:
+        """The curve as a polars frame: k, mean score, ends of its interval."""
+        import polars as pl
+
+        columns = {"n_neighbors": self.ks, self.metric: self.means, "low": self.low, "high": self.high}
+        return pl.DataFrame({name: np.asarray(values) for name, values in columns.items()})
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the curve with its interval into a matplotlib axes, a new one by default; gives the axes."""
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise PlotError("the picture is drawn by matplotlib, which is not installed.", HOW) from error
+        if ax is None:
+            ax = plt.subplots(figsize=(7.0, 4.0), layout="constrained")[1]
+        best = self.ks.index(self.best_k)
+        ax.fill_between(self.ks, self.low, self.high, alpha=0.2, linewidth=0, label=f"{self.level:.0%} interval")
+        ax.plot(self.ks, self.means, marker="o", markersize=3, label=f"mean over {self.scores.shape[1]} splits")
+        ax.plot(self.best_k, self.means[best], marker="o", markersize=9, fillstyle="none", color="black")
+        ax.annotate(
+            f"k = {self.best_k}",
+            (self.best_k, self.means[best]),
+            xytext=(0, 10),
+            textcoords="offset points",
+            ha="center",
+        )
+        if self.nested is not None:
+            label = f"nested estimate {self.nested.estimate:.3f}"
+            ax.axhline(self.nested.estimate, linestyle="--", linewidth=1, color="grey", label=label)
+        ax.set_xlabel("number of neighbours k")
+        ax.set_ylabel(self.metric)
+        ax.legend(loc="best", frameon=False)
+        return ax
+
+    def __str__(self) -> str:
+        lines = []
+        if self.nested is not None:
+            low, high = self.nested.interval(self.level)
+            between = f"{self.level:.0%}: {low:.3f} to {high:.3f}; nested"
+            lines.append(f"{self.metric} of choosing k: {self.nested.estimate:.3f} ({between})")
+        best = self.means[self.ks.index(self.best_k)]
+        lines.append(
+            f"best k: {self.best_k} (mean {best:.3f} of {self.scores.shape[1]} splits, on which it was chosen)"
+        )
+        lines += ["", f"{'k':>4}  {'mean':>6}  {f'{self.level:.0%} interval':>16}"]
+        for k, mean, low, high, drawn in zip(self.ks, self.means, self.low, self.high, self._drawn(), strict=True):
+            between = f"{low:.3f} to {high:.3f}"
+            lines.append(f"{k:>4}  {mean:>6.3f}  {between:>16}  {drawn}".rstrip())
+        return "\n".join(lines)
+
+    def _drawn(self) -> list[str]:
+        """Each mean in its interval, all on one scale."""
+        ends = np.column_stack([self.low, self.means, self.high])
+        floor, top = np.nanmin(ends, initial=np.inf), np.nanmax(ends, initial=-np.inf)
+        if not floor < top or not np.isfinite(ends).all():
+            return [""] * len(self.ks)
+        places = np.rint((ends - floor) / (top - floor) * (ROOM - 1)).astype(int)
+        return [" " * a + "─" * (m - a) + "●" + "─" * (b - m) for a, m, b in places.tolist()]
+
+    __repr__ = __str__
+
+
+HOW = "pip install 'foldwise[plots]', or read the numbers with to_frame()."
+
+
+class PlotError(FoldwiseError, ImportError):
+    """A picture was asked for, and the library that draws is missing."""
+
+
+def choose_k(
+    X: Any,
+    y: Any,
+    ks: Iterable[int] = range(1, 31),
+    *,
+    estimator: Any = None,
+    cv: Any = None,
+    scoring: Any = None,
+    nested: bool = True,
+    groups: Any = None,
+    level: float = 0.95,
+    random_state: int | None = 0,
+    n_jobs: int | None = None,
+) -> KCurve:
+    """Score every number of neighbours on the same splits, and say which is best and how good choosing it is.
+
+    Parameters
+    ----------
+    X, y : the table and its target
+    ks : the numbers of neighbours
+    estimator : `KNNClassifier()` by default; any estimator with `n_neighbors`, or a pipeline that ends in one
+    cv : 50 (stratified) resamples of 80 % and 20 % by default; anything that scikit-learn's searches take
+    scoring : accuracy by default, of a regressor R²; anything that scikit-learn's searches take
+    nested : whether choosing is estimated too: k is chosen by 5-fold cross-validation within each training set
+    level : of the intervals
+    random_state : the seed of the resamples
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from foldwise import choose_k
+    >>> curve = choose_k(*load_iris(return_X_y=True), ks=range(1, 16))
+    >>> curve.best_k, round(curve.nested.estimate, 2)
+    (15, 0.96)
+    """
+    if isinstance(scoring, list | tuple | set | dict):
+        raise InputError("choose_k draws one curve, but scoring names several metrics.", "pass one of them.")
+    check_level(level)
+    counts = tuple(check_count("k", k) for k in ks)
+    if not counts:
+        raise InputError("there is no number of neighbours to choose from.", "pass ks, such as range(1, 31).")
+    model = KNNClassifier() if estimator is None else clone(estimator)
+    name = f"{model.steps[-1][0]}__n_neighbors" if isinstance(model, Pipeline) else "n_neighbors"
+    if cv is None:
+        splitter = StratifiedShuffleSplit if is_classifier(model) else ShuffleSplit
+        cv = splitter(50, test_size=0.2, random_state=random_state)
+    search = GridSearchCV(model, {name: list(counts)}, scoring=scoring, cv=5, n_jobs=n_jobs)
+    plan = search.plan()
+    session = open_session(model, X, y)
+    splits = freeze_splits(cv, X, y, groups, n_rows=count_rows(X), classifier=is_classifier(model))
+    fewest = min(len(split.train) for split in splits)
+    if max(counts) > fewest:
+        raise InputError(
+            f"k = {max(counts)} asks for more neighbours than the smallest training set has rows, {fewest}.",
+            "leave out the larger k.",
+        )
+    with Progress() as progress:
+        settings = [{name: k} for k in counts]
+        question = Question(settings, splits)
+        [outcome] = evaluate(session, [question], plan.work, n_jobs=n_jobs, audit=search.audit, progress=progress)
+    errors = [one[-1] for one in outcome.failures] + [one[-1] for one in outcome.unscored]
+    if errors:
+        raise errors[0]
+    unbiased = nested_on_session(search, session, splits, groups) if nested else None
+    share = len(splits[0].test) / len(splits[0].train)
+    return KCurve(counts, outcome.scores["score"], share, metric_name(scoring, model), level, unbiased)
+
+
+def metric_name(scoring: Any, model: Any) -> str:
+    """What the curve shows."""
+    if isinstance(scoring, str):
+        return scoring
+    if scoring is None:
+        return "accuracy" if is_classifier(model) else "r2"
+    return "score"

@@ -1,0 +1,65 @@
+"""Which distance was asked for, before anything is learned. The estimator has checked the values.
+
+Notes
+-----
+With column weights w (1 where none are given) and a, b the cells of two rows in one column:
+
+========== =========================================================================================================
+euclidean  (Σ w |a - b|²)^½
+manhattan  Σ w |a - b|
+minkowski  (Σ w |a - b|^p)^(1/p), p >= 1
+chebyshev  max of w |a - b| over the columns with w > 0
+cosine     1 - a·b / (|a| |b|), w in all three inner products. A row of zeros is at distance 1 from every row, other
+           rows of zeros included, as in scikit-learn's `cosine_distances` of two tables.
+gower      Σ w s / Σ w over the columns present in both rows; s = |a - b| / range for numbers, 0 or 1 for equal or
+           different categories (Gower 1971). Without a common column, or without weight there: 1.
+heom       (Σ w s²)^½ with the same s, and s = 1 where a cell is missing in either row (Wilson & Martinez 1997).
+hvdm       (Σ w s²)^½ with s = |a - b| / 4σ for numbers, (Σ_c (P(c|a) - P(c|b))²)^½ for categories, and 1 where a cell
+           is missing in either row (Wilson & Martinez 1997).
+========== =========================================================================================================
+
+Range and σ (of the population) are those of the present training cells; where they are 0, so is s. Queries outside
+the range are not clipped. A category that training does not know differs from every other; its P are 0. The first
+five measure numbers only, and no cell of theirs may be missing; `scale` and `components` are for them alone.
+
+References: Gower, Biometrics 27 (1971) 857-871. Wilson & Martinez, JAIR 6 (1997) 1-34.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+NUMERIC = ("euclidean", "manhattan", "minkowski", "chebyshev", "cosine")
+MIXED = ("gower", "heom", "hvdm")
+SCALES = ("standard", "minmax", "robust")
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A metric and its options.
+
+    Examples
+    --------
+    >>> Distance("gower").learns, Distance("euclidean").learns
+    (True, False)
+    """
+
+    metric: str
+    p: float = 2.0  # minkowski only
+    scale: str | None = None  # one of SCALES; numeric metrics only
+    number_weights: NDArray[np.float64] | None = None  # (n_numeric,), >= 0
+    code_weights: NDArray[np.float64] | None = None  # (n_categorical,), >= 0; mixed metrics only
+    components: int | float | None = None  # of a PCA of the scaled numbers; numeric metrics only
+
+    @property
+    def learns(self) -> bool:
+        """Whether the distance of two rows depends on the training rows."""
+        return self.metric in MIXED or self.scale is not None or self.components is not None
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether it measures categories and missing cells too."""
+        return self.metric in MIXED

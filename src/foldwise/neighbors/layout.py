@@ -1,0 +1,112 @@
+"""How the columns of a table become cells that a distance can compare: which are numbers, which are categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.data.arguments import place_of_column
+from foldwise.data.columns import ObjectColumn, warn_of_broken_levels
+from foldwise.data.levels import sort_levels
+from foldwise.data.schema import Column, Level, listing
+from foldwise.data.view import View
+from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.neighbors.cells import Cells
+from foldwise.neighbors.distance import MIXED
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns compared as numbers and as categories, by their place in the table; and the categories known."""
+
+    metric: str
+    names: tuple[str, ...]
+    numbers: tuple[int, ...]
+    categories: tuple[int, ...]
+    levels: tuple[tuple[Level, ...], ...]  # of each column of categories
+
+    def cells(self, table: View) -> Cells:
+        """The cells of a table with these columns; refused where the distance has no definition for them."""
+        numbers = np.empty((table.n_rows, len(self.numbers)))
+        if self.numbers:
+            numbers[:] = table.numbers(self.numbers).chunk(0, table.n_rows).rows
+        if not np.isfinite(numbers.sum()) and not np.isfinite(numbers).all():
+            self._check_finite(numbers)
+        codes = np.empty((table.n_rows, len(self.categories)), dtype=np.int32)
+        for k, (j, levels) in enumerate(zip(self.categories, self.levels, strict=True)):
+            codes[:, k] = self._codes(table, j, levels)
+        return Cells(numbers, codes, tuple(len(levels) for levels in self.levels))
+
+    def _codes(self, table: View, j: int, levels: Sequence[Level]) -> NDArray[np.int32]:
+        read = np.empty(table.n_rows, dtype=np.int64)
+        table.sources[j].codes(levels)(0, table.n_rows, read)
+        return np.where(read < len(levels), read, len(levels) - 1 - read).astype(np.int32)  # -1 missing, -2 unknown
+
+    def _check_finite(self, numbers: NDArray[np.float64]) -> None:
+        """Refuse infinity, and, for a distance without a definition for them, missing cells."""
+        infinite, missing = np.isinf(numbers), np.isnan(numbers)
+        for k, j in enumerate(self.numbers):
+            if infinite[:, k].any():
+                raise InputError(
+                    f"column {self.names[j]!r} holds infinity (inf) in row {int(infinite[:, k].argmax())}.",
+                    "replace it by a number, or mark it as missing.",
+                )
+            if self.metric not in MIXED and missing[:, k].any():
+                raise InputError(
+                    f"column {self.names[j]!r} has {int(missing[:, k].sum())} missing cells (NaN), the first in row "
+                    f"{int(missing[:, k].argmax())}, and the {self.metric} distance has no definition for them.",
+                    "metric='gower', 'heom' or 'hvdm' compares rows with missing cells; or impute them in a pipeline.",
+                )
+
+
+def lay_out(table: View, metric: str, categorical: Sequence[Any] | None) -> Layout:
+    """The layout of a table. Types decide; `categorical` names columns of numbers that stand for categories.
+
+    "auto" is euclidean where all columns are numbers or truth values, and Gower's distance elsewhere.
+    """
+    columns = table.columns
+    told = places(categorical, columns)
+    for column in columns:
+        if column.kind == "date":
+            raise InputError(
+                f"column {column.name!r} holds dates, which are neither numbers nor categories.",
+                "turn it into numbers first (a year, days since a date), or leave it out.",
+            )
+    named = [j for j, column in enumerate(columns) if column.kind == "categorical" or j in told]
+    if metric == "auto":
+        metric = "gower" if named else "euclidean"
+    if metric not in MIXED:
+        # an object column of numbers may be measured where that is asked for by name; reading it refuses text
+        text = [j for j in named if j in told or not isinstance(table.sources[j], ObjectColumn)]
+        if text:
+            refuse_categories(metric, [columns[j].name for j in text])
+        return Layout(metric, tuple(column.name for column in columns), tuple(range(len(columns))), (), ())
+    as_codes = {*named, *(j for j, column in enumerate(columns) if column.kind == "binary")}
+    numbers = tuple(j for j in range(len(columns)) if j not in as_codes)
+    categories = tuple(sorted(as_codes))
+    levels = tuple(sort_levels(table.sources[j].distinct(0, table.n_rows)) for j in categories)
+    for j, known in zip(categories, levels, strict=True):
+        warn_of_broken_levels(table.sources[j], known, "name a distance of numbers as metric")
+    return Layout(metric, tuple(column.name for column in columns), numbers, categories, levels)
+
+
+def refuse_categories(metric: str, names: Sequence[str]) -> NoReturn:
+    """Raise for columns that a distance of numbers cannot compare."""
+    raise FoldwiseTypeError(
+        f"{listing(names)}: categories, but the {metric} distance compares numbers.",
+        "metric='gower', 'heom' or 'hvdm' compares mixed columns; or encode them in a pipeline.",
+    )
+
+
+def places(categorical: Sequence[Any] | None, columns: Sequence[Column]) -> set[int]:
+    """The places of the columns that are named as categories."""
+    if categorical is None:
+        return set()
+    if isinstance(categorical, str) or not hasattr(categorical, "__iter__"):
+        raise FoldwiseTypeError(f"categorical must be None or a list of names or places, got {categorical!r}.")
+    names = [column.name for column in columns]
+    return {place_of_column("categorical", key, names) for key in categorical}

@@ -1,0 +1,103 @@
+"""Points laid out for the kernels: training rows in blocks, queries row after row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.neighbors.cells import MISSING, UNKNOWN, Cells
+from foldwise.neighbors.kernels import BLOCK, Asked, Blocks
+from foldwise.neighbors.space import Points, Space
+from foldwise.neighbors.weighing import planes_of
+
+
+def place_rows(space: Space, cells: Cells) -> Blocks:
+    """Training rows, in blocks."""
+    points = space.points(cells)
+    return Blocks(
+        numbers=_in_blocks(points.numbers),
+        planes=_in_blocks(_planes(space, points, unknown=0)),
+        gaps=_in_blocks(_gaps(space, points)),
+        slots=_in_blocks(_slots(space, points)),
+        start=0,
+        stop=points.n_rows,
+    )
+
+
+def place_queries(space: Space, cells: Cells, leave_out: NDArray[np.intp] | None) -> Asked:
+    """Queries, row after row."""
+    points = space.points(cells)
+    numbers = points.numbers
+    if space.distance.metric == "cosine":  # a row of zeros is far from training rows of zeros
+        numbers[:, -2:] = numbers[:, [-1, -2]]
+    return Asked(
+        numbers=numbers,
+        planes=_planes(space, points, unknown=1),
+        gaps=_gaps(space, points),
+        slots=_slots(space, points),
+        leave_out=np.full(points.n_rows, -1, np.int64) if leave_out is None else np.asarray(leave_out, np.int64),
+    )
+
+
+def some_queries(asked: Asked, rows: slice | NDArray[np.intp]) -> Asked:
+    return Asked._make(part[rows] for part in asked)
+
+
+def some_blocks(blocks: Blocks, first: int, last: int) -> Blocks:
+    start, stop = blocks.start + first * BLOCK, min(blocks.start + last * BLOCK, blocks.stop)
+    return Blocks._make((*(part[first:last] for part in blocks[:4]), start, stop))
+
+
+def n_blocks(blocks: Blocks) -> int:
+    return len(blocks.numbers)
+
+
+def rows_of(blocks: Blocks, n_numbers: int) -> NDArray[np.float64]:  # (n, n_numbers)
+    """The numbers of training rows, row after row again."""
+    numbers = blocks.numbers.reshape(-1, n_numbers, BLOCK).transpose(0, 2, 1).reshape(-1, n_numbers)
+    return numbers[: blocks.stop - blocks.start]
+
+
+def _in_blocks(rows: NDArray[Any]) -> NDArray[Any]:  # (n, d) -> (n_blocks, d * BLOCK)
+    n, d = rows.shape
+    n_blocks = -(-n // BLOCK)
+    out = np.zeros((n_blocks, d, BLOCK), dtype=rows.dtype)
+    for b in range(n_blocks):
+        part = rows[b * BLOCK : (b + 1) * BLOCK]
+        out[b, :, : len(part)] = part.T
+    return out.reshape(n_blocks, d * BLOCK)
+
+
+def _planes(space: Space, points: Points, unknown: int) -> NDArray[np.uint8]:  # (n, n_planes)
+    """The bytes of the codes. An unknown category gets a code of its own, another in queries than in training rows."""
+    planes = [np.zeros((points.n_rows, 0), dtype=np.uint8)]
+    if space.law.plane_bits.size:
+        for j, n_levels in enumerate(space.n_levels):
+            codes = points.codes[:, j].astype(np.int64)
+            codes = np.where(codes == UNKNOWN, n_levels + unknown, np.maximum(codes, 0))
+            shifts = 8 * np.arange(planes_of(n_levels))
+            planes.append((codes[:, None] >> shifts & 255).astype(np.uint8))
+    return np.concatenate(planes, axis=1)
+
+
+def _gaps(space: Space, points: Points) -> NDArray[np.uint8]:  # (n, n_bytes)
+    """The bits of missing cells: code columns first where they own bits, then numeric ones."""
+    n_bytes = len(space.law.bit_weights)
+    if not n_bytes:
+        return np.zeros((points.n_rows, 0), dtype=np.uint8)
+    missing = np.isnan(points.numbers)
+    if space.distance.metric != "hvdm":
+        missing = np.concatenate((points.codes == MISSING, missing), axis=1)
+    return np.packbits(missing, axis=1, bitorder="little")
+
+
+def _slots(space: Space, points: Points) -> NDArray[np.int32]:  # (n, n_looked_up)
+    """Where codes are looked up: a column's levels, then the unknown one, then the missing cell."""
+    starts = space.law.slot_starts
+    if starts.size == 1:
+        return np.zeros((points.n_rows, 0), dtype=np.int32)
+    ends = starts[1:]
+    slots = np.where(points.codes >= 0, points.codes + starts[:-1], ends - np.where(points.codes == MISSING, 1, 2))
+    return slots.astype(np.int32)

@@ -1,0 +1,108 @@
+"""The curve over k: the numbers of scikit-learn's search, its interval, and a picture."""
+
+from __future__ import annotations
+
+import builtins
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from sklearn import model_selection as peer
+from sklearn.datasets import load_iris
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from foldwise import KNNRegressor, choose_k
+from foldwise.errors import InputError
+
+mpl.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def curve(iris):
+    return choose_k(*iris, ks=range(1, 11), cv=peer.StratifiedShuffleSplit(12, test_size=0.2, random_state=1))
+
+
+def test_the_curve_is_that_of_a_search(iris, curve):
+    pipe = make_pipeline(StandardScaler(), KNeighborsClassifier())
+    cv = peer.StratifiedShuffleSplit(6, test_size=0.2, random_state=1)
+    found = choose_k(*iris, ks=[3, 9], estimator=pipe, cv=cv, scoring="balanced_accuracy", nested=False)
+    search = peer.GridSearchCV(pipe, {"kneighborsclassifier__n_neighbors": [3, 9]}, cv=cv, scoring="balanced_accuracy")
+    np.testing.assert_array_equal(found.means, search.fit(*iris).cv_results_["mean_test_score"])
+    assert found.metric == "balanced_accuracy"
+    assert found.nested is None
+
+
+def test_interval_and_frame(curve):
+    assert curve.scores.shape == (10, 12)
+    assert curve.best_k == int(np.argmax(curve.means)) + 1
+    half = 2.200985 * np.sqrt(curve.scores.var(axis=1, ddof=1) * (1 / 12 + 30 / 120))
+    np.testing.assert_allclose(curve.high - curve.means, half, rtol=1e-5)
+    frame = curve.to_frame()
+    assert frame.columns == ["n_neighbors", "accuracy", "low", "high"]
+    assert frame.shape == (10, 4)
+
+
+def test_choosing_is_estimated_without_bias(iris, curve):
+    cv = peer.StratifiedShuffleSplit(12, test_size=0.2, random_state=1)
+    from foldwise import KNNClassifier
+
+    search = peer.GridSearchCV(KNNClassifier(), {"n_neighbors": list(range(1, 11))}, cv=5)
+    np.testing.assert_array_equal(curve.nested.scores, peer.cross_val_score(search, *iris, cv=cv))
+
+
+def test_it_prints_within_80_columns(curve):
+    text = str(curve)
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.startswith("accuracy of choosing k: 0.9")  # the unbiased figure first
+    assert f"best k: {curve.best_k}" in text
+
+
+def test_the_picture(curve):
+    ax = curve.plot()
+    assert ax.get_xlabel() == "number of neighbours k"
+    line = ax.get_lines()[0]
+    np.testing.assert_array_equal(line.get_ydata(), curve.means)
+    assert curve.plot(ax) is ax
+    mpl.pyplot.close("all")
+
+
+def test_a_missing_library_says_how_to_get_it(curve, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r"foldwise\[plots\]"):
+        curve.plot()
+
+
+def test_regression(rng):
+    X = rng.normal(size=(80, 2))
+    found = choose_k(X, X[:, 0], ks=[1, 5], estimator=KNNRegressor(), nested=False)
+    assert found.metric == "r2"
+    assert found.scores.shape == (2, 50)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"ks": []}, "no number of neighbours"),
+        ({"ks": [0]}, "at least 1"),
+        ({"ks": [500]}, "smallest training set"),
+        ({"scoring": ["accuracy", "f1_macro"]}, "one curve"),
+        ({"level": 2.0}, "level"),
+    ],
+)
+def test_bad_input(iris, options, words):
+    with pytest.raises(InputError, match=words):
+        choose_k(*iris, **{"ks": [1, 2], **options})
