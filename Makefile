@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types contract bench torture clean
+.PHONY: demo test lint types contract bench torture oracles clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -30,6 +30,10 @@ bench: $(READY)
 
 torture: $(READY)
 	$(BIN)/python -m tests.bayes.torture
+
+# asks R's e1071 and Weka again: make oracles WEKA=path/to/weka.jar
+oracles: $(READY)
+	$(BIN)/python -m tests.bayes.oracles.make_fixtures $(WEKA)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
