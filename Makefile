@@ -29,6 +29,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/neighbors.py
 
 torture: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
 	$(BIN)/python -m tests.bayes.torture
 
 # asks R's e1071 and Weka again: make oracles WEKA=path/to/weka.jar
