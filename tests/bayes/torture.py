@@ -326,6 +326,9 @@ that takes weights. Each library gets its nearest class and the coding of text t
 mixed-naive-bayes and wnb one class for both; river GaussianNB, or OneHotEncoder and MultinomialNB, and dictionaries
 without the missing cells.
 
+Two choices matter. scikit-learn's *a constant column* is right but for its sums, and would pass at 1e-6. river's text
+could go to BernoulliNB instead: then *missing categories* is wrong and *contradictory evidence* passes, the same sum.
+
 """
 
 
