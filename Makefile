@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test fuzz lint types contract bench torture clean
+.PHONY: demo test fuzz lint types contract bench torture oracles clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -29,10 +29,16 @@ bench: $(READY)
 	$(BIN)/python benchmarks/naive_bayes.py
 	$(BIN)/python benchmarks/nested.py
 	$(BIN)/python benchmarks/reading.py
+	$(BIN)/python benchmarks/families.py
 	$(BIN)/python benchmarks/neighbors.py
 
 torture: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
 	$(BIN)/python -m tests.bayes.torture
+
+# asks R's e1071 and Weka again: make oracles WEKA=path/to/weka.jar
+oracles: $(READY)
+	$(BIN)/python -m tests.bayes.oracles.make_fixtures $(WEKA)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

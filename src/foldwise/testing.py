@@ -29,6 +29,14 @@ CELLS: dict[str, CellMaker] = {
     "gaussian": lambda rng, n: rng.normal(1e4, 3.0, n).tolist(),
     "bernoulli": lambda rng, n: (rng.random(n) < 0.3).astype(int).tolist(),
     "multinomial": lambda rng, n: rng.poisson(1.5, n).tolist(),
+    "poisson": lambda rng, n: rng.poisson(4.0, n).tolist(),
+    "binomial": lambda rng, n: rng.binomial(6, 0.4, n).tolist(),
+    "binned": lambda rng, n: np.round(rng.normal(0.0, 3.0, n), 1).tolist(),
+    "kde": lambda rng, n: np.round(rng.normal(50.0, 3.0, n), 2).tolist(),
+    "text": lambda rng, n: [
+        " ".join(rng.choice(["win", "cash", "no", "Yes!", "día"], k)) for k in rng.integers(0, 7, n)
+    ],
+    "gamma": lambda rng, n: rng.gamma(2.5, 3.0, n).tolist(),
 }
 
 

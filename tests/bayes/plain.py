@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scipy.special import psi
+
 Row = Mapping[str, Any]
 
 
@@ -140,6 +142,126 @@ class PlainNaiveBayes:
         denominator = math.fsum(sums.values()) + self.alpha * len(block)
         share = (sums[name] + self.alpha) / denominator if denominator else 1 / len(block)
         return there + value * log(share)
+
+    def overall_or_own(self, name: str, c: Any) -> list[tuple[Any, float]]:
+        """The cells of a class, or those of the column where the class holds none."""
+        return self.cells(name, c) or self.cells(name)
+
+    def poisson(self, name: str, c: Any, value: Any) -> float:
+        there = self.presence(name, c, value)
+        if value is None or not any(v for v, _ in self.cells(name)):
+            return there
+        rate = max(mean_of(self.overall_or_own(name, c)), self.var_floor * mean_of(self.cells(name)))
+        return there + (value * log(rate) if value else 0.0) - rate - math.lgamma(value + 1)
+
+    def binomial(self, name: str, c: Any, value: Any) -> float:
+        there = self.presence(name, c, value)
+        column = self.cells(name)
+        trials = max((v for v, _ in column), default=0)
+        if value is None or value > trials or (len({v for v, _ in column}) < 2 and trials in (0, column[0][0])):
+            return there
+        p, overall = mean_of(self.overall_or_own(name, c)) / trials, mean_of(column) / trials
+        hit, miss = max(p, self.var_floor * overall), max(1 - p, self.var_floor * (1 - overall))
+        ways = math.log(math.comb(trials, value))
+        return (
+            there
+            + ways
+            + (value * log(hit) if value else 0.0)
+            + ((trials - value) * log(miss) if value < trials else 0.0)
+        )
+
+    def gamma(self, name: str, c: Any, value: Any) -> float:
+        there = self.presence(name, c, value)
+        column = self.cells(name)
+        if value is None or len({v for v, _ in column}) < 2:
+            return there
+        here = self.overall_or_own(name, c)
+        mean, overall = mean_of(here), mean_of(column)
+        k = gamma_shape(here)
+        if self.cells(name, c) and self.var_floor:
+            k = min(k, mean**2 / (self.var_floor * overall**2 / gamma_shape(column)))
+        t = value / mean
+        norm = k * math.log(k) - k - math.lgamma(k) if k < 1e3 else 0.5 * math.log(k / (2 * math.pi)) - 1 / (12 * k)
+        return there + norm - math.log(value) - k * (t - 1 - math.log(t))
+
+    def binned(self, name: str, c: Any, value: Any) -> float:
+        present = [v for v, _ in self.cells(name)]
+        low, high = min(present, default=0.0), max(present, default=0.0)
+        cuts = sorted({low * (1 - i / 10) + high * (i / 10) for i in range(1, 10)}) if low < high else []
+        twin = PlainNaiveBayes({}, self.alpha, missing=self.missing, levels={name: range(len(cuts) + 1)})
+        place = lambda v: None if v is None else sum(cut < v for cut in cuts)  # noqa: E731
+        twin.kept = [({name: place(row[name])}, label, w) for row, label, w in self.kept]
+        return twin.categorical(name, c, place(value))
+
+    def kde(self, name: str, c: Any, value: Any) -> float:
+        there = self.presence(name, c, value)
+        column = self.cells(name)
+        if value is None or len({v for v, _ in column}) < 2:
+            return there
+        here = self.overall_or_own(name, c)
+        width = plain_bandwidth(here, self.ddof) or plain_bandwidth(column, self.ddof)
+        _, m2, n = moments(column)
+        width = max(width, math.sqrt(self.var_floor * m2 / n))
+        logs = [math.log(w) - ((value - v) / width) ** 2 / 2 for v, w in here]
+        top = max(logs)
+        total = top + math.log(math.fsum(math.exp(v - top) for v in logs))
+        return there + total - math.log(math.fsum(w for _, w in here) * width * math.sqrt(2 * math.pi))
+
+    def text(self, name: str, c: Any, value: Any) -> float:
+        there = self.presence(name, c, value)
+        if value is None:
+            return there
+        words = [(word, w, label) for r, label, w in self.kept if r[name] is not None for word in r[name].split()]
+        known = {word for word, _, _ in words}
+        slots = len(known) + (self.unseen == "smooth")
+        total = math.fsum(w for _, w, label in words if label == c) + self.alpha * slots
+        for word in value.split():
+            if word in known or self.unseen == "smooth":
+                count = math.fsum(w for other, w, label in words if label == c and other == word)
+                there += log((count + self.alpha) / total) if total else log(1 / slots)
+        return there
+
+
+def mean_of(cells: Sequence[tuple[float, float]]) -> float:
+    return math.fsum(v * w for v, w in cells) / math.fsum(w for _, w in cells)
+
+
+def gamma_shape(cells: Sequence[tuple[float, float]]) -> float:
+    """The k with log k - ψ(k) = log mean - mean log, by halving."""
+    if len({v for v, _ in cells}) == 1:
+        return 2.0**104
+    gap = math.log(mean_of(cells)) - mean_of([(math.log(v), w) for v, w in cells])
+    low, high = math.log(1e-6), math.log(1e6)
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle - float(psi(math.exp(middle))) > gap:
+            low = middle
+        else:
+            high = middle
+    return math.exp(low)
+
+
+def plain_bandwidth(cells: Sequence[tuple[float, float]], ddof: float) -> float:
+    """Silverman's rule; rows are repeated as often as their weights say."""
+    cells = sorted(cells)
+    _, m2, n = moments(cells)
+    spread = math.sqrt(m2 / (n - ddof)) if n - ddof > 1e-9 * n else 0.0
+
+    def row(k: float) -> float:
+        for i, (v, _) in enumerate(cells):
+            if math.fsum(w for _, w in cells[: i + 1]) > k + 1e-9:
+                return v
+        return cells[-1][0]
+
+    def quantile(share: float) -> float:
+        at = max(n - 1, 0.0) * share
+        k = math.floor(at + 1e-9)
+        return row(k) + (row(k + 1) - row(k)) * max(at - k, 0.0)
+
+    between = (quantile(0.75) - quantile(0.25)) / 1.34
+    if between > 0:
+        spread = min(spread, between) if spread else between
+    return 0.9 * spread * n**-0.2
 
 
 def moments(cells: Sequence[tuple[float, float]]) -> tuple[float, float, float]:

@@ -26,6 +26,12 @@ FAMILIES = {
     "rings": "gaussian",
     "other": "multinomial",
     "shape": "categorical",
+    "visits": "poisson",
+    "hits": "binomial",
+    "amount": "gamma",
+    "dose": "binned",
+    "depth": "kde",
+    "note": "text",
 }
 SCHEMA = {
     "colour": pl.String,
@@ -35,6 +41,12 @@ SCHEMA = {
     "rings": pl.Int64,
     "other": pl.Float64,
     "shape": pl.String,
+    "visits": pl.Int64,
+    "hits": pl.Int64,
+    "amount": pl.Float64,
+    "dose": pl.Float64,
+    "depth": pl.Float64,
+    "note": pl.String,
 }
 
 
@@ -51,10 +63,21 @@ row = st.fixed_dictionaries(
         "rings": cells(st.integers(-3, 3)),
         "other": cells(st.integers(0, 8).map(lambda v: v / 2)),
         "shape": cells(st.sampled_from(["round", "square"])),
+        "visits": cells(st.integers(0, 6)),
+        "hits": cells(st.integers(0, 4)),
+        "amount": cells(st.integers(1, 60).map(lambda v: v / 4)),
+        "dose": cells(st.integers(-9, 9).map(lambda v: v / 2)),
+        "depth": cells(st.integers(-30, 30).map(lambda v: v / 3)),
+        "note": cells(st.lists(st.sampled_from(["win", "cash", "now", "mother", "née"]), max_size=4).map(" ".join)),
     }
 )
 queries = st.lists(
-    st.one_of(row, row.map(lambda r: {**r, "colour": "violet"}), row.map(lambda r: {**r, "size": 1e3})), min_size=1
+    st.one_of(
+        row,
+        row.map(lambda r: {**r, "colour": "violet", "hits": 9, "note": "new words win", "depth": 50.0, "dose": -99.0}),
+        row.map(lambda r: {**r, "size": 1e3}),
+    ),
+    min_size=1,
 )
 
 

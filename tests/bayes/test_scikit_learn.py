@@ -28,7 +28,17 @@ from foldwise import NaiveBayes
         NaiveBayes(families="categorical"),
         NaiveBayes(families="gaussian", alpha=0, ddof=0, priors="uniform"),
         NaiveBayes(missing="category", unseen="smooth"),
-    ]
+        NaiveBayes(families="kde"),
+        NaiveBayes(families="binned", cuts="entropy", bins=5),
+        NaiveBayes(families="best"),
+    ],
+    expected_failed_checks=lambda model: (
+        {
+            "check_sample_weight_equivalence_on_dense_data": "a row is dealt to one fold, however often it counts",
+        }
+        if model.families == "best"
+        else {}
+    ),
 )
 def test_the_checks_of_scikit_learn(estimator, check):
     check(estimator)

@@ -14,7 +14,10 @@ from foldwise.data.schema import Column, Schema, listing
 from foldwise.data.view import SparseView
 from foldwise.errors import InputError
 
-OF_KIND = {"numeric": "gaussian", "categorical": "categorical", "binary": "categorical"}
+OF_KIND = {"numeric": "gaussian", "categorical": "categorical", "binary": "categorical", "text": "text"}
+
+
+BEST = "best"  # chosen when rows are learned (`foldwise.bayes.best`)
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,13 @@ def assign_families(columns: Sequence[Column], families: Any, sparse: bool) -> t
         check_names(families.names, columns)
         chosen = [one_family(families[column.name], "auto", sparse) for column in columns]
     elif isinstance(families, Mapping):
-        chosen = by_mapping(columns, families)
+        wanted = wanted_families(columns, families)
+        chosen = [one_family(column, family, False) for column, family in zip(columns, wanted, strict=True)]
     else:
         raise InputError(
-            f"families must be 'auto', the name of a family, a mapping by column or a Schema; "
+            f"families must be 'auto', 'best', the name of a family, a mapping by column or a Schema; "
             f"got {type(families).__name__}.",
-            f"the families are {listing(FAMILIES)}.",
+            f"the families are {listing(FAMILIES, most=len(FAMILIES))}.",
         )
     return tuple(
         Block(name, tuple(j for j, family in enumerate(chosen) if family == name))
@@ -68,10 +72,12 @@ def assign_families(columns: Sequence[Column], families: Any, sparse: bool) -> t
     )
 
 
-def by_mapping(columns: Sequence[Column], families: Mapping[Any, str]) -> list[str]:
-    """The family of each column by its name, or by its place; columns not named are decided by their type."""
+def wanted_families(columns: Sequence[Column], families: Any) -> list[Any]:
+    """What is said of each column: one word for all, by its name or its place; "auto" for those not named."""
+    if not isinstance(families, Mapping):
+        return [families if isinstance(families, str) else "auto"] * len(columns)
     place = {column.name: j for j, column in enumerate(columns)}
-    wanted = ["auto"] * len(columns)
+    wanted: list[Any] = ["auto"] * len(columns)
     for key, family in families.items():
         j = place.get(str(key))
         by_place = isinstance(key, int | np.integer) and not all(name.isdigit() for name in place)
@@ -83,7 +89,22 @@ def by_mapping(columns: Sequence[Column], families: Mapping[Any, str]) -> list[s
                 f"its columns are {listing(place)}.",
             )
         wanted[j] = family
-    return [one_family(column, family, False) for column, family in zip(columns, wanted, strict=True)]
+    return wanted
+
+
+def wants_best(families: Any) -> bool:
+    """Whether the family of some column is to be chosen from the rows."""
+    said = list(families.values()) if isinstance(families, Mapping) else [families]
+    return any(isinstance(family, str) and family == BEST for family in said)
+
+
+def without_best(families: Any) -> Any:
+    """The same with the choice left to the columns' types."""
+    if not wants_best(families):
+        return families
+    if isinstance(families, Mapping):
+        return {key: "auto" if family == BEST else family for key, family in families.items()}
+    return "auto"
 
 
 def one_family(column: Column, family: str, sparse: bool) -> str:
@@ -93,7 +114,7 @@ def one_family(column: Column, family: str, sparse: bool) -> str:
     if family != "auto":
         raise InputError(
             f"column {column.name!r} is given the unknown family {family!r}.",
-            f"the families are {listing(FAMILIES)}, or 'auto'.",
+            f"the families are {listing(FAMILIES, most=len(FAMILIES))}, or 'auto' or 'best'.",
         )
     if sparse:
         return "multinomial"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from foldwise.bayes.assignment import Block, assign_families, in_use, narrow
+from foldwise.bayes.assignment import Block, assign_families, in_use, narrow, wants_best, without_best
 from foldwise.bayes.checks import (
     check_classes,
     check_levels,
@@ -24,7 +24,7 @@ from foldwise.bayes.explanation import Explanation, Explanations
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families import FAMILIES, Likelihood, Setting
 from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter
-from foldwise.bayes.parameters import check_columns, check_priors, check_setting
+from foldwise.bayes.parameters import CHECKS, check_columns, check_named, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities, to_probabilities
 from foldwise.bayes.presence import with_presence
 from foldwise.bayes.probability_table import ProbabilityTable
@@ -32,7 +32,7 @@ from foldwise.bayes.storage import model_from_json, model_to_json
 from foldwise.data.arguments import check_jobs
 from foldwise.data.entrance import enter
 from foldwise.data.schema import Schema, listing
-from foldwise.data.target import check_weights, encode_labels, encode_target, label_array
+from foldwise.data.target import Target, check_weights, encode_labels, encode_target, label_array
 from foldwise.data.view import SparseView, mixes_text_and_numbers
 from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, ForgetError, InputError
 from foldwise.summaries.number_kernels import Floats
@@ -61,23 +61,38 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    families : "auto", the name of a family for all columns, a mapping from column to family, or a `Schema`
-        `"categorical"`, `"gaussian"`, `"bernoulli"` or `"multinomial"`. With "auto", and for columns that a mapping
-        does not name, the type decides: category, string, object and bool are categorical, numbers gaussian, a sparse
-        matrix multinomial. Values are never looked at.
+    families : "auto", "best", the name of a family for all columns, a mapping from column to family, or a `Schema`
+        `"categorical"`; of numbers `"gaussian"`, `"kde"`, `"binned"`, `"gamma"`; of counts `"poisson"`, `"binomial"`,
+        `"multinomial"` (all such columns together); of marks `"bernoulli"`; of words `"text"`. With "auto", and for
+        columns that a mapping does not name, the type decides: category, string, object and bool are categorical,
+        numbers gaussian, a sparse matrix multinomial; values are never looked at. With "best", for all columns or in a
+        mapping for some, `fit` chooses gaussian, kde or binned for each numeric column by cross-validation inside the
+        rows it is given; more rows keep the choice.
     columns : None or a list of names or places
         The columns that speak; None for all. All are learned, so that models with different subsets merge.
     alpha : float, default 1.0
         What is added to every count (Laplace); 0 for none.
     var_floor : float, default 1e-9
-        The least variance of a gaussian column in a class, as a share of the column's variance over all classes.
+        The least variance of a column in a class, as a share of the column's variance over all classes; of a poisson
+        or gamma column, that of its distribution.
     ddof : float, default 1
         The variance divides by n - ddof.
     priors : "empirical", "uniform", or one probability a class as a sequence or a mapping
     missing : "ignore" or "category"
         A missing cell is never counted and leaves its column out of a prediction; or it is evidence of its own.
     unseen : "ignore" or "smooth"
-        A category never seen leaves its column out; or it has the probability of one more, empty category.
+        A category never seen leaves its column out; or it has the probability of one more, empty category. So with
+        words never seen.
+    trials : None, a whole number, or a mapping from column to one
+        Of binomial columns the number of trials; None takes the most that a row holds.
+    bins : int or a mapping from column to one, default 10
+        Of binned columns, how many bins.
+    cuts : "width", "frequency" or "entropy", or a mapping from column to one
+        Binned columns are cut in equal widths, at equal frequencies, or where the classes part (Fayyad and Irani's
+        method, which finds the number of bins itself).
+    bandwidth : None, a number, or a mapping from column to one
+        Of kde columns the standard deviation of a kernel; None takes Silverman's, 0.9·min(sd, IQR/1.34)·n^(-1/5), for
+        each class and column.
     n_jobs : int or None
         Threads; None uses all cores on large tables.
 
@@ -129,6 +144,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         priors: str | ArrayLike | Mapping[Any, float] = "empirical",
         missing: str = "ignore",
         unseen: str = "ignore",
+        trials: int | Mapping[str, int] | None = None,
+        bins: int | Mapping[str, int] = 10,
+        cuts: str | Mapping[str, str] = "width",
+        bandwidth: float | Mapping[str, float] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.families = families
@@ -139,6 +158,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.priors = priors
         self.missing = missing
         self.unseen = unseen
+        self.trials = trials
+        self.bins = bins
+        self.cuts = cuts
+        self.bandwidth = bandwidth
         self.n_jobs = n_jobs
 
     # learning
@@ -152,7 +175,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classes(target.classes)
         weights = check_weights(sample_weight, table.n_rows)
         check_some_weight(weights)
-        fresh._assign(table)
+        fresh._assign(table, fresh._choose(X, table, target, weights))
         facts = Facts.learn(table, target, weights, fresh._blocks, self.n_jobs)
         check_levels(facts, fresh._blocks, fresh.schema_, table)
         return self._become(fresh._finish(facts, setting))
@@ -160,7 +183,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; any sequence of calls gives what one `fit` on all rows gives.
 
-        `classes` at the first call fixes the classes; without it, they are those seen so far.
+        `classes` at the first call fixes the classes; without it, they are those seen so far. Families that are to be
+        chosen (`families="best"`) are chosen from the rows of the first call, be it this or `fit`.
         """
         first = not self.__sklearn_is_fitted__()
         fresh = self._blank()
@@ -172,7 +196,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         target = encode_target(y, table.n_rows, declared)
         weights = check_weights(sample_weight, table.n_rows)
         if first:
-            fresh._assign(table)
+            fresh._assign(table, fresh._choose(X, table, target, weights))
         facts = Facts.learn(table, target, weights, fresh._blocks, self.n_jobs)
         check_levels(facts, fresh._blocks, fresh.schema_, table)
         if not first:
@@ -261,7 +285,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _setting(self) -> Setting:
         check_jobs(self.n_jobs)
-        return check_setting(self.alpha, self.var_floor, self.ddof, self.missing, self.unseen)
+        return check_setting({name: getattr(self, name) for name in CHECKS})
 
     def _view(self, X: Any, reset: bool) -> AnyView:
         """The view of X, after scikit-learn's checks of its shape and names."""
@@ -274,12 +298,22 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return entered.table
 
-    def _assign(self, table: AnyView) -> tuple[Block, ...]:
+    def _choose(self, X: Any, table: AnyView, target: Target, weights: Floats | None) -> Any:
+        """The families as they are given, with the best ones chosen where that is wanted."""
+        if not wants_best(self.families):
+            return self.families
+        if isinstance(table, SparseView):
+            return without_best(self.families)  # counts are multinomial
+        from foldwise.bayes.best import choose_families
+
+        return choose_families(self, X, table.columns, target, weights)
+
+    def _assign(self, table: AnyView, families: Any) -> tuple[Block, ...]:
         """Decide the families once, from types and parameters."""
         columns = table.columns
-        self._blocks = assign_families(columns, self.families, isinstance(table, SparseView))
-        if isinstance(self.families, Schema):
-            columns = tuple(self.families[column.name] for column in columns)
+        self._blocks = assign_families(columns, families, isinstance(table, SparseView))
+        if isinstance(families, Schema):
+            columns = tuple(families[column.name] for column in columns)
         self.schema_ = Schema(columns)
         self._declared = None
         return self._blocks
@@ -289,6 +323,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if log_prior is None:
             log_prior = check_priors(self.priors, facts.classes, facts.class_weight)
             setting = replace(setting, columns=check_columns(self.columns, self.schema_.names))
+            check_named(setting, self.schema_.names)
         likelihoods: list[Likelihood] = []
         used: list[Block] = []
         for whole, summary in zip(self._blocks, facts.summaries, strict=True):
@@ -446,5 +481,5 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
-        tags.input_tags.sparse = self.families in ("auto", "multinomial", "bernoulli")
+        tags.input_tags.sparse = self.families in ("auto", "best", "multinomial", "bernoulli")
         return tags

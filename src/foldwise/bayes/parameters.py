@@ -2,26 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.bayes.families.protocol import Setting
-from foldwise.data.arguments import at_least_zero, one_of, place_of_column
+from foldwise.data.arguments import above_zero, at_least_zero, one_of, place_of_column, whole_at_least
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.number_kernels import Floats
 
 
-def check_setting(
-    alpha: Any, var_floor: Any, ddof: Any, missing: Any, unseen: Any, columns: Sequence[int] | None = None
-) -> Setting:
-    """The setting that finishes facts."""
-    given = {"alpha": alpha, "var_floor": var_floor, "ddof": ddof, "missing": missing, "unseen": unseen}
-    checked = {name: CHECKS[name](value) for name, value in given.items()}
+def check_setting(given: Mapping[str, Any]) -> Setting:
+    """The setting that finishes facts, from parameters by name; what is not given is as by default."""
+    checked = {name: check(given[name]) for name, check in CHECKS.items() if name in given}
+    columns = given.get("columns")
     return Setting(**checked, columns=None if columns is None else tuple(int(j) for j in columns))
+
+
+def by_column(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    """The check of a parameter that may also be a mapping from columns to values."""
+
+    def checked(name: str, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {str(column): check(f"{name}[{column!r}]", entry) for column, entry in value.items()}
+        return check(name, value)
+
+    return checked
+
+
+MOST = "None takes the most that a row holds."
+SILVERMAN = "None takes Silverman's for each class and column."
+BY_COLUMN: dict[str, Callable[[str, Any], Any]] = {
+    "trials": by_column(lambda name, value: None if value is None else whole_at_least(name, value, 1, MOST)),
+    "bins": by_column(lambda name, value: whole_at_least(name, value, 1, "10 is usual.")),
+    "cuts": by_column(lambda name, value: one_of(name, value, ("width", "frequency", "entropy"))),
+    "bandwidth": by_column(lambda name, value: None if value is None else above_zero(name, value, SILVERMAN)),
+}
+
+
+def check_named(setting: Setting, names: Sequence[str]) -> None:
+    """Refuse a parameter that names a column which the table does not have."""
+    for parameter in BY_COLUMN:
+        given = getattr(setting, parameter)
+        for name in given if isinstance(given, Mapping) else ():
+            if name not in names:
+                raise InputError(
+                    f"{parameter} names the column {name!r}, which the table does not have.",
+                    f"its columns are {listing(names)}.",
+                )
 
 
 CHECKS: dict[str, Callable[[Any], Any]] = {
@@ -32,6 +64,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "ddof": lambda value: at_least_zero("ddof", value, "1 divides by n - 1, 0 by n."),
     "missing": lambda value: one_of("missing", value, ("ignore", "category")),
     "unseen": lambda value: one_of("unseen", value, ("ignore", "smooth")),
+    **{name: partial(check, name) for name, check in BY_COLUMN.items()},
 }
 
 

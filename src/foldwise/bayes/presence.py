@@ -96,6 +96,13 @@ def with_presence(
     setting: Setting,
 ) -> WithPresence:
     """Put the evidence of presence around a likelihood; `present` holds weight and rows of its cells (K, d)."""
+    return WithPresence(likelihood, names, *presence_logs(present, totals, setting))
+
+
+def presence_logs(
+    present: tuple[Floats, Floats], totals: ClassTotals, setting: Setting
+) -> tuple[Floats, Floats, Floats]:  # (2, K, d), (K,), (2, K, d)
+    """Numerators and denominators of the shares of cells that are there and that are missing, and their logarithms."""
     weight, rows = present
     missing = totals.missing(weight.T, rows.T).T
     over = np.stack([weight, missing]) + setting.alpha
@@ -104,4 +111,4 @@ def with_presence(
     over = np.where(empty[:, None], 1.0, over)
     under = np.where(empty, 2.0, under)
     log = np.where(missing.any(axis=0), log_shares(over, under[:, None]), 0.0)
-    return WithPresence(likelihood, names, over, under, log)
+    return over, under, log

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from foldwise.bayes.assignment import Block as FamilyBlock
+from foldwise.bayes.assignment import wants_best, without_best
 from foldwise.bayes.checks import check_classes, check_some_weight
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families.protocol import AnyView, Setting
@@ -27,14 +28,16 @@ from foldwise.data.columns import check_comparable
 from foldwise.data.encoded import EncodedView, encode_view, take_view
 from foldwise.data.levels import are_text
 from foldwise.data.target import Target, check_weights, encode_target
+from foldwise.data.view import SparseView
 from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Labels, Need, Params, Rows
+from foldwise.folds.rows import take_rows
 from foldwise.folds.sums import PriorLogs
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 
 MOST_CLASSES = 30_000  # labels of a grid are int16
 BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
-LAZY = frozenset({"families", "columns", "alpha", "var_floor", "ddof", "priors", "missing", "unseen", "n_jobs"})
+LAZY = frozenset({"families", "columns", "priors", "n_jobs", *CHECKS})
 
 
 @dataclass(frozen=True)
@@ -56,9 +59,14 @@ class Asked:
     opened: Opened
 
     @property
+    def chooses(self) -> bool:
+        """Whether families are chosen anew from the rows of every training set."""
+        return wants_best(self.params["families"]) and not isinstance(self.opened.view, SparseView)
+
+    @property
     def at_once(self) -> bool:
         """Whether it can be finished together with others."""
-        return self.opened.grid is not None and self.setting.missing == "ignore"
+        return self.opened.grid is not None and self.setting.missing == "ignore" and not self.chooses
 
 
 @dataclass(frozen=True)
@@ -141,7 +149,7 @@ class NaiveBayesSession:
         self._params = estimator.get_params(deep=False)
         self._base: Setting | None = None
         with suppress(TypeError, ValueError):
-            self._base = check_setting(**{name: self._params[name] for name in CHECKS})
+            self._base = check_setting({name: self._params[name] for name in CHECKS})
         self._opened: dict[str, Opened] = {}
         self._lock = Lock()
         self._asked: dict[int, tuple[Params, Asked | Failure]] = {}
@@ -210,7 +218,7 @@ class NaiveBayesSession:
             if len(params) > len(self._params):
                 clone(self.estimator).set_params(**setting)  # raises for the unknown name
             if self._base is None:  # what the estimator itself has is refused, unless a setting replaces it
-                checked = check_setting(**{name: params[name] for name in CHECKS})
+                checked = check_setting({name: params[name] for name in CHECKS})
             else:
                 given = {name: CHECKS[name](setting[name]) for name in setting if name in CHECKS}
                 checked = Setting(**{**vars(self._base), **given})
@@ -218,7 +226,7 @@ class NaiveBayesSession:
             if params["columns"] is not None:
                 columns = check_columns(params["columns"], [column.name for column in self.table.columns])
                 checked = replace(checked, columns=columns)
-            return Asked(params, checked, self._open(params["families"]))
+            return Asked(params, checked, self._open(without_best(params["families"])))
         except Exception as error:
             return Failure(error)
 
@@ -235,9 +243,10 @@ class NaiveBayesSession:
             if families is not self._params["families"]:
                 template = clone(self.estimator).set_params(families=families)
                 template._view(self.X, reset=True)
-            blocks = template._assign(self.table)
+            blocks = template._assign(self.table, families)
             categorical = [j for block in blocks if block.family == "categorical" for j in block.columns]
-            view = encode_view(self.table, categorical)
+            text = [j for block in blocks if block.family == "text" for j in block.columns]
+            view = encode_view(self.table, categorical, text)
             for j in categorical:
                 levels = template.schema_.columns[j].levels
                 if levels and isinstance(view, EncodedView):
@@ -327,6 +336,11 @@ class NaiveBayesSession:
     def _fitted(self, asked: Asked, training: Training, facts: dict[int, Any]) -> Any:
         """The estimator that `fit` on the training rows would give, from facts that are learned once."""
         opened = asked.opened
+        if asked.chooses:
+            model = clone(self.estimator).set_params(**{**asked.params, "n_jobs": 1})
+            weights = training.share.weights
+            model.fit(take_rows(self.X, training.rows), take_rows(self.y, training.rows), weights)
+            return model.set_params(n_jobs=asked.params["n_jobs"])
         if id(opened) not in facts:
             target = Target(self.classes[training.present], training.share.y)
             view = take_view(opened.view, training.rows)

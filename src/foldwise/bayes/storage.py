@@ -106,7 +106,7 @@ def build_model(cls: type[M], stored: dict[str, Any]) -> M:
         for block, entry in zip(blocks, stored["blocks"], strict=True)
     )
     weight, rows = (stored_array(stored, name, (n_classes,), 0.0) for name in ("class_weight", "class_rows"))
-    setting = check_setting(**stored["setting"])
+    setting = check_setting(stored["setting"])
     log_prior = np.array([-np.inf if value is None else value for value in stored["log_prior"]], dtype=np.float64)
     if log_prior.shape != (n_classes,) or not (log_prior <= 1e-9).all() or not np.isfinite(log_prior).any():
         raise InputError("the stored priors are no probabilities.", "write the model again with to_json.")

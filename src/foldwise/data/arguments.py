@@ -24,6 +24,23 @@ def at_least_zero(name: str, value: Any, hint: str = "") -> float:
     return number
 
 
+def above_zero(name: str, value: Any, hint: str = "") -> float:
+    """A finite number above 0."""
+    number = at_least_zero(name, value, hint)
+    if number == 0:
+        raise InputError(f"{name} must be above 0, got {value!r}.", hint)
+    return number
+
+
+def whole_at_least(name: str, value: Any, least: int, hint: str = "") -> int:
+    """A whole number of at least so much."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool):
+        raise FoldwiseTypeError(f"{name} must be a whole number, got {value!r} of type {type(value).__name__}.", hint)
+    if value < least:
+        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}.", hint)
+    return int(value)
+
+
 def one_of(name: str, value: Any, choices: Sequence[Any]) -> Any:
     """One of a few words, or None where that is a choice."""
     if not (value is None or isinstance(value, str)) or value not in choices:

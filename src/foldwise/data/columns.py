@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.data.cells import Reader
@@ -49,6 +50,9 @@ class ColumnSource(Protocol):
 
     def codes(self, levels: Sequence[Level]) -> Reader:
         """A reader of codes."""
+
+    def texts(self, start: int, stop: int) -> pl.Series:
+        """The cells of rows start..stop as text, null for missing."""
 
     def value(self, row: int) -> Any:
         """One cell as a Python value."""
@@ -96,6 +100,9 @@ class ArrayColumn:
 
         return read
 
+    def texts(self, start: int, stop: int) -> pl.Series:
+        return text_series(self.column.name, self._values[start:stop].tolist(), start)
+
     def value(self, row: int) -> Any:
         return self._values[row].item()
 
@@ -141,6 +148,9 @@ class ObjectColumn:
 
     def codes(self, levels: Sequence[Level]) -> Reader:
         return dictionary_reader(self.column.name, levels, lambda start, stop: self._values[start:stop].tolist())
+
+    def texts(self, start: int, stop: int) -> pl.Series:
+        return text_series(self.column.name, self._values[start:stop].tolist(), start)
 
     def value(self, row: int) -> Any:
         return self._values[row]
@@ -207,8 +217,30 @@ class SeriesColumn:
             or dictionary_reader(name, levels, lambda start, stop: values_of(self._series[start:stop]))
         )
 
+    def texts(self, start: int, stop: int) -> pl.Series:
+        if self._series.implementation.is_polars() and self._series.dtype in (nw.String, nw.Categorical, nw.Enum):
+            series: pl.Series = self._series[start:stop].cast(nw.String).to_native()
+            return series
+        return text_series(self.column.name, values_of(self._series[start:stop]), start)
+
     def value(self, row: int) -> Any:
         return values_of(self._series[row : row + 1])[0]
+
+
+def text_series(name: str, cells: list[Any], first: int) -> pl.Series:
+    """Cells as text; a present cell that is none is refused. `first` is the number of the first row."""
+    try:
+        return pl.Series(name, cells, dtype=pl.String, strict=True)
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        pass
+    texts = [None if is_missing(value) else value for value in cells]
+    for i, value in enumerate(texts):
+        if value is not None and not isinstance(value, str):
+            raise InputError(
+                f"column {name!r} is declared text but row {first + i} holds {value!r} of type {type(value).__name__}.",
+                "turn the cells into strings, or choose a family for numbers.",
+            )
+    return pl.Series(name, [None if value is None else str(value) for value in texts], dtype=pl.String)
 
 
 def kind_of_series(series: nw.Series[Any], name: str) -> tuple[Any, tuple[Level, ...] | None]:

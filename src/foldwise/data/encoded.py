@@ -10,10 +10,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from foldwise.data.cells import Cells, Reader
-from foldwise.data.columns import ArrayColumn, copy_reader_through
+from foldwise.data.columns import ArrayColumn, ColumnSource, copy_reader_through
 from foldwise.data.levels import sort_levels
 from foldwise.data.schema import Column, Level
 from foldwise.data.view import SparseView, View
+from foldwise.data.words import WordColumn
 
 Rows = NDArray[np.intp]
 
@@ -41,6 +42,9 @@ class CodedColumn:
         slots = [place.get(level, len(levels) + 1) for level in self.levels]
         return copy_reader_through(self.coded, np.array([*slots, len(levels)], dtype=np.int64))
 
+    def texts(self, start: int, stop: int) -> NoReturn:
+        raise TypeError("an encoded category is no text")
+
     def value(self, row: int) -> Any:
         code = int(self.coded[row])
         return self.levels[code] if code < len(self.levels) else None
@@ -57,17 +61,23 @@ class EncodedView(View):
     """A view whose columns are all in memory."""
 
     def __init__(
-        self, numbers: NDArray[np.float64], coded: dict[int, CodedColumn], columns: tuple[Column, ...]
+        self,
+        numbers: NDArray[np.float64],
+        coded: dict[int, CodedColumn],
+        texts: dict[int, WordColumn],
+        columns: tuple[Column, ...],
     ) -> None:
-        self.number_table, self.coded_columns, self._columns = numbers, coded, columns
+        self.number_table, self.coded_columns, self.text_columns, self._columns = numbers, coded, texts, columns
         number = iter(np.ascontiguousarray(numbers).T)
-        sources = [coded[j] if j in coded else numeric(column, next(number)) for j, column in enumerate(columns)]
+        ready: dict[int, ColumnSource] = {**coded, **texts}
+        sources = [ready[j] if j in ready else numeric(column, next(number)) for j, column in enumerate(columns)]
         super().__init__(sources, len(numbers))
 
     def take(self, rows: Rows) -> EncodedView:
         """The view of some rows."""
         coded = {j: column.take(rows) for j, column in self.coded_columns.items()}
-        return EncodedView(self.number_table[rows], coded, self._columns)
+        texts = {j: column.take(rows) for j, column in self.text_columns.items()}
+        return EncodedView(self.number_table[rows], coded, texts, self._columns)
 
 
 def numeric(column: Column, values: NDArray[np.float64]) -> ArrayColumn:
@@ -76,8 +86,10 @@ def numeric(column: Column, values: NDArray[np.float64]) -> ArrayColumn:
     return source
 
 
-def encode_view(view: View | SparseView, categorical: Sequence[int]) -> EncodedView | SparseView:
-    """The table with these columns as categories and all others as numbers. A sparse matrix stays as it is."""
+def encode_view(
+    view: View | SparseView, categorical: Sequence[int], text: Sequence[int] = ()
+) -> EncodedView | SparseView:
+    """The table with these columns as categories and as words, and all others as numbers; a sparse one as it is."""
     if isinstance(view, SparseView):
         return view
     coded = few_integers(view, categorical)
@@ -88,12 +100,14 @@ def encode_view(view: View | SparseView, categorical: Sequence[int]) -> EncodedV
             codes = np.empty(view.n_rows, dtype=np.int64)
             source.codes(levels)(0, view.n_rows, codes)
             coded[j] = CodedColumn(source.column, codes, levels)
-    others = [j for j in range(len(view.sources)) if j not in coded]
+    sources = {j: view.sources[j] for j in text}
+    texts = {j: WordColumn(source.column, source.texts(0, view.n_rows)) for j, source in sources.items()}
+    others = [j for j in range(len(view.sources)) if j not in coded and j not in texts]
     numbers = np.empty((view.n_rows, len(others)))
     if others:
         cells = view.numbers(others)
         numbers[:] = cells.chunk(0, view.n_rows).rows
-    return EncodedView(numbers, coded, view.columns)
+    return EncodedView(numbers, coded, texts, view.columns)
 
 
 def few_integers(view: View, categorical: Sequence[int]) -> dict[int, CodedColumn]:

@@ -14,6 +14,7 @@ from foldwise.data.cells import Cells
 from foldwise.data.columns import ArrayColumn, ColumnSource, ObjectColumn, sources_of_frame
 from foldwise.data.levels import are_text
 from foldwise.data.schema import Column, Level, Schema, check_unique_names
+from foldwise.data.words import WordColumn, Words, words_of
 from foldwise.errors import FoldwiseTypeError, InputError
 
 
@@ -55,6 +56,11 @@ class View:
         chosen = [self.sources[j] for j in columns]
         readers = [source.codes(known) for source, known in zip(chosen, levels, strict=True)]
         return Cells([source.column.name for source in chosen], self.n_rows, readers, np.int64)
+
+    def words(self, column: int, start: int, stop: int) -> Words:
+        """The words of rows start..stop of a column of text."""
+        source = self.sources[column]
+        return source.words(start, stop) if isinstance(source, WordColumn) else words_of(source.texts(start, stop))
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from foldwise.bayes.families.bernoulli import Bernoulli
+from foldwise.bayes.families.binned import Binned
+from foldwise.bayes.families.binomial import Binomial
 from foldwise.bayes.families.categorical import Categorical
+from foldwise.bayes.families.gamma import Gamma
 from foldwise.bayes.families.gaussian import Gaussian
+from foldwise.bayes.families.kde import Kde
 from foldwise.bayes.families.multinomial import Multinomial
+from foldwise.bayes.families.poisson import Poisson
 from foldwise.bayes.families.protocol import Family, Likelihood, Setting
+from foldwise.bayes.families.text import Text
 
 FAMILIES: dict[str, Family] = {
-    family.name: family for family in (Categorical(), Gaussian(), Bernoulli(), Multinomial())
+    family.name: family
+    for family in (
+        Categorical(),
+        Gaussian(),
+        Bernoulli(),
+        Multinomial(),
+        Poisson(),
+        Binomial(),
+        Gamma(),
+        Binned(),
+        Kde(),
+        Text(),
+    )
 }
 
 __all__ = ["FAMILIES", "Family", "Likelihood", "Setting"]

@@ -52,3 +52,15 @@ MARKS = CellRule(
     "pass X > 0 to mark presence, or use the family 'multinomial' for counts.",
     lambda rows: (rows != 0) & (rows != 1) & ~np.isnan(rows),
 )
+
+WHOLE = CellRule(
+    "a whole number of at least 0",
+    "correct the cell, or use the family 'gaussian', which takes any number.",
+    lambda rows: (rows < 0) | np.isinf(rows) | (np.floor(rows) != rows) & ~np.isnan(rows),
+)
+
+POSITIVE = CellRule(
+    "a finite number above 0",
+    "correct the cell or mark it as missing, or use the family 'gaussian' or 'kde', which takes any number.",
+    lambda rows: (rows <= 0) | np.isinf(rows),
+)

@@ -7,7 +7,7 @@ the laws on it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -33,10 +33,20 @@ class Setting:
     ddof: float = 1.0
     missing: str = "ignore"
     unseen: str = "ignore"
+    # of single families: one value for all columns, or a mapping by column
+    trials: Any = None
+    bins: Any = 10
+    cuts: Any = "width"
+    bandwidth: Any = None
     columns: tuple[int, ...] | None = None  # those in use, by place; None for all
 
     def uses(self, column: int) -> bool:
         return self.columns is None or column in self.columns
+
+
+def option(given: Any, column: str, default: Any) -> Any:
+    """What a parameter says for a column: the same for all, or by name, and the default for columns not named."""
+    return given.get(column, default) if isinstance(given, Mapping) else given
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,105 @@
+"""`families="best"`: the family of each numeric column that cross-validation inside the training rows likes best.
+
+First each column by itself: the log-likelihood of the classes given that column alone, under each candidate. A density
+of the column would be no common measure, because bins have none. Then the columns together: what was chosen must beat
+each single family for all columns, because columns that repeat each other are counted double, and more so the sharper
+they speak. Everything happens inside the rows that are learned, so that folds around it stay honest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from foldwise.bayes.assignment import BEST, wanted_families
+from foldwise.bayes.session import NaiveBayesSession
+from foldwise.data.schema import Column
+from foldwise.data.target import Target
+from foldwise.folds.engine import Question, Work, evaluate
+from foldwise.folds.protocol import Answer, Need, Params
+from foldwise.folds.splits import Split
+from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.passes import n_threads
+
+CANDIDATES = ("gaussian", "kde", "binned")  # those that take any number; of equals the first
+FOLDS = 5
+MOST_ROWS = 20_000  # from which families are chosen; more take time and hardly ever change the choice
+LEAST = float(np.log(np.finfo(np.float64).eps))  # of a row's log-likelihood, as log loss cuts it
+
+
+class LogLikelihood:
+    """The weighted sum over test rows of the true class's log-probability, none below that of the least float."""
+
+    need = Need.PROBA
+
+    def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Floats:
+        log_p = answer.log_probabilities()
+        assert log_p is not None
+        truth = session.target.codes[split.test]
+        rows = np.maximum(np.take_along_axis(log_p, truth[None, :, None], axis=2)[:, :, 0], LEAST)
+        weights = session.fit_params.get("sample_weight")
+        return np.asarray(rows.sum(axis=1) if weights is None else rows @ np.asarray(weights)[split.test])
+
+
+def choose_families(estimator: Any, X: Any, columns: Sequence[Column], target: Target, weights: Floats | None) -> Any:
+    """The family of each column by name: the choice, or what the estimator says; "auto" where neither says anything."""
+    wanted = dict(zip((column.name for column in columns), wanted_families(columns, estimator.families), strict=True))
+    names = [column.name for column in columns if wanted[column.name] == BEST and column.kind == "numeric"]
+    fixed = {name: "auto" if family == BEST else family for name, family in wanted.items()}
+    if not names:
+        return fixed
+    fit_params = {} if weights is None else {"sample_weight": weights}
+    plain = clone(estimator).set_params(families=fixed, columns=None)
+    session: Any = NaiveBayesSession(plain, X, target.classes[target.codes], fit_params)
+    places = [j for j, column in enumerate(columns) if column.name in names]
+    cells = session.table.numbers(places).chunk(0, len(target)).rows
+    splits = deal_folds(cells, target.codes, weights)
+    if not splits:
+        return fixed
+
+    def likelihoods(settings: list[Params]) -> Floats:  # (settings,)
+        question, work = Question(settings, splits), Work({"likelihood": LogLikelihood()})
+        outcome = evaluate(session, [question], work, n_jobs=n_threads(estimator.n_jobs))[0]
+        return np.asarray(np.nan_to_num(outcome.scores["likelihood"].sum(axis=1), nan=-np.inf))
+
+    wholes = [{**fixed, **dict.fromkeys(names, family)} for family in CANDIDATES]
+    alone = likelihoods([{"families": one, "columns": [name]} for name in names for one in wholes])
+    best = np.argmax(alone.reshape(len(names), len(CANDIDATES)), axis=1)
+    mixed = {**fixed, **{name: CANDIDATES[k] for name, k in zip(names, best.tolist(), strict=True)}}
+    if mixed not in wholes:
+        wholes.append(mixed)
+    together = likelihoods([{"families": one, "columns": estimator.columns} for one in wholes])
+    return wholes[int(np.argmax(together))]
+
+
+def deal_folds(cells: Floats, codes: NDArray[np.int64], weights: Floats | None) -> tuple[Split, ...]:
+    """The rows of each class dealt to the folds in an order that their contents give; none for a handful of rows.
+
+    So the folds, and the choice, do not depend on the order of rows; rows of weight 0 were not seen.
+    """
+    order = scrambled(np.column_stack([cells, codes, np.ones(len(codes)) if weights is None else weights]))
+    rows = np.arange(len(codes)) if weights is None else np.flatnonzero(weights > 0)
+    rows = rows[np.argsort(order[rows], kind="stable")][:MOST_ROWS]
+    if len(rows) < 2 * FOLDS:
+        return ()
+    rows = rows[np.argsort(codes[rows], kind="stable")]
+    fold = np.empty(len(codes), dtype=np.int64)
+    fold[rows] = np.arange(len(rows)) % FOLDS
+    rows = np.sort(rows)
+    return tuple(Split(rows[fold[rows] != k], rows[fold[rows] == k]) for k in range(FOLDS))
+
+
+def scrambled(cells: Floats) -> NDArray[np.uint64]:  # (n, d) -> (n,)
+    """A number for each row that looks random and depends on its cells alone (splitmix64 over their bits)."""
+    state = np.zeros(len(cells), dtype=np.uint64)
+    for column in cells.T:
+        bits = np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64)  # one NaN, and no -0.0
+        state = (state ^ bits) + np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        state ^= state >> np.uint64(31)
+    return state

@@ -1,0 +1,163 @@
+"""Numbers with a kernel density in each class: a normal curve about every value that was learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.bayes.families.kernel_sums import KernelSums, add_kernel_scores, kernel_sums
+from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Parameter, Setting, option
+from foldwise.bayes.families.reading import ChunkScorer, dense, factors_of_numbers, left_out
+from foldwise.data.cells import Chunk, read_only
+from foldwise.data.schema import Column
+from foldwise.summaries.moments import EPS, check_finite, refuse_infinite
+from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.passes import Share
+from foldwise.summaries.values import Values, ValueWeights, values_of
+
+TINY = 1e-150
+
+
+class Kde:
+    """Gaussian kernels on the class's values; the bandwidth by Silverman's rule for each class and column, or given."""
+
+    name = "kde"
+
+    def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Values:
+        return values_of(dense(view, self.name), columns, share, check_finite)
+
+    def finish(
+        self, summary: Values, columns: Sequence[Column], totals: ClassTotals, setting: Setting
+    ) -> KdeLikelihood:
+        parts: list[tuple[Floats, Floats]] = []
+        widths: list[float] = []
+        speaks = []
+        for column, values in zip(columns, summary.columns, strict=True):
+            pooled = values.pooled()
+            speaks.append(len(pooled[0]) > 1)
+            given = option(setting.bandwidth, column.name, None)
+            for part, width in class_kernels(values, pooled, summary.n_classes, given, setting):
+                parts.append(part)
+                widths.append(width)
+        names = tuple(column.name for column in columns)
+        speaking = np.array(speaks, dtype=np.int64)
+        return KdeLikelihood(names, kernel_sums(parts, np.array(widths), speaking), summary)
+
+    def present(self, summary: Values) -> tuple[Floats, Floats]:
+        return summary.weight, summary.rows
+
+    def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> Values:
+        return Values.from_dict(facts, n_classes, n_columns)
+
+
+def class_kernels(
+    values: ValueWeights, pooled: tuple[Floats, Floats], n_classes: int, given: float | None, setting: Setting
+) -> list[tuple[tuple[Floats, Floats], float]]:
+    """Values with their weights, and the bandwidth, of each class of a column."""
+    if not len(pooled[0]):
+        return [((np.zeros(1), np.ones(1)), 1.0)] * n_classes  # a column without a cell says nothing
+    overall = silverman(*pooled, setting.ddof)
+    _, variance = mean_and_variance(*pooled, 0.0)
+    found = []
+    for c in range(n_classes):
+        own = values.of_class(c)
+        part = own if len(own[0]) else pooled  # a class without a cell borrows the column's distribution
+        # one value has no width of its own: the column's bandwidth over all classes stands in
+        width = given or silverman(*part, setting.ddof) or overall
+        if given is None:
+            # no kernel is narrower than the floor, or than the spacing of floats
+            width = max(width, np.sqrt(setting.var_floor * variance), EPS * float(np.abs(part[0]).max()), TINY)
+        found.append((part, float(width)))
+    return found
+
+
+def silverman(x: Floats, weight: Floats, ddof: float) -> float:
+    """0.9 · min(sd, IQR/1.34) · n^(-1/5), and the sd where the quartiles meet (Silverman 1986, eq. 3.31).
+
+    Weights are frequencies: n is their sum, and the quartiles are those of the rows repeated.
+    """
+    n = float(weight.sum())
+    _, variance = mean_and_variance(x, weight, ddof)
+    spread = float(np.sqrt(variance))
+    low, high = (quantile(x, weight, share) for share in (0.25, 0.75))
+    if high > low:
+        spread = min(spread, (high - low) / 1.34) if spread else (high - low) / 1.34
+    return float(0.9 * spread * n**-0.2)
+
+
+def mean_and_variance(x: Floats, weight: Floats, ddof: float) -> tuple[float, float]:
+    """The variance divides by the sum of the weights less ddof; 0 where nothing would be left."""
+    n = float(weight.sum())
+    off = x - x[0]
+    shift = float((weight * off).sum()) / n
+    squares = float((weight * (off - shift) ** 2).sum())
+    free = n - ddof
+    return float(x[0]) + shift, squares / free if free > 1e-9 * n else 0.0
+
+
+def quantile(x: Floats, weight: Floats, share: float) -> float:
+    """The usual quantile (R's type 7) of rows that are repeated as often as their weights say."""
+    below = np.cumsum(weight)
+    at = max(float(below[-1]) - 1, 0.0) * share
+    whole = np.floor(at + 1e-9)  # sums that round stay at the row they mean
+    a, b = np.minimum(np.searchsorted(below, np.array([whole, whole + 1]) + 1e-9, side="right"), len(x) - 1)
+    return float(x[a] + (x[b] - x[a]) * max(at - whole, 0.0))
+
+
+@dataclass(frozen=True)
+class KdeLikelihood:
+    """log f(x) = log Σ w·exp(-((x - v)/h)²/2) - log(Σw · h · √2π)."""
+
+    names: tuple[str, ...]
+    sums: KernelSums
+    summary: Values
+
+    @property
+    def bandwidth(self) -> Floats:  # (K, d)
+        return self.sums.bandwidth.reshape(len(self.names), self.summary.n_classes).T
+
+    def scorer(self, view: AnyView, columns: Sequence[int]) -> ChunkScorer:
+        def add(chunk: Chunk, start: int, scores: Floats) -> None:
+            rows = chunk.rows
+            if add_kernel_scores(read_only(rows), self.sums, scores) >= 0:
+                refuse_infinite(rows, self.names, start)
+
+        return ChunkScorer(dense(view, Kde.name).numbers(columns), add)
+
+    def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
+        return factors_of_numbers(dense(view, Kde.name), columns, self._factor, check_finite)
+
+    def _factor(self, j: int, value: float) -> Factor:
+        n_classes = self.summary.n_classes
+        if np.isnan(value):
+            return left_out(self.names[j], n_classes)
+        if not self.sums.speaks[j]:
+            return left_out(self.names[j], n_classes, "one value was seen at most", value)
+        entries = range(j * n_classes, (j + 1) * n_classes)
+        return Factor(self.names[j], value, tuple(self._log_density(e, value) for e in entries))
+
+    def _log_density(self, entry: int, value: float) -> float:
+        """The plain sum over all values of a column in a class."""
+        sums = self.sums
+        part = slice(int(sums.starts[entry]), int(sums.starts[entry + 1]))
+        with np.errstate(over="ignore"):
+            exponents = -0.5 * ((value - sums.values[part]) / sums.bandwidth[entry]) ** 2
+        top = float(exponents.max())
+        if top == -np.inf:
+            return top
+        return float(top + np.log((sums.weight[part] * np.exp(exponents - top)).sum()) + sums.log_norm[entry])
+
+    def parameters(self) -> list[Parameter]:
+        lines = []
+        weights, bandwidth = self.summary.weight, self.bandwidth
+        for j, (name, values) in enumerate(zip(self.names, self.summary.columns, strict=True)):
+            there: NDArray[np.bool_] = weights[:, j] > 0
+            distinct = np.bincount(values.y, minlength=len(there)).astype(np.float64)
+            lines.append(Parameter(name, "bandwidth", tuple(np.where(there, bandwidth[:, j], np.nan).tolist())))
+            lines.append(Parameter(name, "distinct values", tuple(distinct.tolist())))
+            lines.append(Parameter(name, "count", tuple(weights[:, j].tolist())))
+        return lines

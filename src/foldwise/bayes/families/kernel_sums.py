@@ -1,0 +1,182 @@
+"""Compiled sums of Gaussian kernels, log Σ w·exp(-((x - v)/h)²/2), exact to 1e-13 of the sum wherever x lies.
+
+Values lie sorted. Those in reach of a cell are found by bisection; what is out of reach adds less than 1e-17 of the
+sum. A few values are summed one by one. Many are summed by boxes of width h/2: with u = (v - centre)/h and
+t = (x - centre)/h, exp(-(t - u)²/2) = exp(-t²/2) · exp(-u²/2) · Σ_k (t·u)^k / k!, so a box is a polynomial in t
+whose coefficients Σ w·exp(-u²/2)·u^k/k! are had once. All boxes are positive, so none spoils the digits of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from foldwise.data.cells import read_only
+from foldwise.summaries.number_kernels import REORDER, Floats, Ints
+
+TERMS = 32  # for |t·u| <= 13/4 the next is below 1e-17 of the sum
+FEW_TERMS = 20  # of a box at t they miss exp(-t²/2)·(t/4)^20/20! < 2e-22 of its weight: enough near a value that counts
+FEW_WITHIN = 2.0  # bandwidths
+FEW_MARGIN = 2 * np.log(1e23)  # where the least weight is a millionth of all
+BOX = 0.5  # width of a box in bandwidths
+NEAR = 8.0  # bandwidths to the nearest value within which boxes are used; farther out t would grow too large
+NEGLIGIBLE = np.log(1e17)
+TOO_FAR = 1e150  # bandwidths whose square is no float
+
+
+class KernelSums(NamedTuple):
+    """The values of all columns and classes, one after the other: entry j·K + c from starts[j·K + c] on."""
+
+    values: Floats  # (M,)
+    weight: Floats  # (M,)
+    starts: Ints  # (d·K + 1,)
+    bandwidth: Floats  # (d·K,)
+    log_norm: Floats  # (d·K,), -log(Σw · h · √2π)
+    margin: Floats  # (d·K,), by how much the square of the reach exceeds that of the nearest distance
+    box: Ints  # (M,), the box of each value; -1 where there are none
+    centre: Floats  # (B,)
+    moments: Floats  # (TERMS, B)
+    speaks: Ints  # (d,), 0 for a column that says nothing
+
+
+def kernel_sums(
+    parts: Sequence[tuple[Floats, Floats]], bandwidth: Floats, speaks: Ints
+) -> KernelSums:  # parts: values and weights of each column and class
+    """All that the sums need, from values, weights and bandwidths (d·K,)."""
+    starts = np.cumsum([0, *(len(x) for x, _ in parts)], dtype=np.int64)
+    values, weight = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    total = np.array([w.sum() for _, w in parts])
+    least = np.array([w.min(initial=np.inf) for _, w in parts])
+    log_norm = -np.log(total * bandwidth * np.sqrt(2 * np.pi))
+    margin = 2 * (NEGLIGIBLE + np.log(total / least))
+    box = np.full(len(values), -1, dtype=np.int64)
+    n_boxes = number_boxes(values, starts, bandwidth, box)
+    centre, moments = np.zeros(n_boxes), np.zeros((TERMS, n_boxes))
+    fill_boxes(values, weight, starts, bandwidth, box, centre, moments)
+    arrays = (values, weight, starts, bandwidth, log_norm, margin, box, centre, moments, speaks)
+    return KernelSums(*(read_only(array) for array in arrays))
+
+
+@njit(nogil=True, cache=True)
+def number_boxes(values: Floats, starts: Ints, bandwidth: Floats, box: Ints) -> int:
+    """Number the boxes of all values; entries whose boxes would hold less than three values each have none."""
+    n = 0
+    for e in range(bandwidth.size):
+        first = n - 1
+        edge = -np.inf
+        for i in range(starts[e], starts[e + 1]):
+            if values[i] > edge:
+                n += 1
+                edge = values[i] + BOX * bandwidth[e]
+            box[i] = n - 1
+        if 3 * (n - 1 - first) > starts[e + 1] - starts[e]:
+            n = first + 1
+            for i in range(starts[e], starts[e + 1]):
+                box[i] = -1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def fill_boxes(
+    values: Floats, weight: Floats, starts: Ints, bandwidth: Floats, box: Ints, centre: Floats, moments: Floats
+) -> None:
+    """Centres and coefficients of the boxes."""
+    for e in range(bandwidth.size):
+        h = bandwidth[e]
+        last = -1
+        for i in range(starts[e], starts[e + 1]):
+            b = box[i]
+            if b < 0:
+                break
+            if b != last:
+                centre[b] = values[i] + 0.5 * BOX * h
+                last = b
+            u = (values[i] - centre[b]) / h
+            term = weight[i] * np.exp(-0.5 * u * u)
+            for k in range(TERMS):
+                moments[k, b] += term
+                term *= u / (k + 1)
+
+
+@njit(nogil=True, cache=True)
+def first_at_least(values: Floats, low: int, high: int, x: float) -> int:
+    """The first place in low..high whose value is at least x, or high."""
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(nogil=True, cache=True)
+def sum_of_values(values: Floats, weight: Floats, a: int, b: int, x: float, h: float, nearest: float) -> float:
+    """Σ w·exp(-(t² - nearest²)/2) over values a..b, t their distances in bandwidths: never 0, however far they lie."""
+    total = 0.0
+    for i in range(a, b):
+        t = (x - values[i]) / h
+        total += weight[i] * np.exp(-0.5 * (t - nearest) * (t + nearest))
+    return total
+
+
+@njit(nogil=True, cache=True, fastmath=REORDER)
+def sum_of_boxes(centre: Floats, moments: Floats, x: float, h: float, t: Floats, s: Floats) -> float:
+    """Σ exp(-t²/2)·Σ_k moments_k·t^k over boxes, one term of all of them at a time: that is vectorised."""
+    terms, n = moments.shape
+    for i in range(n):
+        t[i] = (x - centre[i]) / h
+        s[i] = moments[terms - 1, i]
+    for k in range(terms - 2, -1, -1):
+        line = moments[k]
+        for i in range(n):
+            s[i] = s[i] * t[i] + line[i]
+    total = 0.0
+    for i in range(n):
+        total += s[i] * np.exp(-0.5 * t[i] * t[i])
+    return total
+
+
+@njit(nogil=True, cache=True)
+def add_kernel_scores(cells: Floats, sums: KernelSums, scores: Floats) -> int:
+    """Add the log-densities of cells (n, d) to scores (n, K); the first row with an infinite cell, or -1."""
+    n, d = cells.shape
+    n_classes = scores.shape[1]
+    t, s = np.empty(sums.centre.size), np.empty(sums.centre.size)
+    for j in range(d):
+        for c in range(n_classes):
+            e = j * n_classes + c
+            first, last, h = sums.starts[e], sums.starts[e + 1], sums.bandwidth[e]
+            for i in range(n):
+                x = cells[i, j]
+                if np.isinf(x):
+                    return i
+                if x != x or sums.speaks[j] == 0:
+                    continue
+                place = first_at_least(sums.values, first, last, x)
+                nearest = np.inf
+                if place < last:
+                    nearest = (sums.values[place] - x) / h
+                if place > first:
+                    nearest = min(nearest, (x - sums.values[place - 1]) / h)
+                if nearest > TOO_FAR:
+                    scores[i, c] = -np.inf
+                    continue
+                reach = h * np.sqrt(nearest * nearest + sums.margin[e])
+                a = first_at_least(sums.values, first, place, x - reach)
+                b = first_at_least(sums.values, place, last, x + reach)
+                if b <= a:  # so far out that x ± reach rounds to x: the two neighbours
+                    a, b = max(place - 1, first), min(place + 1, last)
+                if sums.box[first] >= 0 and nearest <= NEAR and b - a > 3 * (sums.box[b - 1] - sums.box[a] + 1):
+                    near = nearest <= FEW_WITHIN and sums.margin[e] <= FEW_MARGIN
+                    boxes = slice(sums.box[a], sums.box[b - 1] + 1)
+                    moments = sums.moments[: FEW_TERMS if near else TERMS, boxes]
+                    total = sum_of_boxes(sums.centre[boxes], moments, x, h, t, s)
+                    scores[i, c] += sums.log_norm[e] + np.log(total)
+                else:
+                    total = sum_of_values(sums.values, sums.weight, a, b, x, h, nearest)
+                    scores[i, c] += sums.log_norm[e] + np.log(total) - 0.5 * nearest * nearest
+    return -1

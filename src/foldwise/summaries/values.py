@@ -1,0 +1,221 @@
+"""Each distinct value of a numeric column with its weight, by class: one pass, `+` and `-`, both exact.
+
+Nothing is lost, so everything that a density or a cut point may need can be had from it; it grows with the number of
+distinct values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.data.view import View
+from foldwise.errors import ForgetError, InputError
+from foldwise.summaries.alignment import stored_array
+from foldwise.summaries.number_kernels import Floats, Ints
+from foldwise.summaries.passes import Share, windows
+from foldwise.summaries.sums import Check
+
+FIELDS = ("y", "x", "weight", "rows")
+
+
+@dataclass(frozen=True)
+class ValueWeights:
+    """The distinct values of one column in each class, sorted by class and then by size.
+
+    >>> a = ValueWeights.of([0, 1, 0], [2.0, 2.0, 1.0], [1.0, 1.0, 3.0])
+    >>> (a + a).x.tolist(), (a + a).weight.tolist()
+    ([1.0, 2.0, 2.0], [6.0, 2.0, 2.0])
+    """
+
+    y: Ints  # (m,), the class of each
+    x: Floats  # (m,)
+    weight: Floats  # (m,)
+    rows: Floats  # (m,), of a weight above 0
+
+    @classmethod
+    def of(cls, y: Any, x: Any, weight: Any, rows: Any = None) -> ValueWeights:
+        """Values in any order, each as often as it comes; without `rows` each stands for one row."""
+        y, x, weight = np.asarray(y, np.int64), np.asarray(x, np.float64) + 0.0, np.asarray(weight, np.float64)
+        rows = np.ones(len(x)) if rows is None else np.asarray(rows, np.float64)
+        if not len(x):
+            return cls(y, x, weight, rows)
+        order = np.lexsort((x, y))
+        y, x = y[order], x[order]
+        first = np.flatnonzero(np.concatenate([[True], (x[1:] != x[:-1]) | (y[1:] != y[:-1])]))
+        return cls(y[first], x[first], np.add.reduceat(weight[order], first), np.add.reduceat(rows[order], first))
+
+    def __add__(self, other: ValueWeights) -> ValueWeights:
+        return ValueWeights.of(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in FIELDS))
+
+    def __sub__(self, other: ValueWeights) -> ValueWeights:
+        gone = ValueWeights(other.y, other.x, -other.weight, -other.rows)
+        left = self + gone
+        if (left.rows < 0).any():
+            i = int(np.argmax(left.rows < 0))
+            raise ForgetError(
+                f"the value {left.x[i]:g} was taken away more often than it had been learned.",
+                place=(int(left.y[i]), 0),
+            )
+        kept = left.rows > 0
+        return ValueWeights(left.y[kept], left.x[kept], np.maximum(left.weight, 0.0)[kept], left.rows[kept])
+
+    def expand(self, places: NDArray[np.int64]) -> ValueWeights:
+        """The same facts with class i at `places[i]`."""
+        return ValueWeights.of(places[self.y], self.x, self.weight, self.rows)
+
+    def of_class(self, c: int) -> tuple[Floats, Floats]:
+        """Values and weights of one class, by size."""
+        a, b = np.searchsorted(self.y, [c, c + 1])
+        return self.x[a:b], self.weight[a:b]
+
+    def pooled(self) -> tuple[Floats, Floats]:
+        """Values and weights over all classes, by size."""
+        everything = ValueWeights.of(np.zeros(len(self.y)), self.x, self.weight)
+        return everything.x, everything.weight
+
+    def by_bin(self, places: NDArray[np.intp], n_bins: int, n_classes: int) -> tuple[Floats, Floats]:  # (bins, K)
+        """Weights and rows of bins; `places` says the bin of each value."""
+        slots = places * n_classes + self.y
+        sums = [np.bincount(slots, values, n_bins * n_classes) for values in (self.weight, self.rows)]
+        weight, rows = np.array(sums, dtype=np.float64).reshape(2, n_bins, n_classes)
+        return weight, rows
+
+
+@dataclass(frozen=True)
+class Values:
+    """The distinct values of several columns."""
+
+    n_classes: int
+    columns: tuple[ValueWeights, ...]
+
+    @classmethod
+    def of_cells(cls, cells: object, y: object, n_classes: int, weights: object = None) -> Values:
+        """The facts of a small array, NaN for missing: for tests and for a few rows at hand."""
+        from foldwise.data.view import view_of_array
+
+        array = np.ascontiguousarray(cells, dtype=np.float64)
+        share = Share.of(y, n_classes, weights)
+        return values_of(view_of_array(array), range(array.shape[1]), share, lambda rows, names, row: None)
+
+    @property
+    def weight(self) -> Floats:  # (K, d)
+        """Weight of the present cells."""
+        return self._sums([column.weight for column in self.columns])
+
+    @property
+    def rows(self) -> Floats:  # (K, d)
+        """Rows of the present cells, of a weight above 0."""
+        return self._sums([column.rows for column in self.columns])
+
+    @property
+    def total(self) -> Floats:  # (K, d)
+        """Σw·x."""
+        return self._sums([column.weight * column.x for column in self.columns])
+
+    def _sums(self, entries: list[Floats]) -> Floats:
+        pairs = zip(self.columns, entries, strict=True)
+        sums = [np.bincount(column.y, values, self.n_classes) for column, values in pairs]
+        return np.array(sums, dtype=np.float64).reshape(len(sums), self.n_classes).T
+
+    def __add__(self, other: Values) -> Values:
+        columns = tuple(a + b for a, b in zip(self.columns, other.columns, strict=True))
+        return Values(self.n_classes, columns)
+
+    def __sub__(self, other: Values) -> Values:
+        left = []
+        for j, (a, b) in enumerate(zip(self.columns, other.columns, strict=True)):
+            try:
+                left.append(a - b)
+            except ForgetError as error:
+                c = None if error.place is None else error.place[0]
+                raise ForgetError(error.message, error.hint, place=(c, j)) from error
+        return Values(self.n_classes, tuple(left))
+
+    def expand(self, places: NDArray[np.int64], n_classes: int) -> Values:
+        """The same facts with class i at `places[i]` among `n_classes`."""
+        return Values(n_classes, tuple(column.expand(places) for column in self.columns))
+
+    def select(self, columns: Sequence[int]) -> Values:
+        """The facts of some columns."""
+        return Values(self.n_classes, tuple(self.columns[j] for j in columns))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as plain JSON values."""
+        return {"columns": [{name: getattr(c, name).tolist() for name in FIELDS} for c in self.columns]}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> Values:
+        """The facts that `to_dict` wrote, checked."""
+        if len(facts["columns"]) != n_columns:
+            raise InputError(f"the stored facts are of {len(facts['columns'])} columns, not of {n_columns}.")
+        columns = []
+        for c in facts["columns"]:
+            least = {"y": 0.0, "weight": 0.0, "rows": 1.0}
+            y, x, weight, rows = (stored_array(c, name, (len(c["x"]),), least.get(name, -np.inf)) for name in FIELDS)
+            column = ValueWeights.of(y, x, weight, rows)
+            if (y >= n_classes).any() or (y % 1 != 0).any() or column.x.tolist() != x.tolist():
+                raise InputError(
+                    "the stored values are not sorted by class and size, each once.",
+                    "the file is damaged or was changed by hand; write it again with to_json.",
+                )
+            columns.append(column)
+        return cls(n_classes, tuple(columns))
+
+
+def values_of(view: View, columns: Sequence[int], share: Share, check: Check) -> Values:
+    """One pass over a share of the rows, a column at a time; `check(rows, names, first row)` refuses cells."""
+    rows = slice(share.start, share.stop)
+    by_class = np.argsort(share.y[rows], kind="stable")
+    if share.weights is not None:
+        by_class = by_class[share.weights[rows][by_class] > 0]
+    y = share.y[rows][by_class]
+    w = None if share.weights is None else share.weights[rows][by_class]
+    found = []
+    for j in columns:
+        x = column_of(view, j, share, check)[by_class]
+        there = ~np.isnan(x)
+        if there.all():
+            found.append(distinct(x, y, w, share.n_classes))
+        else:
+            found.append(distinct(x[there], y[there], None if w is None else w[there], share.n_classes))
+    return Values(share.n_classes, tuple(found))
+
+
+def column_of(view: View, j: int, share: Share, check: Check) -> Floats:
+    """The cells of one column of a share, in memory."""
+    cells = view.numbers([j])
+    column = np.empty(share.stop - share.start)
+    for a, b in windows(share.start, share.stop, cells.chunk_rows):
+        chunk = cells.chunk(a, b).rows
+        check(chunk, cells.names, a)
+        column[a - share.start : b - share.start] = chunk[:, 0]
+    return column
+
+
+def distinct(x: Floats, y: Ints, w: Floats | None, n_classes: int) -> ValueWeights:
+    """The distinct values of rows that are grouped by class: sorting within a class is cheaper than sorting pairs."""
+    bounds = np.searchsorted(y, np.arange(n_classes + 1))
+    ys, xs, weights, rows = [], [], [], []
+    for c in range(n_classes):
+        part = x[bounds[c] : bounds[c + 1]] + 0.0  # -0.0 is 0.0
+        if not part.size:
+            continue
+        if w is None:
+            part.sort()
+        else:
+            order = np.argsort(part, kind="stable")
+            part = part[order]
+        first = np.flatnonzero(np.concatenate([[True], part[1:] != part[:-1]]))
+        counts = np.diff(np.append(first, len(part))).astype(np.float64)
+        ys.append(np.full(len(first), c, dtype=np.int64))
+        xs.append(part[first])
+        rows.append(counts)
+        weights.append(counts if w is None else np.add.reduceat(w[bounds[c] : bounds[c + 1]][order], first))
+    if not xs:
+        return ValueWeights.of([], [], [])
+    return ValueWeights(*(np.concatenate(parts) for parts in (ys, xs, weights, rows)))
