@@ -39,7 +39,7 @@ These tables are not fresh for `best`: a first version took every gain in the in
 gaussian on 15 of 17 (88 %) and 29 of 32 (91 %) here. The rule that a gain within its standard error is none came after
 that, so the figures above are those of a rule that was chosen with these tables in sight.
 
-`best` is often behind binned on small tables, where a few rows decide: of its loss, those that cost more than 5 nats are
+`best` is often behind binned on small tables, where a few rows decide: of its loss, rows that cost more than 5 nats are
 81 % on labor (2 of 57 rows) and 67 % on hepatitis (9 of 155), and the choice differs from fold to fold."""
 
 
