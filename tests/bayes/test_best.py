@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from foldwise import GridSearchCV, NaiveBayes
-from foldwise.bayes.best import CANDIDATES, LEAST, deal_folds
+from foldwise.bayes.best import CANDIDATES, LEAST, clear_winner, deal_folds
 from foldwise.testing import check_foldable
 
 
@@ -40,18 +40,31 @@ def test_the_choice_is_that_of_plain_refits(rng):
     w = rng.integers(0, 3, 200).astype(float)
     splits = deal_folds(X.to_numpy(), y, w)
 
-    def likelihood(families, columns):
-        total = 0.0
+    def likelihoods(families, columns):
+        found = []
         for split in splits:
             model = NaiveBayes(families=families, columns=columns).fit(X[split.train], y[split.train], w[split.train])
             log_p = model.predict_log_proba(X[split.test])[np.arange(len(split.test)), y[split.test]]
-            total += w[split.test] @ np.maximum(log_p, LEAST)
-        return total
+            found.append(w[split.test] @ np.maximum(log_p, LEAST))
+        return found
 
-    alone = {name: max(CANDIDATES, key=lambda f: likelihood(f, [name])) for name in X.columns}
+    def winner(scores):
+        gains = [np.array(one) - scores[0] for one in scores]
+        clear = [k for k, g in enumerate(gains) if k and g.mean() > g.std(ddof=1) / np.sqrt(len(g))]
+        return max(clear, key=lambda k: gains[k].mean(), default=0)
+
+    alone = {name: CANDIDATES[winner([likelihoods(f, [name]) for f in CANDIDATES])] for name in X.columns}
     wholes = [dict.fromkeys(X.columns, f) for f in CANDIDATES] + [alone]
-    expected = max(wholes, key=lambda families: likelihood(families, None))
+    expected = wholes[winner([likelihoods(families, None) for families in wholes])]
     assert NaiveBayes(families="best").fit(X, y, w).families_ == expected
+
+
+def test_a_gain_within_its_noise_is_none():
+    assert clear_winner(np.array([[1.0, 1.0, 1.0], [3.0, 0.9, 0.2], [1.2, 1.1, 1.3]])) == 2
+    assert clear_winner(np.array([[1.0, 1.0], [9.0, -6.0]])) == 0
+    assert clear_winner(np.array([[1.0, 1.0], [9.0, np.nan], [2.0, 2.1]])) == 2
+    assert clear_winner(np.array([[np.nan, 1.0], [9.0, 9.0]])) == 0
+    assert clear_winner(np.array([[1.0, 1.0], [1.0, 1.0]])) == 0
 
 
 def test_folds_part_the_rows_by_their_contents(rng):

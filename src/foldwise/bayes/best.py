@@ -3,7 +3,8 @@
 First each column by itself: the log-likelihood of the classes given that column alone, under each candidate. A density
 of the column would be no common measure, because bins have none. Then the columns together: what was chosen must beat
 each single family for all columns, because columns that repeat each other are counted double, and more so the sharper
-they speak. Everything happens inside the rows that are learned, so that folds around it stay honest.
+they speak. A gain over gaussian that is within its standard error over the folds is none. Everything happens inside the
+rows that are learned, so that folds around it stay honest.
 """
 
 from __future__ import annotations
@@ -61,19 +62,28 @@ def choose_families(estimator: Any, X: Any, columns: Sequence[Column], target: T
     if not splits:
         return fixed
 
-    def likelihoods(settings: list[Params]) -> Floats:  # (settings,)
+    def likelihoods(settings: list[Params]) -> Floats:  # (settings, folds)
         question, work = Question(settings, splits), Work({"likelihood": LogLikelihood()})
-        outcome = evaluate(session, [question], work, n_jobs=n_threads(estimator.n_jobs))[0]
-        return np.asarray(np.nan_to_num(outcome.scores["likelihood"].sum(axis=1), nan=-np.inf))
+        return evaluate(session, [question], work, n_jobs=n_threads(estimator.n_jobs))[0].scores["likelihood"]
 
     wholes = [{**fixed, **dict.fromkeys(names, family)} for family in CANDIDATES]
     alone = likelihoods([{"families": one, "columns": [name]} for name in names for one in wholes])
-    best = np.argmax(alone.reshape(len(names), len(CANDIDATES)), axis=1)
-    mixed = {**fixed, **{name: CANDIDATES[k] for name, k in zip(names, best.tolist(), strict=True)}}
+    by_column = alone.reshape(len(names), len(CANDIDATES), len(splits))
+    mixed = {**fixed, **{name: CANDIDATES[clear_winner(own)] for name, own in zip(names, by_column, strict=True)}}
     if mixed not in wholes:
         wholes.append(mixed)
     together = likelihoods([{"families": one, "columns": estimator.columns} for one in wholes])
-    return wholes[int(np.argmax(together))]
+    return wholes[clear_winner(together)]
+
+
+def clear_winner(scores: Floats) -> int:  # (candidates, folds)
+    """The greatest of those that beat the first by more than the standard error of their gains; else the first."""
+    gains = scores - scores[:1]
+    total = np.nan_to_num(gains.sum(axis=1), nan=-np.inf)  # a candidate that fails in a fold is none
+    if np.isnan(scores[0]).any():
+        return 0
+    noise = np.sqrt(gains.shape[1]) * np.nan_to_num(gains.std(axis=1, ddof=1))  # of the sum over folds
+    return int(np.argmax(np.where(total > noise, total, 0.0)))
 
 
 def deal_folds(cells: Floats, codes: NDArray[np.int64], weights: Floats | None) -> tuple[Split, ...]:

@@ -117,6 +117,11 @@ class Values:
         """Σw·x."""
         return self._sums([column.weight * column.x for column in self.columns])
 
+    def shortfall(self, most: Floats) -> Floats:  # (d,) -> (K, d)
+        """Σw·(most - x), what each column lacks to a bound."""
+        pairs = zip(self.columns, most.tolist(), strict=True)
+        return self._sums([column.weight * (bound - column.x) for column, bound in pairs])
+
     def _sums(self, entries: list[Floats]) -> Floats:
         pairs = zip(self.columns, entries, strict=True)
         sums = [np.bincount(column.y, values, self.n_classes) for column, values in pairs]

@@ -37,13 +37,14 @@ class Binomial:
         trials = np.array(
             [trials_of(column.name, facts.x, setting) for column, facts in zip(columns, summary.columns, strict=True)]
         )
-        mean, overall = class_means(summary.weight, summary.total)
         most = np.maximum(trials, 1.0)
-        share, everywhere = mean / most, overall / most
+        # failures are counted like successes: 1 - share would round below 0
+        share, everywhere = class_means(summary.weight * most, summary.total)
+        failure, nowhere = class_means(summary.weight * most, summary.shortfall(most))
         # neither success nor failure is rarer than this share of what it is over all classes
         share = np.maximum(share, setting.var_floor * everywhere)
-        failure = np.maximum((most - mean) / most, setting.var_floor * (1 - everywhere))
-        speaks = (overall > 0) & (overall < trials)
+        failure = np.maximum(failure, setting.var_floor * nowhere)
+        speaks = (everywhere > 0) & (nowhere > 0)
         with np.errstate(divide="ignore"):
             log = np.where(speaks, np.log(np.stack([failure, share])), 0.0)
         return BinomialLikelihood(tuple(column.name for column in columns), trials, share, log, speaks, summary)
