@@ -158,7 +158,7 @@ class PlainNaiveBayes:
         there = self.presence(name, c, value)
         column = self.cells(name)
         trials = max((v for v, _ in column), default=0)
-        if value is None or value > trials or (len({v for v, _ in column}) < 2 and trials in (0, column[0][0])):
+        if value is None or value > trials or len({v for v, _ in column}) < 2:
             return there
         p, overall = mean_of(self.overall_or_own(name, c)) / trials, mean_of(column) / trials
         hit, miss = max(p, self.var_floor * overall), max(1 - p, self.var_floor * (1 - overall))
