@@ -133,11 +133,11 @@ def gower_package() -> str:
         return "The package `gower` is not installed; that race was not run."
     frame = mixed(4000)
     y = np.random.default_rng(1).integers(0, 2, len(frame))
-    filled = frame.copy()  # its categories must be text
-    for name in filled.columns[10:]:
-        filled[name] = filled[name].fillna("?")
+    filled = frame.to_numpy(dtype=object)
+    filled[:, 10:] = np.where(pd.isna(filled[:, 10:]), "?", filled[:, 10:])  # its categories must be text
+    named = [False] * 10 + [True] * 10
     ours = best(lambda: KNNClassifier(10, metric="gower").fit(frame, y).kneighbors(), 5)
-    theirs = best(lambda: gower_matrix(filled), 1)
+    theirs = best(lambda: gower_matrix(filled, cat_features=named), 1)
     times = f"{seconds(ours)} against {seconds(theirs)} of gower_matrix, {theirs / ours:.0f} ×"
     return f"4,000 such rows: {times} (asked: ≥ 20 ×)."
 
