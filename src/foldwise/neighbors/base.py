@@ -23,6 +23,8 @@ from foldwise.neighbors.space import learn_space
 from foldwise.neighbors.votes import Neighbours
 from foldwise.summaries.passes import n_threads
 
+SMALL = 1 << 23  # cells compared; below, starting a thread costs more than it saves
+
 
 class NearestRows(BaseEstimator):  # type: ignore[misc]
     """The training rows, placed so that the nearest of them are found; votes are a subclass's business."""
@@ -67,7 +69,7 @@ class NearestRows(BaseEstimator):  # type: ignore[misc]
         k = check_count("n_neighbors", self.n_neighbors if n_neighbors is None else n_neighbors)
         queries, leave_out = self._queries(X)
         check_enough(k, self.n_samples_fit_, queries.n_rows, X is None)
-        distances, places = self._index.nearest(queries, k, leave_out, n_threads(self.n_jobs))
+        distances, places = self._index.nearest(queries, k, leave_out, self._threads(queries))
         return (distances, places) if return_distance else places
 
     def radius_neighbors(self, X: Any = None, radius: float = 1.0, return_distance: bool = True) -> Any:
@@ -75,7 +77,7 @@ class NearestRows(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         radius = np.inf if radius == np.inf else at_least_zero("radius", radius)
         queries, leave_out = self._queries(X)
-        distances, places, offsets = self._index.within(queries, radius, leave_out, n_threads(self.n_jobs))
+        distances, places, offsets = self._index.within(queries, radius, leave_out, self._threads(queries))
         found_places, found_distances = by_query(places, offsets), by_query(distances, offsets)
         return (found_distances, found_places) if return_distance else found_places
 
@@ -86,7 +88,11 @@ class NearestRows(BaseEstimator):  # type: ignore[misc]
         itself = X is None
         check_enough(poll.k, self.n_samples_fit_, queries.n_rows, itself)
         more = poll.k if poll.weights in ("uniform", "distance") else min(poll.k + 1, self.n_samples_fit_ - itself)
-        return Neighbours(*self._index.nearest(queries, more, leave_out, n_threads(self.n_jobs)))
+        return Neighbours(*self._index.nearest(queries, more, leave_out, self._threads(queries)))
+
+    def _threads(self, queries: Cells) -> int:
+        small = queries.n_rows * self.n_samples_fit_ * self.n_features_in_ < SMALL
+        return 1 if small else n_threads(self.n_jobs)
 
     def _queries(self, X: Any) -> tuple[Cells, NDArray[np.intp] | None]:
         """The cells of rows that are asked about; of the training rows themselves, with what each must not find."""
