@@ -66,7 +66,8 @@ def csv_rows(data: bytes, dialect: Dialect, skip_blanks: bool = False) -> Iterat
 def without_escapes(data: bytes, dialect: Dialect) -> tuple[bytes, list[Note]]:
     """The text with quotes inside quotes doubled, where a program wrote them with a backslash."""
     quote = dialect.quote.encode()
-    if not quote or b"\\" + quote not in data:
+    # one byte is looked for twenty times as fast as two
+    if not quote or b"\\" not in data or b"\\" + quote not in data:
         return data, []
     separator = re.escape((dialect.separator or NO_SEPARATOR).encode())
     inside = rb"\\" + quote + rb"(?!" + separator + rb"|\r|\n|$"  # "C:\\" before a separator ends a cell
