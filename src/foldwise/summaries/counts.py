@@ -22,6 +22,7 @@ from foldwise.summaries.alignment import rows_left, spread, stored_array, weight
 from foldwise.summaries.code_kernels import counts_by_column, counts_by_row
 from foldwise.summaries.number_kernels import Floats, Ints, own_lines
 from foldwise.summaries.passes import Share, windows
+from foldwise.summaries.per_column import PerColumn
 
 HEAD = 1024  # rows from which the ranges are guessed
 DIRECT_RANGE = 1 << 16  # whole numbers in so short a range are their own codes,
@@ -82,30 +83,8 @@ class CategoryCounts:
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(PerColumn[CategoryCounts]):
     """The category counts of several columns."""
-
-    columns: tuple[CategoryCounts, ...]
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
-
-    def __sub__(self, other: Counts) -> Counts:
-        left = []
-        for j, (a, b) in enumerate(zip(self.columns, other.columns, strict=True)):
-            try:
-                left.append(a - b)
-            except ForgetError as error:
-                raise ForgetError(error.message, error.hint, place=(None, j)) from error
-        return Counts(tuple(left))
-
-    def expand(self, places: NDArray[np.int64], n_classes: int) -> Counts:
-        """The same facts with class i at `places[i]` among `n_classes`."""
-        return Counts(tuple(column.expand(places, n_classes) for column in self.columns))
-
-    def select(self, columns: Sequence[int]) -> Counts:
-        """The facts of some columns."""
-        return Counts(tuple(self.columns[j] for j in columns))
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain JSON values."""

@@ -18,6 +18,7 @@ from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_left
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
+from foldwise.summaries.per_column import PerColumn
 
 TEXT_ROWS = 65_536  # split into words at a time
 TABLES = ("weight", "rows")
@@ -75,30 +76,8 @@ class ColumnWords:
 
 
 @dataclass(frozen=True)
-class WordCounts:
+class WordCounts(PerColumn[ColumnWords]):
     """The words of several columns."""
-
-    columns: tuple[ColumnWords, ...]
-
-    def __add__(self, other: WordCounts) -> WordCounts:
-        return WordCounts(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
-
-    def __sub__(self, other: WordCounts) -> WordCounts:
-        left = []
-        for j, (a, b) in enumerate(zip(self.columns, other.columns, strict=True)):
-            try:
-                left.append(a - b)
-            except ForgetError as error:
-                raise ForgetError(error.message, error.hint, place=(None, j)) from error
-        return WordCounts(tuple(left))
-
-    def expand(self, places: NDArray[np.int64], n_classes: int) -> WordCounts:
-        """The same facts with class i at `places[i]` among `n_classes`."""
-        return WordCounts(tuple(column.expand(places, n_classes) for column in self.columns))
-
-    def select(self, columns: Sequence[int]) -> WordCounts:
-        """The facts of some columns."""
-        return WordCounts(tuple(self.columns[j] for j in columns))
 
     @property
     def present(self) -> tuple[Floats, Floats]:  # (K, d) both
