@@ -26,7 +26,7 @@ from foldwise.data.reading.lines import (
     without_escapes,
 )
 from foldwise.data.reading.missing import missing_notes, settle, tokens_beside_numbers
-from foldwise.data.reading.numbers import convert, plain_type
+from foldwise.data.reading.numbers import convert, plain_type, plain_types
 from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
 from foldwise.data.reading.ruling import Ruling
 from foldwise.data.reading.sniffing import NO_SEPARATOR, sample_of, sniff
@@ -100,7 +100,9 @@ class Text:
         try:
             sample = self._read(self._sample(), dict.fromkeys(self.layout.names, pl.String), skip=0)
             plain, found = settle(sample, self.asked.tokens)
-            types = {s.name: s.dtype if s.name in self.asked.as_text else self._plain(s).dtype for s in plain}
+            untyped = [s for s in plain if s.name not in self.asked.as_text]
+            guessed = {s.name: s.dtype for s in plain_types(untyped, self.dialect.decimal)}
+            types = {s.name: guessed.get(s.name, s.dtype) for s in plain}
             tokens = tokens_beside_numbers(found, types, self.asked.tokens)
             frame = self._read(self.data, types, self.layout.skip_lines, tokens)
         except REFUSALS:
@@ -108,9 +110,6 @@ class Text:
         frame, found = settle(frame, self.asked.tokens)
         self.seen += [*tokens, *(token for words in found.values() for token in words)]
         return frame
-
-    def _plain(self, text: pl.Series) -> pl.Series:
-        return plain_type(text, self.dialect.decimal)
 
     def _as_text(self) -> pl.DataFrame:
         """Every column as text, then converted where all its cells allow it."""
@@ -121,7 +120,9 @@ class Text:
             frame = self._forgiving(types)
         frame, found = settle(frame, self.asked.tokens)
         self.seen += [token for words in found.values() for token in words]
-        return frame.with_columns([self._plain(s) for s in frame if s.name not in self.asked.as_text])
+        return frame.with_columns(
+            [plain_type(s, self.dialect.decimal) for s in frame if s.name not in self.asked.as_text]
+        )
 
     def _forgiving(self, types: dict[str, Any]) -> pl.DataFrame:
         """Read once more after quotes that break the rules were rewritten, or refuse the file."""

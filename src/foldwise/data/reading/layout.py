@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -67,6 +68,11 @@ def lay_out(lines: Sequence[str], dialect: Dialect, asked: Asked, name: str) -> 
 
 def numbered_rows(lines: Sequence[str], dialect: Dialect) -> list[tuple[list[str], int]]:
     """The rows of the sample that are not blank, each with the number of lines up to its end."""
+    if not dialect.wrapped and not (dialect.quote and any(dialect.quote in line for line in lines)):
+        full = [(number, line) for number, line in enumerate(lines, 1) if line.strip()][:SAMPLE_ROWS]
+        rows = split_rows([line for _, line in full], dialect.separator, dialect.quote)
+        if len(rows) == len(full):
+            return [(row, number) for row, (number, _) in zip(rows, full, strict=True)] or [([""], len(lines))]
     found: list[tuple[list[str], int]] = []
     taken = 0
     part: list[str] = []
@@ -170,10 +176,20 @@ def numeric_columns(body: Rows, width: int, asked: Asked) -> list[int]:
     missing = {*asked.tokens, "-"}
     for j in range(width):
         cells = [row[j].strip() for row in body if j < len(row)]
-        present = [cell for cell in cells if cell not in missing]
-        if present and sum(map(is_number, present)) >= 0.8 * len(present):
+        present = Counter(cell for cell in cells if cell not in missing)
+        if present and not exceeds(present, 0.2):
             found.append(j)
     return found
+
+
+def exceeds(cells: Counter[str], share: float) -> bool:
+    """Whether more than a share of the cells are no numbers; columns of words are told by their first few."""
+    allowed, others = share * cells.total() + 1e-9, 0
+    for cell, count in cells.items():
+        others += 0 if is_number(cell) else count
+        if others > allowed:
+            return True
+    return False
 
 
 def is_second_header(first: Sequence[str], second: Sequence[str], numeric: Sequence[int], asked: Asked) -> bool:

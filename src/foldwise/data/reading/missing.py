@@ -17,6 +17,8 @@ from foldwise.data.reading.numbers import convert
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 
+SMALL = 1 << 13
+
 
 def is_numeric(token: str) -> bool:
     """Whether a token would be read as a number, so that it must be known beforehand."""
@@ -30,6 +32,10 @@ def tokens_of(frame: pl.DataFrame, tokens: Sequence[str]) -> dict[str, list[str]
     """The tokens that stand in each column of text that holds any."""
     if not tokens or not frame.height:
         return {}
+    if frame.height <= SMALL:  # one look at all cells of a sample costs less than a look at each column
+        texts = [series.alias("") for series in frame if series.dtype == pl.String]
+        if not texts or not pl.concat(texts).is_in(list(tokens)).any():
+            return {}
     longest = max(len(token.encode("utf-8", "replace")) for token in tokens)
     short = pl.col(pl.String).filter(pl.col(pl.String).str.len_bytes() <= longest)
     any_found = frame.select(short.is_in(list(tokens)).any())

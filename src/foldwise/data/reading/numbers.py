@@ -6,6 +6,7 @@ A column is converted only as a whole: one cell that is no number leaves it as i
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -37,12 +38,18 @@ class Converted:
     notes: tuple[Note, ...] = ()
 
 
-def plain_type(text: pl.Series, decimal: str = ".") -> pl.Series:
+def plain_types(texts: Sequence[pl.Series], decimal: str) -> list[pl.Series]:
+    """The same for several short columns: one look for codes in all of them costs less than one in each."""
+    likely = [text.alias("") for text in texts if may_be_plain(text)]
+    free_of_codes = not likely or not pl.concat(likely).str.contains(CODE).any()
+    return [plain_type(text, decimal, free_of_codes) for text in texts]
+
+
+def plain_type(text: pl.Series, decimal: str = ".", free_of_codes: bool = False) -> pl.Series:
     """Text as truth values or numbers where every present cell is one, by polars' own casts; else the text."""
-    n_missing = text.null_count()
-    first = next((cell for cell in text.head(LOOK).to_list() if cell is not None), "0")
-    if n_missing == len(text) or not PLAIN.match(first) or text.str.contains(CODE).any():
+    if not may_be_plain(text) or (not free_of_codes and text.str.contains(CODE).any()):
         return text
+    n_missing = text.null_count()
     digits = text
     if decimal == ",":
         if text.str.contains(".", literal=True).any():
@@ -56,6 +63,12 @@ def plain_type(text: pl.Series, decimal: str = ".") -> pl.Series:
     if lowered.is_in(["true", "false"]).sum() == len(text) - n_missing:
         return lowered == "true"
     return text
+
+
+def may_be_plain(text: pl.Series) -> bool:
+    """Whether a column begins like one of plain numbers or truth values."""
+    first = next((cell for cell in text.head(LOOK).to_list() if cell is not None), "0")
+    return PLAIN.match(first) is not None and text.null_count() < len(text)
 
 
 def convert(text: pl.Series, asked: Asked, decimal: str) -> Converted:
@@ -91,10 +104,13 @@ def convert(text: pl.Series, asked: Asked, decimal: str) -> Converted:
 
 def looks_numeric(text: pl.Series) -> bool:
     """Whether most of the first present cells begin like numbers: a quick look that spares text the long one."""
-    first = text.head(20 * LOOK).drop_nulls().head(LOOK).to_list() or text.drop_nulls().head(LOOK).to_list()
-    likely = sum(bool(LIKELY.match(cell)) for cell in first)
-    marked = sum(cell.strip() in MISSING_AMONG_NUMBERS for cell in first)
-    return likely > 0 and likely + marked >= 0.5 * len(first)
+    first = [cell for cell in text.head(2 * LOOK).to_list() if cell is not None][:LOOK]
+    if len(first) < LOOK:
+        first = text.drop_nulls().head(LOOK).to_list()
+    likely = sum(LIKELY.match(cell) is not None for cell in first)
+    if not likely:
+        return False
+    return likely + sum(cell.strip() in MISSING_AMONG_NUMBERS for cell in first) >= 0.5 * len(first)
 
 
 def decorated(text: pl.Series, decimal: str) -> tuple[pl.Series | None, str]:

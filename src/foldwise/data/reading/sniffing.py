@@ -197,8 +197,8 @@ def unwrapped(line: str) -> str:
 
 def is_padded(rows: Rows) -> bool:
     """Whether a blank stands before every cell but the first of a row."""
-    later = [cell for row in rows[1:] for cell in row[1:] if cell]
-    return len(later) > 1 and sum(cell.startswith(" ") for cell in later) > 0.98 * len(later)
+    later = [cell[0] for row in rows[1:] for cell in row[1:] if cell]
+    return len(later) > 1 and later.count(" ") > 0.98 * len(later)
 
 
 def find_decimal(rows: Rows, separator: str) -> str:

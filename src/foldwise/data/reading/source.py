@@ -75,7 +75,7 @@ def open_source(path: Path) -> Source:
     try:
         if not path.is_file():
             raise InputError(f"there is no file {str(path)!r}.", f"the working folder is {str(Path.cwd())!r}.")
-        with path.open("rb") as file:
+        with path.open("rb", buffering=0) as file:  # a buffer would copy the file once more
             start = file.read(16)
             if start.startswith(SQLITE):  # databases open their file themselves
                 return Source(path, b"", "sqlite")
