@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from foldwise.bayes import NaiveBayes
     from foldwise.data import Column, Schema, Table, read_table
-    from foldwise.evaluation import Confusion, CostMatrix, cross_predict, nested_cv
+    from foldwise.evaluation import Confusion, CostMatrix, Estimate, bias_corrected, cross_predict, estimate, nested_cv
     from foldwise.neighbors import KNNClassifier, KNNRegressor, choose_k
     from foldwise.tuning import GridSearchCV, RandomizedSearchCV, SearchCV
 
@@ -21,6 +21,7 @@ _HOMES = {
     "Column": "foldwise.data",
     "Confusion": "foldwise.evaluation",
     "CostMatrix": "foldwise.evaluation",
+    "Estimate": "foldwise.evaluation",
     "GridSearchCV": "foldwise.tuning",
     "KNNClassifier": "foldwise.neighbors",
     "KNNRegressor": "foldwise.neighbors",
@@ -29,8 +30,10 @@ _HOMES = {
     "Schema": "foldwise.data",
     "SearchCV": "foldwise.tuning",
     "Table": "foldwise.data",
+    "bias_corrected": "foldwise.evaluation",
     "choose_k": "foldwise.neighbors",
     "cross_predict": "foldwise.evaluation",
+    "estimate": "foldwise.evaluation",
     "nested_cv": "foldwise.evaluation",
     "read_table": "foldwise.data",
 }
@@ -39,6 +42,7 @@ __all__ = [
     "Column",
     "Confusion",
     "CostMatrix",
+    "Estimate",
     "GridSearchCV",
     "KNNClassifier",
     "KNNRegressor",
@@ -48,8 +52,10 @@ __all__ = [
     "SearchCV",
     "Table",
     "__version__",
+    "bias_corrected",
     "choose_k",
     "cross_predict",
+    "estimate",
     "nested_cv",
     "read_table",
 ]

@@ -174,7 +174,7 @@ def test_nested_scores_are_those_of_scikit_learn(table):
         np.testing.assert_array_equal(ours["mean_test_score"], search.cv_results_["mean_test_score"])
     assert result.models_scored == 5 * (4 * 12 + 1)
     low, high = result.interval()
-    assert low < result.estimate < high
+    assert low < result.estimate.value < high
     assert result.interval(0.5)[1] < high
     assert "245 models" in str(result)
 

@@ -1,8 +1,23 @@
 """Metrics vectorised over settings; confusion and cost matrices; out-of-fold predictions; nested estimates."""
 
+from foldwise.evaluation.bias_corrected import bias_corrected
 from foldwise.evaluation.confusion import Confusion
 from foldwise.evaluation.cost import CostMatrix, Decision
 from foldwise.evaluation.cross_predict import cross_predict
+from foldwise.evaluation.estimates import Estimate
+from foldwise.evaluation.estimating import estimate
+from foldwise.evaluation.kept import Kept
 from foldwise.evaluation.nested import NestedResult, nested_cv
 
-__all__ = ["Confusion", "CostMatrix", "Decision", "NestedResult", "cross_predict", "nested_cv"]
+__all__ = [
+    "Confusion",
+    "CostMatrix",
+    "Decision",
+    "Estimate",
+    "Kept",
+    "NestedResult",
+    "bias_corrected",
+    "cross_predict",
+    "estimate",
+    "nested_cv",
+]

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from foldwise.errors import InputError
+from foldwise.evaluation.estimates import StudentSpread, check_level
+from foldwise.folds.splits import Split
 
 
 def corrected_half_width(
     scores: NDArray[np.float64], test_share: float, level: float = 0.95
 ) -> NDArray[np.float64]:  # scores without their last axis
-    """Half the corrected resampled t interval (Nadeau & Bengio 2003) around the mean over the last axis.
+    """Half the corrected resampled t interval around the mean over the last axis."""
+    check_level(level)
+    n = scores.shape[-1]
+    return np.asarray(stats.t.ppf(0.5 + level / 2, max(n - 1, 1)) * corrected_error(scores, test_share))
+
+
+def corrected_error(scores: NDArray[np.float64], test_share: float) -> NDArray[np.float64]:
+    """The standard error of the mean over the last axis as Nadeau and Bengio (2003) correct it.
 
     Scores of different splits share training rows, so their plain variance is too small: the factor is
-    1/J + n_test/n_train (`test_share`) instead of 1/J. It knows no bounds of a score, so an interval around a high
-    accuracy may pass 1. Of one split it is NaN.
+    1/J + n_test/n_train (`test_share`) instead of 1/J. Of one split it is NaN.
     """
-    check_level(level)
     n = scores.shape[-1]
     if n < 2:
         return np.full(scores.shape[:-1], np.nan)
-    variance = np.var(scores, axis=-1, ddof=1) * (1 / n + test_share)
-    return np.asarray(stats.t.ppf(0.5 + level / 2, n - 1) * np.sqrt(variance))
+    return np.asarray(np.sqrt(np.var(scores, axis=-1, ddof=1) * (1 / n + test_share)))
 
 
-def check_level(level: float) -> None:
-    """Refuse a level that is no probability."""
-    if not 0 < level < 1:
-        raise InputError(f"the level of an interval lies between 0 and 1, got {level!r}.", "0.95 is 95 %.")
+def corrected_spread(scores: NDArray[np.float64], splits: Sequence[Split]) -> StudentSpread:
+    """The spread of the mean of one score a split."""
+    return StudentSpread(float(corrected_error(scores, share_tested(splits))), max(len(scores) - 1, 1))
+
+
+def share_tested(splits: Sequence[Split]) -> float:
+    """n_test/n_train, of splits on the average."""
+    return sum(len(split.test) for split in splits) / sum(len(split.train) for split in splits)

@@ -13,7 +13,8 @@ from sklearn.model_selection import GroupKFold, ShuffleSplit, StratifiedShuffleS
 from sklearn.pipeline import Pipeline
 
 from foldwise.errors import FoldwiseError, FoldwiseTypeError, InputError
-from foldwise.evaluation.intervals import check_level, corrected_half_width
+from foldwise.evaluation.estimates import check_level
+from foldwise.evaluation.intervals import corrected_half_width
 from foldwise.evaluation.nested import NestedResult, nested_on_session
 from foldwise.folds.engine import Question, evaluate
 from foldwise.folds.opening import open_session
@@ -88,8 +89,8 @@ class KCurve:
             ha="center",
         )
         if self.nested is not None:
-            label = f"nested estimate {self.nested.estimate:.3f}"
-            ax.axhline(self.nested.estimate, linestyle="--", linewidth=1, color="grey", label=label)
+            label = f"nested estimate {self.nested.estimate.value:.3f}"
+            ax.axhline(self.nested.estimate.value, linestyle="--", linewidth=1, color="grey", label=label)
         ax.set_xlabel("number of neighbours k")
         ax.set_ylabel(self.metric)
         ax.legend(loc="best", frameon=False)
@@ -100,7 +101,7 @@ class KCurve:
         if self.nested is not None:
             low, high = self.nested.interval(self.level)
             between = f"{self.level:.0%}: {low:.3f} to {high:.3f}; nested"
-            lines.append(f"{self.metric} of choosing k: {self.nested.estimate:.3f} ({between})")
+            lines.append(f"{self.metric} of choosing k: {self.nested.estimate.value:.3f} ({between})")
         best = self.means[self.ks.index(self.best_k)]
         lines.append(
             f"best k: {self.best_k} (mean {best:.3f} of {self.scores.shape[1]} splits, on which it was chosen)"
@@ -164,7 +165,7 @@ def choose_k(
     >>> from sklearn.datasets import load_iris
     >>> from foldwise import choose_k
     >>> curve = choose_k(*load_iris(return_X_y=True), ks=range(1, 16))
-    >>> curve.best_k, round(curve.nested.estimate, 2)
+    >>> curve.best_k, round(curve.nested.estimate.value, 2)
     (15, 0.96)
     """
     if isinstance(scoring, list | tuple | set | dict):

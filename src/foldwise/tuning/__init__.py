@@ -1,6 +1,6 @@
 """Search spaces, strategies, and searches in the shape of scikit-learn's, answered by fold sessions."""
 
-from foldwise.tuning.kept import Kept
+from foldwise.evaluation.kept import Kept
 from foldwise.tuning.search import GridSearchCV, RandomizedSearchCV, SearchCV
 from foldwise.tuning.strategies import Grid, Random, Strategy, Trial
 

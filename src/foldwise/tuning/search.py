@@ -14,12 +14,12 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterSampler
 
 from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.evaluation.kept import gather, keeper_of
 from foldwise.evaluation.metrics import metrics_of
 from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import Params
 from foldwise.folds.rows import count_rows, refuse_routing
-from foldwise.tuning.kept import gather, keeper_of
 from foldwise.tuning.running import Plan, Running, check_refit, run
 from foldwise.tuning.strategies import Grid, Space, Strategy, Trial, strategy_of
 
@@ -62,7 +62,7 @@ class FoldSearch:
         search.scorer_ = plan.scorers if plan.several else plan.scorers["score"]
         search.session_ = session.shares if any(map(session.lazy, running.settings)) else "refit"
         search.models_scored_, search.fits_done_ = running.models_scored, running.fits_done
-        search.kept_ = gather(running.outcomes, session, len(running.settings), splits, why)
+        search.kept_ = gather(running.outcomes, session, len(running.settings), splits, why, groups)
         self._choose(running)
         if search.refit:
             self._refit(X, y, params)

@@ -69,6 +69,8 @@ class VectorisedMetric:
 
     need = Need.LABELS
     kind: type = Labels  # of target
+    bounds = (0.0, 1.0)  # of the score
+    lossless = 0.0  # the score at no loss, of metrics that average losses over rows: it is this minus their mean
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -20,6 +20,7 @@ class CostMetric(VectorisedMetric):
     """
 
     need = Need.PROBA
+    bounds = (-np.inf, np.inf)  # a cost below 0 is a gain
 
     def __init__(self, matrix: CostMatrix) -> None:
         self.name, self.matrix = "the cost of decisions", matrix

@@ -27,6 +27,8 @@ SINGLE = (
 class Accuracy(VectorisedMetric):
     """The share of right labels."""
 
+    lossless = 1.0
+
     def scores(self, case: Case, answer: Answer) -> Scores | None:
         labels = self.labels(case, answer)
         if case.weights is None:
@@ -69,6 +71,8 @@ class BalancedAccuracy(ConfusionMetric):
 
 class Matthews(ConfusionMetric):
     """Matthews' correlation of truth and label, for any number of classes."""
+
+    bounds = (-1.0, 1.0)
 
     def of_matrices(self, case: Case, rows: NDArray[np.int64], cells: NDArray[Any]) -> Scores | None:
         warn_of_single_labels(rows)

@@ -98,7 +98,7 @@ class LastStepScore:
 
     def __init__(self, metric: VectorisedMetric, by_scorer: ScorerMetric, step: str) -> None:
         self.metric, self.by_scorer, self.step = metric, by_scorer, step
-        self.need = metric.need
+        self.need, self.bounds, self.lossless = metric.need, metric.bounds, metric.lossless
         if hasattr(metric, "losses"):
             self.losses = metric.losses
 

@@ -30,6 +30,8 @@ class OfProbabilities(VectorisedMetric):
 class ProbabilityMetric(OfProbabilities):
     """Minus the mean of a loss of the probabilities."""
 
+    bounds = (-np.inf, 0.0)
+
     def scores(self, case: Case, answer: Answer) -> Scores | None:
         if not same_classes(case) or not are_probabilities(answer):
             return None

@@ -26,6 +26,7 @@ class ScorerMetric:
     """A scorer, called with the fitted model, or with a stand-in that holds the answers a session gave."""
 
     need = Need.MODEL
+    bounds = (-np.inf, np.inf)  # of a score that is not known
 
     def __init__(self, scorer: Callable[..., Any], wants_model: bool = False) -> None:
         self.scorer = scorer

@@ -15,6 +15,8 @@ from foldwise.folds.splits import Split
 class NegMeanError(ValueMetric):
     """Minus the mean of a loss of the residuals."""
 
+    bounds = (-np.inf, 0.0)
+
     def scores(self, case: Case, answer: Answer) -> Scores | None:
         values = self.values(case, answer)
         return -case.average(self.row_losses(values - case.truth)) if np.isfinite(values).all() else None
@@ -45,6 +47,8 @@ class NegAbsoluteError(NegMeanError):
 class NegRootSquaredError(ValueMetric):
     """Minus the root of the mean squared error."""
 
+    bounds = (-np.inf, 0.0)
+
     def scores(self, case: Case, answer: Answer) -> Scores | None:
         values = self.values(case, answer)
         return -np.sqrt(case.average((values - case.truth) ** 2)) if np.isfinite(values).all() else None
@@ -52,6 +56,8 @@ class NegRootSquaredError(ValueMetric):
 
 class R2(ValueMetric):
     """The share of the test rows' variance that is explained; 0 where there is none, 1 where all is met."""
+
+    bounds = (-np.inf, 1.0)
 
     def scores(self, case: Case, answer: Answer) -> Scores | None:
         values, truth, w = self.values(case, answer), case.truth, case.weights

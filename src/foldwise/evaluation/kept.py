@@ -24,20 +24,29 @@ class Kept:
 
     Place i is row `rows[i]` of the table, tested in split `split[i]`; a row that several splits test has several.
     Losses are those of the metric that chooses, where it is a mean over rows (0/1, log loss, Brier, squared, absolute,
-    cost). `why` says why something is missing. A label of -1 and a NaN stand for what a setting could not answer.
+    cost); of another metric, what it is computed from. `why` says why something is missing. A label of -1 and a NaN
+    stand for what a setting could not answer.
     """
 
     rows: NDArray[np.intp]  # (m,), the row of the table
     split: NDArray[np.intp]  # (m,), the split that tested it
-    classes: NDArray[Any] | None = None
+    target: Labels | Values | None = None  # the truth of all rows of the table
+    groups: NDArray[np.intp] | None = None  # of all rows of the table, numbered, if fit was given any
+    weights: NDArray[np.float64] | None = None  # of all rows of the table, if fit was given any
     labels: NDArray[np.integer[Any]] | None = None  # (S, m), places in `classes`
     losses: NDArray[np.float64] | None = None  # (S, m), of the metric that chooses, if it averages over rows
     values: NDArray[np.float64] | None = None  # (S, m), of regressors
-    proba: NDArray[np.float64] | None = None  # (S, m, K), with keep="all"
+    proba: NDArray[np.float64] | None = None  # (S, m, K), with keep="all", or where the metric that chooses needs it
+    decision: NDArray[np.float64] | None = None  # (S, m) or (S, m, columns), likewise
     why: str = ""
 
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        return self.target.classes if isinstance(self.target, Labels) else None
+
     def __repr__(self) -> str:
-        parts = {"labels": self.labels, "losses": self.losses, "values": self.values, "proba": self.proba}
+        parts = {"labels": self.labels, "losses": self.losses, "values": self.values}
+        parts |= {"proba": self.proba, "decision": self.decision}
         held = ", ".join(f"{name} {part.shape}" for name, part in parts.items() if part is not None)
         return f"Kept({held or 'nothing'}{f'; {self.why}' if self.why else ''})"
 
@@ -45,9 +54,9 @@ class Kept:
 class AnswerKeeper:
     """Takes labels or values, losses and perhaps probabilities of each block; `need` is what must be asked for it."""
 
-    def __init__(self, metric: Any, need: Need, *, probabilities: bool) -> None:
+    def __init__(self, metric: Any, need: Need, scores: Need) -> None:
         self._losses = getattr(metric, "losses", None)
-        self._probabilities = probabilities
+        self._scores = scores  # which of probabilities and decision values are kept
         self.need = need
 
     def take(self, session: FoldSession, split: Split, answer: Answer) -> dict[str, Any]:
@@ -57,7 +66,9 @@ class AnswerKeeper:
                 found["losses"] = self._losses(session, split, answer)
             except Exception:  # the metric itself has reported it
                 found["losses"] = None
-        if self._probabilities:
+        if self._scores.has(Need.DECISION):
+            found["decision"] = answer.decision
+        if self._scores.has(Need.PROBA) or (self._scores.has(Need.DECISION) and answer.decision is None):
             found["proba"] = answer.probabilities()
         return {name: part for name, part in found.items() if part is not None}
 
@@ -74,21 +85,30 @@ def keeper_of(
         return None, "the target is neither labels nor numbers"
     regression = isinstance(session.target, Values)
     metric = metrics.get(chooser)
+    wanted = Need(0) if metric is None else metric.need
     if keep == "all":
         need = Need.VALUES if regression else Need.LABELS | Need.PROBA
-        return AnswerKeeper(metric, need, probabilities=not regression), ""
+        return AnswerKeeper(metric, need, Need(0) if regression else Need.PROBA | (wanted & Need.DECISION)), ""
     if all(one.need == Need.MODEL for one in metrics.values()) and not session.threads:
         return None, "the scorer asks each model by itself; keep='all' asks it again for what is kept"
+    # a metric that averages no losses is computed anew from what it was computed from
+    scores = Need(0) if hasattr(metric, "losses") else wanted & (Need.PROBA | Need.DECISION)
+    n_scores = len(session.target.classes) if scores and isinstance(session.target, Labels) else 0
     cells = n_settings * sum(len(split.test) for split in splits)
-    if cells * (16 if regression else 10) > KEEP_BYTES:
+    if cells * ((16 if regression else 10) + 8 * n_scores) > KEEP_BYTES:
         return None, f"labels and losses would take more than {KEEP_BYTES >> 20} MB; keep='all' keeps them anyway"
     # labels cost a session that shares its work next to nothing, but another call of `predict` elsewhere
     free = Need.LABELS if session.threads and not regression else Need(0)
-    return AnswerKeeper(metric, free, probabilities=False), ""
+    return AnswerKeeper(metric, free, scores), ""
 
 
 def gather(
-    outcomes: Sequence[Outcome], session: FoldSession, n_settings: int, splits: Sequence[Split], why: str
+    outcomes: Sequence[Outcome],
+    session: FoldSession,
+    n_settings: int,
+    splits: Sequence[Split],
+    why: str,
+    groups: Any = None,
 ) -> Kept:
     """The blocks of all rounds as whole arrays."""
     ends = np.cumsum([0, *(len(split.test) for split in splits)])
@@ -108,4 +128,12 @@ def gather(
         first += len(next(iter(outcome.scores.values())))
     if not why and "losses" not in arrays:
         why = "no losses: the metric that chooses is no mean over rows"
-    return Kept(rows, number, classes, **arrays, why=why)
+    together = None if groups is None else numbered(groups)
+    weights = session.fit_params.get("sample_weight")
+    weighed = None if weights is None else np.asarray(weights, dtype=np.float64)
+    return Kept(rows, number, session.target, together, weighed, **arrays, why=why)
+
+
+def numbered(groups: Any) -> NDArray[np.intp]:
+    """Groups by number."""
+    return np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.intp)

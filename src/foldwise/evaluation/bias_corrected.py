@@ -1,0 +1,131 @@
+"""The bootstrap bias-corrected estimate (BBC-CV; Tsamardinos, Greasidou & Borboudakis 2018).
+
+The best score of a search is too good: it was chosen for being the best. So the choice is repeated on bootstraps of the
+rows, from stored out-of-fold answers, and each winner is scored on the rows its bootstrap did not draw.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.data.arguments import whole_at_least
+from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.evaluation.estimates import DrawnSpread, Estimate
+from foldwise.evaluation.kept import Kept
+from foldwise.evaluation.resampled import MeanLosses, ScoredAgain, Stored, draws_of, has_what_it_needs, units_of
+from foldwise.folds.progress import Progress
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = None) -> Estimate:
+    """What the winner of a fitted search is worth, the luck of having been chosen taken off; nothing is fitted again.
+
+    Rows that fit was given as one group are drawn together. The naive figure is the search's best score. With a
+    callable `refit`, that choice is repeated, from a `cv_results_` with the settings, their means and their ranks.
+
+    Parameters
+    ----------
+    search : a fitted search of this package, which keeps its out-of-fold answers (any `keep` but "none")
+    n_bootstraps : how many bootstraps of the rows
+    random_state : what they are drawn with
+
+    >>> from sklearn.datasets import load_iris
+    >>> from foldwise import GridSearchCV, KNNClassifier, bias_corrected
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = GridSearchCV(KNNClassifier(), {"n_neighbors": range(1, 31)}, cv=10).fit(X, y)
+    >>> print(bias_corrected(search, random_state=0))
+    0.964 (0.922 to 1.000; naive 0.980)
+    """
+    n_bootstraps = whole_at_least("n_bootstraps", n_bootstraps, 2, "500 are enough for most.")
+    kept = kept_of(search)
+    plan = search.plan()
+    metric = plan.metrics[plan.chooser]
+    stored = stored_of(kept, metric, search)
+    usable = np.isfinite(np.asarray(search.cv_results_[f"mean_test_{name_of_score(search, plan)}"], dtype=np.float64))
+    rng = np.random.default_rng(random_state)
+    n_units = int(units_of(kept).max()) + 1
+    if n_units < 3:
+        raise InputError(f"{n_units} rows or groups cannot be resampled.", "a bootstrap needs at least 3.")
+    parts = []
+    with Progress("bootstraps") as progress:
+        progress.expect(n_bootstraps)
+        for counts in draws_of(n_units, n_bootstraps, rng):
+            scores = stored.of_draw(counts)
+            scores[:, ~usable] = np.nan
+            parts.append(stored.of_rest(counts, chosen(scores, search, plan)))
+            progress.advance(len(counts))
+    draws = np.concatenate(parts)
+    draws = draws[np.isfinite(draws)]
+    if len(draws) < 2:
+        raise InputError("the score is not defined on resampled rows.", "use a score of more rows, such as 'accuracy'.")
+    best = search.best_index_
+    variance = float(np.var(kept.losses[best], ddof=1)) if kept.losses is not None else None
+    naive = float(search.cv_results_[f"mean_test_{name_of_score(search, plan)}"][best])
+    method = f"bootstrap bias-corrected cross-validation (BBC-CV), {len(draws):,} bootstraps, percentile interval"
+    return Estimate(float(draws.mean()), method, DrawnSpread(draws), naive, variance, metric.bounds)
+
+
+def kept_of(search: Any) -> Kept:
+    """The stored answers of a search, or an error that says what to change."""
+    if not hasattr(search, "plan"):
+        raise FoldwiseTypeError(
+            f"bias_corrected wants a search of foldwise, which keeps its out-of-fold answers, got "
+            f"{type(search).__name__}.",
+            "change the import: from foldwise import GridSearchCV.",
+        )
+    if not hasattr(search, "kept_"):
+        raise InputError("the search is not fitted.", "call fit first.")
+    if not search.refit:
+        raise InputError("the search chose no setting: refit is False.", "pass refit=True, or the metric that chooses.")
+    if len(search.cv_results_["params"]) < 2:
+        raise InputError(
+            "the search tried one setting only, so nothing was chosen and there is no bias to correct.",
+            "give it at least two settings, or score the model by `estimate`.",
+        )
+    return search.kept_  # type: ignore[no-any-return]
+
+
+def stored_of(kept: Kept, metric: Any, search: Any) -> Stored:
+    """The scores of stored answers, where they are enough for the metric."""
+    if kept.losses is not None:
+        return MeanLosses(kept, metric.lossless)
+    if has_what_it_needs(kept, metric):
+        return ScoredAgain(kept, metric, search.estimator)
+    if search.keep == "none":
+        raise InputError("the search kept no out-of-fold answers: keep='none'.", "fit it with keep='losses' or 'all'.")
+    hint = "fit it with keep='all'; a scorer that looks into the model cannot be computed anew."
+    raise InputError(f"the search did not keep what {metric!r} is computed from ({kept.why}).", hint)
+
+
+def chosen(scores: Floats, search: Any, plan: Any) -> Ints:  # (draws, settings) -> (draws,)
+    """The choice of the search on each draw."""
+    if callable(search.refit):
+        return np.array([chosen_by_callable(one, search, plan) for one in scores])
+    return np.asarray(np.argmax(np.where(np.isnan(scores), -np.inf, scores), axis=1))
+
+
+def chosen_by_callable(scores: Floats, search: Any, plan: Any) -> int:
+    """What a callable `refit` says to the scores of one draw."""
+    name = name_of_score(search, plan)
+    better = (scores[None, :] > scores[:, None]).sum(axis=1)
+    shown = {name: part for name, part in search.cv_results_.items() if name.startswith("param")}
+    try:
+        return int(search.refit(shown | {f"mean_test_{name}": scores, f"rank_test_{name}": 1 + better}))
+    except KeyError as error:
+        raise InputError(
+            f"refit reads {error} of cv_results_, which cannot be had of resampled rows.",
+            f"choose by 'mean_test_{name}' or 'rank_test_{name}', or estimate by nested_cv.",
+        ) from error
+
+
+def name_of_score(search: Any, plan: Any) -> str:
+    """The name of the choosing metric in `cv_results_`."""
+    found = plan.chooser
+    if f"mean_test_{found}" not in search.cv_results_ and isinstance(search.refit, str):
+        return str(search.refit)  # a scorer that gives several by name
+    return str(found)

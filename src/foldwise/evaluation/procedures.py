@@ -1,0 +1,175 @@
+"""A procedure is a model, or a search that chooses one: fitted on the training rows of splits, tested on the others."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.evaluation.metrics.naming import metrics_of
+from foldwise.folds.engine import Outcome, Question, Work, evaluate
+from foldwise.folds.opening import open_session
+from foldwise.folds.progress import Progress
+from foldwise.folds.protocol import Answer, FoldSession, Need
+from foldwise.folds.rows import refuse_routing
+from foldwise.folds.splits import Split
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What came of a procedure on some splits."""
+
+    scores: Floats  # one a split
+    losses: tuple[Floats, ...] | None  # of each test row of each split, where the score averages over rows
+    searches: tuple[Searched, ...] | None = None  # of a search: what it found on each split's training rows
+    models: int = 0  # how many were scored
+
+    @property
+    def naive(self) -> float | None:
+        """What the searches said of their winners, on the average."""
+        return None if self.searches is None else float(np.mean([one.best_score for one in self.searches]))
+
+    def row_variance(self, splits: Sequence[Split]) -> float:
+        """The variance of one row's part in the score: that of losses, else as the scores of splits suggest it."""
+        if self.losses is not None:
+            return float(np.mean([np.var(one, ddof=1) if len(one) > 1 else 0.0 for one in self.losses]))
+        if len(self.scores) < 2:
+            return float("nan")
+        return float(np.var(self.scores, ddof=1) * np.mean([len(split.test) for split in splits]))
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What a search found on some rows."""
+
+    best_params: dict[str, Any]
+    best_score: float
+    results: dict[str, Any]  # its `cv_results_`
+    models: int
+
+
+class Procedure:
+    """A model or a search with the table it is tried on; what its settings and splits share is done once.
+
+    Searches of this package know how to `plan`; any other estimator, a search of scikit-learn included, is a model.
+    """
+
+    def __init__(
+        self, model: Any, X: Any, y: Any, *, scoring: Any = None, groups: Any = None, fit_params: Mapping[str, Any] = {}
+    ) -> None:
+        self.plan = model.plan() if hasattr(model, "plan") else None
+        self.model, self.groups = model, groups
+        estimator = model if self.plan is None else model.estimator
+        refuse_routing(dict(fit_params))
+        self.session: FoldSession = open_session(estimator, X, y, dict(fit_params))
+        if scoring is None and self.plan is not None:
+            self.metrics, self.chooser = self.plan.metrics, self.plan.chooser
+        else:
+            self.metrics, self.chooser = metrics_of(scoring, estimator)[0], "score"
+
+    @property
+    def metric(self) -> Any:
+        """The metric of the estimate."""
+        return self.metrics[self.chooser]
+
+    def on(self, splits: Sequence[Split], *, n_jobs: int | None = None) -> Tested:
+        """The scores on splits."""
+        if self.plan is None:
+            return scored_model(self.session, splits, self.metrics, self.chooser, n_jobs=n_jobs)
+        searched = searches_on(self.model, self.plan, self.session, splits, self.groups)
+        return scored_winners(self.model, self.session, splits, searched, self.metrics, self.chooser)
+
+
+def searches_on(
+    search: Any, plan: Any, session: FoldSession, splits: Sequence[Split], groups: Any = None
+) -> list[Searched]:
+    """What a search finds on the training rows of each split, all from one session.
+
+    The searches go in step, so that one pool of threads does the work of all.
+    """
+    searches = [plan.start_on(session, split.train, groups) for split in splits]
+    options = {"n_jobs": search.n_jobs, "audit": search.audit}
+    with Progress() as progress:
+        while going := [one for one in searches if one.question is not None]:
+            questions = [one.question for one in going]
+            outcomes = evaluate(session, questions, plan.work, progress=progress, **options)
+            for one, outcome in zip(going, outcomes, strict=True):
+                one.tell(outcome)
+    found = []
+    for one in searches:
+        results = one.results
+        best = one.best_index(results)
+        name = search.refit if one.several and not callable(search.refit) else plan.chooser
+        score = results.get(f"mean_test_{name}", np.full(best + 1, np.nan))[best]
+        found.append(Searched(results["params"][best], float(score), results, one.models_scored))
+    return found
+
+
+def scored_winners(
+    search: Any,
+    session: FoldSession,
+    splits: Sequence[Split],
+    searched: Sequence[Searched],
+    metrics: dict[str, Any],
+    chooser: str,
+) -> Tested:
+    """The scores of the searches' winners on the rows left out."""
+    winners = [Question([one.best_params], [split]) for one, split in zip(searched, splits, strict=True)]
+    outcomes = evaluate(session, winners, work_of(metrics, chooser), n_jobs=search.n_jobs)
+    scores = [outer_score(outcome, chooser, search.refit) for outcome in outcomes]
+    losses = [losses_of(outcome, 1) for outcome in outcomes]
+    complete = tuple(part[0] for part in losses if part is not None)
+    models = sum(one.models + 1 for one in searched)
+    return Tested(np.array(scores), complete if len(complete) == len(splits) else None, tuple(searched), models)
+
+
+def scored_model(
+    session: FoldSession, splits: Sequence[Split], metrics: dict[str, Any], chooser: str, *, n_jobs: int | None = None
+) -> Tested:
+    """The scores of the model as it is."""
+    [outcome] = evaluate(session, [Question([{}], splits)], work_of(metrics, chooser), n_jobs=n_jobs)
+    for error in [*(one[-1] for one in outcome.failures), *(one[-1] for one in outcome.unscored)]:
+        error.add_note(f"raised by {type(session.estimator).__name__} in cross-validation")
+        raise error
+    return Tested(outcome.scores[chooser][0], losses_of(outcome, len(splits)), models=len(splits))
+
+
+def work_of(metrics: dict[str, Any], chooser: str) -> Work:
+    """Scores without weights, whatever a model was fitted with, and the losses behind them."""
+    return Work(metrics, keeper=LossKeeper(metrics[chooser]), weighted=False)
+
+
+class LossKeeper:
+    """Keeps the losses of the test rows, where the metric averages over rows."""
+
+    need = Need(0)  # the metric's own need is enough
+
+    def __init__(self, metric: Any) -> None:
+        self._losses = getattr(metric, "losses", None)
+
+    def take(self, session: FoldSession, split: Split, answer: Answer) -> Any:
+        try:
+            return None if self._losses is None else self._losses(session, split, answer)
+        except Exception:  # the metric itself has reported it
+            return None
+
+
+def losses_of(outcome: Outcome, n_splits: int) -> tuple[Floats, ...] | None:
+    """The kept losses of one setting by split; None where a split has none."""
+    found = {number: part[0] for _, number, part in outcome.kept if part is not None}
+    return tuple(found[number] for number in range(n_splits)) if len(found) == n_splits else None
+
+
+def outer_score(outcome: Outcome, chooser: str, refit: Any) -> float:
+    """The score of a winner; where its fit or its score fails, NaN, as in `cross_validate`."""
+    for error in [*(one[-1] for one in outcome.failures), *(one[-1] for one in outcome.unscored)]:
+        warnings.warn(f"an outer fold failed, and its score is nan: {error!r}", UserWarning, stacklevel=4)
+        return float("nan")
+    found = outcome.scores[chooser][0, 0]
+    return float(found[refit] if isinstance(found, dict) else found)
