@@ -6,8 +6,8 @@ Rows are drawn in units: a row that several splits test is one unit, and so are 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,18 +19,28 @@ from foldwise.folds.splits import Split
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Choose = Callable[[Floats], Ints]  # (draws, settings) -> (draws,): the setting that such scores make a search choose
 
-BLOCK_CELLS = 1 << 23  # of counts at a time
+DRAW_CELLS = 1 << 23  # of counts and of scores at a time
+N_BLOCKS = 10  # of units that are left out in turn
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What came of some bootstraps: their winners' scores on rows not drawn, NaN where that is not defined."""
+
+    scores: Floats  # (draws,)
+    without: Floats | None = None  # (blocks, draws): the same had a block of units not been there
 
 
 class Stored(Protocol):
-    """Scores of all settings on drawn rows, greater is better."""
+    """Stored answers that can be scored again."""
 
-    def of_draw(self, counts: Ints) -> Floats:  # (draws, units) -> (draws, settings)
-        """Scores of every setting on rows that were drawn so many times."""
+    n_settings: int
+    n_units: int
 
-    def of_rest(self, counts: Ints, chosen: Ints) -> Floats:  # (draws, units), (draws,) -> (draws,)
-        """The score of one setting a draw on the rows that were not drawn; NaN where it is not defined."""
+    def draw(self, counts: Ints, choose: Choose) -> Drawn:  # (draws, units)
+        """Choose on rows that were drawn so many times, score on those that were not."""
 
 
 def units_of(kept: Kept) -> NDArray[np.intp]:  # (m,)
@@ -39,46 +49,74 @@ def units_of(kept: Kept) -> NDArray[np.intp]:  # (m,)
     return np.unique(labels, return_inverse=True)[1].astype(np.intp)
 
 
-def draws_of(n_units: int, n_draws: int, rng: np.random.Generator) -> Iterator[Ints]:  # blocks of (draws, units)
-    """How often each unit is drawn by each of many bootstraps, a block of them at a time."""
-    block = max(1, BLOCK_CELLS // n_units)
-    for start in range(0, n_draws, block):
-        n = min(block, n_draws - start)
+def draws_of(n_units: int, n_draws: int, rng: np.random.Generator, at_once: int | None = None) -> Iterator[Ints]:
+    """How often each unit is drawn by each of many bootstraps, some of them at a time: (draws, units)."""
+    at_once = at_once or max(1, DRAW_CELLS // n_units)
+    for start in range(0, n_draws, at_once):
+        n = min(at_once, n_draws - start)
         drawn = rng.integers(n_units, size=(n, n_units))
         drawn += n_units * np.arange(n)[:, None]
         yield np.bincount(drawn.ravel(), minlength=n * n_units).reshape(n, n_units)
 
 
 class MeanLosses:
-    """Scores that average losses over rows: one product of matrices for all settings and draws."""
+    """Scores that average losses over rows: two products of matrices for all settings and draws.
+
+    They come block by block of units, so that what each block contributes can be taken off again.
+    """
 
     def __init__(self, kept: Kept, lossless: float) -> None:
         assert kept.losses is not None
         units, self._lossless = units_of(kept), lossless
         weights = np.ones(len(units)) if kept.weights is None else kept.weights[kept.rows]
-        n_units = int(units.max()) + 1
-        self._weights = np.bincount(units, weights, minlength=n_units)
-        if kept.weights is None and np.array_equal(units, np.arange(n_units)):
-            self._losses = kept.losses
-        else:
-            self._losses = np.stack([np.bincount(units, one * weights, minlength=n_units) for one in kept.losses])
+        self.n_settings, self.n_units = len(kept.losses), int(units.max()) + 1
+        self._weights = np.bincount(units, weights, minlength=self.n_units)
+        summed = [np.bincount(units, one * weights, minlength=self.n_units) for one in kept.losses]
+        self._losses = np.array(summed).T  # (units, settings)
+        # units are numbered by rows or groups, whose order may mean something: a block takes every tenth
+        n_blocks = min(N_BLOCKS, self.n_units)
+        self._blocks = [slice(block, None, n_blocks) for block in range(n_blocks)]
 
-    @cached_property
-    def _by_unit(self) -> Floats:
-        return np.ascontiguousarray(self._losses.T)
+    def draw(self, counts: Ints, choose: Choose) -> Drawn:
+        inside = [self._sums(counts[:, block].astype(np.float64), block) for block in self._blocks]
+        outside = [self._sums((counts[:, block] == 0).astype(np.float64), block) for block in self._blocks]
+        drawn, rest = Sums.total(inside), Sums.total(outside)
+        scores = rest.of(choose(drawn.scores(self._lossless)), self._lossless)
+        without = [
+            (rest - left).of(choose((drawn - taken).scores(self._lossless)), self._lossless)
+            for taken, left in zip(inside, outside, strict=True)
+        ]
+        return Drawn(scores, np.stack(without))
 
-    def of_draw(self, counts: Ints) -> Floats:
-        times = counts.astype(np.float64)
-        return np.asarray(self._lossless - (times @ self._by_unit) / (times @ self._weights)[:, None])
+    def _sums(self, times: Floats, block: slice) -> Sums:
+        return Sums(times @ self._losses[block], times @ self._weights[block])
 
-    def of_rest(self, counts: Ints, chosen: Ints) -> Floats:
-        found = np.full(len(counts), np.nan)
-        for draw, setting in enumerate(chosen):
-            rest = counts[draw] == 0
-            weight = self._weights[rest].sum()
-            if weight > 0:
-                found[draw] = self._lossless - self._losses[setting][rest].sum() / weight
-        return found
+
+@dataclass(frozen=True)
+class Sums:
+    """Losses and weights of some rows, summed for each draw."""
+
+    losses: Floats  # (draws, settings)
+    weights: Floats  # (draws,)
+
+    @staticmethod
+    def total(parts: list[Sums]) -> Sums:
+        return Sums(np.sum([one.losses for one in parts], axis=0), np.sum([one.weights for one in parts], axis=0))
+
+    def __sub__(self, other: Sums) -> Sums:
+        return Sums(self.losses - other.losses, self.weights - other.weights)
+
+    def scores(self, lossless: float) -> Floats:  # (draws, settings)
+        return lossless - self.losses / positive(self.weights)[:, None]
+
+    def of(self, chosen: Ints, lossless: float) -> Floats:  # (draws,)
+        """The score of one setting a draw."""
+        return np.asarray(lossless - self.losses[np.arange(len(chosen)), chosen] / positive(self.weights))
+
+
+def positive(weights: Floats) -> Floats:
+    """Weights, with NaN for none: a mean over no rows is not defined. What differences leave of nothing is nothing."""
+    return np.where(weights > 1e-9, weights, np.nan)
 
 
 class ScoredAgain:
@@ -89,15 +127,14 @@ class ScoredAgain:
         self._units = units_of(kept)
         self._places = [np.flatnonzero(kept.split == k) for k in range(int(kept.split.max()) + 1)]
         self._session = StoredSession(kept, estimator)
-        self._n_settings = len(next(part for part in parts_of(kept).values() if part is not None))
+        self.n_settings = len(next(part for part in parts_of(kept).values() if part is not None))
+        self.n_units = int(self._units.max()) + 1
 
-    def of_draw(self, counts: Ints) -> Floats:
-        every = np.arange(self._n_settings)
-        return np.stack([self._mean(times, every) for times in counts])
-
-    def of_rest(self, counts: Ints, chosen: Ints) -> Floats:
+    def draw(self, counts: Ints, choose: Choose) -> Drawn:
+        every = np.arange(self.n_settings)
+        chosen = choose(np.stack([self._mean(times, every) for times in counts]))
         rests = (counts == 0).astype(np.int64)
-        return np.array([self._mean(rest, chosen[[draw]])[0] for draw, rest in enumerate(rests)])
+        return Drawn(np.array([self._mean(rest, chosen[[draw]])[0] for draw, rest in enumerate(rests)]))
 
     def _mean(self, times: Ints, settings: Ints) -> Floats:  # (units,), settings -> (settings,)
         """The mean over the splits on which the metric is defined."""

@@ -1,0 +1,217 @@
+"""How honest are the estimates? Searches of 60 settings whose true worth is known. Writes docs/estimates.md.
+
+Each run draws a table, searches it, and compares what each estimate says of the winner with what the winner is truly
+worth: exactly where that has a formula, else on 20,000 new rows. `python benchmarks/estimates.py --runs 200`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import StratifiedKFold
+from sklearn.tree import DecisionTreeClassifier
+
+from foldwise import Estimate, GridSearchCV, KNNClassifier, bias_corrected, estimate, nested_cv
+from foldwise.evaluation.intervals import corrected_spread
+from foldwise.folds.protocol import Answer, Block, Labels, Need
+from foldwise.folds.splits import freeze_splits
+
+HERE = Path(__file__).parent
+SIZES = (200, 500, 1000, 2000)
+FOLDS = 10
+N_TEST = 20_000
+
+Floats = NDArray[np.float64]
+
+
+class OneColumn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Cuts one column halfway between the means of two classes."""
+
+    def __init__(self, column: int = 0) -> None:
+        self.column = column
+
+    def fit(self, X: Floats, y: Any) -> OneColumn:
+        self.classes_ = np.array([0, 1])
+        x = X[:, self.column]
+        low, high = x[y == 0].mean(), x[y == 1].mean()
+        self.cut_, self.rising_ = (low + high) / 2, bool(high > low)
+        return self
+
+    def predict(self, X: Floats) -> Any:
+        return ((X[:, self.column] > self.cut_) == self.rising_).astype(np.int64)
+
+    def open_folds(self, X: Floats, y: Any, fit_params: dict[str, Any]) -> Columns:
+        return Columns(self, X, y)
+
+
+class Columns:
+    """All columns at once: the fold session of `OneColumn`."""
+
+    shares, threads, order_free = "means", True, True
+
+    def __init__(self, estimator: OneColumn, X: Floats, y: Any) -> None:
+        self.estimator, self.X, self.y, self.fit_params = estimator, X, y, dict[str, Any]()
+        self.target = Labels(np.array([0, 1]), np.asarray(y, dtype=np.int64))
+
+    def lazy(self, params: Any) -> frozenset[str]:
+        return frozenset({"column"})
+
+    def answer(self, settings: Sequence[Any], train: Any, test: Any, need: Need) -> Iterator[Block]:
+        columns = [setting.get("column", self.estimator.column) for setting in settings]
+        X, y = self.X[train][:, columns], self.y[train]
+        low, high = X[y == 0].mean(axis=0), X[y == 1].mean(axis=0)
+        labels = (self.X[test][:, columns] > (low + high) / 2) == (high > low)
+        yield Block(0, len(settings), Answer(labels=labels.T.astype(np.int64)))
+
+    def model(self, setting: Any, train: Any) -> OneColumn:
+        return OneColumn(**setting).fit(self.X[train], self.y[train])
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Tables drawn from a known distribution, and a search of 60 settings."""
+
+    name: str
+    draw: Callable[[int, np.random.Generator], tuple[Floats, NDArray[np.int64]]]
+    model: Any
+    grid: dict[str, Any]
+    worth: Callable[[Any, np.random.Generator], float]  # of a fitted winner
+
+
+SHIFTS = np.linspace(0.3, 0.6, 60)  # between the classes, in standard deviations
+
+
+def draw_columns(n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.int64]]:
+    y = rng.permutation(np.arange(n) % 2)
+    return rng.normal(size=(n, 60)) + np.outer(y - 0.5, SHIFTS), y
+
+
+def worth_of_column(model: OneColumn, rng: np.random.Generator) -> float:
+    """Exactly: the share of two normal distributions on the right sides of the cut."""
+    shift, sign = SHIFTS[model.column], 1 if model.rising_ else -1
+    below, above = norm.cdf(sign * (model.cut_ + shift / 2)), norm.cdf(sign * (shift / 2 - model.cut_))
+    return float((below + above) / 2)
+
+
+def draw_clouds(n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.int64]]:
+    y = rng.permutation(np.arange(n) % 2)
+    X = rng.normal(size=(n, 5))
+    X[:, 0] += 1.2 * y
+    X[:, 1] += np.where((y == 1) & (rng.random(n) < 0.5), 1.5, -0.5)
+    return X, y
+
+
+def draw_boxes(n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.int64]]:
+    X = rng.random((n, 8))
+    clean = (X[:, 0] > 0.5) & (X[:, 1] > 0.3) | (X[:, 2] > 0.8)
+    return X, np.where(rng.random(n) < 0.2, ~clean, clean).astype(np.int64)
+
+
+def draw_crossed(n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.int64]]:
+    """Two columns matter only together: whether a greedy tree finds them is luck."""
+    X = rng.random((n, 8))
+    clean = ((X[:, 0] > 0.5) ^ (X[:, 1] > 0.4)) & (X[:, 2] > 0.2)
+    return X, np.where(rng.random(n) < 0.2, ~clean, clean).astype(np.int64)
+
+
+def worth_on_new_rows(draw: Callable[..., Any]) -> Callable[[Any, np.random.Generator], float]:
+    def worth(model: Any, rng: np.random.Generator) -> float:
+        X, y = draw(N_TEST, rng)
+        return float(np.mean(model.predict(X) == y))
+
+    return worth
+
+
+PROBLEMS = (
+    Problem("one column of 60", draw_columns, OneColumn(), {"column": list(range(60))}, worth_of_column),
+    Problem(
+        "kNN, 30 k × 2 weightings",
+        draw_clouds,
+        KNNClassifier(),
+        {"n_neighbors": list(range(1, 60, 2)), "weights": ["uniform", "distance"]},
+        worth_on_new_rows(draw_clouds),
+    ),
+    Problem(
+        "tree, 60 prunings",
+        draw_boxes,
+        DecisionTreeClassifier(random_state=0),
+        {"ccp_alpha": [0.0, *np.geomspace(3e-4, 0.03, 59)]},
+        worth_on_new_rows(draw_boxes),
+    ),
+    Problem(
+        "tree, 60 prunings, crossed columns",
+        draw_crossed,
+        DecisionTreeClassifier(random_state=0),
+        {"ccp_alpha": [0.0, *np.geomspace(3e-4, 0.03, 59)]},
+        worth_on_new_rows(draw_crossed),
+    ),
+)
+
+
+def one_run(problem: Problem, n: int, seed: int, methods: Sequence[str]) -> dict[str, tuple[float, float, float]]:
+    """By estimate: the value and the ends of its interval, all minus the truth."""
+    warnings.filterwarnings("ignore")
+    rng = np.random.default_rng([n, seed])
+    X, y = problem.draw(n, rng)
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    search = GridSearchCV(problem.model, problem.grid, cv=folds, scoring="accuracy", audit=False).fit(X, y)
+    truth = problem.worth(search.best_estimator_, rng)
+    splits = freeze_splits(folds, X, y, n_rows=n)
+    scores = np.array([search.cv_results_[f"split{k}_test_score"][search.best_index_] for k in range(FOLDS)])
+    found: dict[str, Estimate] = {
+        "naive": Estimate(float(search.best_score_), "naive", corrected_spread(scores, splits))
+    }
+    if "bias-corrected" in methods:
+        found["bias-corrected"] = bias_corrected(search, random_state=seed)
+    outer = StratifiedKFold(FOLDS, shuffle=True, random_state=seed + 10_000)
+    if "nested" in methods:
+        found["nested"] = nested_cv(search, X, y, cv=outer).estimate
+    if "bates" in methods:
+        found["nested, Bates interval"] = estimate(search, X, y, interval="bates", repeats=5, random_state=seed)
+    return {name: tuple(np.array([one.value, *one.interval()]) - truth) for name, one in found.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--problems", type=int, nargs="+", default=range(len(PROBLEMS)))
+    parser.add_argument("--methods", nargs="+", default=("bias-corrected", "nested"))
+    asked = parser.parse_args()
+    lines = [
+        "| problem | rows | estimate | bias, points | 95 % interval covers | its width, points |",
+        "|---|---|---|---|---|---|",
+    ]
+    for number in asked.problems:
+        problem = PROBLEMS[number]
+        for n in asked.sizes:
+            start = time.perf_counter()
+            calls = (delayed(one_run)(problem, n, seed, asked.methods) for seed in range(asked.runs))
+            runs = Parallel(os.cpu_count())(calls)
+            for name in runs[0]:
+                off, low, high = np.array([run[name] for run in runs]).T
+                covers = np.mean((low <= 0) & (high >= 0))
+                error = 100 * off.std(ddof=1) / np.sqrt(len(off))
+                lines.append(
+                    f"| {problem.name} | {n:,} | {name} | {100 * off.mean():+.2f} ± {error:.2f} | {100 * covers:.1f} % "
+                    f"| {100 * np.mean(high - low):.1f} |"
+                )
+                print(lines[-1], flush=True)
+            print(f"{time.perf_counter() - start:.0f} s", flush=True)
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
