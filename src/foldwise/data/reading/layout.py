@@ -42,11 +42,18 @@ def lay_out(lines: Sequence[str], dialect: Dialect, asked: Asked, name: str) -> 
     rows = [row for row, _ in numbered]
     width = agreement(rows)[0]
     first = 0 if asked.skip_rows is not None else lines_before(rows, width)
+    if asked.skip_rows is None and asked.header is None:
+        first += remarks_before(rows[first:], width)
     if first and asked.header is None and asked.names is None:
         refuse_partial_names(rows, first, width, name)
     if first:
         left_out = "; ".join(repr(dialect.separator.join(row)[:60]) for row in rows[:first])
-        notes.append(Note("skipped", f"{first} line(s) before the table, which have fewer cells than it: {left_out}."))
+        notes.append(
+            Note(
+                "skipped",
+                f"{first} line(s) before the table, which have fewer cells than it or begin with #: {left_out}.",
+            )
+        )
     rows, ends = rows[first:], [0, *(end for _, end in numbered)][first:]  # ends[k]: lines before row k
     count, why = header_of(rows, width, asked)
     names, types = names_of(rows, count, width, notes)
@@ -89,6 +96,11 @@ def numbered_rows(lines: Sequence[str], dialect: Dialect) -> list[tuple[list[str
         rows = split_rows(text, dialect.separator, dialect.quote)
         if rows:
             found.append((rows[0], taken))
+    if part and not found:
+        raise InputError(
+            f"a quote ({dialect.quote}) is opened in line 1 and never closed: {part[0].strip()[:60]!r}.",
+            "close it, or pass quote='' if quotes mean nothing in this file.",
+        )
     return found or [([""], taken)]
 
 
@@ -147,14 +159,12 @@ def header_of(rows: Rows, width: int, asked: Asked) -> tuple[int, str]:
     if len(first) < width:
         return 1, "one cell fewer than the rows"
     numeric = numeric_columns(body[1:] if len(rows) > 3 else body, width, asked)
-    text_over_numbers = [
-        j for j in numeric if j < len(first) and first[j].strip() not in asked.tokens and not is_number(first[j])
-    ]
-    if text_over_numbers:
+    over_numbers = text_over(numeric, first, asked)
+    if over_numbers:
         if len(rows) > 3 and is_second_header(first, body[0], numeric, asked):
             return 2, "the second completes the first"
-        return 1, f"{first[text_over_numbers[0]]!r} stands over numbers"
-    if is_running(first) and not is_running(body[0]):
+        return 1, f"{first[over_numbers[0]]!r} stands over numbers"
+    if is_running(first) and not is_running(body[0]) and not comes_again(first, body):
         return 1, "its numbers count columns or years"
     if any(j < len(first) and is_number(first[j]) for j in numeric):
         return 0, "the first row holds numbers where the rows below do"
@@ -168,6 +178,18 @@ def header_of(rows: Rows, width: int, asked: Asked) -> tuple[int, str]:
     if repeated and sum(repeated) >= 0.5 * len(repeated):
         return 0, "cells of the first row come again below"
     return 1, "its cells do not come again below"
+
+
+def text_over(numeric: Sequence[int], row: Sequence[str], asked: Asked) -> list[int]:
+    """The columns of numbers over which a row holds text."""
+    return [j for j in numeric if j < len(row) and row[j].strip() not in asked.tokens and not is_number(row[j])]
+
+
+def remarks_before(rows: Rows, width: int) -> int:
+    """How many rows are remarks that happen to hold the separator: they begin with # and a blank, and names follow."""
+    count = next((k for k, row in enumerate(rows) if not re.match(r"\s*#[# ]", "".join(row[:1]))), 0)
+    numeric = numeric_columns(rows[count + 1 :], width, Asked()) if count else []
+    return count if numeric and text_over(numeric, rows[count], Asked()) == numeric else 0
 
 
 def numeric_columns(body: Rows, width: int, asked: Asked) -> list[int]:
@@ -208,6 +230,15 @@ def is_running(row: Sequence[str]) -> bool:
         return False
     values = [int(cell) for cell in numbers]
     return all(b - a == 1 for a, b in pairwise(values))
+
+
+def comes_again(first: Sequence[str], body: Rows) -> bool:
+    """Whether a run of two or three numbers is a row like others: most of them stand below, too. No row of data begins
+    a longer run by chance.
+    """
+    numbers = [j for j, cell in enumerate(first) if is_number(cell)]
+    again = sum(any(j < len(row) and row[j].strip() == first[j].strip() for row in body) for j in numbers)
+    return len(numbers) < 4 and 2 * again >= len(numbers)
 
 
 def is_orange(rows: Rows) -> bool:

@@ -118,19 +118,28 @@ def agreement_by_blanks(rows: Rows) -> tuple[int, float, bool]:
     if share == 1 or not rows:
         return width, share, first
     named = len(rows[0]) == width - 1 and below and all(len(row) == width for row in below)
-    if named and any(all(NUMBER.fullmatch(row[j]) for row in below) for j in range(width)):
+    if named and has_numbers(below, width):
         return width, 1.0, True
     return 0, 0.0, False
 
 
-def agreement_below_titles(rows: Rows) -> tuple[int, float, bool]:
-    """The same for the rows below lines of one cell; the first row does not agree."""
+def agreement_below_titles(rows: Rows, numbers: bool) -> tuple[int, float, bool]:
+    """The same for the rows below lines of one cell; the first row does not agree. With `numbers` one column must hold
+    nothing else: words below a title are text.
+    """
     titles = next((number for number, row in enumerate(rows[:20]) if len(row) > 1), len(rows))
     below = rows[titles:]
     if not titles or len(below) < 3 or len(below) <= titles:
         return 0, 0.0, False
     width, share, _ = agreement(below)
+    if numbers and not has_numbers([row for row in below[1:] if len(row) == width], width):
+        return 0, 0.0, False
     return width, share, False
+
+
+def has_numbers(rows: Rows, width: int) -> bool:
+    """Whether a column holds nothing but numbers."""
+    return any(all(NUMBER.fullmatch(row[j]) for row in rows) for j in range(width))
 
 
 def find_separator(lines: Sequence[str], quotes: Sequence[str]) -> tuple[str, str]:
@@ -144,7 +153,7 @@ def find_separator(lines: Sequence[str], quotes: Sequence[str]) -> tuple[str, st
             rows = split_rows(lines, separator, mark)
             width, share, first = agreement(rows) if separator != " " else agreement_by_blanks(rows)
             if share < 0.9:
-                width, share, first = agreement_below_titles(rows)
+                width, share, first = agreement_below_titles(rows, numbers=separator == " ")
             if width > 1 and (share, first) > best[1:]:
                 best = (width, share, first)
         found.append((separator, *best))
