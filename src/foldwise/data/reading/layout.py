@@ -38,7 +38,20 @@ def lay_out(lines: Sequence[str], dialect: Dialect, asked: Asked, name: str) -> 
         start += 1
     if start >= len(lines):
         raise InputError(f"{name} holds no rows.", "a table has a row of names and rows of cells.")
-    numbered = numbered_rows(lines[start:], dialect)  # (rows of cells, lines taken up to and with each)
+    return arrange(
+        [(row, start + end) for row, end in numbered_rows(lines[start:], dialect)], notes, asked, name, start
+    )
+
+
+def arrange(
+    numbered: Sequence[tuple[list[str], int]],
+    notes: list[Note],
+    asked: Asked,
+    name: str,
+    start: int = 0,
+    n_columns: int | None = None,
+) -> Layout:
+    """The layout of rows of cells, each with the number of lines up to its end; `n_columns` where that is known."""
     rows = [row for row, _ in numbered]
     width = agreement(rows)[0]
     first = 0 if asked.skip_rows is not None else lines_before(rows, width)
@@ -47,14 +60,16 @@ def lay_out(lines: Sequence[str], dialect: Dialect, asked: Asked, name: str) -> 
     if first and asked.header is None and asked.names is None:
         refuse_partial_names(rows, first, width, name)
     if first:
-        left_out = "; ".join(repr(dialect.separator.join(row)[:60]) for row in rows[:first])
+        left_out = "; ".join(repr(", ".join(row)[:60]) for row in rows[:first])
         notes.append(
             Note(
                 "skipped",
                 f"{first} line(s) before the table, which have fewer cells than it or begin with #: {left_out}.",
             )
         )
-    rows, ends = rows[first:], [0, *(end for _, end in numbered)][first:]  # ends[k]: lines before row k
+    rows, ends = rows[first:], [start, *(end for _, end in numbered)][first:]  # ends[k]: lines before row k
+    if n_columns is not None:
+        width, rows = n_columns, [row + [""] * (n_columns - len(row)) for row in rows]
     count, why = header_of(rows, width, asked)
     names, types = names_of(rows, count, width, notes)
     if asked.header is not None:
@@ -70,7 +85,7 @@ def lay_out(lines: Sequence[str], dialect: Dialect, asked: Asked, name: str) -> 
     if not count and asked.names is None:
         notes.append(Note("names", f"{names[0]!r} to {names[-1]!r} were made up; pass names= to give better ones."))
     orange = {names[j]: value for j, value in types.items()}
-    return Layout(start + ends[count], tuple(names), tuple(names[j] for j in unnamed), tuple(notes), orange)
+    return Layout(ends[count], tuple(names), tuple(names[j] for j in unnamed), tuple(notes), orange)
 
 
 def numbered_rows(lines: Sequence[str], dialect: Dialect) -> list[tuple[list[str], int]]:
@@ -257,8 +272,9 @@ def names_of(rows: Rows, count: int, width: int, notes: list[Note]) -> tuple[lis
     if count == 0:
         return [""] * width, {}
     body = rows[count:]
-    names = [cell.strip() for cell in rows[0]]
+    names = list(rows[0])
     if is_orange(rows) and count == 3:
+        names = [cell.strip() for cell in names]
         roles = [cell.strip() for cell in rows[2]]
         for name, role in zip(names, roles, strict=False):
             if role:
@@ -273,7 +289,7 @@ def names_of(rows: Rows, count: int, width: int, notes: list[Note]) -> tuple[lis
         else:
             names.insert(0, "")
             notes.append(Note("names", "the header has one cell fewer than the rows: the first column has no name."))
-    while len(names) > width and not names[-1] and body:
+    while len(names) > width and not names[-1].strip() and body:
         names.pop()
     return names, {}
 
