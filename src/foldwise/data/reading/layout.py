@@ -64,7 +64,7 @@ def arrange(
         notes.append(
             Note(
                 "skipped",
-                f"{first} line(s) before the table, which have fewer cells than it or begin with #: {left_out}.",
+                f"{first} line(s) before the table, which are no rows of it: {left_out}.",
             )
         )
     rows, ends = rows[first:], [start, *(end for _, end in numbered)][first:]  # ends[k]: lines before row k
@@ -201,10 +201,16 @@ def text_over(numeric: Sequence[int], row: Sequence[str], asked: Asked) -> list[
 
 
 def remarks_before(rows: Rows, width: int) -> int:
-    """How many rows are remarks that happen to hold the separator: they begin with # and a blank, and names follow."""
-    count = next((k for k, row in enumerate(rows) if not re.match(r"\s*#[# ]", "".join(row[:1]))), 0)
+    """How many rows are remarks with as many cells as the table, but no names: names stand over all numbers below."""
+    count = next((k for k, row in enumerate(rows) if not is_remark(row)), 0)
     numeric = numeric_columns(rows[count + 1 :], width, Asked()) if count else []
     return count if numeric and text_over(numeric, rows[count], Asked()) == numeric else 0
+
+
+def is_remark(row: Sequence[str]) -> bool:
+    """Whether a row begins with # and a blank, or holds one cell beside empty ones, as spreadsheets write titles."""
+    full = [cell for cell in row if cell.strip()]
+    return len(full) <= 1 < len(row) or re.match(r"\s*#[# ]", "".join(row[:1])) is not None
 
 
 def numeric_columns(body: Rows, width: int, asked: Asked) -> list[int]:
