@@ -88,6 +88,8 @@ CASES = {
         "2 line(s) before the table",
     ),
     "one name": ("k,,\n5,1,2\n6,3,4\n", [(5, 1, 2), (6, 3, 4)], "2 column(s) without a name"),
+    "a point that may separate thousands": ("n;k\n1.200;x\n9.500;y\n", [(1.2, "x"), (9.5, "y")], "pass decimal=','"),
+    "points that separate thousands": ("n;m\n1.200;1.000.000\n9.500;7\n", [(1200, 10**6), (9500, 7)], "mark: ','"),
     "names that begin with #": ("#x,y\nm,kg\n1,2\n3,4\n5,6\n", [(1, 2), (3, 4), (5, 6)], "2 rows of names"),
     "shares among numbers": ("k,n\nx,13%\ny,4\n", [("x", "13%"), ("y", "4")], "with and without percent signs"),
     "currencies": ("k,n\nx,$13\ny,€4\n", [("x", "$13"), ("y", "€4")], "several currencies: kept as text"),

@@ -60,7 +60,7 @@ def arrange(
     if first and asked.header is None and asked.names is None:
         refuse_partial_names(rows, first, width, name)
     if first:
-        left_out = "; ".join(repr(", ".join(row)[:60]) for row in rows[:first])
+        left_out = "; ".join(repr(", ".join(map(str.strip, row))[:60]) for row in rows[:first])
         notes.append(
             Note(
                 "skipped",

@@ -21,6 +21,7 @@ SPOKEN = {"\t": "tab", " ": "blanks", "": "none: there is one column"}
 SAMPLE_BYTES = 1 << 16
 SAMPLE_ROWS = 100
 NO_SEPARATOR = "\x1f"
+THOUSANDS = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"  # with points, as 1.200 for 1200
 NUMBER = re.compile(r"\s*[+-]?[$€£¥]?\s?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?\s?[%KMB]?\s*")
 
 
@@ -74,6 +75,10 @@ def sniff(lines: Sequence[str], asked: Asked) -> tuple[Dialect, list[Note]]:
     if padded:
         notes.append(Note("blanks", "a blank follows every separator: blanks around cells were removed."))
     decimal = asked.decimal or find_decimal(rows, separator)
+    doubtful = doubtful_cell(rows) if asked.decimal is None and decimal == "." and separator != "," else None
+    if doubtful is not None:
+        said = f"'.', so that {doubtful} has a fraction; pass decimal=',' if its point separates thousands."
+        notes.append(Note("decimal mark", said))
     if asked.decimal is not None or decimal == ",":
         notes.append(Note("decimal mark", f"{decimal!r}{', as asked for' if asked.decimal else ''}."))
     if quote != '"' or asked.quote is not None:
@@ -211,12 +216,23 @@ def is_padded(rows: Rows) -> bool:
 
 
 def find_decimal(rows: Rows, separator: str) -> str:
-    """A comma where cells such as 2,6 occur and cells such as 2.6 do not; 1,200 and 1.200 may be either."""
+    """A comma where cells such as 2,6 or 1.000.000 occur and such as 2.6 do not; 1,200 and 1.200 may be either."""
     if separator == ",":
         return "."
     cells = [cell.strip() for row in rows[1:] for cell in row]
     by_comma = [cell for cell in cells if re.fullmatch(r"[+-]?\d+(\.\d{3})*,\d+", cell)]
-    by_point = [cell for cell in cells if re.fullmatch(r"[+-]?\d*(,\d{3})*\.\d+", cell)]
-    if all(re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+", cell) for cell in by_comma):
+    grouped = any(re.fullmatch(r"[+-]?[1-9]\d{0,2}(\.\d{3}){2}", cell) for cell in cells)  # 1.000.000
+    if all(re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+", cell) for cell in by_comma) and (by_comma or not grouped):
         return "."
-    return "," if all(re.fullmatch(r"[+-]?[1-9]\d{0,2}(\.\d{3})+", cell) for cell in by_point) else "."
+    return "," if all(re.fullmatch(THOUSANDS, cell) for cell in cells_with_point(rows)) else "."
+
+
+def cells_with_point(rows: Rows) -> list[str]:
+    cells = (cell.strip() for row in rows[1:] for cell in row)
+    return [cell for cell in cells if re.fullmatch(r"[+-]?\d*(,\d{3})*\.\d+", cell)]
+
+
+def doubtful_cell(rows: Rows) -> str | None:
+    """A cell such as 1.200 where every point has three digits behind it, so that it may separate thousands."""
+    cells = cells_with_point(rows)
+    return cells[0] if cells and all(re.fullmatch(THOUSANDS, cell) for cell in cells) else None
