@@ -72,6 +72,27 @@ CASES = {
     ),
     "escaped quotes": ('a,b\n"say \\"hi\\"",1\n"x",2\n', [('say "hi"', 1), ("x", 2)], "by a backslash"),
     "very long numbers": (f"a,b\n{'1' * 44},x\n1,y\n", [("1" * 44, "x"), ("1", "y")], "would lose digits"),
+    "a quote that is never closed": (
+        'ham\tsay "hi\nspam\tcash\nham\tlunch\nham\tok\n',
+        [("ham", 'say "hi'), ("spam", "cash"), ("ham", "lunch"), ("ham", "ok")],
+        "quotes: mean nothing",
+    ),
+    "names of people": ("who\nAnn Lee\nBob Ray\nCy Fox\n", [("Ann Lee",), ("Bob Ray",), ("Cy Fox",)], "one column"),
+    "a title over blanks": ("Yield\na b\n1 2\n3 4\n5 6\n", [(1, 2), (3, 4), (5, 6)], "'Yield'"),
+    "0 and 1 without a header": ("0,1\n1,1\n0,0\n0,1\n", [(0, 1), (1, 1), (0, 0), (0, 1)], "no row of names"),
+    "counted columns": ("0,1\n0.5,2.5\n0.1,3.5\n", [(0.5, 2.5), (0.1, 3.5)], "count columns or years"),
+    "remarks with the separator": ("# a, b\n# c, d\nx,y\n1,2\n3,4\n", [(1, 2), (3, 4)], "2 line(s) before"),
+    "a title of a spreadsheet": (
+        "Sales of 2024,,\n,,\nk,n,m\nx,1,2\ny,3,4\n",
+        [("x", 1, 2), ("y", 3, 4)],
+        "2 line(s) before the table",
+    ),
+    "one name": ("k,,\n5,1,2\n6,3,4\n", [(5, 1, 2), (6, 3, 4)], "2 column(s) without a name"),
+    "a point that may separate thousands": ("n;k\n1.200;x\n9.500;y\n", [(1.2, "x"), (9.5, "y")], "pass decimal=','"),
+    "points that separate thousands": ("n;m\n1.200;1.000.000\n9.500;7\n", [(1200, 10**6), (9500, 7)], "mark: ','"),
+    "names that begin with #": ("#x,y\nm,kg\n1,2\n3,4\n5,6\n", [(1, 2), (3, 4), (5, 6)], "2 rows of names"),
+    "shares among numbers": ("k,n\nx,13%\ny,4\n", [("x", "13%"), ("y", "4")], "with and without percent signs"),
+    "currencies": ("k,n\nx,$13\ny,€4\n", [("x", "$13"), ("y", "€4")], "several currencies: kept as text"),
     "only a header": ("a,b\n", [], "the only row"),
 }
 
@@ -97,6 +118,11 @@ def test_decimal_commas_far_down(tmp_path):
     lines = ["1,5;x"] * 50_000 + ["1.200;y", "2.000,5;y"]
     table = read(tmp_path, "a;b\n" + "\n".join(lines) + "\n")
     assert table.X["a"][-2:].to_list() == [1200.0, 2000.5]
+
+
+def test_the_decimal_mark_holds_beside_tokens_of_a_column(tmp_path):
+    text = "a;n\n2,6;1.200\n3,1;closed\n4,0;950\n"
+    assert read(tmp_path, text, missing_values={"n": "closed"}).X["n"].to_list() == [1200, None, 950]
 
 
 def test_short_rows_are_refused_wherever_they_are(tmp_path):
@@ -141,6 +167,7 @@ def test_keywords_decide(tmp_path):
         ({"names": ["a"]}, "1 names, but t.csv has 2 columns"),
         ({"names": "ab"}, "list of strings"),
         ({"index": "z"}, "no column 'z'"),
+        ({"index": 0}, "index must be the name of a column"),
         ({"target": 7}, "no column 7"),
         ({"target": 1.5}, "name or the place"),
     ],
@@ -159,6 +186,7 @@ def test_bad_keywords(tmp_path, keywords, words):
         (b"a,b\n1,2,3,4\n5,6,7,8\n", "the header has 2 cells, but the rows have 4"),
         (b"a,a\n1,2\n", "two columns are called 'a'"),
         (b'a,b\n1,"x\n2,3,4\n5,6\n', "never closed"),
+        (b'1,"x\n2,3,4\n5,6\n', "opened in line 1 and never closed"),
         (b"BZh91AY", "bzip2"),
         (b" <!DOCTYPE html><html>404</html>", "a web page"),
         (b"%PDF-1.4 and so on", "a PDF document"),

@@ -66,6 +66,20 @@ def test_names_help_to_tell_identifiers():
     assert find(pl.Series("paid", cells)).kind == "numeric"
 
 
+def test_repeated_rows_do_not_hide_an_identifier():
+    numbers = [(i * 37) % 1009 + 200 for i in range(1000)]
+    for cells in (numbers, [f"K{i}" for i in numbers]):
+        assert find(pl.Series("customer_id", cells + cells[:5])).kind == "identifier"
+        assert find(pl.Series("customer_id", cells + cells[:500])).kind != "identifier"
+        assert find(pl.Series("score", cells + cells[:5])).kind != "identifier"
+
+
+def test_a_sorted_quantity_is_no_identifier():
+    assert find(pl.Series("circulation", [1_000_000 - 997 * i for i in range(50)])).kind == "numeric"
+    assert find(pl.Series("rownames", [3 * i + 1 for i in range(50)])).kind == "identifier"
+    assert find(pl.Series("employee", [3 * i + 1 for i in range(50)])).kind == "identifier"
+
+
 def test_findings_of_a_table(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text(
@@ -168,6 +182,51 @@ def test_audit(messy):
     assert max(map(len, text.split("\n"))) <= 80
     assert all(f"{check}: " in text for check in CHECKS if audit.of(check))
     assert "messy" in audit._repr_html_()
+
+
+def table_of(folder, target="y", **columns):
+    pl.DataFrame(columns).write_csv(folder / "t.csv")
+    return read_table(folder / "t.csv", target=target)
+
+
+def test_columns_do_not_give_a_rare_class_away_by_naming_the_other(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(20_000) % 2000 == 7, "fraud", "fine")
+    table = table_of(
+        tmp_path,
+        colour=rng.choice(["a", "b", "c"], len(y)),
+        count=rng.integers(0, 50, len(y)),
+        size=rng.normal(size=len(y)),
+        flag=y == "fraud",
+        only_fine=np.where(y == "fraud", "", rng.choice(["p", "q"], len(y))),
+        y=y,
+    )
+    assert [concern.column for concern in table.audit().of("target")] == ["flag"]
+
+
+def test_audit_by_first_rows_is_that_of_all_rows(tmp_path, monkeypatch):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 3, 3000)
+    wrong = rng.random(3000)
+    columns = {f"near{k}": np.where(wrong < k / 3000, (y + 1) % 3, y) for k in range(0, 8)}
+    columns |= {f"cut{k}": np.where(wrong < k / 3000, (y + 1) % 3, y) + rng.random(3000) / 2 for k in range(0, 8)}
+    columns |= {f"noise{k}": rng.integers(0, 10**k, 3000) for k in range(1, 5)}
+    columns["gaps"] = [None if i % 3 else str(label) for i, label in enumerate(y)]
+    table = table_of(tmp_path, y=y, **columns)
+    found = {}
+    for first_rows in (30, 500, 10**9):
+        monkeypatch.setattr("foldwise.data.audit.FIRST_ROWS", first_rows)
+        found[first_rows] = table.audit().concerns
+    assert found[30] == found[500] == found[10**9]
+    assert {"near0", "cut0", "gaps"} <= {c.column for c in found[30] if c.check == "target"}
+    assert not {"near7", "cut7", "noise1"} & {c.column for c in found[30] if c.check == "target"}
+
+
+def test_duplicates_are_counted_as_distinct_rows_are(tmp_path):
+    rng = np.random.default_rng(2)
+    table = table_of(tmp_path, a=rng.integers(0, 20, 500), b=rng.choice(["p", "q", ""], 500), y=rng.integers(0, 2, 500))
+    distinct = len(set(zip(*(column.to_list() for column in table.X), table.y.tolist(), strict=True)))
+    assert [concern.rows for concern in table.audit().of("duplicates")] == [500 - distinct]
 
 
 def test_audit_of_next_to_nothing(tmp_path):

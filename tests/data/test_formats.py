@@ -12,6 +12,7 @@ import pytest
 
 from foldwise import read_table
 from foldwise.errors import FoldwiseError, InputError
+from tests.data.workbooks import write_workbook
 
 FRAME = pl.DataFrame({"city": ["Rome", None, "Oslo"], "age": [31, 40, None], "w": [1.5, 2.0, 3.25]})
 
@@ -130,6 +131,80 @@ def test_workbook(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fastexcel", None)
     with pytest.raises(InputError, match=r"pip install 'foldwise\[excel\]'"):
         read_table(write(tmp_path, "c.xlsx", b"PK\x03\x04"))
+
+
+WORKBOOKS = {
+    "names": ([["a", "b"], [1, "x"], [2.5, "y"]], {}, ["a", "b"], [(1.0, "x"), (2.5, "y")], "'a' stands over numbers"),
+    "no names": ([[1, 2.5], [3, 4.5]], {}, ["x0", "x1"], [(1, 2.5), (3, 4.5)], "no row of names"),
+    "a title": ([["Sales"], [], ["a", "b"], [1, "x"], [2, "y"]], {}, ["a", "b"], [(1, "x"), (2, "y")], "'Sales'"),
+    "rows left out": ([["Sales", "x"], ["a", "b"], [1, "x"]], {"skip_rows": 1}, ["a", "b"], [(1, "x")], "'a' stands"),
+    "two rows of names": ([["a", "b"], ["m", "kg"], [1, 2]], {"header": 2}, ["a / m", "b / kg"], [(1, 2)], "2 rows of"),
+    "no names, as said": ([["a"], ["b"]], {"header": False}, ["x0"], [("a",), ("b",)], "as asked for"),
+    "tokens": ([["a", "b"], [1, "NA"], [2, "y"]], {}, ["a", "b"], [(1, None), (2, "y")], "those that hold 'NA'"),
+    "padding": ([["a", "b"], [1, "x"], ["", "", ""]], {}, ["a", "b"], [(1, "x")], "empty rows: 1"),
+    "missing at the end": (
+        [["a", "b", "c"], [1, "x", 5], [2, "y"], [3]],
+        {},
+        ["a", "b", "c"],
+        [(1, "x", 5), (2, "y", None), (3, None, None)],
+        "3 cells: empty",
+    ),
+    "only names": ([["a", "b"]], {}, ["a", "b"], [], "the only row"),
+}
+
+
+@pytest.mark.parametrize("case", WORKBOOKS)
+def test_sheets_are_laid_out_like_text(tmp_path, case):
+    pytest.importorskip("fastexcel")
+    sheet, keywords, names, rows, words = WORKBOOKS[case]
+    table = read_table(write_workbook(tmp_path / "b.xlsx", sheet), **keywords)
+    assert table.X.columns == names
+    assert table.X.rows() == rows
+    assert words in " ".join(map(str, table.notes))
+
+
+@pytest.mark.parametrize(
+    ("sheet", "words"), [([["a", "a"], [1, 2]], "two columns are called 'a'"), ([], "holds no rows")]
+)
+def test_sheets_that_are_refused(tmp_path, sheet, words):
+    pytest.importorskip("fastexcel")
+    with pytest.raises(InputError, match=words):
+        read_table(write_workbook(tmp_path / "b.xlsx", sheet))
+
+
+def test_sqlite_keeps_decimals_as_whole_numbers(tmp_path):
+    with contextlib.closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        connection.execute("CREATE TABLE t (price DECIMAL(10, 2), code, k INTEGER)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?)", [(2.0, 2**60, 1), (2.5, 2.5, 2), (None, "x", None)])
+        connection.commit()
+    table = read_table(tmp_path / "a.db")
+    assert table.X.rows() == [(2.0, str(2**60), 1), (2.5, "2.5", 2), (None, "x", None)]
+    assert "2 cells: empty ones" in str(table.notes)
+
+
+def test_duckdb_tables_of_other_schemas(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "a.duckdb")) as connection:
+        connection.execute("CREATE SCHEMA s; CREATE TABLE s.t AS SELECT 1 AS a; CREATE TABLE t AS SELECT 2 AS a")
+    assert read_table(tmp_path / "a.duckdb", table="s.t").X.rows() == [(1,)]
+    assert read_table(tmp_path / "a.duckdb", table="t").X.rows() == [(2,)]
+
+
+def test_tokens_leave_declared_levels(tmp_path):
+    levels = pl.Enum(["low", "high", "unasked"])
+    frame = pl.DataFrame(
+        {"a": pl.Series(["low", "unasked", "high"], dtype=levels), "n": [1, -9, 3], "w": ["x", "y", "-9"]}
+    )
+    frame.write_parquet(tmp_path / "a.parquet")
+    table = read_table(tmp_path / "a.parquet", missing_values=["unasked", "-9"])
+    assert table.X.schema == frame.schema
+    assert table.X.rows() == [("low", 1, "x"), (None, None, "y"), ("high", 3, None)]
+    assert "3 cells: empty ones, and those that hold 'unasked', '-9'" in " ".join(str(table.notes).split())
+
+
+def test_json_numbers_that_nothing_holds(tmp_path):
+    with pytest.raises(InputError, match="'a' of record 0 holds 999"):
+        read_table(write(tmp_path, "a.jsonl", f'{{"a": {"9" * 60}}}\n{{"a": 1}}\n'))
 
 
 def test_sqlite(tmp_path):

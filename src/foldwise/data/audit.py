@@ -8,6 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from foldwise.data.schema import listing
 
 RARE_ROWS = 5
 NEARLY = 0.999
+FIRST_ROWS = 20_000
 MOST_SHOWN = 12
 CHECKS = {
     "missing": "cells that are missing",
@@ -118,7 +120,7 @@ class Examined:
     findings: Findings
     disguises: tuple[Disguise, ...]
 
-    @property
+    @cached_property
     def labels(self) -> pl.Series | None:
         return None if self.y is None else pl.Series("target", self.y.tolist(), strict=False)
 
@@ -161,7 +163,11 @@ def duplicates(table: Examined) -> list[Concern]:
     whole = table.X if labels is None else table.X.with_columns(labels.alias("\x00target"))
     if not whole.width or not whole.height:
         return []
-    rows = whole.height - whole.n_unique()
+    hashes = whole.hash_rows()
+    if hashes.n_unique() == whole.height:  # equal rows have equal hashes, so there are none
+        return []
+    alike = whole.filter(hashes.is_duplicated())
+    rows = alike.height - alike.n_unique()
     return [Concern("duplicates", "", rows, "the first of each is not counted")] if rows else []
 
 
@@ -206,18 +212,18 @@ def giveaways(table: Examined) -> list[Concern]:
     labels = table.labels
     if labels is None:
         return []
-    found = []
     quantity = is_quantity(labels)
+    if labels.dtype == pl.String:
+        labels = labels.cast(pl.Categorical).to_physical()  # numbers are grouped and sorted faster
+    n_labels = labels.drop_nulls().n_unique()
+    found = []
     for column in table.X:
-        pair = pl.DataFrame({"cell": column, "label": labels}).drop_nulls()
-        if pair.height < 20 or pair["label"].n_unique() < 2 or pair["cell"].n_unique() < 2:
-            continue
-        if quantity:
-            share, words = correlation(pair), "of its spread follows the target"
-        else:
-            share, words = told_apart(pair), "of the present cells tell the class"
+        pair = pl.DataFrame({"cell": column, "label": labels})
+        share = correlation(pair.drop_nulls()) if quantity else told_apart(pair, n_labels)
         if share >= NEARLY:
-            found.append(Concern("target", column.name, round(share * pair.height), f"{share:.2%} {words}"))
+            rows = len(column) - int((column.is_null() | labels.is_null()).sum() or 0)
+            words = "of its spread follows the target" if quantity else "of the present cells tell the class"
+            found.append(Concern("target", column.name, round(share * rows), f"{share:.2%} {words}"))
     return found
 
 
@@ -234,17 +240,38 @@ def correlation(pair: pl.DataFrame) -> float:
         return float(np.nan_to_num(np.corrcoef(cells, labels)[0, 1] ** 2))
 
 
-def told_apart(pair: pl.DataFrame) -> float:
-    """The share of rows whose class a column tells: by its categories where few, else by cutting its range."""
-    n_cells, n_labels = pair["cell"].n_unique(), pair["label"].n_unique()
-    if n_cells <= 0.2 * pair.height:
-        counts = pair.group_by("cell", "label").len().group_by("cell").agg(pl.col("len").max())
-        return float(counts["len"].sum() / pair.height)
-    if not pair["cell"].dtype.is_numeric() or pair["cell"].dtype == pl.Boolean:
+def told_apart(pair: pl.DataFrame, n_labels: int) -> float:
+    """The share of rows whose class a column tells: by its categories where few, else by cutting its range; 0 where
+    that is not nearly every row, or hardly better than always naming the commonest class.
+
+    The first rows cannot hold more mistakes than all rows, so they settle the matter for most columns.
+    """
+    first, most = pair.head(FIRST_ROWS).drop_nulls(), (1 - NEARLY) * pair.height
+    is_cut = pair["cell"].dtype.is_numeric() and wrong_by_cuts(first, n_labels) <= most
+    is_group = wrong_by_category(first) <= most
+    if not (is_cut or is_group):
         return 0.0
-    ordered = pair.sort("cell")["label"]
-    changes = int((ordered != ordered.shift()).sum() or 0)
-    return 1 - max(0, changes - (n_labels - 1)) / pair.height
+    pair = pair.drop_nulls()
+    n_cells = pair["cell"].n_unique()
+    few = n_cells <= 0.2 * pair.height
+    if pair.height < 20 or n_cells < 2 or not (is_group if few else is_cut):
+        return 0.0
+    wrong = wrong_by_category(pair) if few else wrong_by_cuts(pair, n_labels)
+    commonest = int(pair["label"].value_counts()["count"].max() or 0)  # type: ignore[arg-type]
+    others = pair.height - commonest
+    return 1 - wrong / pair.height if others and wrong <= 0.1 * others else 0.0
+
+
+def wrong_by_category(pair: pl.DataFrame) -> int:
+    """The rows that are not of the commonest class of their category."""
+    counts = pair.group_by("cell", "label").len().group_by("cell").agg(pl.col("len").max())
+    return pair.height - int(counts["len"].sum())
+
+
+def wrong_by_cuts(pair: pl.DataFrame, n_labels: int) -> int:
+    """How often the class changes along the column, beyond once from each class to the next."""
+    ordered = pair.sort("cell", "label")["label"]
+    return max(0, int((ordered != ordered.shift()).sum() or 0) - (n_labels - 1))
 
 
 def rare(table: Examined) -> list[Concern]:

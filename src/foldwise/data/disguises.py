@@ -33,7 +33,7 @@ def disguise_of(column: pl.Series) -> Disguise | None:
             continue
         others = present.filter(present != value)
         rows = len(present) - len(others)
-        if rows < 2 or others.n_unique() < 5:
+        if rows < 2 or (others.head(1000).n_unique() < 5 and others.n_unique() < 5):
             continue
         reason = far_off(value, rows, others)
         if reason:
@@ -50,9 +50,10 @@ def far_off(value: float, rows: int, others: pl.Series) -> str:
     low, high = extremes(others)
     said = f"the others go from {low:g} to {high:g}"
     if value == 0:
+        if rows > len(others) or not (low >= 5 or low != round(low) or not is_whole(others)):
+            return ""
         middle = float(others.median() or 0.0)  # type: ignore[arg-type]
-        gap = low >= 0.05 * middle and (low >= 5 or low != round(low) or not is_whole(others))
-        return said if low > 0 and gap and rows <= 0.5 * (rows + len(others)) and low >= 2 * step(others) else ""
+        return said if low > 0 and low >= 0.05 * middle and low >= 2 * step(others) else ""
     if value < 0 <= low and (value <= -9 or low > 0):
         return said
     distance = max(low - value, value - high)

@@ -17,6 +17,7 @@ from foldwise.data.scales import ordered_by
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 
+FIRST_ROWS = 1000
 FEW_ROWS = 20  # below this, all values being different says nothing
 DATES = (
     (r"^\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$", "year-month-day"),
@@ -97,9 +98,12 @@ def find(column: pl.Series) -> Finding:
 
 def look(present: pl.Series, n_rows: int) -> tuple[str, str]:
     """The kind of the present cells of a column, and the reason."""
-    n_different = present.n_unique()
     if not len(present):
         return "constant", "every cell is missing"
+    head = present.head(FIRST_ROWS)
+    if present.dtype.is_float() and head.n_unique() > 2 and bool((head != head.round()).any()):
+        return "numeric", "numbers with a fraction"
+    n_different = present.n_unique()
     if n_different == 1:
         if len(present) == n_rows:
             return "constant", f"every cell is {short(present[0])}"
@@ -123,9 +127,11 @@ def look_at_numbers(present: pl.Series, n_rows: int, n_different: int) -> tuple[
             return "numeric", "very large numbers"
     low, high = int(present.min()), int(present.max())  # type: ignore[arg-type]
     if n_different == n_rows >= FEW_ROWS:
-        why = numbered(present, low)
+        why = numbered(present, low, high)
         if why:
             return "identifier", f"different in every row, {why}"
+    if n_different >= FEW_ROWS and is_named_identifier(present, n_different):
+        return "identifier", "different in nearly every row, and called like one"
     if n_different <= 10 and high - low + 1 == n_different and low in (-1, 0, 1) and len(present) >= 3 * n_different:
         return "ordinal", f"the whole numbers {low} to {high}, each often: a scale, or a code for categories"
     if low in (0, 1):
@@ -133,16 +139,18 @@ def look_at_numbers(present: pl.Series, n_rows: int, n_different: int) -> tuple[
     return "numeric", f"whole numbers from {low:,} to {high:,}"
 
 
-def numbered(present: pl.Series, low: int) -> str:
+def numbered(present: pl.Series, low: int, high: int) -> str:
     """Why whole numbers that are all different look like names of rows; empty where they do not."""
     steps = present.diff().drop_nulls()
     if bool((steps == 1).all()):
         return f"counting from {low}"
-    if bool((steps > 0).all()) or bool((steps < 0).all()):
-        return "in order"
     if IDENTIFIER_NAME.search(present.name):
         return "and called like one"
-    return "and long" if abs(low) >= 100_000_000 else ""
+    if abs(low) >= 100_000_000:
+        return "and long"
+    # a quantity by which the file is sorted leaves wider gaps than numbers given one after the other
+    in_order = bool((steps > 0).all()) or bool((steps < 0).all())
+    return "in order" if in_order and high - low < 10 * len(present) else ""
 
 
 def look_at_text(present: pl.Series, n_rows: int, n_different: int, has_levels: bool) -> tuple[str, str]:
@@ -156,19 +164,35 @@ def look_at_text(present: pl.Series, n_rows: int, n_different: int, has_levels: 
     for pattern, words in DATES:
         if re.match(pattern, present[0]) and bool(present.str.contains(pattern).all()):
             return "date", f"text that holds {words}, such as {short(present[0])}"
-    lengths = present.str.len_chars()
-    length = float(lengths.mean() or 0)  # type: ignore[arg-type]
-    if n_different == n_rows >= FEW_ROWS and length <= 40 and not present.str.contains(r"\s").any():
-        return "identifier", "a different code in every row"
-    words_each = float((present.str.count_matches(r"\s+") + 1).mean() or 0)  # type: ignore[arg-type]
-    if n_different > 0.2 * len(present) and n_different > FEW_ROWS and (words_each >= 5 or length >= 40):
-        return "text", f"{n_different:,} different texts of {words_each:.0f} words on average"
-    if n_different > 0.5 * len(present) and n_different > FEW_ROWS:
-        return "text", f"{n_different:,} different values in {len(present):,} rows: hardly categories"
+    if n_different > 0.2 * len(present) and n_different >= FEW_ROWS:
+        long = look_at_many_texts(present, n_rows, n_different)
+        if long is not None:
+            return long
     order = ordered_by(present.unique().to_list())
     if order:
         return "ordinal", f"{n_different} values, {order}"
     return "categorical", f"{n_different:,} categories"
+
+
+def look_at_many_texts(present: pl.Series, n_rows: int, n_different: int) -> tuple[str, str] | None:
+    """What many different texts are, if not categories."""
+    length = float(present.str.len_chars().mean() or 0)  # type: ignore[arg-type]
+    if length <= 40 and not present.str.contains(r"\s").any():
+        if n_different == n_rows:
+            return "identifier", "a different code in every row"
+        if is_named_identifier(present, n_different):
+            return "identifier", "a different code in nearly every row, and called like one"
+    words_each = float((present.str.count_matches(r"\s+") + 1).mean() or 0)  # type: ignore[arg-type]
+    if n_different > FEW_ROWS and (words_each >= 5 or length >= 40):
+        return "text", f"{n_different:,} different texts of {words_each:.0f} words on average"
+    if n_different > FEW_ROWS and n_different > 0.5 * len(present):
+        return "text", f"{n_different:,} different values in {len(present):,} rows: hardly categories"
+    return None
+
+
+def is_named_identifier(present: pl.Series, n_different: int) -> bool:
+    """Whether a column is called like an identifier and nearly all its values are different: rows may be repeated."""
+    return n_different >= 0.99 * len(present) and IDENTIFIER_NAME.search(present.name) is not None
 
 
 def short(value: object) -> str:

@@ -58,7 +58,8 @@ def read_arff(source: Source, asked: Asked) -> Parsed:
     frame = pl.DataFrame(series)
     n_missing = sum(frame.null_count().row(0))
     if n_missing:
-        notes.append(Note("missing", f"{n_missing:,} cells: those that hold '?' or KEEL's '<null>'."))
+        words = " or ".join(map(repr, (*MISSING, *(asked.missing_values or ()))))
+        notes.append(Note("missing", f"{n_missing:,} cells: those that hold {words}."))
     return Parsed(frame, (*notes, *said))
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
-import polars.selectors as cs
 
 from foldwise.data.notes import Note
 from foldwise.data.reading.asking import Asked
 from foldwise.data.reading.decoding import as_utf8
-from foldwise.data.reading.missing import is_numeric
+from foldwise.data.reading.missing import is_numeric, missing_notes
 from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
 from foldwise.data.reading.source import Source
 from foldwise.errors import InputError
@@ -38,17 +37,28 @@ def by_polars(source: Source, asked: Asked, format: str, read: Callable[[Any], p
             f"{source.name} cannot be read as {format}: {first_line(error)}.",
             "the file may be cut off, or in another format than its name says.",
         ) from error
-    return Parsed(with_missing(frame, asked))
+    frame, seen = with_missing(frame, asked.missing_values)
+    return Parsed(frame, tuple(missing_notes(seen, frame)))
 
 
-def with_missing(frame: pl.DataFrame, asked: Asked) -> pl.DataFrame:
-    """The frame with the caller's tokens as missing cells; without any, cells are as the file has them."""
-    if asked.missing_values is None:
-        return frame
-    text = cs.by_dtype(pl.String, pl.Categorical, pl.Enum).cast(pl.String)
-    frame = frame.with_columns(pl.when(text.is_in(list(asked.missing_values))).then(None).otherwise(text).name.keep())
-    numbers = [float(token) for token in asked.missing_values if is_numeric(token)]
-    return frame.with_columns(pl.when(~cs.numeric().cast(pl.Float64).is_in(numbers)).then(cs.numeric()).name.keep())
+def with_missing(frame: pl.DataFrame, tokens: Sequence[str] | None) -> tuple[pl.DataFrame, list[str]]:
+    """The frame with tokens as missing cells, and those that it held; without any, cells are as the file has them."""
+    words = list(tokens or ())
+    numbers = {float(token): token for token in words if is_numeric(token)}
+    changed, seen = [], []
+    for column in frame:
+        if column.dtype in (pl.String, pl.Categorical, pl.Enum):
+            cells = column.cast(pl.String)
+            marked = cells.is_in(words)
+        elif column.dtype.is_numeric():
+            cells = column.cast(pl.Float64)
+            marked = cells.is_in(list(numbers))
+        else:
+            continue
+        if marked.any():
+            seen += [numbers.get(cell, cell) for cell in cells.filter(marked).unique().to_list()]
+            changed.append(pl.select(pl.when(~marked).then(column).alias(column.name)).to_series())  # levels are kept
+    return frame.with_columns(changed), [word for word in words if word in seen]
 
 
 def read_json(source: Source, asked: Asked) -> Parsed:
@@ -61,12 +71,26 @@ def read_json(source: Source, asked: Asked) -> Parsed:
     except (*REFUSALS, TypeError, ValueError):
         try:
             frame = pl.DataFrame(records, infer_schema_length=None, strict=False)
+            refuse_lost_cells(records, frame, source.name)
         except (*REFUSALS, TypeError, ValueError) as error:
             raise InputError(
                 f"{source.name}: its records are no table: {first_line(error)}.", "each field holds one kind of value."
             ) from error
     notes.append(Note("format", "a JSON list of records." if whole else "JSON lines, a record each."))
-    return Parsed(with_missing(frame, asked), tuple(notes))
+    frame, seen = with_missing(frame, asked.missing_values)
+    return Parsed(frame, (*notes, *missing_notes(seen, frame)))
+
+
+def refuse_lost_cells(records: list[dict[str, Any]], frame: pl.DataFrame, file: str) -> None:
+    """Refuse values that no type of the frame holds: numbers of forty digits."""
+    for column in frame:
+        for row in column.is_null().arg_true():
+            value = records[row].get(column.name)
+            if value is not None:
+                raise InputError(
+                    f"{file}: {column.name!r} of record {row} holds {str(value)[:60]}, which no number here can hold.",
+                    "write it as text, in quotes.",
+                )
 
 
 def whole_list(data: bytes, name: str) -> list[dict[str, object]]:

@@ -12,6 +12,7 @@ import polars as pl
 from foldwise.data.notes import Note
 from foldwise.data.reading.asking import Asked
 from foldwise.data.reading.columnar import with_missing
+from foldwise.data.reading.missing import missing_notes
 from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
 from foldwise.data.reading.source import Source
 from foldwise.data.schema import check_unique_names, listing
@@ -53,15 +54,15 @@ def read_duckdb(source: Source, asked: Asked) -> Parsed:
     }
     try:
         with duckdb.connect(str(source.path), read_only=True, config=closed) as connection:
-            found = connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY table_name").fetchall()
-            tables = [str(name) for (name,) in found]
-            table = chosen_table(tables, asked, source.path)
-            cursor = connection.execute(f"SELECT * FROM {quoted(table)}")
+            found = connection.execute("SELECT schema_name, table_name FROM duckdb_tables() ORDER BY ALL").fetchall()
+            tables = {name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in found}
+            table = chosen_table(list(tables), asked, source.path)
+            cursor = connection.execute(f"SELECT * FROM {'.'.join(map(quoted, tables[table]))}")
             names = [str(column[0]) for column in cursor.description or ()]
             rows = cursor.fetchall()
     except (duckdb.Error, RuntimeError, *REFUSALS) as error:
         raise InputError(f"{source.name} cannot be read as a DuckDB file: {first_line(error)}.") from error
-    return table_of(names, rows, tables, table, asked, source.name)
+    return table_of(names, rows, list(tables), table, asked, source.name)
 
 
 def chosen_table(tables: Sequence[str], asked: Asked, path: Path) -> str:
@@ -91,9 +92,20 @@ def table_of(
         cells = [row[j] for row in rows]
         if any(isinstance(cell, bytes | list | dict | tuple) for cell in cells):
             raise InputError(f"column {name!r} of table {table!r} in {file} holds bytes or lists, which are no cells.")
-        try:
-            columns.append(pl.Series(name, cells, strict=True))
-        except (TypeError, *REFUSALS):
-            columns.append(pl.Series(name, [None if cell is None else str(cell) for cell in cells], dtype=pl.String))
+        columns.append(column_of(name, cells))
     note = Note("table", f"{table!r}" + (f" of {listing(tables)}." if len(tables) > 1 else ", the only one."))
-    return Parsed(with_missing(pl.DataFrame(columns), asked), (note,))
+    frame, seen = with_missing(pl.DataFrame(columns), asked.missing_values)
+    return Parsed(frame, (note, *missing_notes(seen, frame)))
+
+
+def column_of(name: str, cells: list[Any]) -> pl.Series:
+    """One column: SQLite keeps 2.0 as the whole number 2 where a column is declared decimal, and any cell anywhere."""
+    if any(type(cell) is float for cell in cells):
+        numbers = all(
+            cell is None or type(cell) is float or (type(cell) is int and abs(cell) < 2**53) for cell in cells
+        )
+        cells = [None if cell is None else float(cell) for cell in cells] if numbers else cells
+    try:
+        return pl.Series(name, cells, strict=True)
+    except (TypeError, *REFUSALS):
+        return pl.Series(name, [None if cell is None else str(cell) for cell in cells], dtype=pl.String)

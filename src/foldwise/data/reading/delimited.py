@@ -50,6 +50,12 @@ def read_delimited(source: Source, asked: Asked) -> Parsed:
     ):
         asked = replace(asked, skip_rows=1, separator=lines[0][4])  # a line for Excel
     dialect, said = sniff(lines[asked.skip_rows or 0 :], asked)
+    strays: list[Note] = []
+    if dialect.quote and any(line.count(dialect.quote) % 2 for line in lines):
+        # a quote that is never closed would swallow the lines in which names are looked for
+        body = data[nth_line(data, asked.skip_rows or 0) :]
+        settled, strays = settle_quotes(Ruling(body, dialect), None, asked)
+        dialect = settled.dialect
     layout = lay_out(lines, dialect, asked, source.name)
     names = layout.names
     check_unique_names(names)
@@ -57,7 +63,7 @@ def read_delimited(source: Source, asked: Asked) -> Parsed:
     data, escapes = without_escapes(repaired(data, dialect, source.name), dialect)
     ruling, doubts = settle_quotes(Ruling(data, dialect), len(names), asked)
     dialect = ruling.dialect
-    notes += [*said, *escapes, *doubts, *layout.notes, *remarks]
+    notes += [*said, *strays, *escapes, *doubts, *layout.notes, *remarks]
     asked = replace(asked, as_text=(*asked.as_text, *(n for n, t in layout.orange.items() if t[0] in "ds")))
     text = Text(ruling, layout, asked, source.name)
     frame = text.frame()
@@ -70,7 +76,7 @@ def read_delimited(source: Source, asked: Asked) -> Parsed:
     notes += [*dropped, *(note for column in converted for note in column.notes)]
     notes += missing_notes(text.seen, frame)
     kinds = {name: ORANGE_KINDS[t] for name, t in layout.orange.items() if t in ORANGE_KINDS}
-    return Parsed(frame, tuple(notes), kinds, layout.unnamed)
+    return Parsed(frame, tuple(notes), kinds, layout.unnamed, dialect.decimal)
 
 
 class Text:

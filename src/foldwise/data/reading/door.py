@@ -142,7 +142,7 @@ def read_table(
         frame = frame.rename(dict(zip(frame.columns, given, strict=True)))
     frame, indexed = without_index(frame, index, parsed.unnamed if asked.names is None else (), source.name)
     if isinstance(missing_values, Mapping):
-        frame, marked = with_column_tokens(frame, missing_values, asked)
+        frame, marked = with_column_tokens(frame, missing_values, asked, parsed.decimal)
         indexed += marked
     frame = declare(frame, declared)
     warn_of_pandas_index(frame, source.name)
@@ -185,6 +185,8 @@ def without_index(
     frame: pl.DataFrame, index: str | bool | None, unnamed: Sequence[str], file: str
 ) -> tuple[pl.DataFrame, list[Note]]:
     """The frame without the column that only numbers its rows."""
+    if not isinstance(index, str | bool | None):
+        raise FoldwiseTypeError(f"index must be the name of a column, or False to keep every column, got {index!r}.")
     if isinstance(index, str):
         if index not in frame.columns:
             raise InputError(f"{file} has no column {index!r} to use as index.", f"it has {listing(frame.columns)}.")

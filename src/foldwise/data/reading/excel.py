@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
 from foldwise.data.notes import Note
 from foldwise.data.reading.asking import Asked
 from foldwise.data.reading.columnar import with_missing
-from foldwise.data.reading.layout import clean_names
-from foldwise.data.reading.numbers import convert
+from foldwise.data.reading.delimited import without_padding
+from foldwise.data.reading.layout import Layout, arrange
+from foldwise.data.reading.missing import missing_notes
+from foldwise.data.reading.numbers import Converted, convert
 from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
+from foldwise.data.reading.sniffing import SAMPLE_ROWS
 from foldwise.data.reading.source import Source
 from foldwise.data.schema import check_unique_names, listing
 from foldwise.errors import InputError
@@ -29,37 +32,50 @@ def read_excel(source: Source, asked: Asked) -> Parsed:
         ) from error
     refusals = (*REFUSALS, fastexcel.FastExcelError, ValueError)
     try:
-        sheets = fastexcel.read_excel(source.data).sheet_names
+        book = fastexcel.read_excel(source.data)
     except refusals as error:
         raise InputError(f"{source.name} cannot be read as a workbook: {first_line(error)}.") from error
-    sheet = chosen_sheet(sheets, asked, source.name)
+    sheet = chosen_sheet(book.sheet_names, asked, source.name)
     try:
-        header = {"header_row": asked.skip_rows} if asked.skip_rows else {}
+        layout = layout_of(book, sheet, asked, source.name)
         frame = pl.read_excel(
             io.BytesIO(source.data),
             sheet_name=sheet,
             engine="calamine",
-            has_header=asked.header != 0,
+            has_header=False,
             infer_schema_length=None,
-            read_options=header or None,
+            drop_empty_cols=False,
+            read_options={"skip_rows": layout.skip_lines},
         )
     except refusals as error:
-        raise InputError(
-            f"sheet {sheet!r} of {source.name} cannot be read: {first_line(error)}.",
-            "pass skip_rows= where the names do not stand in the first row.",
-        ) from error
-    notes = [Note("sheet", f"{sheet!r}" + (f" of {listing(sheets)}; pass sheet= for another." if sheets[1:] else "."))]
-    names = [name if asked.header != 0 and not name.startswith("__UNNAMED__") else "" for name in frame.columns]
-    gaps = [j for j, name in enumerate(names) if not name.strip()]
-    names, said = clean_names(names)
-    check_unique_names(names)
-    frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
-    text = [name for name in names if frame[name].dtype == pl.String]
-    frame = with_missing(frame, replace(asked, missing_values=asked.tokens))
-    converted = [convert(frame[name], asked, ".") for name in text]
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"sheet {sheet!r} of {source.name} cannot be read: {first_line(error)}.") from error
+    check_unique_names(layout.names)
+    frame = frame.rename(dict(zip(frame.columns, layout.names, strict=True)))
+    others = f" of {listing(book.sheet_names)}; pass sheet= for another." if book.sheet_names[1:] else "."
+    frame, seen = with_missing(frame, asked.tokens)
+    frame, dropped = without_padding(frame, layout.unnamed)
+    converted = [convert(column, asked, ".") if column.dtype == pl.String else Converted(column) for column in frame]
     frame = frame.with_columns([column.series for column in converted])
-    said += [note for column in converted for note in column.notes]
-    return Parsed(frame, (*notes, *said), unnamed=tuple(names[j] for j in gaps))
+    said = [*dropped, *(note for column in converted for note in column.notes), *missing_notes(seen, frame)]
+    return Parsed(frame, (Note("sheet", repr(sheet) + others), *layout.notes, *said), unnamed=layout.unnamed)
+
+
+def layout_of(book: Any, sheet: str, asked: Asked, file: str) -> Layout:
+    """Where the table lies in a sheet: its first rows are looked at as those of a text are."""
+    skip = asked.skip_rows or 0
+    sample = book.load_sheet(sheet, header_row=None, skip_rows=skip, n_rows=SAMPLE_ROWS, dtypes="string").to_polars()
+    numbered = []
+    for number, cells in enumerate(sample.iter_rows(), skip + 1):
+        row = [cell or "" for cell in cells]
+        while row and not row[-1].strip():
+            row.pop()
+        if row:
+            numbered.append((row, number))
+    if not numbered:
+        raise InputError(f"sheet {sheet!r} of {file} holds no rows.", "a table has a row of names and rows of cells.")
+    return arrange(numbered, [], asked, file, skip, sample.width)
 
 
 def chosen_sheet(sheets: list[str], asked: Asked, name: str) -> str:

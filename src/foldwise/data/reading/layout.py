@@ -38,16 +38,38 @@ def lay_out(lines: Sequence[str], dialect: Dialect, asked: Asked, name: str) -> 
         start += 1
     if start >= len(lines):
         raise InputError(f"{name} holds no rows.", "a table has a row of names and rows of cells.")
-    numbered = numbered_rows(lines[start:], dialect)  # (rows of cells, lines taken up to and with each)
+    return arrange(
+        [(row, start + end) for row, end in numbered_rows(lines[start:], dialect)], notes, asked, name, start
+    )
+
+
+def arrange(
+    numbered: Sequence[tuple[list[str], int]],
+    notes: list[Note],
+    asked: Asked,
+    name: str,
+    start: int = 0,
+    n_columns: int | None = None,
+) -> Layout:
+    """The layout of rows of cells, each with the number of lines up to its end; `n_columns` where that is known."""
     rows = [row for row, _ in numbered]
     width = agreement(rows)[0]
     first = 0 if asked.skip_rows is not None else lines_before(rows, width)
+    if asked.skip_rows is None and asked.header is None:
+        first += remarks_before(rows[first:], width)
     if first and asked.header is None and asked.names is None:
         refuse_partial_names(rows, first, width, name)
     if first:
-        left_out = "; ".join(repr(dialect.separator.join(row)[:60]) for row in rows[:first])
-        notes.append(Note("skipped", f"{first} line(s) before the table, which have fewer cells than it: {left_out}."))
-    rows, ends = rows[first:], [0, *(end for _, end in numbered)][first:]  # ends[k]: lines before row k
+        left_out = "; ".join(repr(", ".join(map(str.strip, row))[:60]) for row in rows[:first])
+        notes.append(
+            Note(
+                "skipped",
+                f"{first} line(s) before the table, which are no rows of it: {left_out}.",
+            )
+        )
+    rows, ends = rows[first:], [start, *(end for _, end in numbered)][first:]  # ends[k]: lines before row k
+    if n_columns is not None:
+        width, rows = n_columns, [row + [""] * (n_columns - len(row)) for row in rows]
     count, why = header_of(rows, width, asked)
     names, types = names_of(rows, count, width, notes)
     if asked.header is not None:
@@ -63,7 +85,7 @@ def lay_out(lines: Sequence[str], dialect: Dialect, asked: Asked, name: str) -> 
     if not count and asked.names is None:
         notes.append(Note("names", f"{names[0]!r} to {names[-1]!r} were made up; pass names= to give better ones."))
     orange = {names[j]: value for j, value in types.items()}
-    return Layout(start + ends[count], tuple(names), tuple(names[j] for j in unnamed), tuple(notes), orange)
+    return Layout(ends[count], tuple(names), tuple(names[j] for j in unnamed), tuple(notes), orange)
 
 
 def numbered_rows(lines: Sequence[str], dialect: Dialect) -> list[tuple[list[str], int]]:
@@ -89,6 +111,11 @@ def numbered_rows(lines: Sequence[str], dialect: Dialect) -> list[tuple[list[str
         rows = split_rows(text, dialect.separator, dialect.quote)
         if rows:
             found.append((rows[0], taken))
+    if part and not found:
+        raise InputError(
+            f"a quote ({dialect.quote}) is opened in line 1 and never closed: {part[0].strip()[:60]!r}.",
+            "close it, or pass quote='' if quotes mean nothing in this file.",
+        )
     return found or [([""], taken)]
 
 
@@ -147,14 +174,12 @@ def header_of(rows: Rows, width: int, asked: Asked) -> tuple[int, str]:
     if len(first) < width:
         return 1, "one cell fewer than the rows"
     numeric = numeric_columns(body[1:] if len(rows) > 3 else body, width, asked)
-    text_over_numbers = [
-        j for j in numeric if j < len(first) and first[j].strip() not in asked.tokens and not is_number(first[j])
-    ]
-    if text_over_numbers:
+    over_numbers = text_over(numeric, first, asked)
+    if over_numbers:
         if len(rows) > 3 and is_second_header(first, body[0], numeric, asked):
             return 2, "the second completes the first"
-        return 1, f"{first[text_over_numbers[0]]!r} stands over numbers"
-    if is_running(first) and not is_running(body[0]):
+        return 1, f"{first[over_numbers[0]]!r} stands over numbers"
+    if is_running(first) and not is_running(body[0]) and not comes_again(first, body):
         return 1, "its numbers count columns or years"
     if any(j < len(first) and is_number(first[j]) for j in numeric):
         return 0, "the first row holds numbers where the rows below do"
@@ -168,6 +193,24 @@ def header_of(rows: Rows, width: int, asked: Asked) -> tuple[int, str]:
     if repeated and sum(repeated) >= 0.5 * len(repeated):
         return 0, "cells of the first row come again below"
     return 1, "its cells do not come again below"
+
+
+def text_over(numeric: Sequence[int], row: Sequence[str], asked: Asked) -> list[int]:
+    """The columns of numbers over which a row holds text."""
+    return [j for j in numeric if j < len(row) and row[j].strip() not in asked.tokens and not is_number(row[j])]
+
+
+def remarks_before(rows: Rows, width: int) -> int:
+    """How many rows are remarks with as many cells as the table, but no names: names stand over all numbers below."""
+    count = next((k for k, row in enumerate(rows) if not is_remark(row)), 0)
+    numeric = numeric_columns(rows[count + 1 :], width, Asked()) if count else []
+    return count if numeric and text_over(numeric, rows[count], Asked()) == numeric else 0
+
+
+def is_remark(row: Sequence[str]) -> bool:
+    """Whether a row begins with # and a blank, or holds one cell beside empty ones, as spreadsheets write titles."""
+    full = [cell for cell in row if cell.strip()]
+    return len(full) <= 1 < len(row) or re.match(r"\s*#[# ]", "".join(row[:1])) is not None
 
 
 def numeric_columns(body: Rows, width: int, asked: Asked) -> list[int]:
@@ -210,6 +253,15 @@ def is_running(row: Sequence[str]) -> bool:
     return all(b - a == 1 for a, b in pairwise(values))
 
 
+def comes_again(first: Sequence[str], body: Rows) -> bool:
+    """Whether a run of two or three numbers is a row like others: most of them stand below, too. No row of data begins
+    a longer run by chance.
+    """
+    numbers = [j for j, cell in enumerate(first) if is_number(cell)]
+    again = sum(any(j < len(row) and row[j].strip() == first[j].strip() for row in body) for j in numbers)
+    return len(numbers) < 4 and 2 * again >= len(numbers)
+
+
 def is_orange(rows: Rows) -> bool:
     """Whether the second and third row are the types and roles of Orange's .tab files."""
     return (
@@ -226,8 +278,9 @@ def names_of(rows: Rows, count: int, width: int, notes: list[Note]) -> tuple[lis
     if count == 0:
         return [""] * width, {}
     body = rows[count:]
-    names = [cell.strip() for cell in rows[0]]
+    names = list(rows[0])
     if is_orange(rows) and count == 3:
+        names = [cell.strip() for cell in names]
         roles = [cell.strip() for cell in rows[2]]
         for name, role in zip(names, roles, strict=False):
             if role:
@@ -242,7 +295,7 @@ def names_of(rows: Rows, count: int, width: int, notes: list[Note]) -> tuple[lis
         else:
             names.insert(0, "")
             notes.append(Note("names", "the header has one cell fewer than the rows: the first column has no name."))
-    while len(names) > width and not names[-1] and body:
+    while len(names) > width and not names[-1].strip() and body:
         names.pop()
     return names, {}
 

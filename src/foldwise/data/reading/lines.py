@@ -77,11 +77,16 @@ def without_escapes(data: bytes, dialect: Dialect) -> tuple[bytes, list[Note]]:
     return data, [Note("quotes", f"{count:,} inside cells are escaped by a backslash.")] if count else []
 
 
-def settle_quotes(ruling: Ruling, width: int, asked: Asked) -> tuple[Ruling, list[Note]]:
-    """The text with the quote that holds for all of it: none where they do not pair up and lines are whole without."""
-    if asked.quote is not None or not ruling.odd:
+def settle_quotes(ruling: Ruling, width: int | None, asked: Asked) -> tuple[Ruling, list[Note]]:
+    """The text with the quote that holds for all of it: none where they do not pair up and lines are whole without.
+
+    Without a `width`, lines are whole where all have as many cells as the first, and more than one.
+    """
+    if asked.quote is not None or ruling.dialect.wrapped or not ruling.odd:
         return ruling, []
-    if (ruling.widths(quoted=False)[~ruling.blank] == width).all():
+    widths = ruling.widths(quoted=False)[~ruling.blank]
+    width = int(widths[0]) if width is None else width
+    if width > 1 and (widths == width).all():
         note = f"mean nothing: {ruling.odd} line(s) hold an odd number, and every line has {width} cells without them."
         return Ruling(ruling.data, replace(ruling.dialect, quote="")), [Note("quotes", note)]
     return ruling, []

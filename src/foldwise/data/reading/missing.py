@@ -64,7 +64,9 @@ def settle(frame: pl.DataFrame, tokens: Sequence[str]) -> tuple[pl.DataFrame, di
     return (frame.with_columns(changed) if changed else frame), found
 
 
-def with_column_tokens(frame: pl.DataFrame, tokens: Mapping[str, Any], asked: Asked) -> tuple[pl.DataFrame, list[Note]]:
+def with_column_tokens(
+    frame: pl.DataFrame, tokens: Mapping[str, Any], asked: Asked, decimal: str
+) -> tuple[pl.DataFrame, list[Note]]:
     """The frame with tokens that are named for single columns as missing cells."""
     notes = []
     for name, given in tokens.items():
@@ -79,7 +81,7 @@ def with_column_tokens(frame: pl.DataFrame, tokens: Mapping[str, Any], asked: As
         else:
             marked = column.cast(pl.String).is_in(words)
         rows = int(marked.sum() or 0)
-        cleaned = convert(column.set(marked, None), asked, ".") if column.dtype == pl.String else None
+        cleaned = convert(column.set(marked, None), asked, decimal) if column.dtype == pl.String else None
         series = pl.select(pl.when(~marked).then(column)).to_series().alias(name) if cleaned is None else cleaned.series
         frame = frame.with_columns(series)
         notes += [

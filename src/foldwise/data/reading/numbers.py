@@ -173,7 +173,10 @@ def stray(text: pl.Series, name: str, decimal: str) -> tuple[Note, ...]:
     present = text.drop_nulls()
     good = present.str.contains(COMMA if decimal == "," else POINT)
     bad = present.filter(~good)
-    if not len(bad) or len(bad) > 0.2 * len(present):
+    if len(present) and not len(bad):
+        note = f"{name!r} holds numbers with and without percent signs, or in several currencies: kept as text."
+        return (Note("numbers", note, name),)
+    if len(bad) > 0.2 * len(present):
         return ()
     note = (
         f"{len(present) - len(bad):,} of {len(present):,} cells of {name!r} are numbers, but {bad[0]!r} is not: kept "

@@ -15,14 +15,15 @@ REFUSALS = (PolarsError, PanicException, OSError, UnicodeError, OverflowError)
 
 @dataclass(frozen=True)
 class Parsed:
-    """A frame, the notes on how it was read, what the file itself says its columns are (kind by name), and which of
-    them have no name in it.
+    """A frame, the notes on how it was read, what the file itself says its columns are (kind by name), which of them
+    have no name in it, and the mark before the decimals of its numbers.
     """
 
     frame: pl.DataFrame
     notes: tuple[Note, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     unnamed: tuple[str, ...] = ()
+    decimal: str = "."
 
 
 def first_line(error: BaseException) -> str:

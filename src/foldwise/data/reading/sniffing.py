@@ -21,6 +21,7 @@ SPOKEN = {"\t": "tab", " ": "blanks", "": "none: there is one column"}
 SAMPLE_BYTES = 1 << 16
 SAMPLE_ROWS = 100
 NO_SEPARATOR = "\x1f"
+THOUSANDS = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"  # with points, as 1.200 for 1200
 NUMBER = re.compile(r"\s*[+-]?[$€£¥]?\s?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?\s?[%KMB]?\s*")
 
 
@@ -74,6 +75,10 @@ def sniff(lines: Sequence[str], asked: Asked) -> tuple[Dialect, list[Note]]:
     if padded:
         notes.append(Note("blanks", "a blank follows every separator: blanks around cells were removed."))
     decimal = asked.decimal or find_decimal(rows, separator)
+    doubtful = doubtful_cell(rows) if asked.decimal is None and decimal == "." and separator != "," else None
+    if doubtful is not None:
+        said = f"'.', so that {doubtful} has a fraction; pass decimal=',' if its point separates thousands."
+        notes.append(Note("decimal mark", said))
     if asked.decimal is not None or decimal == ",":
         notes.append(Note("decimal mark", f"{decimal!r}{', as asked for' if asked.decimal else ''}."))
     if quote != '"' or asked.quote is not None:
@@ -118,19 +123,28 @@ def agreement_by_blanks(rows: Rows) -> tuple[int, float, bool]:
     if share == 1 or not rows:
         return width, share, first
     named = len(rows[0]) == width - 1 and below and all(len(row) == width for row in below)
-    if named and any(all(NUMBER.fullmatch(row[j]) for row in below) for j in range(width)):
+    if named and has_numbers(below, width):
         return width, 1.0, True
     return 0, 0.0, False
 
 
-def agreement_below_titles(rows: Rows) -> tuple[int, float, bool]:
-    """The same for the rows below lines of one cell; the first row does not agree."""
+def agreement_below_titles(rows: Rows, numbers: bool) -> tuple[int, float, bool]:
+    """The same for the rows below lines of one cell; the first row does not agree. With `numbers` one column must hold
+    nothing else: words below a title are text.
+    """
     titles = next((number for number, row in enumerate(rows[:20]) if len(row) > 1), len(rows))
     below = rows[titles:]
     if not titles or len(below) < 3 or len(below) <= titles:
         return 0, 0.0, False
     width, share, _ = agreement(below)
+    if numbers and not has_numbers([row for row in below[1:] if len(row) == width], width):
+        return 0, 0.0, False
     return width, share, False
+
+
+def has_numbers(rows: Rows, width: int) -> bool:
+    """Whether a column holds nothing but numbers."""
+    return any(all(NUMBER.fullmatch(row[j]) for row in rows) for j in range(width))
 
 
 def find_separator(lines: Sequence[str], quotes: Sequence[str]) -> tuple[str, str]:
@@ -144,7 +158,7 @@ def find_separator(lines: Sequence[str], quotes: Sequence[str]) -> tuple[str, st
             rows = split_rows(lines, separator, mark)
             width, share, first = agreement(rows) if separator != " " else agreement_by_blanks(rows)
             if share < 0.9:
-                width, share, first = agreement_below_titles(rows)
+                width, share, first = agreement_below_titles(rows, numbers=separator == " ")
             if width > 1 and (share, first) > best[1:]:
                 best = (width, share, first)
         found.append((separator, *best))
@@ -202,12 +216,23 @@ def is_padded(rows: Rows) -> bool:
 
 
 def find_decimal(rows: Rows, separator: str) -> str:
-    """A comma where cells such as 2,6 occur and cells such as 2.6 do not; 1,200 and 1.200 may be either."""
+    """A comma where cells such as 2,6 or 1.000.000 occur and such as 2.6 do not; 1,200 and 1.200 may be either."""
     if separator == ",":
         return "."
     cells = [cell.strip() for row in rows[1:] for cell in row]
     by_comma = [cell for cell in cells if re.fullmatch(r"[+-]?\d+(\.\d{3})*,\d+", cell)]
-    by_point = [cell for cell in cells if re.fullmatch(r"[+-]?\d*(,\d{3})*\.\d+", cell)]
-    if all(re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+", cell) for cell in by_comma):
+    grouped = any(re.fullmatch(r"[+-]?[1-9]\d{0,2}(\.\d{3}){2}", cell) for cell in cells)  # 1.000.000
+    if all(re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+", cell) for cell in by_comma) and (by_comma or not grouped):
         return "."
-    return "," if all(re.fullmatch(r"[+-]?[1-9]\d{0,2}(\.\d{3})+", cell) for cell in by_point) else "."
+    return "," if all(re.fullmatch(THOUSANDS, cell) for cell in cells_with_point(rows)) else "."
+
+
+def cells_with_point(rows: Rows) -> list[str]:
+    cells = (cell.strip() for row in rows[1:] for cell in row)
+    return [cell for cell in cells if re.fullmatch(r"[+-]?\d*(,\d{3})*\.\d+", cell)]
+
+
+def doubtful_cell(rows: Rows) -> str | None:
+    """A cell such as 1.200 where every point has three digits behind it, so that it may separate thousands."""
+    cells = cells_with_point(rows)
+    return cells[0] if cells and all(re.fullmatch(THOUSANDS, cell) for cell in cells) else None
