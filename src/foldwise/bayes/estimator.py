@@ -24,7 +24,7 @@ from foldwise.bayes.explanation import Explanation, Explanations
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families import FAMILIES, Likelihood, Setting
 from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter
-from foldwise.bayes.parameters import CHECKS, check_columns, check_named, check_priors, check_setting
+from foldwise.bayes.parameters import CHECKS, by_name, check_columns, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities, to_probabilities
 from foldwise.bayes.presence import with_presence
 from foldwise.bayes.probability_table import ProbabilityTable
@@ -83,7 +83,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     unseen : "ignore" or "smooth"
         A category never seen leaves its column out; or it has the probability of one more, empty category. So with
         words never seen.
-    trials : None, a whole number, or a mapping from column to one
+    trials : None, a whole number, or a mapping from column (name or place) to one
         Of binomial columns the number of trials; None takes the most that a row holds.
     bins : int or a mapping from column to one, default 10
         Of binned columns, how many bins.
@@ -323,7 +323,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if log_prior is None:
             log_prior = check_priors(self.priors, facts.classes, facts.class_weight)
             setting = replace(setting, columns=check_columns(self.columns, self.schema_.names))
-            check_named(setting, self.schema_.names)
+            setting = by_name(setting, self.schema_.names)
         likelihoods: list[Likelihood] = []
         used: list[Block] = []
         for whole, summary in zip(self._blocks, facts.summaries, strict=True):
