@@ -115,8 +115,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     score(c) = log P(c) + Σ over present columns of log P(x_j | c). Weights are frequencies: a row of weight 2 counts as
-    two rows. With `ddof=1` a class whose weights sum to 1 or less has no variance and falls to the floor; rescale
-    weights that sum to 1 so that they sum to n.
+    two rows; only the choice of `families="best"` may differ, because such a row lies in one fold. With `ddof=1`
+    a class whose weights sum to 1 or less has no variance and falls to the floor; rescale weights that sum to 1 so that
+    they sum to n.
     """
 
     facts_: Facts
@@ -210,10 +211,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Undo rows that were learned, with the weights they had.
 
-        Counts are exact. The error of a variance grows with the share of its spread that is taken away, about
-        8·eps·before/after; where that passes 1e-9 (always where the rows that stay are all equal, unless one stays or
-        none), `ForgetError` is raised and the model stays as it was. A class that loses all its rows keeps its place,
-        with a prior of 0.
+        Counts of rows are exact, and so are whole weights. The error of a variance grows with the share of its spread
+        that is taken away, about 8·eps·before/after, that of other weights with theirs; where that passes 1e-9 (for a
+        variance always where the rows that stay are all equal, unless one stays or none), `ForgetError` is raised and
+        the model stays as it was. A class that loses all its rows keeps its place, with a prior of 0.
         """
         check_is_fitted(self)
         fresh = self._blank()

@@ -16,9 +16,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from foldwise.data.cells import Cells
-from foldwise.errors import ForgetError
-from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_left
-from foldwise.summaries.moments import EPS, FORGET_TOLERANCE, POOR_PIVOT
+from foldwise.errors import ForgetError, InputError
+from foldwise.summaries.alignment import EPS, FORGET_TOLERANCE, rows_left, spread, stored_array, weight_left
+from foldwise.summaries.moments import POOR_PIVOT
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share, Window
 from foldwise.summaries.sums import Check
@@ -116,7 +116,10 @@ class LogMoments:
     @classmethod
     def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> LogMoments:
         """The facts that `to_dict` wrote, checked."""
-        return cls(*(stored_array(facts, name, (n_classes, n_columns), 0.0) for name in FIELDS))
+        stored = cls(*(stored_array(facts, name, (n_classes, n_columns), 0.0) for name in FIELDS))
+        if ((stored.mean <= 0) & (stored.weight > 0)).any():
+            raise InputError("the stored means must be above 0.", "write the model again with to_json.")
+        return stored
 
 
 def between(part: LogMoments, mean: Floats) -> Floats:

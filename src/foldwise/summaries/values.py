@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from foldwise.data.cells import read_only
 from foldwise.data.view import View
 from foldwise.errors import ForgetError, InputError
-from foldwise.summaries.alignment import stored_array
+from foldwise.summaries.alignment import check_kept, stored_array
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share, windows
 from foldwise.summaries.sums import Check
@@ -71,8 +71,10 @@ class ValueWeights:
                 f"the value {left.x[i]:g} was taken away more often than it had been learned.",
                 place=(int(left.y[i]), 0),
             )
-        kept = left.rows > 0
-        return ValueWeights(left.y[kept], left.x[kept], np.maximum(left.weight, 0.0)[kept], left.rows[kept])
+        kept = left.rows > 0  # what is gone was among our values, so places are ours
+        weight = np.maximum(left.weight, 0.0)
+        check_kept(self.weight, weight, left.rows)
+        return ValueWeights(left.y[kept], left.x[kept], weight[kept], left.rows[kept])
 
     def expand(self, places: NDArray[np.int64]) -> ValueWeights:
         """The same facts with class i at `places[i]`."""
@@ -192,7 +194,7 @@ class Values:
             raise InputError(f"the stored facts are of {len(facts['columns'])} columns, not of {n_columns}.")
         columns = []
         for c in facts["columns"]:
-            least = {"y": 0.0, "weight": 0.0, "rows": 1.0}
+            least = {"y": 0.0, "weight": np.nextafter(0.0, 1.0), "rows": 1.0}
             y, x, weight, rows = (stored_array(c, name, (len(c["x"]),), least.get(name, -np.inf)) for name in FIELDS)
             column = ValueWeights.of(y, x, weight, rows)
             if (y >= n_classes).any() or (y % 1 != 0).any() or column.x.tolist() != x.tolist():

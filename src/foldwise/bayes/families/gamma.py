@@ -16,8 +16,8 @@ from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Param
 from foldwise.bayes.families.reading import ChunkScorer, dense, factors_of_numbers, left_out
 from foldwise.data.cells import Chunk
 from foldwise.data.schema import Column
+from foldwise.summaries.alignment import EPS
 from foldwise.summaries.log_moments import LogMoments, excess, log_moments_of
-from foldwise.summaries.moments import EPS
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 

@@ -14,7 +14,8 @@ from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Param
 from foldwise.bayes.families.reading import ChunkScorer, dense, factors_of_numbers, left_out
 from foldwise.data.cells import Chunk, read_only
 from foldwise.data.schema import Column
-from foldwise.summaries.moments import EPS, check_finite, refuse_infinite
+from foldwise.summaries.alignment import EPS
+from foldwise.summaries.moments import check_finite, refuse_infinite
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 from foldwise.summaries.values import Values, ValueWeights, values_of
