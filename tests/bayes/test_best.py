@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from foldwise import GridSearchCV, NaiveBayes
-from foldwise.bayes.best import CANDIDATES, LEAST, clear_winner, deal_folds
+from foldwise.bayes.best import CANDIDATES, LEAST, clear_winner, contents, deal_folds
+from foldwise.bayes.session import NaiveBayesSession
 from foldwise.testing import check_foldable
 
 
@@ -90,6 +91,24 @@ def test_the_order_of_rows_does_not_matter(rng):
     a, b = NaiveBayes(families="best").fit(X, y), NaiveBayes(families="best").fit(X[order], y[order])
     assert a.families_ == b.families_
     np.testing.assert_allclose(a.predict_log_proba(X), b.predict_log_proba(X), rtol=1e-10, atol=1e-12)
+
+
+def test_rows_that_differ_in_other_columns_only_are_dealt_by_these(rng):
+    y = rng.integers(0, 2, 60)
+    X = pl.DataFrame(
+        {"n": rng.integers(0, 2, 60), "city": rng.choice(list("abcdef"), 60), "flag": rng.random(60) < 0.5}
+    )
+    X = X.with_columns(text=pl.Series([None if k % 9 == 0 else f"word{k} of this" for k in range(60)]))
+    X = X.with_columns(city=pl.when(pl.int_range(60) % 7 == 0).then(None).otherwise("city"), n=pl.col("n").cast(float))
+    order = rng.permutation(60)
+
+    def folds(rows):
+        model = NaiveBayes(families={"text": "text"})
+        view = NaiveBayesSession(model, X[rows], y[rows], {})._open(model.families).view
+        return [{tuple(X.row(rows[i])) for i in split.test} for split in deal_folds(contents(view), y[rows], None)]
+
+    assert X.n_unique() > 55  # by the number and the class there would be four kinds of rows
+    assert folds(np.arange(60)) == folds(order)
 
 
 def test_few_rows_keep_what_the_types_say():

@@ -51,13 +51,26 @@ def test_more_successes_than_trials():
         ({"bins": 0}, InputError, "bins must be"),
         ({"bins": "many"}, FoldwiseTypeError, "bins must be"),
         ({"cuts": "equal"}, InputError, "cuts must be 'width' or 'frequency' or 'entropy'"),
-        ({"bins": {"age": 3}}, InputError, "bins names the column 'age'"),
+        ({"bins": {"age": 3}}, InputError, "bins names 'age', which the table does not have"),
     ],
 )
 def test_parameters_are_checked_at_fit(params, error, words):
     model = NaiveBayes(families="binned", **params)
     with pytest.raises(error, match=words):
         model.fit([[0.0], [1.0]], [0, 1])
+
+
+def test_parameters_name_columns_or_their_places(rng):
+    y = rng.integers(0, 2, 60)
+    X = rng.normal(y[:, None], 1.0, (60, 2))
+    model = NaiveBayes(families={1: "binned"}, bins={1: 3}, cuts={np.int64(1): "frequency"}).fit(X, y)
+    named = NaiveBayes(families={"x1": "binned"}, bins={"x1": 3}, cuts={"x1": "frequency"}).fit(X, y)
+    assert len(model._likelihoods[1].cuts[0]) == 2
+    assert model.predict_proba(X).tolist() == named.predict_proba(X).tolist()
+    assert NaiveBayes.from_json(model.to_json()).predict_proba(X).tolist() == named.predict_proba(X).tolist()
+    # folds refuse what fit refuses, also where no column is binned
+    settings = [{"bins": {1: 4}}, {"bins": {"age": 3}}, {"bins": {2: 3}}, {"families": "gaussian", "bins": {"age": 3}}]
+    check_foldable(model, X, y, settings, [(np.arange(40), np.arange(40, 60))])
 
 
 def facts(x, y=None, w=None):

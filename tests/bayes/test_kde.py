@@ -93,6 +93,16 @@ def test_cells_far_beyond_everything():
         model.predict([[0.0], [np.inf]])
 
 
+def test_units_whose_squares_are_no_floats(rng):
+    y = rng.integers(0, 2, 50)
+    X = rng.normal(y[:, None], 1.0, (50, 1))
+    usual = NaiveBayes(families="kde").fit(X, y).predict_log_proba(X)
+    for unit in (2.0**-400, 2.0**1000):
+        np.testing.assert_allclose(
+            NaiveBayes(families="kde").fit(X * unit, y).predict_log_proba(X * unit), usual, rtol=1e-12
+        )
+
+
 def test_small_classes_and_constant_columns():
     X = pl.DataFrame({"a": [1.0, 2.0, 3.0, 9.0, None], "b": [5.0] * 5, "c": [None, None, None, 1.0, 2.0]})
     model = NaiveBayes(families="kde").fit(X, ["few", "few", "few", "one", "one"])

@@ -176,3 +176,32 @@ def test_declared_levels_of_two_batches_are_joined():
     b = pd.DataFrame({"c": pd.Categorical(["z"], categories=["z", "y"])})
     model = NaiveBayes().partial_fit(a, [0], classes=[0, 1]).partial_fit(b, [1])
     assert model.schema_["c"].levels == ("x", "y", "z")
+
+
+@pytest.mark.parametrize("family", ["categorical", "poisson", "multinomial", "binomial", "kde", "binned", "text"])
+def test_a_weight_that_rounding_spoilt_is_not_forgotten_silently(family):
+    cells = ["ab cd", "ab cd", "ef gh", "ab cd"] if family in ("categorical", "text") else [1.0, 1.0, 2.0, 1.0]
+    X, y = pl.DataFrame({"x": cells}), [0, 0, 0, 1]
+    # a large weight was added to a small one, of which six digits are left; the class itself keeps a large weight
+    model = NaiveBayes(families=family).fit(X, y, [1e7, 1e-3, 0.5e7, 1.0])
+    before = model.to_json()
+    if family not in ("poisson", "multinomial"):  # sums over all rows keep their digits
+        with pytest.raises(ForgetError, match=r"column 'x'.* only 0\.00.* would be left"):
+            model.forget(X[:1], y[:1], [1e7])
+    with pytest.raises(ForgetError, match=r"only 0\.00.* would be left"):
+        model.forget(X[[0, 2]], [0, 0], [1e7, 0.5e7])
+    assert model.to_json() == before
+    whole = NaiveBayes(families=family).fit(X, y, [1e12, 1, 1, 1]).forget(X[:1], y[:1], [1e12])
+    assert whole.predict_proba(X).tolist() == NaiveBayes(families=family).fit(X[1:], y[1:]).predict_proba(X).tolist()
+
+
+@pytest.mark.parametrize(("family", "name"), [("gamma", "mean"), ("kde", "weight")])
+def test_stored_facts_that_kernels_would_divide_by_are_checked(family, name):
+    stored = json.loads(NaiveBayes(families=family).fit([[1.0], [2.0], [3.0]], [0, 1, 1]).to_json())
+    facts = stored["blocks"][0]["facts"]
+    if family == "gamma":
+        facts[name][0][0] = 0.0
+    else:
+        facts["columns"][0][name][0] = 0.0
+    with pytest.raises(InputError, match="stored"):
+        NaiveBayes.from_json(json.dumps(stored))

@@ -13,7 +13,7 @@ from scipy import stats
 
 from foldwise import NaiveBayes
 from foldwise.bayes.families.gamma import gap_of, log_norm_of, shape_of
-from foldwise.errors import ForgetError, InputError
+from foldwise.errors import FoldwiseWarning, ForgetError, InputError
 from foldwise.summaries import LogMoments
 from foldwise.testing import check_foldable, check_merging
 
@@ -123,6 +123,40 @@ def test_a_constant_column_says_nothing_and_a_class_may_hold_one_value(rng):
     assert model.predict([[0.1, 3.0], [0.1, 2.5]]).tolist() == [0, 1]
     one = NaiveBayes(families="gamma").fit([[1.0], [2.0], [3.0]], [0, 1, 1])
     assert np.isfinite(one.predict_log_proba([[1.0], [5.0]])).all()
+
+
+def test_gamma_classes_of_any_scale(rng):
+    """Classes sixteen orders apart, and units whose squares are no floats, give what other units give."""
+    y = np.repeat([0, 1], 30)
+    apart = np.where(y == 0, 1e-6, 1e12)[:, None] * rng.gamma(3.0, 1.0, (60, 1))
+    facts = LogMoments.of_cells(apart, y, 2)
+    for c in (0, 1):
+        mean, deviance = plain_log_moments(apart[y == c, 0].tolist(), [1.0] * 30)
+        assert facts.mean[c, 0] == pytest.approx(mean, rel=1e-14)
+        assert facts.deviance[c, 0] == pytest.approx(deviance, rel=1e-12)
+    assert NaiveBayes(families="gamma").fit(apart, y).score(apart, y) == 1.0
+    # one chunk after the other, and a largest value that hardly counts
+    later = LogMoments.of_cells(apart[y == 1], y[:30], 1) + LogMoments.of_cells(apart[y == 0], y[:30], 1)
+    assert later.deviance[0, 0] == pytest.approx(plain_log_moments(apart[:, 0].tolist(), [1.0] * 60)[1], rel=1e-12)
+    light = LogMoments.of_cells([[1e20], [1.0], [2.0]], [0, 0, 0], 1, [1e-40, 1.0, 1.0])
+    assert light.mean[0, 0] == pytest.approx(1.5)
+
+    X = rng.gamma(2.0 + 2 * y, 1.0)[:, None]
+    usual = NaiveBayes(families="gamma", var_floor=0.4).fit(X, y).predict_log_proba(X)
+    for unit in (1e-200, 1e200, 1e306):
+        model = NaiveBayes(families="gamma", var_floor=0.4).fit(X * unit, y)
+        np.testing.assert_allclose(model.predict_log_proba(X * unit), usual, rtol=1e-9, atol=1e-9)
+    tiny = NaiveBayes(families="gamma").fit(X * 1e-200, y)
+    with pytest.warns(FoldwiseWarning, match="the prior answers"):
+        np.testing.assert_allclose(tiny.predict_proba([[1e300]]), [[0.5, 0.5]])
+    assert tiny.explain([[1e300]])[0].contradictory
+
+
+def test_counts_beyond_all_reason_are_impossible():
+    model = NaiveBayes(families="poisson").fit([[7], [8], [9], [7]], [0, 0, 1, 1])
+    with pytest.warns(FoldwiseWarning, match="the prior answers"):
+        np.testing.assert_allclose(model.predict_proba([[1e308]]), [[0.5, 0.5]])
+    assert model.explain([[1e308]])[0].contradictory
 
 
 @pytest.mark.parametrize(("family", "cell"), [("poisson", 1.5), ("poisson", -1), ("gamma", 0.0), ("gamma", -2.0)])

@@ -128,6 +128,8 @@ def test_unseen_words_and_explanations():
     assert smooth.predict_joint_log_proba(new)[0, 1] == pytest.approx(np.log(0.5 * 3 / 9 * 1 / 9))
     text = str(left_out.explain(new))
     assert "these words tell most: cash" in text
+    long = str(left_out.explain(pl.DataFrame({"t": ["cash or what you would call it"]})))
+    assert "t = cash or what you w…*" in long  # the mark of the note stays
     assert "t holds no known word" in text
     assert "missing, left out" in text
     evidence = NaiveBayes(families="text", missing="category").fit(X, y)

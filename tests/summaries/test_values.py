@@ -59,6 +59,16 @@ def test_values_are_those_of_the_plain_twin(table):
     assert found.select([1]).columns[0] is found.columns[1]
 
 
+@given(tables(), tables())
+@settings(max_examples=150, deadline=None)
+def test_a_sum_is_that_of_all_rows(a, b):
+    """Lists merge to what sorting all values gives."""
+    (X, y, w), (Z, v, u) = a, b
+    merged = Values.of_cells(X, y, 3, w) + Values.of_cells(Z, v, 3, u)
+    weights = [np.ones(len(labels)) if given is None else given for labels, given in ((y, w), (v, u))]
+    assert same(merged, Values.of_cells(np.vstack([X, Z]), np.r_[y, v], 3, np.concatenate(weights)))
+
+
 def same(a, b):
     pairs = zip(a.columns, b.columns, strict=True)
     return all(

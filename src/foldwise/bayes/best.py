@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from foldwise.bayes.assignment import BEST, wanted_families
 from foldwise.bayes.session import NaiveBayesSession
+from foldwise.data.encoded import EncodedView
 from foldwise.data.schema import Column
 from foldwise.data.target import Target
 from foldwise.folds.engine import Question, Work, evaluate
@@ -56,9 +58,8 @@ def choose_families(estimator: Any, X: Any, columns: Sequence[Column], target: T
     fit_params = {} if weights is None else {"sample_weight": weights}
     plain = clone(estimator).set_params(families=fixed, columns=None)
     session: Any = NaiveBayesSession(plain, X, target.classes[target.codes], fit_params)
-    places = [j for j, column in enumerate(columns) if column.name in names]
-    cells = session.table.numbers(places).chunk(0, len(target)).rows
-    splits = deal_folds(cells, target.codes, weights)
+    wholes = [{**fixed, **dict.fromkeys(names, family)} for family in CANDIDATES]
+    splits = deal_folds(contents(session._open(wholes[0]).view), target.codes, weights)
     if not splits:
         return fixed
 
@@ -66,7 +67,6 @@ def choose_families(estimator: Any, X: Any, columns: Sequence[Column], target: T
         question, work = Question(settings, splits), Work({"likelihood": LogLikelihood()})
         return evaluate(session, [question], work, n_jobs=n_threads(estimator.n_jobs))[0].scores["likelihood"]
 
-    wholes = [{**fixed, **dict.fromkeys(names, family)} for family in CANDIDATES]
     alone = likelihoods([{"families": one, "columns": [name]} for name in names for one in wholes])
     by_column = alone.reshape(len(names), len(CANDIDATES), len(splits))
     mixed = {**fixed, **{name: CANDIDATES[clear_winner(own)] for name, own in zip(names, by_column, strict=True)}}
@@ -86,10 +86,19 @@ def clear_winner(scores: Floats) -> int:  # (candidates, folds)
     return int(np.argmax(np.where(total > noise, total, 0.0)))
 
 
+def contents(table: EncodedView) -> Floats:  # (n, d)
+    """The cells of all columns as numbers: of categories and texts their places among those of the table, in order."""
+    codes = [column.coded for column in table.coded_columns.values()]
+    texts = [column.texts(0, table.n_rows) for column in table.text_columns.values()]
+    places = [text.rank("dense").cast(pl.Float64).fill_null(np.nan).to_numpy() for text in texts]
+    return np.column_stack([table.number_table, *codes, *places])
+
+
 def deal_folds(cells: Floats, codes: NDArray[np.int64], weights: Floats | None) -> tuple[Split, ...]:
     """The rows of each class dealt to the folds in an order that their contents give; none for a handful of rows.
 
-    So the folds, and the choice, do not depend on the order of rows; rows of weight 0 were not seen.
+    So the folds, and the choice, do not depend on the order of rows; rows of weight 0 were not seen. A row lies in one
+    fold, however often it counts: dealt out as that many rows, its copies would be tested by models that know them.
     """
     order = scrambled(np.column_stack([cells, codes, np.ones(len(codes)) if weights is None else weights]))
     rows = np.arange(len(codes)) if weights is None else np.flatnonzero(weights > 0)

@@ -24,7 +24,7 @@ from foldwise.bayes.explanation import Explanation, Explanations
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families import FAMILIES, Likelihood, Setting
 from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter
-from foldwise.bayes.parameters import CHECKS, check_columns, check_named, check_priors, check_setting
+from foldwise.bayes.parameters import CHECKS, by_name, check_columns, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities, to_probabilities
 from foldwise.bayes.presence import with_presence
 from foldwise.bayes.probability_table import ProbabilityTable
@@ -83,7 +83,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     unseen : "ignore" or "smooth"
         A category never seen leaves its column out; or it has the probability of one more, empty category. So with
         words never seen.
-    trials : None, a whole number, or a mapping from column to one
+    trials : None, a whole number, or a mapping from column (name or place) to one
         Of binomial columns the number of trials; None takes the most that a row holds.
     bins : int or a mapping from column to one, default 10
         Of binned columns, how many bins.
@@ -115,8 +115,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     score(c) = log P(c) + Σ over present columns of log P(x_j | c). Weights are frequencies: a row of weight 2 counts as
-    two rows. With `ddof=1` a class whose weights sum to 1 or less has no variance and falls to the floor; rescale
-    weights that sum to 1 so that they sum to n.
+    two rows; only the choice of `families="best"` may differ, because such a row lies in one fold. With `ddof=1`
+    a class whose weights sum to 1 or less has no variance and falls to the floor; rescale weights that sum to 1 so that
+    they sum to n.
     """
 
     facts_: Facts
@@ -210,10 +211,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Undo rows that were learned, with the weights they had.
 
-        Counts are exact. The error of a variance grows with the share of its spread that is taken away, about
-        8·eps·before/after; where that passes 1e-9 (always where the rows that stay are all equal, unless one stays or
-        none), `ForgetError` is raised and the model stays as it was. A class that loses all its rows keeps its place,
-        with a prior of 0.
+        Counts of rows are exact, and so are whole weights. The error of a variance grows with the share of its spread
+        that is taken away, about 8·eps·before/after, that of other weights with theirs; where that passes 1e-9 (for a
+        variance always where the rows that stay are all equal, unless one stays or none), `ForgetError` is raised and
+        the model stays as it was. A class that loses all its rows keeps its place, with a prior of 0.
         """
         check_is_fitted(self)
         fresh = self._blank()
@@ -323,7 +324,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if log_prior is None:
             log_prior = check_priors(self.priors, facts.classes, facts.class_weight)
             setting = replace(setting, columns=check_columns(self.columns, self.schema_.names))
-            check_named(setting, self.schema_.names)
+            setting = by_name(setting, self.schema_.names)
         likelihoods: list[Likelihood] = []
         used: list[Block] = []
         for whole, summary in zip(self._blocks, facts.summaries, strict=True):

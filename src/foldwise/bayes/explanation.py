@@ -189,12 +189,12 @@ def marked(factor: Factor) -> bool:
 
 
 def factor_name(factor: Factor) -> str:
-    value = ("?" if factor.value is None else value_text(factor.value)) + "*" * marked(factor)
-    if len(factor.column) + len(value) <= 21:
-        return f"{factor.column} = {value}"
-    room = max(10, 21 - len(value))  # both stay readable, whichever is long
-    column = shorten(factor.column, room)
-    return f"{column} = {shorten(value, 21 - len(column))}"
+    value, mark = "?" if factor.value is None else value_text(factor.value), "*" * marked(factor)
+    room = 21 - len(mark)
+    if len(factor.column) + len(value) <= room:
+        return f"{factor.column} = {value}{mark}"
+    column = shorten(factor.column, max(10, room - len(value)))  # both stay readable, whichever is long
+    return f"{column} = {shorten(value, room - len(column))}{mark}"
 
 
 def value_text(value: Any) -> str:

@@ -16,7 +16,7 @@ from foldwise.bayes.families import FAMILIES
 from foldwise.bayes.families.protocol import AnyView, ClassTotals, Summary
 from foldwise.data.target import Target, object_array
 from foldwise.errors import ForgetError, InputError
-from foldwise.summaries.alignment import spread, weight_left
+from foldwise.summaries.alignment import spread, weight_kept
 from foldwise.summaries.class_weights import class_weights_of
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share, map_rows
@@ -70,7 +70,7 @@ class Facts:
             label = self.classes.tolist()[int(np.flatnonzero(self.class_rows < other.class_rows)[0])]
             raise ForgetError(f"more rows of class {label!r} were taken away than had been learned.")
         rows = self.class_rows - other.class_rows
-        weight = weight_left(self.class_weight, other.class_weight, rows)
+        weight = weight_kept(self.class_weight, other.class_weight, rows)
         left = []
         for block, x, y in zip(blocks, self.summaries, other.summaries, strict=True):
             try:

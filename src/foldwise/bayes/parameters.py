@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,7 +29,7 @@ def by_column(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
 
     def checked(name: str, value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {str(column): check(f"{name}[{column!r}]", entry) for column, entry in value.items()}
+            return {column: check(f"{name}[{column!r}]", entry) for column, entry in value.items()}
         return check(name, value)
 
     return checked
@@ -44,16 +45,15 @@ BY_COLUMN: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
-def check_named(setting: Setting, names: Sequence[str]) -> None:
-    """Refuse a parameter that names a column which the table does not have."""
+def by_name(setting: Setting, names: Sequence[str]) -> Setting:
+    """The setting with its mappings by the names of columns; a column that the table does not have is refused."""
+    named: dict[str, Any] = {}
     for parameter in BY_COLUMN:
         given = getattr(setting, parameter)
-        for name in given if isinstance(given, Mapping) else ():
-            if name not in names:
-                raise InputError(
-                    f"{parameter} names the column {name!r}, which the table does not have.",
-                    f"its columns are {listing(names)}.",
-                )
+        if isinstance(given, Mapping):
+            places = [place_of_column(parameter, key, names) for key in given]
+            named[parameter] = {names[j]: entry for j, entry in zip(places, given.values(), strict=True)}
+    return replace(setting, **named) if named else setting
 
 
 CHECKS: dict[str, Callable[[Any], Any]] = {

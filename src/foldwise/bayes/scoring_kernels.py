@@ -171,8 +171,9 @@ def codes_by_column_few(
 def linear_scores(counts: Any, log_table: Floats) -> Floats:  # (n, d) · (K, d) -> (n, K)
     """Σ_j count·log θ, where a count of 0 of an impossible thing (θ = 0) adds 0, and any other makes it -inf."""
     impossible = np.isneginf(log_table)
+    with np.errstate(over="ignore"):  # such counts are impossible too
+        scores = np.asarray(counts @ np.where(impossible, 0.0, log_table).T)
     if not impossible.any():
-        return np.asarray(counts @ log_table.T)
-    scores = np.asarray(counts @ np.where(impossible, 0.0, log_table).T)
+        return scores
     hits = np.asarray(counts @ impossible.astype(np.float64).T)
     return np.where(hits > 0, -np.inf, scores)

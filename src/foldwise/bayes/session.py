@@ -20,7 +20,7 @@ from foldwise.bayes.checks import check_classes, check_some_weight
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families.protocol import AnyView, Setting
 from foldwise.bayes.grid import CodeTable, Grid, NumberTable, Settings
-from foldwise.bayes.parameters import CHECKS, check_columns, check_priors, check_setting
+from foldwise.bayes.parameters import CHECKS, by_name, check_columns, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities
 from foldwise.data.arguments import check_jobs
 from foldwise.data.cells import read_only
@@ -139,6 +139,7 @@ class NaiveBayesSession:
         self.estimator, self.X, self.y, self.fit_params = estimator, X, y, fit_params
         self._template = clone(estimator)
         self.table: AnyView = self._template._view(X, reset=True)
+        self._names = [column.name for column in self.table.columns]
         target = encode_target(y, self.table.n_rows)
         self.classes, self.codes = target.classes, target.codes
         self.target = Labels(target.classes, target.codes)
@@ -223,9 +224,9 @@ class NaiveBayesSession:
                 given = {name: CHECKS[name](setting[name]) for name in setting if name in CHECKS}
                 checked = Setting(**{**vars(self._base), **given})
             check_jobs(params["n_jobs"])
+            checked = by_name(checked, self._names)
             if params["columns"] is not None:
-                columns = check_columns(params["columns"], [column.name for column in self.table.columns])
-                checked = replace(checked, columns=columns)
+                checked = replace(checked, columns=check_columns(params["columns"], self._names))
             return Asked(params, checked, self._open(without_best(params["families"])))
         except Exception as error:
             return Failure(error)

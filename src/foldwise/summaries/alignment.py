@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.number_kernels import Floats
 
+EPS = float(np.finfo(np.float64).eps)
+FORGET_TOLERANCE = 1e-9  # relative error past which rows cannot be taken away
+
 
 def spread(array: Floats, places: NDArray[np.int64], n_classes: int) -> Floats:
     """Rows of an array at other places of a longer one, zeros elsewhere."""
@@ -30,6 +33,27 @@ def rows_left(before: Floats, gone: Floats) -> Floats:
 def weight_left(before: Floats, gone: Floats, rows: Floats) -> Floats:
     """Weights after a removal: exactly 0 where no row is left, never below 0 by rounding."""
     return np.where(rows == 0, 0.0, np.maximum(before - gone, 0.0))
+
+
+def weight_kept(before: Floats, gone: Floats, rows: Floats) -> Floats:
+    """`weight_left` where rows are forgotten: it must be known to 1e-9 of itself."""
+    left = weight_left(before, gone, rows)
+    check_kept(before, left, rows)
+    return left
+
+
+def check_kept(before: Floats, left: Floats, rows: Floats) -> None:
+    """Refuse weights of which rounding leaves less than 1e-9 of precision; whole numbers were not rounded."""
+    whole = (before % 1 == 0) & (left % 1 == 0)
+    poor = (EPS * before > FORGET_TOLERANCE * left) & (rows > 0) & ~whole
+    if poor.any():
+        place = tuple(int(i) for i in np.argwhere(poor)[0])
+        raise ForgetError(
+            f"of a weight of {before[place]:g} only {left[place]:g} would be left, "
+            f"not known to {FORGET_TOLERANCE:.0e} of itself.",
+            "fit again on the rows that stay.",
+            place=(place[0], place[-1]),
+        )
 
 
 def weight_missing(class_weight: Floats, class_rows: Floats, weight: Floats, rows: Floats) -> Floats:

@@ -18,7 +18,7 @@ from foldwise.data.levels import as_level, sort_levels
 from foldwise.data.schema import Level
 from foldwise.data.view import View
 from foldwise.errors import ForgetError, InputError
-from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_left
+from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_kept
 from foldwise.summaries.code_kernels import counts_by_column, counts_by_row
 from foldwise.summaries.number_kernels import Floats, Ints, own_lines
 from foldwise.summaries.passes import Share, windows
@@ -66,7 +66,7 @@ class CategoryCounts:
             raise ForgetError(f"the category {unknown[0]!r} was taken away, but had not been learned.")
         weight, rows = other.on(self.levels)
         left = rows_left(self.rows, rows)
-        return CategoryCounts.of(self.levels, weight_left(self.weight, weight, left), left)
+        return CategoryCounts.of(self.levels, weight_kept(self.weight, weight, left), left)
 
     def on(self, levels: Sequence[Level]) -> tuple[Floats, Floats]:
         """Weights and rows in the order of other levels, 0 for those not held."""

@@ -16,9 +16,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from foldwise.data.cells import Cells
-from foldwise.errors import ForgetError
-from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_left
-from foldwise.summaries.moments import EPS, FORGET_TOLERANCE, POOR_PIVOT
+from foldwise.errors import ForgetError, InputError
+from foldwise.summaries.alignment import EPS, FORGET_TOLERANCE, rows_left, spread, stored_array, weight_left
+from foldwise.summaries.moments import POOR_PIVOT
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share, Window
 from foldwise.summaries.sums import Check
@@ -104,8 +104,8 @@ class LogMoments:
     def pooled(self) -> LogMoments:
         """The facts of all classes together, as one class."""
         weight = self.weight.sum(axis=0, keepdims=True)
-        total = (self.weight * self.mean).sum(axis=0, keepdims=True)
-        mean = np.divide(total, weight, out=np.zeros_like(weight), where=weight > 0)
+        share = np.divide(self.weight, weight, out=np.zeros_like(self.weight), where=weight > 0)
+        mean = (share * self.mean).sum(axis=0, keepdims=True)
         deviance = (self.deviance + between(self, mean)).sum(axis=0, keepdims=True)
         return LogMoments(weight, mean, deviance, self.rows.sum(axis=0, keepdims=True))
 
@@ -116,7 +116,10 @@ class LogMoments:
     @classmethod
     def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> LogMoments:
         """The facts that `to_dict` wrote, checked."""
-        return cls(*(stored_array(facts, name, (n_classes, n_columns), 0.0) for name in FIELDS))
+        stored = cls(*(stored_array(facts, name, (n_classes, n_columns), 0.0) for name in FIELDS))
+        if ((stored.mean <= 0) & (stored.weight > 0)).any():
+            raise InputError("the stored means must be above 0.", "write the model again with to_json.")
+        return stored
 
 
 def between(part: LogMoments, mean: Floats) -> Floats:
@@ -139,7 +142,7 @@ def excess(x: float, mean: float) -> float:
     r = (x - mean) / mean
     if abs(r) > 0.1:
         t = x / mean
-        return float(r - (np.log(t) if t > 1e-290 else np.log(x) - np.log(mean)))
+        return float(r - (np.log(t) if 1e-290 < t < 1e290 else np.log(x) - np.log(mean)))
     z = r / (2.0 + r)
     q = z * z
     tail = 1 / 3 + q * (1 / 5 + q * (1 / 7 + q * (1 / 9 + q * (1 / 11 + q * (1 / 13)))))
@@ -177,6 +180,17 @@ def log_sums_by_row(cells: Floats, y: Ints, w: Floats, pivot: Floats, table: Flo
                     table[c, ROWS, j] += 1.0
 
 
+@njit(nogil=True, cache=True)
+def largest_by_row(cells: Floats, y: Ints, w: Floats, largest: Floats) -> None:
+    """The largest present cell of each class and column, into `largest` (K, d)."""
+    n, d = cells.shape
+    for i in range(n):
+        if w[i] > 0:
+            for j in range(d):
+                if cells[i, j] > largest[y[i], j]:
+                    largest[y[i], j] = cells[i, j]
+
+
 def log_moments_of(cells: Cells, share: Share, check: Check) -> LogMoments:
     """One pass over a share of the rows; `check(rows, names, first row)` refuses what is not positive."""
     total = LogMoments.empty(share.n_classes, len(cells.names))
@@ -188,24 +202,22 @@ def log_moments_of(cells: Cells, share: Share, check: Check) -> LogMoments:
 
 
 def log_moments_of_rows(rows: Floats, window: Window, before: LogMoments) -> LogMoments:
-    """The facts of one chunk: about the means so far, or a value of the column; again where that pivot was poor."""
-    present = ~np.isnan(rows) & (window.w > 0)[:, None]
-    place = np.argmax(present, axis=0)
-    columns = np.arange(rows.shape[1])
-    # a value of the column makes the log-spread of a constant one exactly 0; a tiny one would make ratios overflow
-    first = np.where(present[place, columns], rows[place, columns], 1.0)
-    largest = np.max(rows, axis=0, where=present, initial=0.0)
-    first = np.where(largest > FAR * first, largest, first)
-    pivot = np.where(before.weight > 0, before.mean, first)
+    """The facts of one chunk: about the means so far, or the largest value; again where that pivot was poor."""
+    # a value of the class makes the log-spread of a constant one exactly 0; about a tiny one ratios would overflow,
+    # and about one that is far larger than all values their mean would be lost
+    largest = np.zeros_like(before.mean)
+    largest_by_row(rows, window.y, window.w, largest)
+    known = (before.mean / FAR < largest) & (largest / FAR < before.mean)
+    pivot = np.where(known, before.mean, np.where(largest > 0, largest, 1.0))
     for last in (False, True):
         table = np.zeros((len(pivot), 4, rows.shape[1]))
         log_sums_by_row(rows, window.y, window.w, pivot, table)
         weight, deviation, about, counted = (table[:, k] for k in (WEIGHT, SUM, SPREAD, ROWS))
         shift = np.divide(deviation, weight, out=np.zeros_like(weight), where=weight > 0)
-        mean = np.where(weight > 0, pivot * (1 + shift), pivot)
+        mean = np.where(weight > 0, pivot * np.maximum(1 + shift, EPS), pivot)
         moved = weight * excesses(mean, pivot)
         deviance = np.maximum(about - moved, 0.0)
-        if last or not (moved > POOR_PIVOT * deviance).any():
+        if last or not ((moved > POOR_PIVOT * deviance) | (shift < -0.9)).any():
             break
         pivot = mean
     return LogMoments(weight, np.where(weight > 0, mean, 0.0), deviance, counted)

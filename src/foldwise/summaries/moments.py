@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from foldwise.data.cells import Cells, Chunk
 from foldwise.errors import ForgetError, InputError
-from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_left
+from foldwise.summaries.alignment import EPS, FORGET_TOLERANCE, rows_left, spread, stored_array, weight_left
 from foldwise.summaries.number_kernels import (
     FEW_CLASSES,
     ROWS,
@@ -31,9 +31,7 @@ from foldwise.summaries.number_kernels import (
 )
 from foldwise.summaries.passes import Share, Window
 
-EPS = float(np.finfo(np.float64).eps)
 POOR_PIVOT = 100.0  # squared distance of pivot and mean, in variances, past which a chunk is summed again
-FORGET_TOLERANCE = 1e-9  # relative error of a squared deviation past which rows cannot be taken away
 
 
 @dataclass(frozen=True)

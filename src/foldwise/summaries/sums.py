@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from foldwise.data.cells import Cells
 from foldwise.data.view import SparseView
-from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_left
+from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_kept
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
 
@@ -34,8 +34,8 @@ class Sums:
 
     def __sub__(self, other: Sums) -> Sums:
         rows, hits = rows_left(self.rows, other.rows), rows_left(self.hits, other.hits)
-        weight = weight_left(self.weight, other.weight, rows)
-        return Sums(weight, weight_left(self.total, other.total, hits), rows, hits)
+        weight = weight_kept(self.weight, other.weight, rows)
+        return Sums(weight, weight_kept(self.total, other.total, hits), rows, hits)
 
     def expand(self, places: NDArray[np.int64], n_classes: int) -> Sums:
         """The same facts with class i at `places[i]` among `n_classes`."""

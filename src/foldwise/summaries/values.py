@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.data.cells import read_only
 from foldwise.data.view import View
 from foldwise.errors import ForgetError, InputError
-from foldwise.summaries.alignment import stored_array
+from foldwise.summaries.alignment import check_kept, stored_array
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share, windows
 from foldwise.summaries.sums import Check
@@ -50,7 +52,15 @@ class ValueWeights:
         return cls(y[first], x[first], np.add.reduceat(weight[order], first), np.add.reduceat(rows[order], first))
 
     def __add__(self, other: ValueWeights) -> ValueWeights:
-        return ValueWeights.of(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in FIELDS))
+        room = len(self.x) + len(other.x)
+        y, x, weight, rows = np.empty(room, np.int64), np.empty(room), np.empty(room), np.empty(room)
+        n = merge_sorted(*self.arrays, *other.arrays, y, x, weight, rows)
+        return ValueWeights(y[:n], x[:n], weight[:n], rows[:n])
+
+    @property
+    def arrays(self) -> tuple[Ints, Floats, Floats, Floats]:
+        """All of them, as kernels want them."""
+        return read_only(self.y), read_only(self.x), read_only(self.weight), read_only(self.rows)
 
     def __sub__(self, other: ValueWeights) -> ValueWeights:
         gone = ValueWeights(other.y, other.x, -other.weight, -other.rows)
@@ -61,8 +71,10 @@ class ValueWeights:
                 f"the value {left.x[i]:g} was taken away more often than it had been learned.",
                 place=(int(left.y[i]), 0),
             )
-        kept = left.rows > 0
-        return ValueWeights(left.y[kept], left.x[kept], np.maximum(left.weight, 0.0)[kept], left.rows[kept])
+        kept = left.rows > 0  # what is gone was among our values, so places are ours
+        weight = np.maximum(left.weight, 0.0)
+        check_kept(self.weight, weight, left.rows)
+        return ValueWeights(left.y[kept], left.x[kept], weight[kept], left.rows[kept])
 
     def expand(self, places: NDArray[np.int64]) -> ValueWeights:
         """The same facts with class i at `places[i]`."""
@@ -84,6 +96,28 @@ class ValueWeights:
         sums = [np.bincount(slots, values, n_bins * n_classes) for values in (self.weight, self.rows)]
         weight, rows = np.array(sums, dtype=np.float64).reshape(2, n_bins, n_classes)
         return weight, rows
+
+
+@njit(nogil=True, cache=True)
+def merge_sorted(
+    y_a: Ints, x_a: Floats, w_a: Floats, r_a: Floats,
+    y_b: Ints, x_b: Floats, w_b: Floats, r_b: Floats,
+    y: Ints, x: Floats, w: Floats, r: Floats,
+) -> int:  # fmt: skip
+    """Merge two sorted lists into a third, values of both summed; how many there are."""
+    i, j, n = 0, 0, 0
+    while i < x_a.size or j < x_b.size:
+        in_a = j == x_b.size or (i < x_a.size and (y_a[i] < y_b[j] or (y_a[i] == y_b[j] and x_a[i] <= x_b[j])))
+        in_b = i == x_a.size or (j < x_b.size and (y_b[j] < y_a[i] or (y_b[j] == y_a[i] and x_b[j] <= x_a[i])))
+        w[n], r[n] = 0.0, 0.0
+        if in_a:
+            y[n], x[n], w[n], r[n] = y_a[i], x_a[i], w_a[i], r_a[i]
+            i += 1
+        if in_b:
+            y[n], x[n], w[n], r[n] = y_b[j], x_b[j], w[n] + w_b[j], r[n] + r_b[j]
+            j += 1
+        n += 1
+    return n
 
 
 @dataclass(frozen=True)
@@ -160,7 +194,7 @@ class Values:
             raise InputError(f"the stored facts are of {len(facts['columns'])} columns, not of {n_columns}.")
         columns = []
         for c in facts["columns"]:
-            least = {"y": 0.0, "weight": 0.0, "rows": 1.0}
+            least = {"y": 0.0, "weight": np.nextafter(0.0, 1.0), "rows": 1.0}
             y, x, weight, rows = (stored_array(c, name, (len(c["x"]),), least.get(name, -np.inf)) for name in FIELDS)
             column = ValueWeights.of(y, x, weight, rows)
             if (y >= n_classes).any() or (y % 1 != 0).any() or column.x.tolist() != x.tolist():

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from foldwise.data.words import Words
 from foldwise.errors import ForgetError, InputError
-from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_left
+from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_kept
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
 from foldwise.summaries.per_column import PerColumn
@@ -50,9 +50,9 @@ class ColumnWords:
         gone_weight, gone_rows = other.on(self.words)
         rows = rows_left(self.rows, gone_rows)
         present = rows_left(self.present_rows[:, None], other.present_rows[:, None])[:, 0]
-        weight = weight_left(self.present_weight, other.present_weight, present)
+        weight = weight_kept(self.present_weight, other.present_weight, present)
         return ColumnWords(
-            self.words, weight_left(self.weight, gone_weight, rows), rows, weight, present
+            self.words, weight_kept(self.weight, gone_weight, rows), rows, weight, present
         ).of_those_held()
 
     def on(self, words: Sequence[str]) -> tuple[Floats, Floats]:

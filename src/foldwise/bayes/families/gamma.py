@@ -16,12 +16,13 @@ from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Param
 from foldwise.bayes.families.reading import ChunkScorer, dense, factors_of_numbers, left_out
 from foldwise.data.cells import Chunk
 from foldwise.data.schema import Column
+from foldwise.summaries.alignment import EPS
 from foldwise.summaries.log_moments import LogMoments, excess, log_moments_of
-from foldwise.summaries.moments import EPS
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 
 LARGE = 20.0  # shapes past which series in 1/shape are exact, and differences of large functions no more
+LEAST = 1e-200  # shapes whose reciprocal is a float with room to spare
 STEPS = 12  # of Newton, from a start that is right to 1.5 %; four are enough
 
 
@@ -43,9 +44,9 @@ class Gamma:
         mean = np.where(absent, pooled.mean, summary.mean)
         shape = np.where(absent, overall, shape_of(summary.log_gap))
         # variance = mean²/shape >= var_floor · (mean² / shape over all); never narrower than the spacing of floats
-        floor = setting.var_floor * np.divide(pooled.mean**2, overall)
-        with np.errstate(divide="ignore", over="ignore"):
-            most = np.where(floor > 0, mean**2 / np.where(floor > 0, floor, 1.0), np.inf)
+        relative = np.divide(mean, pooled.mean, out=np.ones_like(mean), where=pooled.mean > 0)
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):
+            most = np.maximum(overall * relative**2, LEAST) / np.float64(setting.var_floor)
         shape = np.minimum(shape, np.minimum(most, EPS**-2))
         # a column with one value, or none, says nothing about the class
         speaks = (pooled.log_gap > 8 * EPS**2)[0]
@@ -75,8 +76,7 @@ def shape_of(gap: Floats) -> Floats:
 
 def gap_of(k: Floats) -> tuple[Floats, Floats]:
     """log k - ψ(k) and its derivative; for large k by their series, because the difference would lose its digits."""
-    u = 1 / k
-    near = np.minimum(k, LARGE)
+    near, u = np.minimum(k, LARGE), 1 / np.maximum(k, LARGE)
     series = u / 2 + u**2 * (1 / 12 - u**2 * (1 / 120 - u**2 * (1 / 252 - u**2 * (1 / 240 - u**2 / 132))))
     slope = -(u**2) * (1 / 2 + u * (1 / 6 - u**2 * (1 / 30 - u**2 * (1 / 42 - u**2 / 30))))
     value = np.where(k < LARGE, np.log(near) - psi(near), series)
@@ -85,9 +85,8 @@ def gap_of(k: Floats) -> tuple[Floats, Floats]:
 
 def log_norm_of(k: Floats) -> Floats:
     """k·log k - k - log Γ(k), by Stirling's series where k is large."""
-    u = 1 / k
-    near = np.minimum(k, LARGE)
-    series = 0.5 * np.log(k / (2 * np.pi)) - u * (1 / 12 - u**2 * (1 / 360 - u**2 * (1 / 1260 - u**2 / 1680)))
+    near, u = np.minimum(k, LARGE), 1 / np.maximum(k, LARGE)
+    series = -0.5 * np.log(2 * np.pi * u) - u * (1 / 12 - u**2 * (1 / 360 - u**2 * (1 / 1260 - u**2 / 1680)))
     return np.where(k < LARGE, near * np.log(near) - near - gammaln(near), series)
 
 
@@ -132,7 +131,8 @@ class GammaLikelihood:
         if not self.speaks[j]:
             return left_out(self.names[j], len(self.mean), "one value was seen at most", value)
         off = [excess(value, mean) for mean in self.mean[:, j].tolist()]
-        log = self.log_norm[:, j] - np.log(value) - self.shape[:, j] * np.array(off)
+        with np.errstate(over="ignore"):
+            log = self.log_norm[:, j] - np.log(value) - self.shape[:, j] * np.array(off)
         return Factor(self.names[j], value, tuple(log.tolist()))
 
     def parameters(self) -> list[Parameter]:

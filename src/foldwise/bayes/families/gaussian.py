@@ -15,7 +15,8 @@ from foldwise.bayes.scoring_kernels import gaussian_by_column, gaussian_by_row
 from foldwise.data.cells import Chunk
 from foldwise.data.schema import Column
 from foldwise.errors import FoldwiseWarning
-from foldwise.summaries.moments import EPS, Moments, check_finite, moments_of, refuse_infinite
+from foldwise.summaries.alignment import EPS
+from foldwise.summaries.moments import Moments, check_finite, moments_of, refuse_infinite
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 

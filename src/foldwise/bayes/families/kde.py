@@ -14,7 +14,8 @@ from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Param
 from foldwise.bayes.families.reading import ChunkScorer, dense, factors_of_numbers, left_out
 from foldwise.data.cells import Chunk, read_only
 from foldwise.data.schema import Column
-from foldwise.summaries.moments import EPS, check_finite, refuse_infinite
+from foldwise.summaries.alignment import EPS
+from foldwise.summaries.moments import check_finite, refuse_infinite
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 from foldwise.summaries.values import Values, ValueWeights, values_of
@@ -61,7 +62,7 @@ def class_kernels(
     if not len(pooled[0]):
         return [((np.zeros(1), np.ones(1)), 1.0)] * n_classes  # a column without a cell says nothing
     overall = silverman(*pooled, setting.ddof)
-    _, variance = mean_and_variance(*pooled, 0.0)
+    narrowest = np.sqrt(setting.var_floor) * deviation(*pooled, 0.0)
     found = []
     for c in range(n_classes):
         own = values.of_class(c)
@@ -70,7 +71,7 @@ def class_kernels(
         width = given or silverman(*part, setting.ddof) or overall
         if given is None:
             # no kernel is narrower than the floor, or than the spacing of floats
-            width = max(width, np.sqrt(setting.var_floor * variance), EPS * float(np.abs(part[0]).max()), TINY)
+            width = max(width, narrowest, EPS * float(np.abs(part[0]).max()), TINY)
         found.append((part, float(width)))
     return found
 
@@ -81,22 +82,24 @@ def silverman(x: Floats, weight: Floats, ddof: float) -> float:
     Weights are frequencies: n is their sum, and the quartiles are those of the rows repeated.
     """
     n = float(weight.sum())
-    _, variance = mean_and_variance(x, weight, ddof)
-    spread = float(np.sqrt(variance))
+    spread = deviation(x, weight, ddof)
     low, high = (quantile(x, weight, share) for share in (0.25, 0.75))
     if high > low:
         spread = min(spread, (high - low) / 1.34) if spread else (high - low) / 1.34
     return float(0.9 * spread * n**-0.2)
 
 
-def mean_and_variance(x: Floats, weight: Floats, ddof: float) -> tuple[float, float]:
-    """The variance divides by the sum of the weights less ddof; 0 where nothing would be left."""
+def deviation(x: Floats, weight: Floats, ddof: float) -> float:
+    """The standard deviation; its square divides by the sum of the weights less ddof. 0 where nothing would be left."""
     n = float(weight.sum())
-    off = x - x[0]
+    free = n - ddof
+    if free <= 1e-9 * n:
+        return 0.0
+    _, power = np.frexp(np.abs(x).max())  # by a power of 2, which rounds nothing: squares of large numbers overflow
+    off = np.ldexp(x, -power) - np.ldexp(x[0], -power)
     shift = float((weight * off).sum()) / n
     squares = float((weight * (off - shift) ** 2).sum())
-    free = n - ddof
-    return float(x[0]) + shift, squares / free if free > 1e-9 * n else 0.0
+    return float(np.ldexp(np.sqrt(squares / free), power))
 
 
 def quantile(x: Floats, weight: Floats, share: float) -> float:

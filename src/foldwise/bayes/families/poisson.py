@@ -71,8 +71,10 @@ class PoissonLikelihood:
             WHOLE.check(rows, self.names, start)
             there = ~np.isnan(rows) & self.speaks
             counts = np.where(there, rows, 0.0)
-            scores += linear_scores(counts, self.log) - there.astype(np.float64) @ self.rate.T
-            scores -= gammaln(counts + 1).sum(axis=1)[:, None]
+            with np.errstate(over="ignore", invalid="ignore"):
+                logs = linear_scores(counts, self.log) - there.astype(np.float64) @ self.rate.T
+                logs -= gammaln(counts + 1).sum(axis=1)[:, None]
+            scores += np.where(np.isnan(logs), -np.inf, logs)  # x·log λ and log x! beyond float64: impossible
 
         return ChunkScorer(dense(view, Poisson.name).numbers(columns), add)
 
@@ -84,8 +86,10 @@ class PoissonLikelihood:
             return left_out(self.names[j], len(self.rate))
         if not self.speaks[j]:
             return left_out(self.names[j], len(self.rate), "nothing but 0 was seen", count)
-        powers = count * self.log[:, j] if count else np.zeros(len(self.rate))  # 0 times -inf is 0 here
-        return Factor(self.names[j], count, tuple((powers - self.rate[:, j] - gammaln(count + 1)).tolist()))
+        with np.errstate(over="ignore", invalid="ignore"):
+            powers = count * self.log[:, j] if count else np.zeros(len(self.rate))  # 0 times -inf is 0 here
+            logs = powers - self.rate[:, j] - gammaln(count + 1)
+        return Factor(self.names[j], count, tuple(np.where(np.isnan(logs), -np.inf, logs).tolist()))
 
     def parameters(self) -> list[Parameter]:
         lines = []
