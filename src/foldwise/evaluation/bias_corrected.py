@@ -28,7 +28,7 @@ from foldwise.evaluation.resampled import (
 from foldwise.folds.progress import Progress
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.integer[Any]]
 
 
 def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = None) -> Estimate:

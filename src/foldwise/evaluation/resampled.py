@@ -8,9 +8,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from foldwise.evaluation.kept import Kept
@@ -18,7 +20,7 @@ from foldwise.folds.protocol import Answer, Need
 from foldwise.folds.splits import Split
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.integer[Any]]
 Choose = Callable[[Floats], Ints]  # (draws, settings) -> (draws,): the setting that such scores make a search choose
 
 DRAW_CELLS = 1 << 23  # of counts and of scores at a time
@@ -53,16 +55,25 @@ def draws_of(n_units: int, n_draws: int, rng: np.random.Generator, at_once: int 
     """How often each unit is drawn by each of many bootstraps, some of them at a time: (draws, units)."""
     at_once = at_once or max(1, DRAW_CELLS // n_units)
     for start in range(0, n_draws, at_once):
-        n = min(at_once, n_draws - start)
-        drawn = rng.integers(n_units, size=(n, n_units))
-        drawn += n_units * np.arange(n)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=n * n_units).reshape(n, n_units)
+        drawn = rng.integers(n_units, size=(min(at_once, n_draws - start), n_units), dtype=np.int32)
+        yield count_draws(drawn)
+
+
+@njit(nogil=True, cache=True)
+def count_draws(drawn: Ints) -> Ints:  # (draws, units)
+    """How often each number occurs in each line."""
+    counts = np.zeros(drawn.shape, dtype=np.int32)
+    for i in range(drawn.shape[0]):
+        for j in range(drawn.shape[1]):
+            counts[i, drawn[i, j]] += 1
+    return counts
 
 
 class MeanLosses:
     """Scores that average losses over rows: two products of matrices for all settings and draws.
 
-    They come block by block of units, so that what each block contributes can be taken off again.
+    They come block by block of units, so that what each block contributes can be taken off again. Draws name units in
+    the order `order`, which makes no difference to those that are drawn alike.
     """
 
     def __init__(self, kept: Kept, lossless: float) -> None:
@@ -70,16 +81,27 @@ class MeanLosses:
         units, self._lossless = units_of(kept), lossless
         weights = np.ones(len(units)) if kept.weights is None else kept.weights[kept.rows]
         self.n_settings, self.n_units = len(kept.losses), int(units.max()) + 1
-        self._weights = np.bincount(units, weights, minlength=self.n_units)
-        summed = [np.bincount(units, one * weights, minlength=self.n_units) for one in kept.losses]
-        self._losses = np.array(summed).T  # (units, settings)
-        # units are numbered by rows or groups, whose order may mean something: a block takes every tenth
+        # a block takes every tenth unit, as the order of rows may mean something; in memory its units lie together
         n_blocks = min(N_BLOCKS, self.n_units)
-        self._blocks = [slice(block, None, n_blocks) for block in range(n_blocks)]
+        self.order = np.argsort(np.arange(self.n_units) % n_blocks, kind="stable")
+        ends = np.cumsum([0, *np.bincount(np.arange(self.n_units) % n_blocks)])
+        self._blocks = [slice(start, stop) for start, stop in pairwise(ends)]
+        place = np.empty_like(self.order)
+        place[self.order] = np.arange(self.n_units)
+        units = place[units]
+        total = np.bincount(units, weights, minlength=self.n_units)
+        summed = np.array([np.bincount(units, one * weights, minlength=self.n_units) for one in kept.losses])
+        # sums of 0 and 1 are whole numbers, which half the bytes hold as exactly
+        counted = kept.weights is None and np.isin(kept.losses, (0.0, 1.0)).all() and len(units) < 1 << 22
+        self._kind: Any = np.float32 if counted else np.float64
+        self._losses = np.ascontiguousarray(summed.T, dtype=self._kind)  # (units, settings)
+        self._weights = total.astype(self._kind)
 
     def draw(self, counts: Ints, choose: Choose) -> Drawn:
-        inside = [self._sums(counts[:, block].astype(np.float64), block) for block in self._blocks]
-        outside = [self._sums((counts[:, block] == 0).astype(np.float64), block) for block in self._blocks]
+        times = counts.astype(self._kind)
+        rest_times = (counts == 0).astype(self._kind)
+        inside = [self._sums(times[:, block], block) for block in self._blocks]
+        outside = [self._sums(rest_times[:, block], block) for block in self._blocks]
         drawn, rest = Sums.total(inside), Sums.total(outside)
         scores = rest.of(choose(drawn.scores(self._lossless)), self._lossless)
         without = [
@@ -88,8 +110,8 @@ class MeanLosses:
         ]
         return Drawn(scores, np.stack(without))
 
-    def _sums(self, times: Floats, block: slice) -> Sums:
-        return Sums(times @ self._losses[block], times @ self._weights[block])
+    def _sums(self, times: NDArray[Any], block: slice) -> Sums:
+        return Sums(*((times @ part[block]).astype(np.float64) for part in (self._losses, self._weights)))
 
 
 @dataclass(frozen=True)
