@@ -210,13 +210,17 @@ def giveaways(table: Examined) -> list[Concern]:
     quantity = is_quantity(labels)
     for column in table.X:
         pair = pl.DataFrame({"cell": column, "label": labels}).drop_nulls()
-        if pair.height < 20 or pair["label"].n_unique() < 2 or pair["cell"].n_unique() < 2:
+        counts = pair["label"].unique_counts()
+        n_cells = pair["cell"].n_unique()
+        if pair.height < 20 or len(counts) < 2 or n_cells < 2:
             continue
         if quantity:
-            share, words = correlation(pair), "of its spread follows the target"
+            share, words, missed = correlation(pair), "of its spread follows the target", 1.0
         else:
-            share, words = told_apart(pair), "of the present cells tell the class"
-        if share >= NEARLY:
+            share, words = told_apart(pair, n_cells, len(counts)), "of the present cells tell the class"
+            missed = 1 - int(counts.max()) / pair.height  # type: ignore[arg-type]
+        # of a class that nearly all rows have, any column tells as much: it must tell the others, too
+        if share >= NEARLY and 1 - share <= 0.1 * missed:
             found.append(Concern("target", column.name, round(share * pair.height), f"{share:.2%} {words}"))
     return found
 
@@ -234,9 +238,8 @@ def correlation(pair: pl.DataFrame) -> float:
         return float(np.nan_to_num(np.corrcoef(cells, labels)[0, 1] ** 2))
 
 
-def told_apart(pair: pl.DataFrame) -> float:
+def told_apart(pair: pl.DataFrame, n_cells: int, n_labels: int) -> float:
     """The share of rows whose class a column tells: by its categories where few, else by cutting its range."""
-    n_cells, n_labels = pair["cell"].n_unique(), pair["label"].n_unique()
     if n_cells <= 0.2 * pair.height:
         counts = pair.group_by("cell", "label").len().group_by("cell").agg(pl.col("len").max())
         return float(counts["len"].sum() / pair.height)
