@@ -24,15 +24,15 @@ def as_polars(X: Any) -> pl.DataFrame:
     """
     if isinstance(X, Table):
         return X.X
-    X = plain_table(X)
+    X = plain_table(X.to_native() if isinstance(X, nw.DataFrame) else X)
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         if frame.implementation.is_polars():
             native: pl.DataFrame = frame.to_native()
-            return native
+            return native.with_columns(cells(one.name, one.to_list()) for one in native if one.dtype == pl.Object)
         if frame.implementation.is_pandas_like():
             check_unique_names(str(name) for name in frame.to_native().columns)
-        return pl.DataFrame([series_of(str(name), frame[name]) for name in frame.columns])
+        return pl.DataFrame([series_of(str(one.name), one) for one in frame.iter_columns()])
     array = np.asarray(X)
     if array.ndim != 2:
         raise InputError(f"Expected 2D array, got {array.ndim}D array instead.", "pass one row a case.")
@@ -80,10 +80,17 @@ def cells(name: str, values: Iterable[Any]) -> pl.Series:
     found = list(values)
     refusals = (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError)
     try:
-        return pl.Series(name, found, strict=True)
+        return known_type(pl.Series(name, found, strict=True))
     except refusals:
         present = [None if is_missing(value) else value for value in found]
     try:
-        return pl.Series(name, present, strict=True)
+        return known_type(pl.Series(name, present, strict=True))
     except refusals:
         return pl.Series(name, [None if v is None else str(v) for v in present], dtype=pl.String)
+
+
+def known_type(series: pl.Series) -> pl.Series:
+    """The series, unless polars only holds its cells without knowing what they are."""
+    if series.dtype == pl.Object:
+        raise TypeError("cells of a type that polars does not know")
+    return series

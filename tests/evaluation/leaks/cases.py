@@ -135,12 +135,12 @@ def encoded_inside(seed: int) -> float:
 
 
 def selected_before(seed: int) -> float:
-    X, y, _ = noise(seed, columns=200)
+    X, y, _ = noise(seed, n=2000, columns=300)
     return by_hand(GaussianNB(), SelectKBest(k=10).fit_transform(X, y), y)
 
 
 def selected_inside(seed: int) -> float:
-    X, y, _ = noise(seed, columns=200)
+    X, y, _ = noise(seed, n=2000, columns=300)
     search = GridSearchCV(make_pipeline(SelectKBest(), GaussianNB()), {"selectkbest__k": [5, 10]}, cv=3)
     return estimate(search, X, y, cv=FOLDS, scoring="roc_auc").value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import warnings
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -84,7 +85,9 @@ def test_duplicate_groups_of_sparse_rows_and_of_zeros_with_a_sign(rng):
     np.testing.assert_array_equal(duplicate_groups(sparse), duplicate_groups(X))
     np.testing.assert_array_equal(duplicate_groups(sp.coo_array(X)), duplicate_groups(X))
     assert duplicate_groups(np.array([[0.0], [-0.0], [np.nan], [np.nan]])).tolist() == [0, 0, 1, 1]
-    assert names(find_leaks(sp.csr_array(np.vstack([X] * 2)), np.zeros(120), cv=SHUFFLED)) == ["duplicates"]
+    assert names(find_leaks(sp.csr_array(np.vstack([X] * 2)), np.zeros(120), cv=SHUFFLED), "suspicion") == [
+        "duplicates"
+    ]
 
 
 def test_duplicates_kept_together_are_no_leak(rng):
@@ -270,6 +273,13 @@ def test_frames_of_odd_cells():
     assert as_polars(mixed)["x0"].to_list()[:1] == [1]
     frame = pd.DataFrame({"when": pd.to_datetime(["2024-01-01", None]), "c": pd.Categorical(["u", None])})
     assert as_polars(frame)["when"].null_count() == as_polars(frame)["c"].null_count() == 1
+    assert as_polars(pd.DataFrame({3: [1, 2], 0: ["a", "b"]})).to_dict(as_series=False) == {
+        "3": [1, 2],
+        "0": ["a", "b"],
+    }
+    assert as_polars(nw.from_native(pl.DataFrame({"a": [1]}))).columns == ["a"]
+    odd = pl.DataFrame({"a": pl.Series([1 + 2j, 1 + 2j, None], dtype=pl.Object)})
+    assert as_polars(odd)["a"].to_list() == ["(1+2j)", "(1+2j)", None]
     assert as_series("t", pd.Series([1, None], dtype="Int64")).fill_nan(None).to_list() == [1, None]
 
 

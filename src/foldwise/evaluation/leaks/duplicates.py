@@ -123,6 +123,8 @@ def described(looked: Looked, units: Ints, found: Truths, name: str, words: str)
     text = f"{rows_said(rows, total)} {words}{agreement(looked, units)}"
     if rows <= TIMES_CHANCE * expected or share < FEW or rows < FEW_ROWS:
         level = "note"
+    elif not looked.frame.width:
+        level = "suspicion"  # what chance brings is not known of a sparse matrix, whose rows may well be empty
     if expected >= 0.5:
         text += f"; chance alone would bring about {expected:,.0f}"
     examples = np.unique(tested[found])
