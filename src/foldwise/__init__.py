@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from foldwise.bayes import NaiveBayes
     from foldwise.data import Column, Schema, Table, read_table
-    from foldwise.evaluation import Confusion, CostMatrix, Estimate, bias_corrected, cross_predict, estimate, nested_cv
+    from foldwise.evaluation import (
+        Confusion,
+        CostMatrix,
+        Estimate,
+        bias_corrected,
+        cross_predict,
+        duplicate_groups,
+        estimate,
+        find_leaks,
+        nested_cv,
+    )
     from foldwise.neighbors import KNNClassifier, KNNRegressor, choose_k
     from foldwise.tuning import GridSearchCV, RandomizedSearchCV, SearchCV
 
@@ -33,7 +43,9 @@ _HOMES = {
     "bias_corrected": "foldwise.evaluation",
     "choose_k": "foldwise.neighbors",
     "cross_predict": "foldwise.evaluation",
+    "duplicate_groups": "foldwise.evaluation",
     "estimate": "foldwise.evaluation",
+    "find_leaks": "foldwise.evaluation",
     "nested_cv": "foldwise.evaluation",
     "read_table": "foldwise.data",
 }
@@ -55,7 +67,9 @@ __all__ = [
     "bias_corrected",
     "choose_k",
     "cross_predict",
+    "duplicate_groups",
     "estimate",
+    "find_leaks",
     "nested_cv",
     "read_table",
 ]

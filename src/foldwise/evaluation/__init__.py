@@ -7,6 +7,7 @@ from foldwise.evaluation.cross_predict import cross_predict
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.estimating import estimate
 from foldwise.evaluation.kept import Kept
+from foldwise.evaluation.leaks import Leak, Leaks, duplicate_groups, find_leaks
 from foldwise.evaluation.nested import NestedResult, nested_cv
 
 __all__ = [
@@ -15,9 +16,13 @@ __all__ = [
     "Decision",
     "Estimate",
     "Kept",
+    "Leak",
+    "Leaks",
     "NestedResult",
     "bias_corrected",
     "cross_predict",
+    "duplicate_groups",
     "estimate",
+    "find_leaks",
     "nested_cv",
 ]

@@ -1,0 +1,96 @@
+"""`find_leaks`: what a table and its splits show of leaks, before anything is fitted."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+
+from foldwise.data.audit import Examined, giveaways, is_quantity
+from foldwise.data.findings import findings
+from foldwise.data.frames import as_polars, as_series
+from foldwise.data.table import Table
+from foldwise.errors import InputError
+from foldwise.evaluation.leaks.duplicates import duplicates
+from foldwise.evaluation.leaks.groups import broken_groups, checked_groups, suspected_groups
+from foldwise.evaluation.leaks.looked import Looked
+from foldwise.evaluation.leaks.order import broken_time, suspected_dates, suspected_order
+from foldwise.evaluation.leaks.report import LEVELS, Leak, Leaks
+from foldwise.folds.rows import count_rows
+from foldwise.folds.splits import freeze_splits
+
+
+def find_leaks(X: Any, y: Any = None, *, cv: Any = None, groups: Any = None, time: Any = None) -> Leaks:
+    """What lets tests know too much: duplicates, groups, times on both sides of splits, columns that hold the target.
+
+    It looks at rows and splits alone; what is done to them before (scaling, encoding, selection, oversampling outside a
+    pipeline) leaves no trace there. A finding is a leak, a suspicion (only you know how rows came about), or a note.
+
+    Parameters
+    ----------
+    X : a frame, an array, a sparse matrix or a `Table`, whose target is y unless given
+    y : labels, or quantities; without them, what concerns them is left out
+    cv : splits as scikit-learn takes them, the ones you are going to use; None for five folds
+    groups : which rows belong together; without, columns that look like names of groups are suspected
+    time : the name of a column, or one value a row; without, dates and labels that last from row to row are suspected
+
+    >>> import numpy as np
+    >>> from foldwise import find_leaks
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(100, 4)), rng.integers(0, 2, 100)
+    >>> find_leaks(X, y)
+    Leaks in 100 rows, 4 columns, 5 splits
+    nothing found
+    >>> [leak.name for leak in find_leaks(np.vstack([X, X]), np.append(y, y), time=np.arange(200))]
+    ['duplicates', 'time']
+    """
+    if isinstance(X, Table):
+        X, y = X.X, X.y if y is None else y
+    sparse = sp.issparse(X)
+    frame = pl.DataFrame() if sparse else as_polars(X)
+    n_rows = count_rows(X)
+    if n_rows < 2:
+        raise InputError(f"the table has {n_rows} rows, which cannot be split.", "pass at least two.")
+    labels = None if y is None else as_series("target", y)
+    if labels is not None and len(labels) != n_rows:
+        raise InputError(f"X has {n_rows} rows but y has {len(labels)} labels.", "pass one label for each row.")
+    quantity = labels is not None and is_quantity(labels)
+    if groups is not None:
+        groups = checked_groups(groups, n_rows)
+    with warnings.catch_warnings():  # whether groups are ignored is what is asked here
+        warnings.filterwarnings("ignore", "The groups parameter is ignored")
+        splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=labels is not None and not quantity)
+    looked = Looked(X, frame, n_rows, labels, quantity, splits)
+    found = [
+        *duplicates(looked),
+        *(suspected_groups(looked) if groups is None else broken_groups(looked, groups)),
+        *(suspected_in_order(looked) if time is None else broken_time(looked, time)),
+        *held_targets(looked),
+    ]
+    levels = list(LEVELS)
+    title = f"Leaks in {n_rows:,} rows, {count_columns(X, frame)} columns, {len(splits)} splits"
+    return Leaks(title, tuple(sorted(found, key=lambda leak: levels.index(leak.level))))
+
+
+def suspected_in_order(looked: Looked) -> list[Leak]:
+    """Suspicions of time: dates, or else the order of rows."""
+    return list(suspected_dates(looked)) or list(suspected_order(looked))
+
+
+def held_targets(looked: Looked) -> list[Leak]:
+    """Columns that (nearly) hold the target."""
+    if looked.labels is None or not looked.frame.width:
+        return []
+    examined = Examined("", looked.frame, looked.labels.to_numpy(), None, findings(pl.DataFrame(), {}), ())
+    remedy = "leave it out if it is known only after the target is."
+    return [
+        Leak("target", "suspicion", one.column, one.rows, 1.0, f"{one.column!r}: {one.detail}.", (), remedy)
+        for one in giveaways(examined)
+    ]
+
+
+def count_columns(X: Any, frame: pl.DataFrame) -> int:
+    return frame.width or int(np.shape(X)[1])

@@ -1,0 +1,85 @@
+"""What leaks are looked for in: the columns, the labels and the splits, brought to one form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from foldwise.data.findings import Finding, find
+from foldwise.evaluation.leaks.likeness import Likeness
+from foldwise.folds.splits import Split
+
+Ints = NDArray[np.int64]
+Truths = NDArray[np.bool_]
+EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A table with its splits."""
+
+    X: Any  # as it came
+    frame: pl.DataFrame  # its columns; none of a sparse matrix
+    n_rows: int
+    labels: pl.Series | None
+    quantity: bool  # whether the labels are one, not classes
+    splits: tuple[Split, ...]
+    coded: dict[str, Ints] = field(default_factory=dict)  # columns whose codes were asked for
+
+    @property
+    def n_tested(self) -> int:
+        return sum(len(split.test) for split in self.splits)
+
+    @cached_property
+    def likeness(self) -> Likeness | None:
+        """Of the labels, where all are there."""
+        if self.labels is None or self.labels.null_count():
+            return None
+        if self.quantity:
+            values = self.labels.cast(pl.Float64).to_numpy()
+            return Likeness(values) if bool(np.isfinite(values).all()) else None
+        return Likeness(codes_of(self.labels))
+
+    def codes(self, name: str) -> Ints:
+        """The cells of a column as numbers from 0 on, in the order of numbers and dates; -1 is missing."""
+        if name not in self.coded:
+            self.coded[name] = codes_of(self.frame[name])
+        return self.coded[name]
+
+    @cached_property
+    def findings(self) -> dict[str, Finding]:
+        """What each column looks like."""
+        return {column.name: find(column) for column in self.frame}
+
+    def shared(self, units: Ints) -> Iterator[tuple[Split, Truths]]:
+        """For each split, which of its test rows have a training row of the same unit; units below 0 are none."""
+        n_units = int(units.max(initial=-1)) + 1
+        for split in self.splits:
+            trained = np.zeros(n_units + 1, dtype=bool)
+            trained[units[split.train]] = True
+            trained[-1] = False  # where -1 points to
+            yield split, trained[units[split.test]]
+
+
+def codes_of(series: pl.Series) -> Ints:
+    """Equal values as equal numbers from 0 on; missing cells as -1."""
+    if series.dtype.is_float():
+        series = series.fill_nan(None)
+    if series.dtype.is_numeric() or series.dtype.is_temporal() or series.dtype == pl.Boolean:
+        return np.asarray(series.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1, dtype=np.int64)
+    # a dictionary is faster than a sort of strings
+    physical = series.cast(pl.String, strict=False).cast(pl.Categorical).to_physical()
+    places = physical.cast(pl.Int64).fill_null(-1).to_numpy()
+    there = np.bincount(places + 1)[1:] > 0
+    return np.asarray(np.append(np.cumsum(there) - 1, -1)[places], dtype=np.int64)
+
+
+def some(rows: Any) -> tuple[int, ...]:
+    """A few row numbers as examples."""
+    return tuple(int(row) for row in rows[:EXAMPLES])
