@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test fuzz lint types contract bench torture oracles clean
+.PHONY: demo test fuzz lint types contract bench simulate torture oracles clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -31,7 +31,12 @@ bench: $(READY)
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/families.py
 	$(BIN)/python benchmarks/neighbors.py
+	$(BIN)/python benchmarks/bias_corrected.py
 	$(BIN)/python benchmarks/leaks.py > docs/leaks.md
+
+# an hour: how far estimates are off, and how often their intervals hold the truth
+simulate: $(READY)
+	$(BIN)/python benchmarks/estimates.py
 
 torture: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'

@@ -13,12 +13,14 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold, StratifiedKFold
+from sklearn.svm import LinearSVC
 
 from foldwise import CostMatrix, GridSearchCV, KNNClassifier, NaiveBayes, SearchCV, bias_corrected, nested_cv
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.bias_corrected import spread_of
 from foldwise.evaluation.kept import Kept
 from foldwise.evaluation.resampled import MeanLosses, ScoredAgain, draws_of, units_of
+from foldwise.evaluation.resampled_areas import Areas
 
 GRID = {"n_neighbors": [1, 3, 5, 9, 15, 25]}
 
@@ -115,6 +117,8 @@ def test_areas_and_rates_are_computed_anew(noisy):
     ours = stored.draw(counts, choose_and([])).scores
     plain = plain_bbc(kept, lambda truth, s, places: roc_auc_score(truth, kept.proba[s, places, 1]), y, counts)
     np.testing.assert_allclose(ours, plain, atol=1e-12)
+    assert Areas.serve(kept)  # in one walk a draw
+    np.testing.assert_allclose(Areas(kept).draw(counts, choose_and([])).scores, plain, atol=1e-12)
     search = GridSearchCV(KNNClassifier(), GRID, scoring="f1_macro", cv=cv).fit(X, y)
     kept = search.kept_
     stored = ScoredAgain(kept, search.plan().metrics["score"], search.estimator)
@@ -237,6 +241,20 @@ def test_any_metric_of_two_classes(scoring):
     low, high = found.interval()
     assert low <= found.value <= high
     assert abs(found.value - found.naive) < 0.2 * max(1, abs(found.naive))
+
+
+def test_areas_of_decision_values(noisy):
+    X, y = noisy
+    search = GridSearchCV(LinearSVC(), {"C": [0.01, 0.1, 1.0]}, scoring="roc_auc", cv=4).fit(X, y)
+    kept = search.kept_
+    assert kept.proba is None
+    assert kept.decision.shape == (3, 120)
+    counts = next(draws_of(120, 15, np.random.default_rng(1)))
+    seen, again = [], []
+    ours = Areas(kept).draw(counts, choose_and(seen))
+    plain = ScoredAgain(kept, search.plan().metrics["score"], search.estimator).draw(counts, choose_and(again))
+    np.testing.assert_allclose(seen[0], again[0], atol=1e-12)
+    np.testing.assert_allclose(ours.scores, plain.scores, atol=1e-12)
 
 
 def test_regressions_and_refitting_models():

@@ -25,6 +25,7 @@ from foldwise.evaluation.resampled import (
     draws_of,
     has_what_it_needs,
 )
+from foldwise.evaluation.resampled_areas import Areas
 from foldwise.folds.progress import Progress
 
 Floats = NDArray[np.float64]
@@ -119,6 +120,8 @@ def stored_of(kept: Kept, metric: Any, search: Any) -> Stored:
     """The scores of stored answers, where they are enough for the metric."""
     if kept.losses is not None:
         return MeanLosses(kept, metric.lossless)
+    if getattr(metric, "name", "") == "roc_auc" and Areas.serve(kept):
+        return Areas(kept)
     if has_what_it_needs(kept, metric):
         return ScoredAgain(kept, metric, search.estimator)
     if search.keep == "none":
