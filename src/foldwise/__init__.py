@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from foldwise.bayes import NaiveBayes
     from foldwise.data import Column, Schema, Table, read_table
-    from foldwise.evaluation import Confusion, CostMatrix, cross_predict, nested_cv
+    from foldwise.evaluation import Confusion, CostMatrix, cross_predict, learning_curve, nested_cv, validation_curve
     from foldwise.neighbors import KNNClassifier, KNNRegressor, choose_k
     from foldwise.tuning import GridSearchCV, RandomizedSearchCV, SearchCV
 
@@ -31,8 +31,10 @@ _HOMES = {
     "Table": "foldwise.data",
     "choose_k": "foldwise.neighbors",
     "cross_predict": "foldwise.evaluation",
+    "learning_curve": "foldwise.evaluation",
     "nested_cv": "foldwise.evaluation",
     "read_table": "foldwise.data",
+    "validation_curve": "foldwise.evaluation",
 }
 
 __all__ = [
@@ -50,8 +52,10 @@ __all__ = [
     "__version__",
     "choose_k",
     "cross_predict",
+    "learning_curve",
     "nested_cv",
     "read_table",
+    "validation_curve",
 ]
 
 
