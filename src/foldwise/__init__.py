@@ -20,7 +20,9 @@ if TYPE_CHECKING:
         duplicate_groups,
         estimate,
         find_leaks,
+        learning_curve,
         nested_cv,
+        validation_curve,
     )
     from foldwise.neighbors import KNNClassifier, KNNRegressor, choose_k
     from foldwise.tuning import GridSearchCV, RandomizedSearchCV, SearchCV
@@ -46,8 +48,10 @@ _HOMES = {
     "duplicate_groups": "foldwise.evaluation",
     "estimate": "foldwise.evaluation",
     "find_leaks": "foldwise.evaluation",
+    "learning_curve": "foldwise.evaluation",
     "nested_cv": "foldwise.evaluation",
     "read_table": "foldwise.data",
+    "validation_curve": "foldwise.evaluation",
 }
 
 __all__ = [
@@ -70,8 +74,10 @@ __all__ = [
     "duplicate_groups",
     "estimate",
     "find_leaks",
+    "learning_curve",
     "nested_cv",
     "read_table",
+    "validation_curve",
 ]
 
 

@@ -19,6 +19,8 @@ from foldwise.errors import FoldwiseWarning
 from foldwise.folds import Failure, Need, open_session
 from foldwise.folds.audit import disagreement, first_difference
 from foldwise.folds.rows import count_rows, take_params, take_rows
+from foldwise.folds.splits import EachLeftOut, Split
+from foldwise.folds.turns import answer_one_turn, takes_turns
 
 __all__ = ["check_family", "check_foldable", "check_merging"]
 
@@ -68,7 +70,7 @@ def check_foldable(
     X: Any,
     y: Any,
     settings: Sequence[dict[str, Any]],
-    splits: Sequence[tuple[Any, Any]],
+    splits: Sequence[tuple[Any, Any]] | EachLeftOut,
     fit_params: dict[str, Any] | None = None,
     *,
     seed: int = 0,
@@ -77,17 +79,23 @@ def check_foldable(
 
     To 1e-10 · max(1, |log p|), and to the label except at ties; where the refit raises, the session reports that error.
     Company and order of the questions do not matter, nor do the labels of test rows or anything outside the split.
+    `EachLeftOut(rows)` as splits is leave-one-out, and what a session answers at once is held to the same law.
     """
     rng = np.random.default_rng(seed)
     session = open_session(estimator, X, y, fit_params)
     need = Need.LABELS | Need.PROBA | Need.DECISION | Need.VALUES
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for number, (train, test) in enumerate(splits):
-            train, test = np.asarray(train), np.asarray(test)
+        pair: Any
+        for number, pair in enumerate(splits):
+            train, test = (pair.train, pair.test) if isinstance(pair, Split) else (np.asarray(rows) for rows in pair)
             for setting in settings:
                 problem = disagreement(session, setting, train, test, need)
                 assert not problem, f"setting {setting} on split {number}: {problem}"
+                if isinstance(splits, EachLeftOut) and takes_turns(session, setting, splits):
+                    ours = answer_one_turn(session, setting, splits, number, need)
+                    problem = disagreement(session, setting, train, test, need, ours)
+                    assert not problem, f"setting {setting}, row {number} left out with all others: {problem}"
             alone = [next(iter(session.answer([setting], train, test, need))).answer for setting in settings]
             order = rng.permutation(len(settings))
             together = answers_of(session, [settings[i] for i in order], train, test, need)

@@ -20,6 +20,7 @@ from foldwise.bayes.checks import check_classes, check_some_weight
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families.protocol import AnyView, Setting
 from foldwise.bayes.grid import CodeTable, Grid, NumberTable, Settings
+from foldwise.bayes.left_out.answering import LeavingOut, can_turn
 from foldwise.bayes.parameters import CHECKS, by_name, check_columns, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities
 from foldwise.data.arguments import check_jobs
@@ -29,7 +30,8 @@ from foldwise.data.encoded import EncodedView, encode_view, take_view
 from foldwise.data.levels import are_text
 from foldwise.data.target import Target, check_weights, encode_target
 from foldwise.data.view import SparseView
-from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Labels, Need, Params, Rows
+from foldwise.errors import InputError
+from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Labels, Need, Params, Rows, Turns
 from foldwise.folds.rows import take_rows
 from foldwise.folds.sums import PriorLogs
 from foldwise.summaries.number_kernels import Floats
@@ -37,6 +39,7 @@ from foldwise.summaries.passes import Share
 
 MOST_CLASSES = 30_000  # labels of a grid are int16
 BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
+TURN_CELLS = 1 << 22  # scores of a block of leave-one-out, whose facts are had anew for every block
 LAZY = frozenset({"families", "columns", "priors", "n_jobs", *CHECKS})
 
 
@@ -175,6 +178,71 @@ class NaiveBayesSession:
             else:
                 for i, one in enumerate(run.asked, run.start):
                     yield Block(i, i + 1, self._alone(one, training, test, need, facts))
+
+    def takes_turns(self, setting: Params) -> bool:
+        asked = self._ask(setting)
+        if isinstance(asked, Failure):
+            return True
+        opened = asked.opened
+        return not asked.chooses and can_turn(
+            opened.view, opened.blocks, opened.template.schema_.columns, asked.setting
+        )
+
+    def answer_turns(self, settings: Sequence[Params], rows: Rows, places: Rows, need: Need) -> Iterator[Turns]:
+        need = need | Need.PROBA if need.has(Need.DECISION) else need
+        everything = np.arange(len(places))
+        nothing = everything[:0]
+        try:
+            training = self._training(rows)
+        except Exception as error:  # and so says every training set of fewer rows
+            yield Turns(0, len(settings), Failure(error), nothing)
+            return
+        size = max(1, TURN_CELLS // max(1, len(places) * len(self.classes)))
+        asked = [self._ask(setting) for setting in settings]
+        facts: dict[int, LeavingOut | Failure] = {}
+        start = 0
+        for opened, group in groupby(asked, key=lambda one: None if isinstance(one, Failure) else id(one.opened)):
+            members = list(group)
+            for a in range(0, len(members), size):
+                part: list[Any] = members[a : a + size]
+                first, start = start, start + len(part)
+                if opened is None:
+                    yield from (Turns(first + i, first + i + 1, one, nothing) for i, one in enumerate(part))
+                    continue
+                if opened not in facts:
+                    facts[opened] = self._leaving_out(part[0].opened, training)
+                found = facts[opened]
+                if isinstance(found, Failure):
+                    yield Turns(first, start, found, nothing)
+                    continue
+                yield self._turns(first, part, found, training, places, need)
+
+    def _leaving_out(self, opened: Opened, training: Training) -> LeavingOut | Failure:
+        """The facts of all rows; a cell that is refused is refused by each model, be it learned or asked about."""
+        target = Target(self.classes[training.present], training.share.y)
+        view = take_view(opened.view, training.rows)
+        columns = opened.template.schema_.columns
+        try:
+            return LeavingOut(view, target, training.share.weights, opened.blocks, columns)
+        except InputError as error:
+            return Failure(error)
+
+    def _turns(
+        self, start: int, asked: Sequence[Asked], facts: LeavingOut, training: Training, places: Rows, need: Need
+    ) -> Turns:
+        """What settings of one table say of the rows at some places."""
+        stop, n_classes = start + len(asked), len(self.classes)
+        shape = (len(asked), len(places))
+        labels = np.zeros(shape, dtype=np.int64) if need.has(NAMES) else None
+        log_proba = np.full((*shape, n_classes), -np.log(n_classes)) if need.has(SHARES) else None
+        try:
+            scored = facts.ask(places, [one.setting for one in asked], [one.params["priors"] for one in asked])
+        except InputError:  # of some setting and some splits, perhaps: each is asked by itself
+            return Turns(start, stop, Answer(labels, log_proba), np.arange(len(places)))
+        labels = None if labels is None else scored.labels()
+        log_proba = None if log_proba is None else scored.log_proba()
+        answer = Answer(labels, log_proba).among(training.present, n_classes)
+        return Turns(start, stop, answer, np.flatnonzero(scored.rest))
 
     def model(self, setting: Params, train: Rows) -> Any:
         asked = self._ask(setting)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
@@ -17,7 +17,8 @@ from foldwise.errors import InputError
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params
 from foldwise.folds.rows import count_rows, take_rows
-from foldwise.folds.splits import Split, freeze_splits
+from foldwise.folds.splits import EachLeftOut, Split, freeze_splits, test_rows
+from foldwise.folds.turns import answer_turns, takes_turns
 
 Method = Literal["predict", "predict_proba", "predict_log_proba"]
 
@@ -66,15 +67,58 @@ def cross_predict(
     check_partition(splits, n_rows)
     if method != "predict":
         warn_of_absent_classes(session, splits)
-    calls = [(session, settings, split, method, number) for number, split in enumerate(splits)]
-    parts = run(calls, session.threads, n_jobs)
-    joined = np.concatenate(parts, axis=1)
-    found = np.empty_like(joined)
-    found[:, np.concatenate([split.test for split in splits])] = joined
+    found = predict_all(session, settings, splits, method, n_jobs)
     return np.asarray(found[0] if one else found)
 
 
-def run(calls: Sequence[tuple[Any, ...]], threads: bool, n_jobs: int | None) -> list[NDArray[Any]]:
+def predict_all(
+    session: FoldSession, settings: Sequence[Params], splits: Sequence[Split], method: Method, n_jobs: int | None
+) -> NDArray[Any]:  # (settings, rows, …)
+    """The predictions of all settings for all rows."""
+    if isinstance(splits, EachLeftOut):
+        turning = [takes_turns(session, setting, splits) for setting in settings]
+        if all(turning):
+            return predict_turns(session, settings, splits, method)
+        if any(turning):  # each its own way
+            each = [predict_all(session, [setting], splits, method, n_jobs) for setting in settings]
+            return np.concatenate(each)
+    calls = ((session, settings, split, method, number) for number, split in enumerate(splits))
+    parts = run(calls, session.threads, n_jobs)
+    joined = np.concatenate(parts, axis=1)
+    found = np.empty_like(joined)
+    found[:, test_rows(splits)] = joined
+    return found
+
+
+def predict_turns(
+    session: FoldSession, settings: Sequence[Params], splits: EachLeftOut, method: Method
+) -> NDArray[Any]:  # (settings, rows, …)
+    """The same for leave-one-out, answered at once."""
+    target = session.target
+    assert isinstance(target, Labels)
+    parts: list[Any] = []
+    for told in answer_turns(session, settings, splits, NEEDS[method]):
+        for i, place, failure in told.failed:
+            failure.error.add_note(f"raised by setting {dict(settings[i])} on split {place}")
+            raise failure.error
+        if method == "predict":
+            parts.append(target.classes[told.answer.labels])
+        elif method == "predict_proba":
+            parts.append(told.answer.probabilities())
+        else:
+            log_proba: Any = told.answer.log_probabilities()
+            alone = np.flatnonzero(left_alone(target, splits))
+            log_proba[:, alone, target.codes[splits.rows[alone]]] = np.finfo(np.float64).min
+            parts.append(log_proba)
+    return np.concatenate(parts)
+
+
+def left_alone(target: Labels, splits: EachLeftOut) -> NDArray[np.bool_]:  # (splits,)
+    """Which splits leave out the only row of a class."""
+    return np.asarray(splits.counts(target.codes, len(target.classes))[target.codes[splits.rows]] == 1)
+
+
+def run(calls: Iterable[tuple[Any, ...]], threads: bool, n_jobs: int | None) -> list[NDArray[Any]]:
     """`predict_split` of each call, on threads where the session's work releases the GIL."""
     if not threads:
         return list(Parallel(n_jobs)(delayed(predict_split)(*call) for call in calls))
@@ -112,8 +156,7 @@ def predicted(
         return by_models(session, settings, split, answer, method)
     if not isinstance(target, Labels):
         return by_models(session, settings, split, answer, method)
-    absent = np.ones(len(target.classes), dtype=bool)
-    absent[target.codes[split.train]] = False
+    absent = split.trained(target.codes, len(target.classes)) == 0
     if method == "predict_proba":
         proba = answer.probabilities()
         return by_models(session, settings, split, answer, method) if proba is None else np.asarray(proba)
@@ -147,7 +190,7 @@ def lacks(session: FoldSession, method: str) -> InputError:
 
 def check_partition(splits: Sequence[Split], n_rows: int) -> None:
     """Refuse splits that test a row never, or twice: which prediction would be its own?"""
-    times = np.bincount(np.concatenate([split.test for split in splits]), minlength=n_rows)
+    times = np.bincount(test_rows(splits), minlength=n_rows)
     wrong = np.flatnonzero(times != 1)
     if wrong.size:
         row = int(wrong[0])
@@ -163,8 +206,11 @@ def warn_of_absent_classes(session: FoldSession, splits: Sequence[Split]) -> Non
     if not isinstance(session.target, Labels):
         return
     total = len(session.target.classes)
-    for number, split in enumerate(splits):
-        there = len(np.unique(session.target.codes[split.train]))
+    numbers = range(len(splits))
+    if isinstance(splits, EachLeftOut):
+        numbers = np.flatnonzero(left_alone(session.target, splits))[:1].tolist()
+    for number in numbers:
+        there = int(np.count_nonzero(splits[number].trained(session.target.codes, total)))
         if there < total:
             warnings.warn(
                 f"Number of classes in training fold ({there}, of split {number}) does not match total number of "

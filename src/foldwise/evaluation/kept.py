@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from foldwise.errors import InputError
 from foldwise.folds.engine import Outcome
 from foldwise.folds.protocol import Answer, FoldSession, Labels, Need, Values
-from foldwise.folds.splits import Split
+from foldwise.folds.splits import EachLeftOut, Split, test_rows
 
 KEEP_BYTES = 256 * 2**20  # the most that is kept unasked
 CHOICES = ("losses", "all", "none")
@@ -94,7 +94,7 @@ def keeper_of(
     # a metric that averages no losses is computed anew from what it was computed from
     scores = Need(0) if hasattr(metric, "losses") else wanted & (Need.PROBA | Need.DECISION)
     n_scores = len(session.target.classes) if scores and isinstance(session.target, Labels) else 0
-    cells = n_settings * sum(len(split.test) for split in splits)
+    cells = n_settings * len(test_rows(splits))
     if cells * ((16 if regression else 10) + 8 * n_scores) > KEEP_BYTES:
         return None, f"labels and losses would take more than {KEEP_BYTES >> 20} MB; keep='all' keeps them anyway"
     # labels cost a session that shares its work next to nothing, but another call of `predict` elsewhere
@@ -111,8 +111,9 @@ def gather(
     groups: Any = None,
 ) -> Kept:
     """The blocks of all rounds as whole arrays."""
-    ends = np.cumsum([0, *(len(split.test) for split in splits)])
-    rows = np.concatenate([split.test for split in splits])
+    rows = test_rows(splits)
+    one_each = isinstance(splits, EachLeftOut)
+    ends = np.arange(len(rows) + 1) if one_each else np.cumsum([0, *(len(split.test) for split in splits)])
     number = np.repeat(np.arange(len(splits)), np.diff(ends))
     arrays: dict[str, Any] = {}
     classes = session.target.classes if isinstance(session.target, Labels) else None
@@ -124,7 +125,8 @@ def gather(
                     small = np.int16 if classes is not None and len(classes) < 1 << 15 else np.int32
                     fill, kind = (-1, small) if name == "labels" else (np.nan, np.float64)
                     arrays[name] = np.full((n_settings, len(rows), *values.shape[2:]), fill, dtype=kind)
-                arrays[name][[first + i for i in settings], ends[k] : ends[k + 1]] = values
+                tested = slice(None) if k is None else slice(ends[k], ends[k + 1])
+                arrays[name][[first + i for i in settings], tested] = values
         first += len(next(iter(outcome.scores.values())))
     if not why and "losses" not in arrays:
         why = "no losses: the metric that chooses is no mean over rows"

@@ -17,7 +17,8 @@ from foldwise.folds.audit import check_one
 from foldwise.folds.groups import group_settings
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Need, Params
-from foldwise.folds.splits import Split
+from foldwise.folds.splits import EachLeftOut, Split
+from foldwise.folds.turns import Told, answer_turns, takes_turns
 
 SMALL = 5e-4  # seconds; threads that do less at a time wait for each other more than they work
 
@@ -76,21 +77,33 @@ class Outcome:
     failures: tuple[tuple[int, int, Exception], ...]  # of fits: setting, split, error
     unscored: tuple[tuple[int, int, str, Exception], ...]  # setting, split, metric, error
     unlearned: tuple[tuple[int, int, str, Exception], ...]  # the same for scores on training rows
-    fits: int  # pieces of work: groups of settings × splits
-    kept: tuple[tuple[list[int], int, Any], ...] = ()  # settings, split, what the keeper took of a block
+    fits: int  # pieces of work: groups of settings × splits; leave-one-out at once is one
+    kept: tuple[tuple[list[int], int | None, Any], ...] = ()  # settings, split (None: all), what was taken of a block
 
 
 @dataclass
 class Found:
     """What came of some settings on one split."""
 
-    scores: dict[str, NDArray[Any]]
+    scores: dict[str, NDArray[Any]]  # (settings,)
     learned: dict[str, NDArray[Any]]
     seconds: float
     failed: list[tuple[int, Exception]]
     unscored: list[tuple[int, str, Exception]]
     unlearned: list[tuple[int, str, Exception]]
     kept: list[tuple[int, int, Any]]  # of settings start..stop
+
+
+@dataclass
+class FoundTurns:
+    """What came of some settings on all splits of leave-one-out."""
+
+    scores: dict[str, NDArray[Any]]  # (settings, splits)
+    seconds: float
+    failed: list[tuple[int, int, Exception]]  # setting, split, error
+    unscored: list[tuple[int, int, str, Exception]]
+    kept: list[tuple[int, int, Any]]
+    fits: int
 
 
 def evaluate(
@@ -110,25 +123,31 @@ def evaluate(
     groups = [
         known.get(id(q.settings)) or known.setdefault(id(q.settings), groups_of(session, q.settings)) for q in questions
     ]
-    tasks = [
-        (q, group, number)
-        for q, question in enumerate(questions)
-        for group in groups[q]
-        for number in range(len(question.splits))
+    tasks: list[tuple[int, Group, int | None]] = []  # a split, or None for all splits of leave-one-out at once
+    for q, question in enumerate(questions):
+        turning, groups[q] = apart(session, groups[q], question.splits, work)
+        tasks += [(q, group, None) for group in turning]
+        tasks += [(q, group, number) for group in groups[q] for number in range(len(question.splits))]
+    calls = [
+        (session, group.settings, questions[q].splits if number is None else questions[q].splits[number], work)
+        for q, group, number in tasks
     ]
-    calls = [(session, group.settings, questions[q].splits[number], work) for q, group, number in tasks]
     done = run_threads(calls, n_jobs) if session.threads else run_joblib(calls, n_jobs)
     outcomes = [Collector(question, work) for question in questions]
     with progress or Progress() as shown:
-        shown.expect(sum(len(group.settings) for _, group, _ in tasks))
-        for (q, group, number), found in zip(tasks, done, strict=True):
-            outcomes[q].add(group, number, found)
-            shown.advance(len(group.settings))
+        models = [len(t[1].settings) * (len(questions[t[0]].splits) if t[2] is None else 1) for t in tasks]
+        shown.expect(sum(models))
+        for (q, group, number), found, n_models in zip(tasks, done, models, strict=True):
+            if number is None:
+                outcomes[q].add_turns(group, found)
+            else:
+                outcomes[q].add(group, number, found)
+            shown.advance(n_models)
     if audit:
         rng = np.random.default_rng()
         question = questions[int(rng.integers(len(questions)))]
         check_one(session, question.settings, question.splits, work.need, rng)
-    return [one.outcome(len(groups[q]) * len(questions[q].splits)) for q, one in enumerate(outcomes)]
+    return [one.outcome() for one in outcomes]
 
 
 @dataclass(frozen=True)
@@ -139,14 +158,36 @@ class Group:
     places: list[int]
     where: slice | list[int]  # the places as an index; a slice is faster
 
+    @classmethod
+    def of(cls, settings: Sequence[Params], places: list[int]) -> Group:
+        """The settings at these places among all."""
+        run = slice(places[0], places[-1] + 1)
+        where = run if len(places) == run.stop - run.start else places
+        return cls(tuple(settings[i] for i in places), places, where)
+
 
 def groups_of(session: FoldSession, settings: Sequence[Params]) -> list[Group]:
     """The settings in groups that share one piece of work."""
-    found = []
-    for places in group_settings(session, settings):
-        run = slice(places[0], places[-1] + 1)
-        where = run if len(places) == run.stop - run.start else places
-        found.append(Group(tuple(settings[i] for i in places), places, where))
+    return [Group.of(settings, places) for places in group_settings(session, settings)]
+
+
+def apart(
+    session: FoldSession, groups: list[Group], splits: Sequence[Split], work: Work
+) -> tuple[list[Group], list[Group]]:
+    """Settings whose splits of leave-one-out are answered at once, and those that are asked split by split."""
+    if not isinstance(splits, EachLeftOut) or work.on_train:  # what all models say of all rows is quadratic by itself
+        return [], groups
+    found: tuple[list[Group], list[Group]] = ([], [])
+    for group in groups:
+        turning = [takes_turns(session, setting, splits) for setting in group.settings]
+        for at_once, part in zip((True, False), found, strict=True):
+            inside = [i for i, can in enumerate(turning) if can is at_once]
+            if len(inside) == len(group.places):
+                part.append(group)
+            elif inside:
+                some = Group.of(group.settings, inside)
+                places = [group.places[i] for i in inside]
+                part.append(Group(some.settings, places, places))
     return found
 
 
@@ -162,10 +203,12 @@ class Collector:
         self._failures: list[tuple[int, int, Exception]] = []
         self._unscored: list[tuple[int, int, str, Exception]] = []
         self._unlearned: list[tuple[int, int, str, Exception]] = []
-        self._kept: list[tuple[list[int], int, Any]] = []
+        self._kept: list[tuple[list[int], int | None, Any]] = []
+        self._fits = 0
 
     def add(self, group: Group, number: int, found: Found) -> None:
         """The answers of a group of settings on one split."""
+        self._fits += 1
         self._seconds[group.where, number] = found.seconds / len(group.settings)
         for mine, new in ((self._scores, found.scores), (self._learned, found.learned)):
             for name, values in new.items():
@@ -178,40 +221,62 @@ class Collector:
         self._unlearned += [(places[i], number, name, error) for i, name, error in found.unlearned]
         self._kept += [(places[start:stop], number, part) for start, stop, part in found.kept]
 
-    def outcome(self, fits: int) -> Outcome:
+    def add_turns(self, group: Group, found: FoundTurns) -> None:
+        """The answers of a group of settings on all splits of leave-one-out."""
+        self._fits += found.fits
+        self._seconds[group.where] = found.seconds / (len(group.settings) * self._shape[1])
+        for name, values in found.scores.items():
+            if values.dtype == object and self._scores[name].dtype != object:
+                self._scores[name] = self._scores[name].astype(object)
+            self._scores[name][group.where] = values
+        places = group.places
+        self._failures += [(places[i], number, error) for i, number, error in found.failed]
+        self._unscored += [(places[i], number, name, error) for i, number, name, error in found.unscored]
+        self._kept += [(places[start:stop], None, part) for start, stop, part in found.kept]
+
+    def outcome(self) -> Outcome:
         failures = tuple(sorted(self._failures, key=lambda f: f[:2]))
         unscored, unlearned = (tuple(sorted(part, key=lambda f: f[:3])) for part in (self._unscored, self._unlearned))
         return Outcome(
-            self._scores, self._learned, self._seconds, failures, unscored, unlearned, fits, tuple(self._kept)
+            self._scores, self._learned, self._seconds, failures, unscored, unlearned, self._fits, tuple(self._kept)
         )
 
 
-def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterator[Found]:
-    """`one_split` of each call on plain threads: sessions release the GIL, and joblib's own start costs more."""
+def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterator[Any]:
+    """`one_piece` of each call on plain threads: sessions release the GIL, and joblib's own start costs more."""
     # joblib looks up the machine's cores anew each time it is asked, which takes longer than a small search
     threads = min(n_jobs if n_jobs is not None and n_jobs > 0 else effective_n_jobs(n_jobs), len(calls))
     if threads <= 1:
-        yield from (one_split(*call) for call in calls)
+        yield from (one_piece(*call) for call in calls)
         return
-    first, second = (one_split(*call) for call in calls[:2])  # the first also pays for what is prepared once
+    first, second = (one_piece(*call) for call in calls[:2])  # the first also pays for what is prepared once
     yield from (first, second)
     if second.seconds < SMALL:
-        yield from (one_split(*call) for call in calls[2:])
+        yield from (one_piece(*call) for call in calls[2:])
         return
     with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(lambda call: one_split(*call), calls[2:])
+        yield from pool.map(lambda call: one_piece(*call), calls[2:])
 
 
-def run_joblib(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterable[Found]:
-    """`one_split` of each call on joblib's backend of the day."""
+def run_joblib(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterable[Any]:
+    """`one_piece` of each call on joblib's backend of the day."""
     if effective_n_jobs(n_jobs) == 1:
-        return (one_split(*call) for call in calls)
+        return (one_piece(*call) for call in calls)
     try:  # one by one, so that progress can be shown
         pool = Parallel(n_jobs, return_as="generator")
     except ValueError:  # a backend that cannot
         pool = Parallel(n_jobs)
-    found: Iterable[Found] = pool(delayed(one_split)(*call) for call in calls)
+    found: Iterable[Any] = pool(delayed(one_piece)(*call) for call in calls)
     return found
+
+
+def one_piece(
+    session: FoldSession, settings: Sequence[Params], split: Split | EachLeftOut, work: Work
+) -> Found | FoundTurns:
+    """The scores of settings on one split, or on all splits of leave-one-out."""
+    if isinstance(split, EachLeftOut):
+        return all_turns(session, settings, split, work)
+    return one_split(session, settings, split, work)
 
 
 def one_split(session: FoldSession, settings: Sequence[Params], split: Split, work: Work) -> Found:
@@ -246,13 +311,61 @@ def one_split(session: FoldSession, settings: Sequence[Params], split: Split, wo
     return found
 
 
+def all_turns(session: FoldSession, settings: Sequence[Params], splits: EachLeftOut, work: Work) -> FoundTurns:
+    """The scores of settings on every split of leave-one-out, from one pass over the rows."""
+    start = time.perf_counter()
+    scores: dict[str, NDArray[Any]] = {name: np.full((len(settings), len(splits)), np.nan) for name in work.metrics}
+    found = FoundTurns(scores, 0.0, [], [], [], 1)
+    scored: Any = session if work.weighted else Unweighted(session)
+    for told in answer_turns(session, settings, splits, work.need):
+        found.fits += told.singly
+        found.failed += [(i, k, failure.error) for i, k, failure in told.failed]
+        lost = told.lost(len(splits))
+        if lost.all():
+            continue
+        for name, metric in work.metrics.items():
+            score_turns(found, name, metric, Asked(scored, settings, splits), told, lost)
+        if work.keeper is not None:
+            part = work.keeper.take(session, Split(splits.rows, splits.rows), told.answer)
+            for name, values in part.items():
+                values[lost] = -1 if name == "labels" else np.nan
+            found.kept.append((told.start, told.stop, part))
+    found.seconds = time.perf_counter() - start
+    return found
+
+
+def score_turns(
+    found: FoundTurns, name: str, metric: Metric, asked: Asked, told: Told, lost: NDArray[np.bool_]
+) -> None:
+    """The scores of a block on every split; a metric that is a mean over rows scores all rows at once."""
+    of_rows = getattr(metric, "of_rows", None)
+    values = None if of_rows is None else of_rows(asked.session, asked.split, told.answer)
+    if values is not None:
+        values[lost] = np.nan
+        found.scores[name][told.start : told.stop] = values
+        return
+    for k, split in enumerate(asked.split):
+        answer = told.answer.of_rows(k, k + 1)
+        here = Asked(asked.session, asked.settings[told.start : told.stop], split)
+        runs = [range(told.stop - told.start)]
+        if lost[:, k].any():
+            runs = [range(i, i + 1) for i in np.flatnonzero(~lost[:, k]).tolist()]
+        one = Found({name: np.full(told.stop - told.start, np.nan)}, {}, 0.0, [], [], [], [])
+        for run in runs:
+            score_block(one.scores, one, name, metric, here, run, answer.cut(run.start, run.stop))
+        found.unscored += [(told.start + i, k, name, error) for i, _, error in one.unscored]
+        if one.scores[name].dtype == object and found.scores[name].dtype != object:
+            found.scores[name] = found.scores[name].astype(object)
+        found.scores[name][told.start : told.stop, k] = one.scores[name]
+
+
 @dataclass(frozen=True)
 class Asked:
     """What a metric is asked about."""
 
     session: Any
     settings: Sequence[Params]
-    split: Split
+    split: Any  # a split, or all splits of leave-one-out
 
 
 class Unweighted:

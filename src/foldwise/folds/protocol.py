@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntFlag
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,3 +145,28 @@ class FoldSession(Protocol):
 
     def model(self, setting: Params, train: Rows) -> Any:
         """A fitted estimator, for those who want one."""
+
+
+@dataclass(frozen=True)
+class Turns:
+    """What settings start..stop of those asked for say of rows that are left out in turn.
+
+    Line i of the answer is about the i-th row asked for, by the model of all the others. The places in `rest` are left
+    to `answer`, split by split, and hold nothing of use. A failure is that of every one of the splits.
+    """
+
+    start: int
+    stop: int
+    answer: Answer | Failure
+    rest: NDArray[np.intp]
+
+
+@runtime_checkable
+class TurnSession(Protocol):
+    """A session that also answers all splits of leave-one-out at once, in time linear in the rows."""
+
+    def takes_turns(self, setting: Params) -> bool:
+        """Whether `answer_turns` may be asked about a setting."""
+
+    def answer_turns(self, settings: Sequence[Params], rows: Rows, places: Rows, need: Need) -> Iterator[Turns]:
+        """The answers, in order, where each of `rows[places]` is tested by the model of all other `rows`."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numba import njit
-from sklearn.model_selection import check_cv
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, LeaveOneOut, LeavePOut, check_cv
 
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
@@ -22,14 +23,105 @@ class Split:
     train: Rows
     test: Rows
 
+    def trained(self, codes: NDArray[np.int64], n_classes: int) -> NDArray[np.intp]:  # (classes,)
+        """How many training rows each class has, from the codes of all rows."""
+        return np.bincount(codes[self.train], minlength=n_classes)
+
+
+class EachLeftOut(Sequence[Split]):
+    """Leave-one-out: each of some rows is tested in turn, and all the others are learned.
+
+    As many index arrays as rows would take 19 GB for 50,000 rows, so splits are made when they are looked at.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self._counted: tuple[Any, NDArray[np.intp]] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Split: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Split]: ...
+    def __getitem__(self, place: int | slice) -> Split | list[Split]:
+        if isinstance(place, slice):
+            return [OneLeftOut(self, i) for i in range(*place.indices(len(self)))]
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"split {place} of {len(self)}")
+        return OneLeftOut(self, place % len(self))
+
+    def among(self, rows: Rows) -> EachLeftOut:
+        """The same splits where these rows are rows of a larger table: row i is its row `rows[i]`."""
+        return EachLeftOut(rows[self.rows])
+
+    def counts(self, codes: NDArray[np.int64], n_classes: int) -> NDArray[np.intp]:  # (classes,)
+        """How many of all the rows each class has."""
+        if self._counted is None or self._counted[0] is not codes:
+            self._counted = (codes, np.bincount(codes[self.rows], minlength=n_classes))
+        return self._counted[1]
+
+
+class OneLeftOut(Split):
+    """One split of leave-one-out; its training rows are listed anew each time they are asked for."""
+
+    _all: EachLeftOut
+    _place: int
+
+    def __init__(self, all_splits: EachLeftOut, place: int) -> None:
+        vars(self).update(_all=all_splits, _place=place)
+
+    @property
+    def train(self) -> Rows:
+        return np.delete(self._all.rows, self._place)
+
+    @property
+    def test(self) -> Rows:
+        return self._all.rows[self._place : self._place + 1]
+
+    def trained(self, codes: NDArray[np.int64], n_classes: int) -> NDArray[np.intp]:  # (classes,)
+        found = self._all.counts(codes, n_classes).copy()
+        found[codes[self.test[0]]] -= 1
+        return found
+
+
+def leaves_one_out(splitter: Any, n_rows: int) -> bool:
+    """Whether a splitter of scikit-learn tests every row once, by itself, in order."""
+    kind = type(splitter)
+    if n_rows < 2:
+        return False  # the splitter says what is wrong
+    if kind is KFold:
+        return bool(splitter.n_splits == n_rows and not splitter.shuffle)
+    return kind is LeaveOneOut or (kind is LeavePOut and splitter.p == 1)
+
+
+def among(splits: Sequence[Split], rows: Rows) -> Sequence[Split]:
+    """Splits of some rows as splits of the table they are rows of."""
+    if isinstance(splits, EachLeftOut):
+        return splits.among(rows)
+    return [Split(rows[split.train], rows[split.test]) for split in splits]
+
+
+def test_rows(splits: Sequence[Split]) -> Rows:
+    """The test rows of all splits, one after the other."""
+    return splits.rows if isinstance(splits, EachLeftOut) else np.concatenate([split.test for split in splits])
+
+
+test_rows.__test__ = False  # type: ignore[attr-defined]  # no test, whatever pytest thinks of its name
+
 
 def freeze_splits(
     cv: Any, X: Any, y: Any, groups: Any = None, *, n_rows: int, classifier: bool = True, overlap: bool = False
-) -> tuple[Split, ...]:
+) -> Sequence[Split]:
     """All splits of a splitter, a number of folds or an iterable, as index arrays, checked.
 
     A generator is read once, here; what is frozen serves everyone who needs the splits.
     """
+    if hasattr(cv, "split") or isinstance(cv, int):
+        cv = check_cv(cv, y, classifier=classifier)
+        if leaves_one_out(cv, n_rows):
+            return EachLeftOut(np.arange(n_rows))
     splits = []
     for number, pair in enumerate(pairs_of(cv, X, y, groups, classifier)):
         try:

@@ -12,10 +12,11 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GroupKFold, ShuffleSplit, StratifiedShuffleSplit
 from sklearn.pipeline import Pipeline
 
-from foldwise.errors import FoldwiseError, FoldwiseTypeError, InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import corrected_half_width
 from foldwise.evaluation.nested import NestedResult, nested_on_session
+from foldwise.evaluation.pictures import axes, drawn, metric_name
 from foldwise.folds.engine import Question, evaluate
 from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
@@ -71,12 +72,7 @@ class KCurve:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the curve with its interval into a matplotlib axes, a new one by default; gives the axes."""
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise PlotError("the picture is drawn by matplotlib, which is not installed.", HOW) from error
-        if ax is None:
-            ax = plt.subplots(figsize=(7.0, 4.0), layout="constrained")[1]
+        ax = axes(ax)
         best = self.ks.index(self.best_k)
         ax.fill_between(self.ks, self.low, self.high, alpha=0.2, linewidth=0, label=f"{self.level:.0%} interval")
         ax.plot(self.ks, self.means, marker="o", markersize=3, label=f"mean over {self.scores.shape[1]} splits")
@@ -107,28 +103,13 @@ class KCurve:
             f"best k: {self.best_k} (mean {best:.3f} of {self.scores.shape[1]} splits, on which it was chosen)"
         )
         lines += ["", f"{'k':>4}  {'mean':>6}  {f'{self.level:.0%} interval':>16}"]
-        for k, mean, low, high, drawn in zip(self.ks, self.means, self.low, self.high, self._drawn(), strict=True):
+        ends = np.column_stack([self.low, self.means, self.high])
+        for k, (low, mean, high), line in zip(self.ks, ends.tolist(), drawn(ends, ROOM), strict=True):
             between = f"{low:.3f} to {high:.3f}"
-            lines.append(f"{k:>4}  {mean:>6.3f}  {between:>16}  {drawn}".rstrip())
+            lines.append(f"{k:>4}  {mean:>6.3f}  {between:>16}  {line}".rstrip())
         return "\n".join(lines)
 
-    def _drawn(self) -> list[str]:
-        """Each mean in its interval, all on one scale."""
-        ends = np.column_stack([self.low, self.means, self.high])
-        floor, top = np.nanmin(ends, initial=np.inf), np.nanmax(ends, initial=-np.inf)
-        if not floor < top or not np.isfinite(ends).all():
-            return [""] * len(self.ks)
-        places = np.rint((ends - floor) / (top - floor) * (ROOM - 1)).astype(int)
-        return [" " * a + "─" * (m - a) + "●" + "─" * (b - m) for a, m, b in places.tolist()]
-
     __repr__ = __str__
-
-
-HOW = "pip install 'foldwise[plots]', or read the numbers with to_frame()."
-
-
-class PlotError(FoldwiseError, ImportError):
-    """A picture was asked for, and the library that draws is missing."""
 
 
 def choose_k(
@@ -214,12 +195,3 @@ def check_fewest(k: int, n_train: int, nested: bool) -> None:
             f"k = {k} asks for more neighbours than the smallest training set has rows, {fewest}{where}.",
             "leave out the larger k" + (", or pass nested=False." if nested and k <= n_train else "."),
         )
-
-
-def metric_name(scoring: Any, model: Any) -> str:
-    """What the curve shows."""
-    if isinstance(scoring, str):
-        return scoring
-    if scoring is None:
-        return "accuracy" if is_classifier(model) else "r2"
-    return "score"

@@ -69,6 +69,20 @@ class LogMoments:
 
     def __sub__(self, other: LogMoments) -> LogMoments:
         """The facts without the rows of `other`; raises ForgetError where less than 1e-9 of precision would be left."""
+        left, error = self.without(other)
+        poor = error > FORGET_TOLERANCE
+        if poor.any():
+            c, j = (int(i) for i in np.argwhere(poor)[0])
+            raise ForgetError(
+                "after these rows are gone, the log-spread would be known only to "
+                f"{min(float(error[c, j]), 1.0):.0e} of itself (at most {FORGET_TOLERANCE:.0e} is accepted).",
+                "fit again on the rows that stay.",
+                place=(c, j),
+            )
+        return left
+
+    def without(self, other: LogMoments) -> tuple[LogMoments, Floats]:
+        """The facts without the rows of `other`, and the relative error of each log-spread or mean (K, d)."""
         rows = rows_left(self.rows, other.rows)
         weight = weight_left(self.weight, other.weight, rows)
         there = (other.rows > 0) & (weight > 0)
@@ -82,16 +96,8 @@ class LogMoments:
         deviance = np.where(known, 0.0, np.maximum(deviance, 0.0))
         error = np.maximum(ratio(self.deviance, deviance), ratio(self.weight * self.mean, weight * mean)) * 8 * EPS
         error = np.where(known, ratio(self.weight * self.mean, weight * mean) * 8 * EPS, error)
-        poor = (error > FORGET_TOLERANCE) & there & ((self.deviance > 0) | known)
-        if poor.any():
-            c, j = (int(i) for i in np.argwhere(poor)[0])
-            raise ForgetError(
-                "after these rows are gone, the log-spread would be known only to "
-                f"{min(float(error[c, j]), 1.0):.0e} of itself (at most {FORGET_TOLERANCE:.0e} is accepted).",
-                "fit again on the rows that stay.",
-                place=(c, j),
-            )
-        return LogMoments(weight, mean, deviance, rows)
+        error = np.where(there & ((self.deviance > 0) | known), error, 0.0)
+        return LogMoments(weight, mean, deviance, rows), error
 
     def expand(self, places: NDArray[np.int64], n_classes: int) -> LogMoments:
         """The same facts with class i at `places[i]` among `n_classes`."""

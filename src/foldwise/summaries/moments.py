@@ -84,6 +84,20 @@ class Moments:
 
     def __sub__(self, other: Moments) -> Moments:
         """The moments without the rows of `other`; raises ForgetError past the tolerance (see `removal_error`)."""
+        left, error = self.without(other)
+        poor = error > FORGET_TOLERANCE
+        if poor.any():
+            c, j = (int(i) for i in np.argwhere(poor)[0])
+            raise ForgetError(
+                "after these rows are gone, the spread would be known only to "
+                f"{min(float(error[c, j]), 1.0):.0e} of itself (at most {FORGET_TOLERANCE:.0e} is accepted).",
+                "fit again on the rows that stay.",
+                place=(c, j),
+            )
+        return left
+
+    def without(self, other: Moments) -> tuple[Moments, Floats]:
+        """The moments without the rows of `other`, and the relative error of each spread (K, d)."""
         rows = rows_left(self.rows, other.rows)
         weight = weight_left(self.weight, other.weight, rows)
         untouched, gone = other.rows == 0, rows == 0
@@ -97,17 +111,8 @@ class Moments:
         # what is left of one row, or of nothing, has no spread: that is known, not computed
         known = rows <= 1
         m2 = np.where(known, 0.0, np.maximum(m2, 0.0))
-        error = removal_error(self.m2, m2)
-        poor = (error > FORGET_TOLERANCE) & ~untouched & ~known & (self.m2 > 0)
-        if poor.any():
-            c, j = (int(i) for i in np.argwhere(poor)[0])
-            raise ForgetError(
-                "after these rows are gone, the spread would be known only to "
-                f"{min(float(error[c, j]), 1.0):.0e} of itself (at most {FORGET_TOLERANCE:.0e} is accepted).",
-                "fit again on the rows that stay.",
-                place=(c, j),
-            )
-        return Moments(weight, np.where(gone, 0.0, high), np.where(gone, 0.0, low), m2, rows)
+        error = np.where(untouched | known | (self.m2 <= 0), 0.0, removal_error(self.m2, m2))
+        return Moments(weight, np.where(gone, 0.0, high), np.where(gone, 0.0, low), m2, rows), error
 
     def expand(self, places: NDArray[np.int64], n_classes: int) -> Moments:
         """The same facts with class i at `places[i]` among `n_classes`."""

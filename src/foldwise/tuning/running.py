@@ -20,7 +20,7 @@ from foldwise.folds.engine import Outcome, Question, Work, evaluate
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession, Labels, Params, Rows
 from foldwise.folds.rows import take_rows
-from foldwise.folds.splits import Split, freeze_splits
+from foldwise.folds.splits import Split, among, freeze_splits
 from foldwise.tuning.results import format_results
 from foldwise.tuning.strategies import Grid, Space, Strategy, Trial
 
@@ -62,9 +62,9 @@ class Plan:
         encoded = counts_only and isinstance(session.target, Labels)
         y = session.target.short[rows] if encoded else take_rows(session.y, rows)  # type: ignore[union-attr]
         inner = self.splits(X, y, None if groups is None else take_rows(groups, rows), len(rows))
-        return self.start(session, [Split(rows[split.train], rows[split.test]) for split in inner])
+        return self.start(session, among(inner, rows))
 
-    def splits(self, X: Any, y: Any, groups: Any, n_rows: int) -> tuple[Split, ...]:
+    def splits(self, X: Any, y: Any, groups: Any, n_rows: int) -> Sequence[Split]:
         return freeze_splits(self.search.cv, X, y, groups, n_rows=n_rows, classifier=self._classifies)
 
     @cached_property

@@ -38,15 +38,7 @@ class Binomial:
             [trials_of(column.name, facts.x, setting) for column, facts in zip(columns, summary.columns, strict=True)]
         )
         most = np.maximum(trials, 1.0)
-        # failures are counted like successes: 1 - share would round below 0
-        share, everywhere = class_means(summary.weight * most, summary.total)
-        failure, nowhere = class_means(summary.weight * most, summary.shortfall(most))
-        # neither success nor failure is rarer than this share of what it is over all classes
-        share = np.maximum(share, setting.var_floor * everywhere)
-        failure = np.maximum(failure, setting.var_floor * nowhere)
-        speaks = (everywhere > 0) & (nowhere > 0)
-        with np.errstate(divide="ignore"):
-            log = np.where(speaks, np.log(np.stack([failure, share])), 0.0)
+        share, log, speaks = finish_shares(summary.weight * most, summary.total, summary.shortfall(most), setting)
         return BinomialLikelihood(tuple(column.name for column in columns), trials, share, log, speaks, summary)
 
     def present(self, summary: Values) -> tuple[Floats, Floats]:
@@ -54,6 +46,22 @@ class Binomial:
 
     def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> Values:
         return Values.from_dict(facts, n_classes, n_columns)
+
+
+def finish_shares(
+    tried: Floats, successes: Floats, failures: Floats, setting: Setting
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:  # (K, d), (2, K, d), (d,)
+    """Shares of success, logarithms of the shares of failure and success, and which columns say something."""
+    # failures are counted like successes: 1 - share would round below 0
+    share, everywhere = class_means(tried, successes)
+    failure, nowhere = class_means(tried, failures)
+    # neither success nor failure is rarer than this share of what it is over all classes
+    share = np.maximum(share, setting.var_floor * everywhere)
+    failure = np.maximum(failure, setting.var_floor * nowhere)
+    speaks = (everywhere > 0) & (nowhere > 0)
+    with np.errstate(divide="ignore"):
+        log = np.where(speaks, np.log(np.stack([failure, share])), 0.0)
+    return share, log, speaks
 
 
 def trials_of(name: str, seen: Floats, setting: Setting) -> float:

@@ -45,7 +45,7 @@ class Case:
 
     @cached_property
     def in_train(self) -> NDArray[np.bool_]:  # (classes,)
-        return np.bincount(self.session.target.codes[self.split.train], minlength=self.n_classes) > 0
+        return self.split.trained(self.session.target.codes, self.n_classes) > 0
 
     @cached_property
     def in_test(self) -> NDArray[np.bool_]:  # (classes,)

@@ -15,8 +15,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 from foldwise.evaluation.metrics.base import Case, Floats, VectorisedMetric
 from foldwise.evaluation.metrics.counting import count_pairs, count_right, weigh_pairs
 from foldwise.evaluation.metrics.scorers import Scores
-from foldwise.folds.protocol import Answer
-from foldwise.folds.splits import Split
+from foldwise.folds.protocol import Answer, Labels
+from foldwise.folds.splits import EachLeftOut, Split
 
 SINGLE = (
     "A single label was found in 'y_true' and 'y_pred'. For the confusion matrix to have the correct shape, use the "
@@ -40,6 +40,15 @@ class Accuracy(VectorisedMetric):
         case = Case(session, split)
         wrong = np.not_equal(self.labels(case, answer), case.truth, order="C")
         return np.asarray(wrong, dtype=np.float64)
+
+    def of_rows(self, session: Any, splits: EachLeftOut, answer: Answer) -> Floats | None:  # (settings, rows)
+        """The score of every split of leave-one-out; None where scikit-learn shall decide."""
+        if not isinstance(session.target, Labels) or answer.labels is None:
+            return None
+        case = Case(session, Split(splits.rows, splits.rows))
+        if case.weights is not None and not (case.weights > 0).all():
+            return None  # the mean of a row without weight is not defined
+        return np.asarray(answer.labels == case.truth, dtype=np.float64)
 
 
 class ConfusionMetric(VectorisedMetric):

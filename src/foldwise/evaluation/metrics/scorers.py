@@ -65,7 +65,7 @@ class Answered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(self, session: Any, answer: Answer, i: int, split: Split) -> None:
         self.session, self.answer, self.i, self.split = session, answer, i, split
-        self._present = np.unique(session.target.codes[split.train])
+        self._present = np.flatnonzero(split.trained(session.target.codes, len(session.target.classes)))
         self.classes_ = session.target.classes[self._present]
 
     def __sklearn_is_fitted__(self) -> bool:

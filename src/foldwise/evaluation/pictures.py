@@ -1,0 +1,44 @@
+"""What pictures share: the library that draws them, intervals drawn in text, and what a score is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from foldwise.errors import FoldwiseError
+
+HOW = "pip install 'foldwise[plots]', or read the numbers with to_frame()."
+
+
+class PlotError(FoldwiseError, ImportError):
+    """A picture was asked for, and the library that draws is missing."""
+
+
+def axes(ax: Any = None) -> Any:
+    """The axes to draw into, new ones by default."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise PlotError("the picture is drawn by matplotlib, which is not installed.", HOW) from error
+    return plt.subplots(figsize=(7.0, 4.0), layout="constrained")[1] if ax is None else ax
+
+
+def drawn(ends: NDArray[np.float64], room: int) -> list[str]:  # (lines, 3): low, mean, high
+    """Each mean in its interval, all on one scale of so many characters; nothing where an end is unknown."""
+    floor, top = np.nanmin(ends, initial=np.inf), np.nanmax(ends, initial=-np.inf)
+    if not floor < top or not np.isfinite(ends).all():
+        return [""] * len(ends)
+    places = np.rint((ends - floor) / (top - floor) * (room - 1)).astype(int)
+    return [" " * a + "─" * (m - a) + "●" + "─" * (b - m) for a, m, b in places.tolist()]
+
+
+def metric_name(scoring: Any, model: Any) -> str:
+    """What a curve shows."""
+    if isinstance(scoring, str):
+        return scoring
+    if scoring is None:
+        return "accuracy" if is_classifier(model) else "r2"
+    return "score"
