@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from foldwise.bayes import NaiveBayes
     from foldwise.data import Column, Schema, Table, read_table
-    from foldwise.evaluation import Confusion, CostMatrix, Estimate, bias_corrected, cross_predict, estimate, nested_cv
+    from foldwise.evaluation import (
+        Confusion,
+        CostMatrix,
+        Estimate,
+        bias_corrected,
+        compare,
+        compare_tables,
+        cross_predict,
+        estimate,
+        nested_cv,
+    )
     from foldwise.neighbors import KNNClassifier, KNNRegressor, choose_k
     from foldwise.tuning import GridSearchCV, RandomizedSearchCV, SearchCV
 
@@ -32,6 +42,8 @@ _HOMES = {
     "Table": "foldwise.data",
     "bias_corrected": "foldwise.evaluation",
     "choose_k": "foldwise.neighbors",
+    "compare": "foldwise.evaluation",
+    "compare_tables": "foldwise.evaluation",
     "cross_predict": "foldwise.evaluation",
     "estimate": "foldwise.evaluation",
     "nested_cv": "foldwise.evaluation",
@@ -54,6 +66,8 @@ __all__ = [
     "__version__",
     "bias_corrected",
     "choose_k",
+    "compare",
+    "compare_tables",
     "cross_predict",
     "estimate",
     "nested_cv",
