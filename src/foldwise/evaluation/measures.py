@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import is_classifier
+
 from foldwise.evaluation.metrics.base import VectorisedMetric
 from foldwise.evaluation.metrics.costs import CostMetric
 from foldwise.evaluation.metrics.naming import LastStepScore, metrics_of
@@ -20,6 +22,8 @@ def measure_of(metric: Any, model: Any, scoring: Any = None) -> str:
     if scoring is None and all(hasattr(model, name) for name in ("estimator", "scoring", "refit")):
         return measure_of_search(model)
     if scoring is None:
+        if type(model).__module__ == "sklearn.dummy":  # a score of their own, but for X=None the usual one
+            return "accuracy" if is_classifier(model) else "r2"
         return f"{type(model).__name__}.score"
     return scoring if isinstance(scoring, str) else repr(metric.scorer)
 

@@ -51,12 +51,27 @@ def compare(
     random_state : of the default folds
     **fit_params : passed to every fit, such as sample_weight
 
+    Notes
+    -----
+    With the default splits the corrected t-test calls equal models different in about 5 % of cases, where models do not
+    change much from one training set to the next; of models that do, such as one nearest neighbour, in more. There
+    `cv=10`, a test of less power, stays below 5 % (docs/comparisons.md).
+
     >>> from sklearn.datasets import load_iris
     >>> from foldwise import GridSearchCV, KNNClassifier, NaiveBayes, compare
     >>> X, y = load_iris(return_X_y=True)
     >>> search = GridSearchCV(KNNClassifier(), {"n_neighbors": range(1, 31)})
-    >>> one_column = NaiveBayes(columns=[0])
-    >>> compare({"bayes": NaiveBayes(), "neighbours, k chosen": search, "sepal length": one_column}, X, y)
+    >>> compare({"bayes": NaiveBayes(), "knn, tuned": search, "sepals": NaiveBayes(columns=[0, 1])}, X, y)
+    accuracy of 3 models on the same 100 splits
+    <BLANKLINE>
+      model       score    95% interval  naive    diff      p  P(>)  P(=)  P(<)
+    * knn, tuned  0.963  0.932 to 0.994  0.980
+    * bayes       0.955  0.917 to 0.992         -0.008  0.670  0.17  0.37  0.46
+      sepals      0.781  0.716 to 0.847         -0.181  <.001  0.00  0.00  1.00
+    <BLANKLINE>
+    * best, or tied with it: p at least 0.05.
+    p: corrected paired t-test against the best, Holm over 3 pairs.
+    P: better than the best, equal within 0.01, worse; Bayesian correlated t.
     """
     check_names(models)
     check_level(level)
