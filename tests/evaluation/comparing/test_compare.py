@@ -15,10 +15,12 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV as PeerSearch
 from sklearn.model_selection import (
+    GroupShuffleSplit,
     KFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
     StratifiedGroupKFold,
+    StratifiedShuffleSplit,
     cross_val_score,
 )
 from sklearn.naive_bayes import GaussianNB
@@ -111,20 +113,23 @@ def test_a_model_against_itself_is_tied():
     assert same.table["equal"][1] == 1.0
 
 
-def test_by_default_ten_times_ten_stratified_folds():
+def test_by_default_ten_stratified_resamples():
     small = {"a": GaussianNB(), "b": DummyClassifier()}
     found = compare(small, X, Y)
-    assert found.scores.shape == (2, 100)
-    assert found.test_share == pytest.approx(1 / 9)
+    assert found.test_share == 30 / 120
+    cv = StratifiedShuffleSplit(10, test_size=0.2, random_state=0)
+    np.testing.assert_allclose(found.scores[0], cross_val_score(GaussianNB(), X, Y, cv=cv), atol=1e-12)
     np.testing.assert_array_equal(found.scores, compare(small, X, Y).scores)
     assert (found.scores != compare(small, X, Y, random_state=1).scores).any()
-    assert compare(small, X, Y, random_state=np.random.default_rng(4)).scores.shape == (2, 100)
+    assert compare(small, X, Y, random_state=np.random.default_rng(4)).scores.shape == (2, 10)
 
 
 def test_groups_stay_together():
     groups = np.arange(150) // 5
     found = compare({"a": GaussianNB(), "b": KNNClassifier(1)}, X, Y, groups=groups)
-    assert found.scores.shape == (2, 100)
+    cv = GroupShuffleSplit(10, test_size=0.2, random_state=0)
+    wanted = cross_val_score(GaussianNB(), X, Y, groups=groups, cv=cv)
+    np.testing.assert_allclose(found.scores[found.names.index("a")], wanted, atol=1e-12)
     again = compare({"a": GaussianNB(), "b": KNNClassifier(1)}, X, Y, groups=groups, cv=StratifiedGroupKFold(5))
     wanted = cross_val_score(GaussianNB(), X, Y, groups=groups, cv=StratifiedGroupKFold(5))
     np.testing.assert_array_equal(again.scores[again.names.index("a")], wanted)
@@ -137,7 +142,7 @@ def test_regressors_by_r2_or_another_metric():
     errors = compare(pair, X, y, cv=5, scoring="neg_mean_squared_error", rope=100)
     assert errors.best == "plain"
     assert max(map(len, str(errors).splitlines())) <= 80
-    assert compare(pair, X, y).scores.shape == (2, 100)
+    assert compare(pair, X, y).scores.shape == (2, 10)
 
 
 def test_one_metric_for_all():

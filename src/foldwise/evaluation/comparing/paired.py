@@ -134,7 +134,7 @@ def correlated_bayesian_t(differences: Any, test_share: float, rope: float = 0.0
     >>> from foldwise.evaluation import correlated_bayesian_t
     >>> found = correlated_bayesian_t([0.02, 0.03, -0.01, 0.04, 0.02], test_share=1 / 4, rope=0.01)
     >>> print(f"better {found.better:.3f}, equal {found.equal:.3f}, worse {found.worse:.3f}")
-    better 0.766, equal 0.201, worse 0.033
+    better 0.765, equal 0.198, worse 0.038
     """
     test = corrected_t_test(differences, test_share)
     return Posterior(test.difference, test.error, test.freedom, check_rope(rope))

@@ -62,7 +62,7 @@ def bayesian_signed_rank(
     >>> from foldwise.evaluation import bayesian_signed_rank
     >>> found = bayesian_signed_rank([0.03, 0.05, 0.02, 0.04, -0.005, 0.06], rope=0.01)
     >>> print(f"better {found.better:.2f}, equal {found.equal:.2f}, worse {found.worse:.2f}")
-    better 0.99, equal 0.01, worse 0.00
+    better 0.98, equal 0.02, worse 0.00
     """
     d = np.r_[0.0, checked_differences(differences)]
     above_zero("prior", prior)
