@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test fuzz lint types contract bench simulate torture oracles clean
+.PHONY: demo test fuzz lint types contract bench simulate nulls torture oracles clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -39,13 +39,17 @@ bench: $(READY)
 simulate: $(READY)
 	$(BIN)/python benchmarks/estimates.py
 
+nulls: $(READY)
+	$(BIN)/python benchmarks/null_comparisons.py
+
 torture: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
 	$(BIN)/python -m tests.bayes.torture
 
-# asks R's e1071 and Weka again: make oracles WEKA=path/to/weka.jar
+# asks R, its e1071, and Weka again: make oracles WEKA=path/to/weka.jar
 oracles: $(READY)
 	$(BIN)/python -m tests.bayes.oracles.make_fixtures $(WEKA)
+	$(BIN)/python -m tests.evaluation.comparing.oracles.make_fixtures $(WEKA)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

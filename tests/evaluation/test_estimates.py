@@ -111,6 +111,7 @@ def test_a_searchs_estimate_is_nested():
     assert found.interval() == nested.interval()
     assert found.naive == pytest.approx(np.mean([inner["mean_test_score"].max() for inner in nested.inner]))
     assert "nested" in found.method
+    assert estimate(search, X, y, cv=5, scoring="neg_log_loss").naive is None  # the search chose by another metric
 
 
 def test_a_regressor_and_groups():

@@ -1,6 +1,19 @@
-"""Metrics vectorised over settings; confusion and cost matrices; out-of-fold predictions; curves; nested estimates."""
+"""Metrics over many settings; confusion and costs; out-of-fold predictions; estimates; comparisons; curves; leaks."""
 
 from foldwise.evaluation.bias_corrected import bias_corrected
+from foldwise.evaluation.comparing import (
+    Comparison,
+    TablesComparison,
+    bayesian_signed_rank,
+    compare,
+    compare_tables,
+    corrected_t_test,
+    correlated_bayesian_t,
+    critical_difference,
+    friedman_test,
+    holm,
+    signed_rank_test,
+)
 from foldwise.evaluation.confusion import Confusion
 from foldwise.evaluation.cost import CostMatrix, Decision
 from foldwise.evaluation.cross_predict import cross_predict
@@ -12,6 +25,7 @@ from foldwise.evaluation.leaks import Leak, Leaks, duplicate_groups, find_leaks
 from foldwise.evaluation.nested import NestedResult, nested_cv
 
 __all__ = [
+    "Comparison",
     "Confusion",
     "CostMatrix",
     "Decision",
@@ -21,13 +35,23 @@ __all__ = [
     "Leaks",
     "LearningCurve",
     "NestedResult",
+    "TablesComparison",
     "ValidationCurve",
+    "bayesian_signed_rank",
     "bias_corrected",
+    "compare",
+    "compare_tables",
+    "corrected_t_test",
+    "correlated_bayesian_t",
+    "critical_difference",
     "cross_predict",
     "duplicate_groups",
     "estimate",
     "find_leaks",
+    "friedman_test",
+    "holm",
     "learning_curve",
     "nested_cv",
+    "signed_rank_test",
     "validation_curve",
 ]

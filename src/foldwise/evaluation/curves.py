@@ -18,7 +18,8 @@ from sklearn.utils import check_random_state
 
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
-from foldwise.evaluation.intervals import check_level, corrected_half_width
+from foldwise.evaluation.estimates import check_level
+from foldwise.evaluation.intervals import corrected_half_width
 from foldwise.evaluation.metrics import metrics_of
 from foldwise.evaluation.pictures import axes, drawn, metric_name
 from foldwise.evaluation.tables import WIDTH, cut

@@ -65,11 +65,13 @@ def estimate(
     splits = freeze_splits(cv, X, y, groups, n_rows=count_rows(X), classifier=is_classifier(model))
     tested = procedure.on(splits, n_jobs=n_jobs)
     nested = "nested " if tested.searches is not None else ""
+    # what a search said of its winner is a naive figure only of the same metric
+    same = procedure.plan is not None and procedure.metric is procedure.plan.metrics.get(procedure.plan.chooser)
     return Estimate(
         float(np.mean(tested.scores)),
         f"{nested}cross-validation, {len(splits)} splits, corrected resampled t interval",
         corrected_spread(tested.scores, splits),
-        tested.naive,
+        tested.naive if same else None,
         tested.row_variance(splits),
         procedure.metric.bounds,
     )

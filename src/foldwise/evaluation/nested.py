@@ -14,7 +14,9 @@ from sklearn.metrics import check_scoring
 from foldwise.errors import FoldwiseTypeError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.intervals import corrected_spread
+from foldwise.evaluation.measures import measure_of_search
 from foldwise.evaluation.procedures import Searched, Tested, scored_winners, searches_on
+from foldwise.evaluation.records import SplitsRecord
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import FoldSession
 from foldwise.folds.rows import count_rows, refuse_routing, take_params, take_rows
@@ -30,6 +32,8 @@ class NestedResult:
     inner: tuple[dict[str, Any], ...]
     models_scored: int
     estimate: Estimate  # what the procedure is worth on new rows
+    metric: str  # by what the outer scores are
+    splits: SplitsRecord  # which rows they are of
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """The corrected resampled t interval of Nadeau and Bengio: outer scores share training rows.
@@ -72,7 +76,8 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
         return nested_on_session(search, session, splits, groups)
     searched, scores = zip(*(by_fitting(search, X, y, split, groups, fit_params) for split in splits), strict=True)
     models = sum(one.models + 1 for one in searched)
-    return gathered(Tested(np.array(scores), None, searched, models), splits, (-np.inf, np.inf))
+    tested = Tested(np.array(scores), None, searched, models)
+    return gathered(tested, splits, (-np.inf, np.inf), measure_of_search(search))
 
 
 def nested_on_session(search: Any, session: FoldSession, splits: Sequence[Split], groups: Any = None) -> NestedResult:
@@ -81,10 +86,10 @@ def nested_on_session(search: Any, session: FoldSession, splits: Sequence[Split]
     searched = searches_on(search, plan, session, splits, groups)
     # a search scores without weights, whatever it was fitted with
     tested = scored_winners(search, session, splits, searched, plan.metrics, plan.chooser)
-    return gathered(tested, splits, plan.metrics[plan.chooser].bounds)
+    return gathered(tested, splits, plan.metrics[plan.chooser].bounds, measure_of_search(search, plan.metrics))
 
 
-def gathered(tested: Tested, splits: Sequence[Split], bounds: tuple[float, float]) -> NestedResult:
+def gathered(tested: Tested, splits: Sequence[Split], bounds: tuple[float, float], metric: str) -> NestedResult:
     """The outer scores as an estimate."""
     assert tested.searches is not None
     estimate = Estimate(
@@ -101,6 +106,8 @@ def gathered(tested: Tested, splits: Sequence[Split], bounds: tuple[float, float
         tuple(one.results for one in tested.searches),
         tested.models,
         estimate,
+        metric,
+        SplitsRecord.of(splits),
     )
 
 

@@ -8,22 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from foldwise.errors import FoldwiseError
+from foldwise.errors import PlotError
 
-HOW = "pip install 'foldwise[plots]', or read the numbers with to_frame()."
-
-
-class PlotError(FoldwiseError, ImportError):
-    """A picture was asked for, and the library that draws is missing."""
+HOW = "pip install 'foldwise[plots]', or print the result, which holds the same numbers."
 
 
-def axes(ax: Any = None) -> Any:
+def axes(ax: Any = None, size: tuple[float, float] = (7.0, 4.0)) -> Any:
     """The axes to draw into, new ones by default."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise PlotError("the picture is drawn by matplotlib, which is not installed.", HOW) from error
-    return plt.subplots(figsize=(7.0, 4.0), layout="constrained")[1] if ax is None else ax
+    return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
 
 
 def drawn(ends: NDArray[np.float64], room: int) -> list[str]:  # (lines, 3): low, mean, high

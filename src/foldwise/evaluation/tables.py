@@ -1,16 +1,17 @@
-"""Small tables as text of at most 80 columns: wide ones continue below."""
+"""Small tables as text of at most 80 columns, of which wide ones continue below, and as HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 WIDTH = 80
 LONGEST = 18
 
 
-def cut(name: str) -> str:
+def cut(name: str, longest: int = LONGEST) -> str:
     """A name short enough for a column."""
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+    return name if len(name) <= longest else name[: longest - 1] + "…"
 
 
 def panels(corner: str, rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
@@ -30,5 +31,33 @@ def panels(corner: str, rows: Sequence[str], columns: Sequence[str], cells: Sequ
         lines = [corner.ljust(first) + "".join(columns[j].rjust(widths[j]) for j in block)]
         for name, line in zip(rows, cells, strict=True):
             lines.append(name.ljust(first) + "".join(line[j].rjust(widths[j]) for j in block))
-        parts.append("\n".join(lines))
+        parts.append("\n".join(line.rstrip() for line in lines))
     return "\n\n".join(parts)
+
+
+def number(value: float, sign: str = "") -> str:
+    """A score or a difference: three decimals, or four digits where it is large."""
+    return f"{value:{sign}.3f}" if abs(value) < 100 else f"{value:{sign}.4g}"
+
+
+def probability(p: float) -> str:
+    """A p value: three decimals, or that it is smaller."""
+    return "<.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def html_table(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> str:
+    """A table for notebooks: the first column to the left, the others to the right."""
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        aligned = ["left", *["right"] * (len(cells) - 1)]
+        inner = (
+            f'<{tag} style="text-align:{side};padding:2px 10px">{escape(cell)}</{tag}>'
+            for side, cell in zip(aligned, cells, strict=True)
+        )
+        return f"<tr>{''.join(inner)}</tr>"
+
+    body = "".join(row(line, "td") for line in lines)
+    under = "".join(f"<br>{escape(note)}" for note in notes)
+    style = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+    table = f'<table style="{style}"><thead>{row(heads, "th")}</thead><tbody>{body}</tbody></table>'
+    return f"<p>{escape(title)}</p>{table}<p><small>{under.removeprefix('<br>')}</small></p>"

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.bayes.families.protocol import ClassTotals, Setting
-from foldwise.summaries.alignment import weight_left
-from foldwise.summaries.moments import EPS
+from foldwise.summaries.alignment import EPS, weight_left
 from foldwise.summaries.number_kernels import Floats, Ints
 
 Bools = NDArray[np.bool_]

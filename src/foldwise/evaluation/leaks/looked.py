@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -29,7 +29,7 @@ class Looked:
     n_rows: int
     labels: pl.Series | None
     quantity: bool  # whether the labels are one, not classes
-    splits: tuple[Split, ...]
+    splits: Sequence[Split]
     coded: dict[str, Ints] = field(default_factory=dict)  # columns whose codes were asked for
 
     @property
