@@ -31,6 +31,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/families.py
 	$(BIN)/python benchmarks/neighbors.py
+	$(BIN)/python benchmarks/selection.py
 
 torture: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'

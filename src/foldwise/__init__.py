@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from foldwise.data import Column, Schema, Table, read_table
     from foldwise.evaluation import Confusion, CostMatrix, cross_predict, nested_cv
     from foldwise.neighbors import KNNClassifier, KNNRegressor, choose_k
-    from foldwise.tuning import GridSearchCV, RandomizedSearchCV, SearchCV
+    from foldwise.tuning import GridSearchCV, RandomizedSearchCV, SearchCV, SelectFeatures
 
 __version__ = "0.1.0.dev0"
 
@@ -28,6 +28,7 @@ _HOMES = {
     "RandomizedSearchCV": "foldwise.tuning",
     "Schema": "foldwise.data",
     "SearchCV": "foldwise.tuning",
+    "SelectFeatures": "foldwise.tuning",
     "Table": "foldwise.data",
     "choose_k": "foldwise.neighbors",
     "cross_predict": "foldwise.evaluation",
@@ -46,6 +47,7 @@ __all__ = [
     "RandomizedSearchCV",
     "Schema",
     "SearchCV",
+    "SelectFeatures",
     "Table",
     "__version__",
     "choose_k",

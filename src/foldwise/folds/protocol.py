@@ -145,3 +145,13 @@ class FoldSession(Protocol):
 
     def model(self, setting: Params, train: Rows) -> Any:
         """A fitted estimator, for those who want one."""
+
+
+class Subsettable(Protocol):
+    """What a session may offer besides: to score subsets of columns cheaper than by fits on them (`open_subsets`)."""
+
+    def subsets(self) -> FoldSession | None:
+        """A session whose settings are `{"columns": places}`, answered as by a fit on these columns alone.
+
+        Columns that the estimator's own parameters name are those of the whole table. None declines.
+        """

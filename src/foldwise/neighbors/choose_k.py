@@ -12,8 +12,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GroupKFold, ShuffleSplit, StratifiedShuffleSplit
 from sklearn.pipeline import Pipeline
 
-from foldwise.errors import FoldwiseError, FoldwiseTypeError, InputError
+from foldwise.errors import FoldwiseTypeError, InputError, PlotError
 from foldwise.evaluation.intervals import check_level, corrected_half_width
+from foldwise.evaluation.metrics.naming import metric_name
 from foldwise.evaluation.nested import NestedResult, nested_on_session
 from foldwise.folds.engine import Question, evaluate
 from foldwise.folds.opening import open_session
@@ -126,10 +127,6 @@ class KCurve:
 HOW = "pip install 'foldwise[plots]', or read the numbers with to_frame()."
 
 
-class PlotError(FoldwiseError, ImportError):
-    """A picture was asked for, and the library that draws is missing."""
-
-
 def choose_k(
     X: Any,
     y: Any,
@@ -213,12 +210,3 @@ def check_fewest(k: int, n_train: int, nested: bool) -> None:
             f"k = {k} asks for more neighbours than the smallest training set has rows, {fewest}{where}.",
             "leave out the larger k" + (", or pass nested=False." if nested and k <= n_train else "."),
         )
-
-
-def metric_name(scoring: Any, model: Any) -> str:
-    """What the curve shows."""
-    if isinstance(scoring, str):
-        return scoring
-    if scoring is None:
-        return "accuracy" if is_classifier(model) else "r2"
-    return "score"

@@ -93,6 +93,15 @@ def default_score(estimator: Any) -> str | None:
     return {ClassifierMixin.score: "accuracy", RegressorMixin.score: "r2"}.get(score)
 
 
+def metric_name(scoring: Any, model: Any) -> str:
+    """What a score is called in a picture."""
+    if isinstance(scoring, str):
+        return scoring
+    if scoring is None:
+        return "accuracy" if is_classifier(model) else "r2"
+    return "score"
+
+
 class LastStepScore:
     """The score of a pipeline is that of its last step, unless a setting puts another one there."""
 
