@@ -13,8 +13,10 @@ import pytest
 import scipy.sparse as sp
 from mlxtend.feature_selection import SequentialFeatureSelector as Peer
 from scipy import stats
+from sklearn import model_selection as peer
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.exceptions import FitFailedWarning
 from sklearn.feature_selection import SequentialFeatureSelector
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import make_scorer
@@ -111,13 +113,13 @@ def test_floating_is_mlxtends_where_that_goes_by_the_book(forward):
     X, y = TABLES["cancer"]
     X, n = X[:, ::3], 5
     options = {"cv": FOLDS, "scoring": "neg_log_loss"}  # mlxtend breaks ties otherwise
-    peer = Peer(GaussianNB(), k_features=n, floating=True, forward=forward, **options).fit(X, y)
+    theirs = Peer(GaussianNB(), k_features=n, floating=True, forward=forward, **options).fit(X, y)
     # it steps back only where that also beats the current score, which the book does not ask
-    assert list(peer.k_feature_idx_) == floating(GaussianNB(), X, y, n, forward, like_mlxtend=True, **options)
+    assert list(theirs.k_feature_idx_) == floating(GaussianNB(), X, y, n, forward, like_mlxtend=True, **options)
     ours = SelectFeatures(
         GaussianNB(), n_features=n, floating=True, direction="forward" if forward else "backward", **options
     ).fit(X, y)
-    assert ours.get_support(indices=True).tolist() == list(peer.k_feature_idx_)
+    assert ours.get_support(indices=True).tolist() == list(theirs.k_feature_idx_)
 
 
 def test_steps_back_beat_the_best_of_their_size():
@@ -351,6 +353,34 @@ def test_selection_inside_the_folds_is_at_chance_on_noise_and_before_them_is_not
         before.append(cross_val_score(NaiveBayes(), leaked, y, cv=4).mean())
     assert abs(np.mean(inside) - 0.5) < 0.08
     assert np.mean(before) > 0.65
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+def test_one_path_answers_every_number_of_columns(monkeypatch):
+    X, y = TABLES["wine"]
+    asked = []
+    from foldwise.tuning.select_features import Asking
+
+    scores = Asking.scores
+    monkeypatch.setattr(Asking, "scores", lambda self, subsets: asked.extend(subsets) or scores(self, subsets))
+    select = SelectFeatures(NaiveBayes(), cv=3)
+    space = {
+        "selectfeatures__n_features": [1, 2, 4, 0.9, "auto"],
+        "selectfeatures__floating": [False, True],
+        "naivebayes__var_floor": [1e-9, 0.5],
+    }
+    for scaler in ("passthrough", StandardScaler()):
+        pipeline = make_pipeline(scaler, select, NaiveBayes())
+        asked.clear()
+        ours = GridSearchCV(pipeline, space, cv=2, refit=False, audit=False).fit(X, y)
+        assert ours.fits_done_ == 2
+        assert len(asked) <= 2 * (9 + 8 + 7 + 6 + 5 + 4 + 3 + 2 + 40)  # paths of 8 columns, once a split
+        theirs = peer.GridSearchCV(pipeline, space, cv=2, refit=False).fit(X, y)
+        np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
+    space = {"selectfeatures__n_features": [2, 99], "selectfeatures__direction": ["forward", "backward"]}
+    with pytest.warns(FitFailedWarning, match="n_features=99 is out of range"):
+        some = GridSearchCV(make_pipeline(select, NaiveBayes()), space, cv=2, refit=False).fit(X, y)
+    assert np.isnan(some.cv_results_["mean_test_score"]).tolist() == [False, True, False, True]
 
 
 # refused
