@@ -276,6 +276,25 @@ def test_set_output(library):
         np.testing.assert_array_equal(out.to_numpy(), X.to_numpy()[:, select.support_])
 
 
+def test_set_output_from_another_library_keeps_types(rng):
+    X, y = pl.DataFrame(mixed_columns(rng, 90)), np.arange(90) % 3
+    select = SelectFeatures(NaiveBayes(), n_features=4, cv=3)
+    out = select.set_output(transform="pandas").fit(X, y).transform(X)
+    pd.testing.assert_frame_equal(out, X.select(select.get_feature_names_out()).to_pandas())
+    out = select.set_output(transform="polars").fit_transform(X.to_pandas(), y)
+    assert out.equals(X.select(select.get_feature_names_out()))
+
+
+def test_columns_named_by_parameters_are_those_of_the_whole_table(rng):
+    X, y = pl.DataFrame(mixed_columns(rng, 120)), rng.integers(0, 2, 120)
+    model = NaiveBayes(families={"size": "binned", "rings": "poisson"}, bins={"size": 4})
+    select = SelectFeatures(model, direction="backward", n_features=3, cv=3, scoring="neg_log_loss").fit(X, y)
+    assert select.session_ == "terms"
+    kept = select.get_feature_names_out().tolist()
+    scores = cross_val_score(model.set_params(columns=kept), X, y, cv=3, scoring="neg_log_loss")
+    assert select.history_["score"][-1] == pytest.approx(scores.mean(), rel=1e-12)
+
+
 def test_cloned_and_pickled():
     X, y = load_iris(return_X_y=True)
     select = SelectFeatures(NaiveBayes(alpha=2), n_features=2, cv=3, floating=True).fit(X, y)

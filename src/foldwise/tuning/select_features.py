@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
+import sklearn
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.feature_selection import SelectorMixin
@@ -92,8 +93,8 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
 
     At the usual 0.95 a gain must be 0.84 standard deviations of its differences between ten folds, 1.43 between five:
     most columns that help a little fail that. At 0.75 it is 0.32 and 0.50, which columns of noise still seldom pass
-    (benchmarks/selection.md has figures). A score that says more than accuracy, such as "neg_log_loss", finds more.
-    The test knows nothing of the number of candidates: of thousands of columns of noise, some will pass.
+    (benchmarks/selection.md has figures). The test knows nothing of the number of candidates: of thousands of columns
+    of noise, some may pass.
 
     The mean score of the selected subset is too good, for it was chosen by it. Score a pipeline of selection and model:
     inside `nested_cv` or `cross_validate` columns are selected anew from the training rows of each split.
@@ -140,6 +141,7 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
         self.__dict__.update(vars(fitted))
         return self
 
+    # settings that differ in these ask about subsets on the same splits: the session of pipelines fits them together
     shared_params = frozenset({"direction", "floating", "n_features", "level"})
 
     def fit_settings(
@@ -174,7 +176,16 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
     def transform(self, X: Any) -> Any:
         """The selected columns: a frame of the library it came from, or an array."""
         check_is_fitted(self)
-        return take_columns(self._enter(X, reset=False), self.get_support(indices=True))
+        return self._converted(take_columns(self._enter(X, reset=False), self.get_support(indices=True)))
+
+    def _converted(self, X: Any) -> Any:
+        """A frame of the library that `set_output` names: scikit-learn would take it there through objects."""
+        configured = getattr(self, "_sklearn_output_config", {}).get("transform")
+        wanted = configured or sklearn.get_config()["transform_output"]
+        if not is_frame(X) or wanted not in ("pandas", "polars"):
+            return X
+        frame = nw.from_native(X, eager_only=True)
+        return frame.to_pandas() if wanted == "pandas" else frame.to_polars()
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the best score of each number of columns into a matplotlib axes, by default a new one, and give it."""
@@ -269,7 +280,7 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
                     "n_features='auto' compares scores over several splits, but there is one.",
                     "pass cv=10, say, or the number of columns as n_features.",
                 )
-            return ByTest(self.level, test_share(splits), n_columns, self.direction == "forward")
+            return ByTest(self.level, tested_share(splits), n_columns, self.direction == "forward")
         number = int(given) if isinstance(given, Integral) else 0
         if not isinstance(given, Integral) and 0 < given <= 1:
             number = int(n_columns * given)
@@ -289,7 +300,7 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
         self.support_ = np.zeros(n_columns, dtype=bool)
         self.support_[list(path.chosen)] = True
         self.n_features_ = len(path.chosen)
-        self.history_, self.by_size_ = self._frames(path, scored, test_share(splits))
+        self.history_, self.by_size_ = self._frames(path, scored, tested_share(splits))
 
     def _frames(self, path: Path, scored: Scored, share: float) -> tuple[Any, Any]:
         """All steps, and the best subset met of each size, as frames."""
@@ -351,7 +362,8 @@ class Asking:
         failed += [(i, number, error) for i, number, _, error in outcome.unscored]
         if failed:
             i, number, error = failed[0]
-            error.add_note(f"raised by the columns {self._named(subsets[i])} on split {number}")
+            if self.session.shares == "refit":  # where work is shared, any column may have raised it
+                error.add_note(f"raised by the columns {self._named(subsets[i])} on split {number}")
             raise error
         scores = np.asarray(outcome.scores["score"], dtype=np.float64)
         if np.isnan(scores).any():
@@ -366,9 +378,6 @@ class Asking:
         return listing([self.names[j] for j in subset])
 
 
-def test_share(splits: Sequence[Split]) -> float:
+def tested_share(splits: Sequence[Split]) -> float:
     """Test rows to training rows, on average."""
     return float(np.mean([len(split.test) / len(split.train) for split in splits]))
-
-
-test_share.__test__ = False  # type: ignore[attr-defined]  # no test, whatever pytest thinks of its name
