@@ -59,9 +59,9 @@ def races() -> list[Line]:
     lines = []
     for one in (
         lambda: race("adult, 48,842 × 14, forward to all columns, accuracy", adult, 50, n_features=14),
-        lambda: race("adult, forward to 3 columns, log loss", adult, 20, n_features=3, scoring="neg_log_loss"),
+        lambda: race("adult, forward to 3 columns, log loss", adult, 10, n_features=3, scoring="neg_log_loss"),
         lambda: race(
-            "breast cancer, 569 × 30, backward to 25 columns", cancer, 20, n_features=25, direction="backward"
+            "breast cancer, 569 × 30, backward to 25 columns", cancer, 10, n_features=25, direction="backward"
         ),
     ):
         lines.append(one())
