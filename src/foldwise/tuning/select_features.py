@@ -92,9 +92,9 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
     subset known.
 
     At the usual 0.95 a gain must be 0.84 standard deviations of its differences between ten folds, 1.43 between five:
-    most columns that help a little fail that. At 0.75 it is 0.32 and 0.50, which columns of noise still seldom pass
-    (benchmarks/selection.md has figures). The test knows nothing of the number of candidates: of thousands of columns
-    of noise, some may pass.
+    most columns that help a little fail that. At 0.75 it is 0.32 and 0.50: forward, columns of noise still seldom pass,
+    while backward some of them stay (benchmarks/selection.md has figures). The test knows nothing of the number of
+    candidates: of thousands of columns of noise, some may pass.
 
     The mean score of the selected subset is too good, for it was chosen by it. Score a pipeline of selection and model:
     inside `nested_cv` or `cross_validate` columns are selected anew from the training rows of each split.
