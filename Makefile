@@ -34,6 +34,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/bias_corrected.py
 	$(BIN)/python benchmarks/leaks.py > docs/leaks.md
 	$(BIN)/python benchmarks/leave_one_out.py
+	$(BIN)/python benchmarks/selection.py
 
 # an hour: how far estimates are off, and how often their intervals hold the truth
 simulate: $(READY)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         validation_curve,
     )
     from foldwise.neighbors import KNNClassifier, KNNRegressor, choose_k
-    from foldwise.tuning import GridSearchCV, RandomizedSearchCV, SearchCV
+    from foldwise.tuning import GridSearchCV, RandomizedSearchCV, SearchCV, SelectFeatures
 
 __version__ = "0.1.0.dev0"
 
@@ -43,6 +43,7 @@ _HOMES = {
     "RandomizedSearchCV": "foldwise.tuning",
     "Schema": "foldwise.data",
     "SearchCV": "foldwise.tuning",
+    "SelectFeatures": "foldwise.tuning",
     "Table": "foldwise.data",
     "bias_corrected": "foldwise.evaluation",
     "choose_k": "foldwise.neighbors",
@@ -70,6 +71,7 @@ __all__ = [
     "RandomizedSearchCV",
     "Schema",
     "SearchCV",
+    "SelectFeatures",
     "Table",
     "__version__",
     "bias_corrected",

@@ -23,7 +23,7 @@ from foldwise.bayes.grid import CodeTable, Grid, NumberTable, Settings
 from foldwise.bayes.left_out.answering import LeavingOut, can_turn
 from foldwise.bayes.parameters import CHECKS, by_name, check_columns, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities
-from foldwise.data.arguments import check_jobs
+from foldwise.data.arguments import check_jobs, place_of_column
 from foldwise.data.cells import read_only
 from foldwise.data.columns import check_comparable
 from foldwise.data.encoded import EncodedView, encode_view, take_view
@@ -249,6 +249,20 @@ class NaiveBayesSession:
         if isinstance(asked, Failure):
             raise asked.error
         return self._fitted(asked, self._training(train), {})
+
+    def subsets(self) -> Any:
+        """The session of subsets of columns (see `foldwise.folds.protocol`); None where a refit must answer."""
+        from foldwise.bayes.subsets import COUPLED, SubsetsByFacts, SubsetsByTerms
+
+        names = [column.name for column in self.table.columns]
+        asked = self._ask({})
+        if isinstance(asked, Failure) or asked.chooses or asked.params["columns"] is not None:
+            return None
+        if any(place_of_column("columns", j, names) != j for j in range(len(names))):
+            return None  # columns are named by other numbers than their places
+        coupled = any(block.family in COUPLED for block in asked.opened.blocks) or len(self.classes) > MOST_CLASSES
+        by_facts = coupled or isinstance(self.table, SparseView)
+        return (SubsetsByFacts if by_facts else SubsetsByTerms)(self, asked)
 
     def _runs(self, settings: Sequence[Params], size: int | None) -> list[Run]:
         """Settings as runs that are finished together; every split asks for the same ones again."""

@@ -1,7 +1,7 @@
 """Splits, the fold-session protocol and its sessions, the engine that answers settings × splits."""
 
 from foldwise.folds.engine import evaluate
-from foldwise.folds.opening import open_session, register
+from foldwise.folds.opening import open_session, open_subsets, register
 from foldwise.folds.protocol import Answer, Block, Failure, FoldSession, Need
 from foldwise.folds.sessions.refit import RefitSession
 from foldwise.folds.splits import Split, freeze_splits
@@ -17,5 +17,6 @@ __all__ = [
     "evaluate",
     "freeze_splits",
     "open_session",
+    "open_subsets",
     "register",
 ]

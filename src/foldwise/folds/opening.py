@@ -1,4 +1,4 @@
-"""Which session answers for an estimator: its own, one registered for its exact type, or a refit."""
+"""Which session answers for an estimator: its own, one registered for its exact type, or a refit. So with subsets."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from foldwise.folds.protocol import FoldSession
 from foldwise.folds.rows import with_rows
 from foldwise.folds.sessions.refit import RefitSession
+from foldwise.folds.sessions.subsets import SubsetRefitSession
 
 Opener = Callable[[Any, Any, Any, dict[str, Any]], FoldSession | None]
 
@@ -62,6 +63,16 @@ def open_session(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | No
     opener = opener_of(type(estimator))
     session = opener(estimator, X, y, dict(fit_params or {})) if opener is not None else None
     return RefitSession(estimator, X, y, fit_params) if session is None else session
+
+
+def open_subsets(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> FoldSession:
+    """A session whose settings are subsets of columns, `{"columns": places}`, each as if fitted on them alone."""
+    session = open_session(estimator, X, y, fit_params)
+    offered = getattr(session, "subsets", None)
+    found: FoldSession | None = None if offered is None else offered()
+    if found is not None:
+        return found
+    return SubsetRefitSession(estimator, with_rows(X), y, fit_params)
 
 
 def opener_of(kind: type) -> Opener | None:

@@ -170,3 +170,13 @@ class TurnSession(Protocol):
 
     def answer_turns(self, settings: Sequence[Params], rows: Rows, places: Rows, need: Need) -> Iterator[Turns]:
         """The answers, in order, where each of `rows[places]` is tested by the model of all other `rows`."""
+
+
+class Subsettable(Protocol):
+    """What a session may offer besides: to score subsets of columns cheaper than by fits on them (`open_subsets`)."""
+
+    def subsets(self) -> FoldSession | None:
+        """A session whose settings are `{"columns": places}`, answered as by a fit on these columns alone.
+
+        Columns that the estimator's own parameters name are those of the whole table. None declines.
+        """

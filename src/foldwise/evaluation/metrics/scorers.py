@@ -37,9 +37,12 @@ class ScorerMetric:
         X, y = take_rows(session.X, split.test), None if session.y is None else take_rows(session.y, split.test)
         weights = test_weights(session, split) if self.takes_weight else None
         weighted = {} if weights is None else {"sample_weight": weights}
+        narrowed = getattr(session, "table_of", None)  # of a session whose settings see different columns
         scores: list[Any] = []
         for i, setting in enumerate(settings):
             model = self.model(session, setting, split, answer, i)
+            if narrowed is not None and not isinstance(model, Answered | AnsweredValues):
+                X = take_rows(narrowed(setting), split.test)
             try:
                 scores.append(self.scorer(model, X, y, **weighted))
             except AttributeError as error:

@@ -5,9 +5,12 @@ that agree on the second share that, and so on; `answer` walks it depth first, s
 time. Under each chain of fitted steps the last step's session is asked about all its settings at once.
 
 `lazy` names the parameters of all steps but the first that is not passed through: nothing is shared by settings that
-differ there, so the engine may spread them over workers. Settings that cannot share are refitted as a whole: those
-whose pipeline would fit otherwise a second time (see `randomness`), overwrites its rows (copy=False), or changes the
-kind of its last step; and those whose earlier steps fail, so that the error is scikit-learn's own.
+differ there, so the engine may spread them over workers; unless that step can be fitted for several of its settings at
+once (`shared_params`), as `SelectFeatures` can: one path answers every number of columns.
+
+Settings that cannot share are refitted as a whole: those whose pipeline would fit otherwise a second time (see
+`randomness`), overwrites its rows (copy=False), or changes the kind of its last step; and those whose earlier steps
+fail, so that the error is scikit-learn's own.
 """
 
 from __future__ import annotations
@@ -99,16 +102,18 @@ class PipelineSession(ModelSession):
         self._columns = dense_columns(X)
         self._last_is_plain = not has_seed(self.bases[self.last]) and not writes_in_place(self.bases[self.last])
         self._steady: dict[tuple[str, Size], bool] = {}  # of the steps as the estimator has them
-        self._lazy: dict[tuple[str | None, frozenset[str]], frozenset[str]] = {}
+        self._lazy: dict[tuple[str | None, frozenset[str], frozenset[str]], frozenset[str]] = {}
 
     def lazy(self, params: Params) -> frozenset[str]:
         asked = by_step(params)
         if not self.can_share(asked, self.n_rows):
             return frozenset()
         first = next((name for name in self.earlier if not passes(self._template(name, asked))), None)
-        key = (first, frozenset(params) - self._known)
+        shared = frozenset() if first is None else shared_params(self._template(first, asked))
+        key = (first, frozenset(params) - self._known, shared)
         if key not in self._lazy:
-            self._lazy[key] = frozenset(n for n in self._known | key[1] if n.split("__")[0] != first)
+            cheap = {f"{first}__{name}" for name in shared}
+            self._lazy[key] = frozenset(n for n in self._known | key[1] if n.split("__")[0] != first or n in cheap)
         return self._lazy[key]
 
     def can_share(self, asked: dict[str, Own], n_rows: int) -> bool:
@@ -165,14 +170,42 @@ class PipelineSession(ModelSession):
             return
         name = self.earlier[depth]
         branches = alike(places, lambda i: key_of(question.asked[i].get(name, {})))
-        for branch in branches:
-            try:
-                given = own_copy(rows) if len(branches) > 1 else rows  # a careless step may write into its input
-                further = self._prepare(name, question.asked[branch[0]], given, question)
-            except Exception:
-                yield from self._refit(branch, question)
-            else:
-                yield from self._walk(branch, depth + 1, further, question)
+        together = alike(range(len(branches)), lambda b: self._apart(name, question.asked[branches[b][0]]))
+        for group in together:
+            fitted: list[Any] = []
+            if len(group) > 1:
+                try:
+                    fitted = self._fit_together(name, [branches[b] for b in group], own_copy(rows), question)
+                except Exception:  # one of them is refused, perhaps: each alone says what is wrong
+                    fitted = []
+            for k, b in enumerate(group):
+                try:
+                    given = own_copy(rows) if len(branches) > 1 else rows  # a careless step may write into its input
+                    if fitted:
+                        further = transformed(name, fitted[k], given)
+                    else:
+                        further = self._prepare(name, question.asked[branches[b][0]], given, question)
+                except Exception:
+                    yield from self._refit(branches[b], question)
+                else:
+                    yield from self._walk(branches[b], depth + 1, further, question)
+
+    def _apart(self, name: str, asked: dict[str, Own]) -> Hashable:
+        """What of a step's parameters must agree for settings to be fitted together."""
+        own = asked.get(name, {})
+        shared = shared_params(self._template(name, asked))
+        return key_of({k: v for k, v in own.items() if k not in shared}) if shared else key_of(own)
+
+    def _fit_together(self, name: str, branches: Sequence[list[int]], rows: Prepared, question: Question) -> list[Any]:
+        """One step fitted for several of its settings at once; none of them where it offers no such thing."""
+        own = [question.asked[branch[0]].get(name, {}) for branch in branches]
+        shared = shared_params(self._template(name, question.asked[branches[0][0]]))
+        if not shared:
+            return []
+        step = configured(self.bases[name], {k: v for k, v in own[0].items() if k not in shared})
+        settings = [{k: v for k, v in one.items() if k in shared} for one in own]
+        params = self._params_of(name, question.train)
+        return list(step.fit_settings(settings, rows.train, take_rows(self.y, question.train), **params))
 
     def _prepare(self, name: str, asked: dict[str, Own], rows: Prepared, question: Question) -> Prepared:
         """Fit one step as `Pipeline.fit` does: what it gives for the rows it learns may differ from `transform`."""
@@ -300,6 +333,15 @@ def passes(step: Any) -> bool:
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 
+def shared_params(step: Any) -> frozenset[str]:
+    """The parameters in which settings of a step may differ and still be fitted together.
+
+    A transformer offers that by `shared_params` and a method `fit_settings(settings, X, y, **fit_params)`, which gives
+    one fitted copy a setting; its `fit_transform` must be `fit` and `transform`.
+    """
+    return getattr(step, "shared_params", frozenset()) if hasattr(step, "fit_settings") else frozenset()
+
+
 def is_atom(value: Any) -> bool:
     """Whether a value is plain, so that nothing random is in it."""
     return value is None or isinstance(value, str | bool | int | float | np.generic)
@@ -316,6 +358,11 @@ def alike(places: Sequence[int], key: Callable[[int], Any]) -> list[list[int]]:
     for i in places:
         found.setdefault(key(i), []).append(i)
     return list(found.values())
+
+
+def transformed(name: str, step: Any, rows: Prepared) -> Prepared:
+    """The rows behind one more step, which is fitted."""
+    return Prepared(step.transform(rows.train), step.transform(rows.test), (*rows.steps, (name, step)))
 
 
 def own_copy(rows: Prepared) -> Prepared:
