@@ -12,14 +12,14 @@ from sklearn import model_selection as peer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, ShuffleSplit
+from sklearn.model_selection import GroupKFold, ShuffleSplit, TimeSeriesSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from foldwise import KNNClassifier, NaiveBayes, learning_curve, validation_curve
+from foldwise import KNNClassifier, NaiveBayes, estimate, learning_curve, validation_curve
 from foldwise.errors import InputError
 from foldwise.evaluation.intervals import corrected_half_width
 from foldwise.evaluation.pictures import PlotError
@@ -245,3 +245,22 @@ def test_without_the_library_that_draws(rng, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(PlotError, match=r"foldwise\[plots\]"):
         learning_curve(NaiveBayes(), *numbers(rng)).plot()
+
+
+def test_large_scores_fit_80_columns_too(rng):
+    X, _ = numbers(rng)
+    y = 1e9 * X[:, 0] + rng.normal(size=len(X))
+    tree = DecisionTreeRegressor(random_state=0)
+    text = str(validation_curve(tree, X, y, "max_depth", [1, 2, 3], scoring="neg_mean_squared_error"))
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "e+1" in lines[3]
+    assert "●" in lines[3]
+
+
+def test_shares_of_test_rows_are_those_of_all_intervals(rng):
+    X, y = numbers(rng)
+    splits = TimeSeriesSplit(4)
+    curve = validation_curve(NaiveBayes(), X, y, "var_floor", [1e-9, 0.1], cv=splits)
+    low, high = estimate(NaiveBayes(), X, y, cv=splits).interval()
+    assert (curve.low[0], curve.high[0]) == pytest.approx((low, high))

@@ -8,11 +8,20 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.naive_bayes import GaussianNB
 
-from foldwise import Estimate, GridSearchCV, KNNClassifier, NaiveBayes, estimate, nested_cv
+from foldwise import CostMatrix, Estimate, GridSearchCV, KNNClassifier, NaiveBayes, estimate, nested_cv
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.bates import combined, double_splits, one_repeat
 from foldwise.evaluation.estimates import DrawnSpread, StudentSpread
@@ -212,3 +221,79 @@ def test_what_estimate_refuses(options, message):
     X, y = load_breast_cancer(return_X_y=True)
     with pytest.raises(InputError, match=message):
         estimate(GaussianNB(), X, y, **options)
+
+
+def test_leave_one_out_is_estimated_from_one_pass():
+    X, y = load_iris(return_X_y=True)
+    found = estimate(NaiveBayes(), X, y, cv=LeaveOneOut())
+    hits = np.array(
+        [NaiveBayes().fit(np.delete(X, i, 0), np.delete(y, i)).predict(X[[i]])[0] == y[i] for i in range(150)]
+    )
+    assert found.value == pytest.approx(hits.mean())
+    error = np.sqrt(hits.var(ddof=1) * (1 / 150 + 1 / 149))
+    assert found.interval()[0] == pytest.approx(hits.mean() - stats.t.ppf(0.975, 149) * error)
+    # the noise of a test is that of its rows, though none of them varies within its split
+    assert found.row_variance == pytest.approx(hits.var(ddof=1))
+    noise = hits.var(ddof=1) / 20
+    half = stats.t.ppf(0.975, 149) * np.sqrt(error**2 + noise)
+    assert found.on_test(20)[0] == pytest.approx(hits.mean() - half)
+
+
+def test_the_noise_of_a_row_is_that_of_all_losses():
+    X, y = load_diabetes(return_X_y=True)
+    found = estimate(Ridge(), X, y, cv=KFold(5), scoring="neg_mean_squared_error")
+    squared = (cross_val_predict(Ridge(), X, y, cv=KFold(5)) - y) ** 2
+    assert found.row_variance == pytest.approx(squared.var(ddof=1))
+
+
+def test_one_split_knows_no_noise_of_a_score_without_losses():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(InputError, match="not known"):
+        estimate(NaiveBayes(), X, y, cv=ShuffleSplit(1, random_state=0), scoring="f1_macro").on_test(10)
+
+
+def test_the_naive_figure_is_there_wherever_a_search_chooses_by_the_same_metric():
+    X, y = load_breast_cancer(return_X_y=True)
+    costs = CostMatrix.from_dict({0: {0: 0, 1: 1}, 1: {0: 5, 1: 0}})
+    search = GridSearchCV(NaiveBayes(), {"var_floor": [1e-9, 0.1]}, scoring=costs, cv=3)
+    assert estimate(search, X, y, cv=3, scoring=costs).naive == estimate(search, X, y, cv=3).naive is not None
+    assert estimate(search, X, y, cv=3, scoring="accuracy").naive is None
+
+
+def test_a_score_that_is_no_number_is_no_estimate():
+    X, y = load_iris(return_X_y=True)
+    cv = [(range(0, 150, 2), [51, 53]), (range(1, 150, 2), [0, 60])]
+    undefined = pytest.warns(UndefinedMetricWarning)
+    with undefined, pytest.raises(InputError, match=r"the score on split 0 is nan.*another metric"):
+        estimate(KNNClassifier(), X, y == 0, cv=cv, scoring="roc_auc")
+    with pytest.raises(InputError, match="gives several scores"):
+        estimate(KNNClassifier(), X, y, scoring=lambda model, X, y: {"a": 1.0, "b": 2.0})
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        (NaiveBayes(), {"scoring": ["accuracy", "f1_macro"]}, "one metric, but scoring names several"),
+        (NaiveBayes, {}, "the class NaiveBayes.*instance"),
+        ("knn", {}, "must be an estimator, but is a str"),
+        (NaiveBayes(), {"n_jobs": 0}, "n_jobs must be"),
+        (
+            GridSearchCV(NaiveBayes(), {"alpha": [1, 2]}, scoring=["accuracy", "f1_macro"], refit=False),
+            {"interval": "bates"},
+            "refit is False",
+        ),
+    ],
+)
+def test_models_and_options_that_cannot_be_followed(model, options, message):
+    with pytest.raises((InputError, FoldwiseTypeError), match=message):
+        estimate(model, *load_iris(return_X_y=True), **options)
+
+
+def test_the_nested_interval_needs_six_rows():
+    with pytest.raises(InputError, match="at least 6 rows"):
+        estimate(NaiveBayes(), np.arange(5.0)[:, None], [0, 1, 0, 1, 0], interval="bates", cv=3)
+
+
+def test_large_scores_print_short():
+    one = Estimate(-4862345678.1, "by hand", StudentSpread(1e8, 30))
+    assert str(one) == "-4.862e+09 (-5.067e+09 to -4.658e+09)"

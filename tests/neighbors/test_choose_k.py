@@ -103,7 +103,7 @@ def test_regression(rng):
         ({"ks": [110]}, "nested=False"),
         ({"ks": 5}, "several numbers"),
         ({"estimator": GaussianNB()}, "no parameter n_neighbors"),
-        ({"scoring": ["accuracy", "f1_macro"]}, "one curve"),
+        ({"scoring": ["accuracy", "f1_macro"]}, "one metric"),
         ({"level": 2.0}, "level"),
     ],
 )

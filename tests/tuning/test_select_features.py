@@ -219,7 +219,8 @@ def test_the_history_and_its_intervals():
     assert frame["step"].to_list() == frame["n_features"].to_list() == [1, 2, 3]
     assert set(frame["column"]) == set(select.get_feature_names_out())
     scores = cross_val_score(GaussianNB(), X[select.get_feature_names_out()], y, cv=5)
-    share = np.mean([len(b) / len(a) for a, b in StratifiedKFold(5).split(X, y)])
+    splits = list(StratifiedKFold(5).split(X, y))
+    share = sum(len(b) for _, b in splits) / sum(len(a) for a, _ in splits)
     half = stats.t.ppf(0.975, 4) * np.sqrt(scores.var(ddof=1) * (1 / 5 + share))
     np.testing.assert_allclose(frame.row(-1)[4:7], [scores.mean(), scores.mean() - half, scores.mean() + half])
     assert select.by_size_["columns"].to_list()[-1] == select.get_feature_names_out().tolist()
@@ -367,7 +368,7 @@ def test_selection_inside_the_folds_is_at_chance_on_noise_and_before_them_is_not
         select = SelectFeatures(NaiveBayes(), n_features=4, cv=3, audit=False)
         pipeline = make_pipeline(select, NaiveBayes())
         search = GridSearchCV(pipeline, {"naivebayes__var_floor": [1e-9, 0.5]}, cv=2, audit=False)
-        inside.append(nested_cv(search, X, y, cv=4).estimate)
+        inside.append(nested_cv(search, X, y, cv=4).estimate.value)
         leaked = select.fit_transform(X, y)
         before.append(cross_val_score(NaiveBayes(), leaked, y, cv=4).mean())
     assert abs(np.mean(inside) - 0.5) < 0.08
@@ -418,7 +419,7 @@ def test_one_path_answers_every_number_of_columns(monkeypatch):
     ({"direction": "sideways"}, "direction must be 'forward' or 'backward', got 'sideways'"),
     ({"level": 0.3}, "level must be above 0.5, got 0.3"),
     ({"level": 95}, "the level of an interval lies between 0 and 1"),
-    ({"scoring": ["accuracy", "f1_macro"]}, "names several metrics"),
+    ({"scoring": ["accuracy", "f1_macro"]}, "one metric, but scoring names several"),
     ({"n_jobs": 0}, "n_jobs must be None or a whole number other than 0"),
     ({"cv": ShuffleSplit(1)}, "compares scores over several splits, but there is one"),
 ])  # fmt: skip

@@ -55,13 +55,23 @@ def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = 
     kept = kept_of(search)
     plan = search.plan()
     metric = plan.metrics[plan.chooser]
-    stored = stored_of(kept, metric, search)
-    usable = np.isfinite(np.asarray(search.cv_results_[f"mean_test_{name_of_score(search, plan)}"], dtype=np.float64))
+    check_answers(kept, metric, search)
+    means = np.asarray(search.cv_results_[f"mean_test_{name_of_score(search, plan)}"], dtype=np.float64)
+    usable = np.flatnonzero(np.isfinite(means) & kept.complete)  # a setting that failed cannot be scored again
+    if not usable.size:
+        raise InputError(
+            "no setting has a score on every split, so nothing was chosen.",
+            "see the warnings of fit; splits with all classes in each, or another metric, may help.",
+        )
+    scored = kept if len(usable) == len(means) else kept.of_settings(usable)
+    stored = stored_of(scored, metric, search)
     if stored.n_units < 3:
         raise InputError(f"{stored.n_units} rows or groups cannot be resampled.", "a bootstrap needs at least 3.")
 
     def choose(scores: Floats) -> Ints:
-        return chosen(np.where(usable, scores, np.nan), search, plan)
+        every = np.full((len(scores), len(means)), np.nan)
+        every[:, usable] = scores
+        return np.searchsorted(usable, chosen(every, search, plan, usable))
 
     parts = []
     at_once = max(1, DRAW_CELLS // max(stored.n_units, 2 * N_BLOCKS * stored.n_settings))
@@ -76,9 +86,8 @@ def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = 
     spread, interval = spread_of(draws, [part.without for part in parts if part.without is not None])
     best = search.best_index_
     variance = float(np.var(kept.losses[best], ddof=1)) if kept.losses is not None else None
-    naive = float(search.cv_results_[f"mean_test_{name_of_score(search, plan)}"][best])
     method = f"bootstrap bias-corrected cross-validation (BBC-CV), {n_bootstraps:,} bootstraps, {interval} interval"
-    return Estimate(float(np.nanmean(draws)), method, spread, naive, variance, metric.bounds)
+    return Estimate(float(np.nanmean(draws)), method, spread, float(means[best]), variance, metric.bounds)
 
 
 def spread_of(draws: Floats, without: Sequence[Floats]) -> tuple[Spread, str]:
@@ -116,25 +125,43 @@ def kept_of(search: Any) -> Kept:
     return search.kept_  # type: ignore[no-any-return]
 
 
+def check_answers(kept: Kept, metric: Any, search: Any) -> None:
+    """Refuse a search whose stored answers are not enough for its metric."""
+    if search.keep == "none":
+        raise InputError("the search kept no out-of-fold answers: keep='none'.", "fit it with keep='losses' or 'all'.")
+    if kept.losses is not None or has_what_it_needs(kept, metric):
+        return
+    if getattr(metric, "wants_model", False):
+        raise InputError(
+            f"{metric!r} may look into the model, so it cannot be computed anew from stored answers.",
+            "make it a scorer of predictions by sklearn.metrics.make_scorer, or estimate by nested_cv.",
+        )
+    hint = "fit it with keep='all', or estimate by nested_cv."
+    raise InputError(f"the search did not keep what {metric!r} is computed from ({kept.why}).", hint)
+
+
 def stored_of(kept: Kept, metric: Any, search: Any) -> Stored:
-    """The scores of stored answers, where they are enough for the metric."""
+    """The scores of stored answers."""
     if kept.losses is not None:
         return MeanLosses(kept, metric.lossless)
     if getattr(metric, "name", "") == "roc_auc" and Areas.serve(kept):
         return Areas(kept)
-    if has_what_it_needs(kept, metric):
-        return ScoredAgain(kept, metric, search.estimator)
-    if search.keep == "none":
-        raise InputError("the search kept no out-of-fold answers: keep='none'.", "fit it with keep='losses' or 'all'.")
-    hint = "fit it with keep='all'; a scorer that looks into the model cannot be computed anew."
-    raise InputError(f"the search did not keep what {metric!r} is computed from ({kept.why}).", hint)
+    return ScoredAgain(kept, metric, search.estimator)
 
 
-def chosen(scores: Floats, search: Any, plan: Any) -> Ints:  # (draws, settings) -> (draws,)
-    """The choice of the search on each draw."""
+def chosen(scores: Floats, search: Any, plan: Any, usable: Ints) -> Ints:  # (draws, settings) -> (draws,)
+    """The choice of the search on each draw, among settings that can be scored."""
     if callable(search.refit):
-        return np.array([chosen_by_callable(one, search, plan) for one in scores])
-    return np.asarray(np.argmax(np.where(np.isnan(scores), -np.inf, scores), axis=1))
+        found = np.array([chosen_by_callable(one, search, plan) for one in scores])
+        if np.isin(found, usable).all():
+            return found
+        raise InputError(
+            f"refit chose setting {found[~np.isin(found, usable)][0]} of {scores.shape[1]} on resampled rows, which "
+            "failed on some split, or is not there.",
+            "let refit pass over settings whose mean score is NaN.",
+        )
+    best = np.argmax(np.where(np.isnan(scores[:, usable]), -np.inf, scores[:, usable]), axis=1)
+    return np.asarray(usable[best])
 
 
 def chosen_by_callable(scores: Floats, search: Any, plan: Any) -> int:

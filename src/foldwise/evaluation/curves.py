@@ -16,13 +16,15 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 
+from foldwise.data.arguments import check_jobs
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.evaluation.estimates import check_level
-from foldwise.evaluation.intervals import corrected_half_width
-from foldwise.evaluation.metrics import metrics_of
-from foldwise.evaluation.pictures import axes, drawn, metric_name
-from foldwise.evaluation.tables import WIDTH, cut
+from foldwise.evaluation.intervals import corrected_half_width, share_tested
+from foldwise.evaluation.metrics.naming import check_single, metrics_of
+from foldwise.evaluation.pictures import axes, interval_text, metric_name, printed_curve
+from foldwise.evaluation.procedures import check_model
+from foldwise.evaluation.tables import cut, number
 from foldwise.folds.engine import Outcome, Question, Work, evaluate
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Params
@@ -116,16 +118,14 @@ class Curve:
 
     def __str__(self) -> str:
         names = [cut(f"{tick:g}" if isinstance(tick, float) else str(tick)) for tick in self.ticks]
-        wide = max(len(cut(self.axis)), *map(len, names))
-        between = f"{self.level:.0%} interval"
-        head = f"{cut(self.axis):>{wide}}  {'train':>6}  {'test':>6}  {between:>16}"
-        lines = [f"{self.metric} on {self.test_scores.shape[1]} splits", "", head]
         ends = np.column_stack([self.low, self.means, self.high])
-        pictures = drawn(ends, WIDTH - len(head) - 2)
-        for name, train, (low, mean, high), line in zip(names, self.train_means, ends.tolist(), pictures, strict=True):
-            between = "" if np.isnan(low) else f"{low:.3f} to {high:.3f}"
-            lines.append(f"{name:>{wide}}  {train:>6.3f}  {mean:>6.3f}  {between:>16}  {line}".rstrip())
-        return "\n".join(lines)
+        heads = [cut(self.axis), "train", "test", f"{self.level:.0%} interval"]
+        cells = [
+            [name, number(train), number(mean), interval_text(low, high)]
+            for name, train, (low, mean, high) in zip(names, self.train_means, ends.tolist(), strict=True)
+        ]
+        title = f"{self.metric} on {self.test_scores.shape[1]} splits"
+        return "\n".join([title, "", *printed_curve(heads, cells, ends)])
 
     __repr__ = __str__
 
@@ -266,6 +266,7 @@ def validation_curve(
     values = tuple(param_range)
     if not values:
         raise InputError("param_range holds no value.", "pass the values that the parameter is to take.")
+    check_model(estimator, "the estimator")
     known = estimator.get_params()
     if param_name not in known:
         raise InputError(
@@ -299,9 +300,9 @@ class Asked:
         level: float,
         fit_params: dict[str, Any],
     ) -> Asked:
-        if isinstance(scoring, list | tuple | set | dict):
-            raise InputError("a curve shows one metric, but scoring names several.", "pass one of them.")
+        check_single(scoring, "a curve shows")
         check_level(level)
+        check_model(estimator, "the estimator")
         refuse_routing(fit_params)
         metrics, _, _ = metrics_of(scoring, estimator)
         session = open_session(estimator, X, y, fit_params)
@@ -310,19 +311,20 @@ class Asked:
 
     @property
     def test_share(self) -> float:
-        return float(np.mean([len(split.test) / len(split.train) for split in self.splits]))
+        return share_tested(self.splits)
 
     def answer(
         self, settings: Sequence[Params], splits: Sequence[Split], n_jobs: int | None, error_score: Any, hint: str = ""
     ) -> tuple[Floats, Floats]:
         """The scores on training and on test rows, both (settings, splits)."""
+        check_jobs(n_jobs)
         work = Work(self.metrics, on_train=True, weighted=False)
         [outcome] = evaluate(self.session, [Question(settings, splits)], work, n_jobs=n_jobs, audit=True)
         report(outcome, error_score, hint)
-        for number, place in {(one[0], one[1]) for one in outcome.failures + outcome.unscored}:
-            outcome.scores["score"][number, place] = error_score
-        for number, place in {(one[0], one[1]) for one in outcome.failures + outcome.unlearned}:
-            outcome.learned["score"][number, place] = error_score
+        for setting, place in {(one[0], one[1]) for one in outcome.failures + outcome.unscored}:
+            outcome.scores["score"][setting, place] = error_score
+        for setting, place in {(one[0], one[1]) for one in outcome.failures + outcome.unlearned}:
+            outcome.learned["score"][setting, place] = error_score
         return outcome.learned["score"], outcome.scores["score"]
 
 

@@ -11,6 +11,7 @@ from scipy import stats
 
 from foldwise.data.arguments import whole_at_least
 from foldwise.errors import InputError
+from foldwise.evaluation.tables import number
 
 Floats = NDArray[np.float64]
 
@@ -114,10 +115,10 @@ class Estimate:
 
     def __str__(self) -> str:
         low, high = self.interval()
-        between = "" if np.isnan(low) else f"{low:.3f} to {high:.3f}"
-        naive = "" if self.naive is None else f"naive {self.naive:.3f}"
+        between = "" if np.isnan(low) else f"{number(low)} to {number(high)}"
+        naive = "" if self.naive is None else f"naive {number(self.naive)}"
         beside = "; ".join(filter(None, (between, naive)))
-        return f"{self.value:.3f} ({beside})" if beside else f"{self.value:.3f}"
+        return f"{number(self.value)} ({beside})" if beside else number(self.value)
 
     def __repr__(self) -> str:
         return f"{self}, {self.method}"

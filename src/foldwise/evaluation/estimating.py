@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from foldwise.data.arguments import one_of, whole_at_least
+from foldwise.data.arguments import check_jobs, one_of, whole_at_least
 from foldwise.errors import InputError
 from foldwise.evaluation.bates import combined, double_splits, one_repeat
 from foldwise.evaluation.estimates import Estimate, StudentSpread
-from foldwise.evaluation.intervals import corrected_spread
 from foldwise.evaluation.procedures import Procedure
 from foldwise.folds.progress import Progress
 from foldwise.folds.rows import count_rows
@@ -59,22 +58,19 @@ def estimate(
     0.955 (0.907 to 1.000; naive 0.955)
     """
     one_of("interval", interval, ("corrected", "bates"))
+    check_jobs(n_jobs)
     procedure = Procedure(model, X, y, scoring=scoring, groups=groups, fit_params=fit_params)
     if interval == "bates":
         return by_bates(procedure, count_rows(X), cv, repeats, groups, n_jobs, random_state)
     splits = freeze_splits(cv, X, y, groups, n_rows=count_rows(X), classifier=is_classifier(model))
     tested = procedure.on(splits, n_jobs=n_jobs)
-    nested = "nested " if tested.searches is not None else ""
-    # what a search said of its winner is a naive figure only of the same metric
-    same = procedure.plan is not None and procedure.metric is procedure.plan.metrics.get(procedure.plan.chooser)
-    return Estimate(
-        float(np.mean(tested.scores)),
-        f"{nested}cross-validation, {len(splits)} splits, corrected resampled t interval",
-        corrected_spread(tested.scores, splits),
-        tested.naive if same else None,
-        tested.row_variance(splits),
-        procedure.metric.bounds,
-    )
+    if not np.isfinite(tested.scores).all():
+        place = int(np.flatnonzero(~np.isfinite(tested.scores))[0])
+        raise InputError(
+            f"the score on split {place} is {tested.scores[place]}, so there is no estimate.",
+            "choose splits on which the metric is defined, with all classes in each, or another metric.",
+        )
+    return tested.estimate(splits, procedure.metric.bounds, with_naive=procedure.chooses_alike)
 
 
 def by_bates(
@@ -86,6 +82,11 @@ def by_bates(
         raise InputError(
             f"the interval 'bates' is for scores that average over rows, and {metric!r} does not.",
             "pass interval='corrected', or a scoring such as 'accuracy', 'neg_log_loss' or 'neg_mean_squared_error'.",
+        )
+    if n_rows < 6:
+        raise InputError(
+            f"the interval 'bates' needs at least 6 rows, three folds of two, but there are {n_rows}.",
+            "pass interval='corrected'.",
         )
     if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or not 3 <= cv <= n_rows // 2:
         raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,10 +44,25 @@ class Kept:
     def classes(self) -> NDArray[Any] | None:
         return self.target.classes if isinstance(self.target, Labels) else None
 
+    @property
+    def parts(self) -> dict[str, NDArray[Any]]:
+        """What is held of every setting, by name."""
+        named = {name: getattr(self, name) for name in ("labels", "losses", "values", "proba", "decision")}
+        return {name: part for name, part in named.items() if part is not None}
+
+    @property
+    def complete(self) -> NDArray[np.bool_]:  # (S,)
+        """Which settings have an answer to every row."""
+        lacks = [part < 0 if name == "labels" else np.isnan(part) for name, part in self.parts.items()]
+        return np.asarray(~np.any([lack.reshape(len(lack), -1).any(axis=1) for lack in lacks], axis=0))
+
+    def of_settings(self, places: NDArray[np.intp]) -> Kept:
+        """The answers of some settings alone."""
+        parts: dict[str, Any] = {name: part[places] for name, part in self.parts.items()}
+        return replace(self, **parts)
+
     def __repr__(self) -> str:
-        parts = {"labels": self.labels, "losses": self.losses, "values": self.values}
-        parts |= {"proba": self.proba, "decision": self.decision}
-        held = ", ".join(f"{name} {part.shape}" for name, part in parts.items() if part is not None)
+        held = ", ".join(f"{name} {part.shape}" for name, part in self.parts.items())
         return f"Kept({held or 'nothing'}{f'; {self.why}' if self.why else ''})"
 
 

@@ -13,9 +13,8 @@ from sklearn.metrics import check_scoring
 
 from foldwise.errors import FoldwiseTypeError
 from foldwise.evaluation.estimates import Estimate
-from foldwise.evaluation.intervals import corrected_spread
 from foldwise.evaluation.measures import measure_of_search
-from foldwise.evaluation.procedures import Searched, Tested, scored_winners, searches_on
+from foldwise.evaluation.procedures import Searched, Tested, check_chooses, scored_winners, searches_on
 from foldwise.evaluation.records import SplitsRecord
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import FoldSession
@@ -68,6 +67,7 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
             f"nested_cv wants a search such as GridSearchCV, got {type(search).__name__}.",
             "put the model into a search; a model without settings is scored by `estimate`.",
         )
+    check_chooses(search)
     n_rows = count_rows(X)
     session = open_session(search.estimator, X, y, fit_params) if hasattr(search, "plan") else None
     splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
@@ -92,20 +92,12 @@ def nested_on_session(search: Any, session: FoldSession, splits: Sequence[Split]
 def gathered(tested: Tested, splits: Sequence[Split], bounds: tuple[float, float], metric: str) -> NestedResult:
     """The outer scores as an estimate."""
     assert tested.searches is not None
-    estimate = Estimate(
-        float(np.mean(tested.scores)),
-        f"nested cross-validation, {len(splits)} outer splits, corrected resampled t interval",
-        corrected_spread(tested.scores, splits),
-        tested.naive,
-        tested.row_variance(splits),
-        bounds,
-    )
     return NestedResult(
         tested.scores,
         tuple(one.best_params for one in tested.searches),
         tuple(one.results for one in tested.searches),
         tested.models,
-        estimate,
+        tested.estimate(splits, bounds),
         metric,
         SplitsRecord.of(splits),
     )

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from foldwise.errors import PlotError
+from foldwise.evaluation.tables import WIDTH, number
 
 HOW = "pip install 'foldwise[plots]', or print the result, which holds the same numbers."
 
@@ -20,6 +21,19 @@ def axes(ax: Any = None, size: tuple[float, float] = (7.0, 4.0)) -> Any:
     except ImportError as error:
         raise PlotError("the picture is drawn by matplotlib, which is not installed.", HOW) from error
     return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
+
+
+def printed_curve(heads: list[str], cells: list[list[str]], ends: NDArray[np.float64]) -> list[str]:
+    """A heading and a line for each tick: its cells to the right, then its mean in its interval."""
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in (heads, *cells)]
+    pictures = drawn(ends, max(1, WIDTH - len(lines[0]) - 2))
+    return [lines[0], *(f"{line}  {picture}".rstrip() for line, picture in zip(lines[1:], pictures, strict=True))]
+
+
+def interval_text(low: float, high: float) -> str:
+    """Both ends, or nothing where there is no interval."""
+    return "" if np.isnan(low) else f"{number(low)} to {number(high)}"
 
 
 def drawn(ends: NDArray[np.float64], room: int) -> list[str]:  # (lines, 3): low, mean, high

@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.evaluation.metrics.naming import metrics_of
+from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.evaluation.estimates import Estimate
+from foldwise.evaluation.intervals import corrected_spread
+from foldwise.evaluation.measures import measure_of, measure_of_search
+from foldwise.evaluation.metrics.naming import check_single, metrics_of
 from foldwise.folds.engine import Outcome, Question, Work, evaluate
 from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
@@ -35,13 +39,26 @@ class Tested:
         """What the searches said of their winners, on the average."""
         return None if self.searches is None else float(np.mean([one.best_score for one in self.searches]))
 
-    def row_variance(self, splits: Sequence[Split]) -> float:
+    def row_variance(self, splits: Sequence[Split]) -> float | None:
         """The variance of one row's part in the score: that of losses, else as the scores of splits suggest it."""
         if self.losses is not None:
-            return float(np.mean([np.var(one, ddof=1) if len(one) > 1 else 0.0 for one in self.losses]))
+            losses = np.concatenate(self.losses)
+            return float(np.var(losses, ddof=1)) if len(losses) > 1 else None
         if len(self.scores) < 2:
-            return float("nan")
+            return None
         return float(np.var(self.scores, ddof=1) * np.mean([len(split.test) for split in splits]))
+
+    def estimate(self, splits: Sequence[Split], bounds: tuple[float, float], *, with_naive: bool = True) -> Estimate:
+        """The mean score with its interval; what searches said of their winners is naive only of the same metric."""
+        nested = "nested " if self.searches is not None else ""
+        return Estimate(
+            float(np.mean(self.scores)),
+            f"{nested}cross-validation, {len(splits)} splits, corrected resampled t interval",
+            corrected_spread(self.scores, splits),
+            self.naive if with_naive else None,
+            self.row_variance(splits),
+            bounds,
+        )
 
 
 @dataclass(frozen=True)
@@ -63,8 +80,12 @@ class Procedure:
     def __init__(
         self, model: Any, X: Any, y: Any, *, scoring: Any = None, groups: Any = None, fit_params: Mapping[str, Any] = {}
     ) -> None:
+        check_model(model, "the model")
+        check_single(scoring, "a model is scored by")
         self.plan = model.plan() if hasattr(model, "plan") else None
-        self.model, self.groups = model, groups
+        if self.plan is not None:
+            check_chooses(model)
+        self.model, self.groups, self.scoring = model, groups, scoring
         estimator = model if self.plan is None else model.estimator
         refuse_routing(dict(fit_params))
         self.session: FoldSession = open_session(estimator, X, y, dict(fit_params))
@@ -78,12 +99,40 @@ class Procedure:
         """The metric of the estimate."""
         return self.metrics[self.chooser]
 
+    @property
+    def measure(self) -> str:
+        """The name of that metric, by which procedures can be seen to be scored alike."""
+        if self.scoring is None and self.plan is not None:
+            return measure_of_search(self.model, self.metrics)
+        return measure_of(self.metric, self.model, self.scoring)
+
+    @property
+    def chooses_alike(self) -> bool:
+        """Whether a search chooses by the metric of the estimate."""
+        return self.plan is not None and measure_of_search(self.model, self.plan.metrics) == self.measure
+
     def on(self, splits: Sequence[Split], *, n_jobs: int | None = None) -> Tested:
         """The scores on splits."""
         if self.plan is None:
             return scored_model(self.session, splits, self.metrics, self.chooser, n_jobs=n_jobs)
         searched = searches_on(self.model, self.plan, self.session, splits, self.groups)
         return scored_winners(self.model, self.session, splits, searched, self.metrics, self.chooser)
+
+
+def check_model(model: Any, what: str, hint: str = "pass one, such as NaiveBayes().") -> None:
+    """Refuse what is no estimator."""
+    if isinstance(model, type):
+        raise FoldwiseTypeError(
+            f"{what} must be an estimator, but is the class {model.__name__}.", "call it: an instance."
+        )
+    if not hasattr(model, "fit"):
+        raise FoldwiseTypeError(f"{what} must be an estimator, but is a {type(model).__name__}.", hint)
+
+
+def check_chooses(search: Any) -> None:
+    """Refuse a search that ends without a choice."""
+    if not search.refit:
+        raise InputError("a nested search must choose a setting, but refit is False.", "pass refit=True.")
 
 
 def searches_on(
@@ -137,6 +186,8 @@ def scored_model(
     for error in [*(one[-1] for one in outcome.failures), *(one[-1] for one in outcome.unscored)]:
         error.add_note(f"raised by {type(session.estimator).__name__} in cross-validation")
         raise error
+    if outcome.scores[chooser].dtype == object:
+        raise InputError(f"{metrics[chooser]!r} gives several scores.", "pass one that gives a number.")
     return Tested(outcome.scores[chooser][0], losses_of(outcome, len(splits)), models=len(splits))
 
 
@@ -153,16 +204,21 @@ class LossKeeper:
     def __init__(self, metric: Any) -> None:
         self._losses = getattr(metric, "losses", None)
 
-    def take(self, session: FoldSession, split: Split, answer: Answer) -> Any:
+    def take(self, session: FoldSession, split: Split, answer: Answer) -> dict[str, Floats]:
         try:
-            return None if self._losses is None else self._losses(session, split, answer)
+            return {} if self._losses is None else {"losses": self._losses(session, split, answer)}
         except Exception:  # the metric itself has reported it
-            return None
+            return {}
 
 
 def losses_of(outcome: Outcome, n_splits: int) -> tuple[Floats, ...] | None:
     """The kept losses of one setting by split; None where a split has none."""
-    found = {number: part[0] for _, number, part in outcome.kept if part is not None}
+    found: dict[int, Floats] = {}
+    for _, number, part in outcome.kept:
+        if "losses" not in part:
+            continue
+        [losses] = part["losses"]
+        found |= dict(enumerate(losses[:, None])) if number is None else {number: losses}  # None: each row left out
     return tuple(found[number] for number in range(n_splits)) if len(found) == n_splits else None
 
 

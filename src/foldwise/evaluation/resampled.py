@@ -149,7 +149,7 @@ class ScoredAgain:
         self._units = units_of(kept)
         self._places = [np.flatnonzero(kept.split == k) for k in range(int(kept.split.max()) + 1)]
         self._session = StoredSession(kept, estimator)
-        self.n_settings = len(next(part for part in parts_of(kept).values() if part is not None))
+        self.n_settings = len(next(iter(kept.parts.values())))
         self.n_units = int(self._units.max()) + 1
 
     def draw(self, counts: Ints, choose: Choose) -> Drawn:
@@ -167,9 +167,7 @@ class ScoredAgain:
     def _on_split(self, places: NDArray[np.intp], settings: Ints) -> Floats | None:
         if not len(places):
             return None
-        parts: Any = {
-            name: part[settings][:, places] for name, part in parts_of(self._kept).items() if part is not None
-        }
+        parts: Any = {name: part[settings][:, places] for name, part in self._kept.parts.items()}
         split = Split(self._session.all_rows, self._kept.rows[places])
         try:
             with warnings.catch_warnings():
@@ -179,11 +177,6 @@ class ScoredAgain:
             return None
         scores = np.asarray(found, dtype=np.float64)
         return None if np.isnan(scores).any() else scores
-
-
-def parts_of(kept: Kept) -> dict[str, NDArray[Any] | None]:
-    """The stored answers under the names that metrics read them by."""
-    return {"labels": kept.labels, "proba": kept.proba, "decision": kept.decision, "values": kept.values}
 
 
 class StoredSession:

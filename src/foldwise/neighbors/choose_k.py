@@ -14,9 +14,11 @@ from sklearn.pipeline import Pipeline
 
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import check_level
-from foldwise.evaluation.intervals import corrected_half_width
+from foldwise.evaluation.intervals import corrected_half_width, share_tested
+from foldwise.evaluation.metrics.naming import check_single
 from foldwise.evaluation.nested import NestedResult, nested_on_session
-from foldwise.evaluation.pictures import axes, drawn, metric_name
+from foldwise.evaluation.pictures import axes, interval_text, metric_name, printed_curve
+from foldwise.evaluation.tables import number
 from foldwise.folds.engine import Question, evaluate
 from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
@@ -25,8 +27,6 @@ from foldwise.folds.splits import freeze_splits
 from foldwise.neighbors.classifier import KNNClassifier
 from foldwise.neighbors.parameters import check_count
 from foldwise.tuning import GridSearchCV
-
-ROOM = 46  # characters that the printed curve is wide
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,18 +96,18 @@ class KCurve:
         lines = []
         if self.nested is not None:
             low, high = self.nested.interval(self.level)
-            between = f"{self.level:.0%}: {low:.3f} to {high:.3f}; nested"
-            lines.append(f"{self.metric} of choosing k: {self.nested.estimate.value:.3f} ({between})")
+            between = f"{self.level:.0%}: {interval_text(low, high)}; nested"
+            lines.append(f"{self.metric} of choosing k: {number(self.nested.estimate.value)} ({between})")
         best = self.means[self.ks.index(self.best_k)]
         lines.append(
-            f"best k: {self.best_k} (mean {best:.3f} of {self.scores.shape[1]} splits, on which it was chosen)"
+            f"best k: {self.best_k} (mean {number(best)} of {self.scores.shape[1]} splits, on which it was chosen)"
         )
-        lines += ["", f"{'k':>4}  {'mean':>6}  {f'{self.level:.0%} interval':>16}"]
         ends = np.column_stack([self.low, self.means, self.high])
-        for k, (low, mean, high), line in zip(self.ks, ends.tolist(), drawn(ends, ROOM), strict=True):
-            between = f"{low:.3f} to {high:.3f}"
-            lines.append(f"{k:>4}  {mean:>6.3f}  {between:>16}  {line}".rstrip())
-        return "\n".join(lines)
+        cells = [
+            [str(k), number(mean), interval_text(low, high)]
+            for k, (low, mean, high) in zip(self.ks, ends.tolist(), strict=True)
+        ]
+        return "\n".join([*lines, "", *printed_curve(["k", "mean", f"{self.level:.0%} interval"], cells, ends)])
 
     __repr__ = __str__
 
@@ -149,8 +149,7 @@ def choose_k(
     >>> curve.best_k, round(curve.nested.estimate.value, 2)
     (15, 0.96)
     """
-    if isinstance(scoring, list | tuple | set | dict):
-        raise InputError("choose_k draws one curve, but scoring names several metrics.", "pass one of them.")
+    check_single(scoring, "a curve shows")
     check_level(level)
     if not isinstance(ks, Iterable):
         raise FoldwiseTypeError(f"ks must be several numbers of neighbours, got {ks!r}.", "pass range(1, 31), say.")
@@ -182,7 +181,7 @@ def choose_k(
     if errors:
         raise errors[0]
     unbiased = nested_on_session(search, session, splits, groups) if nested else None
-    share = float(np.mean([len(split.test) / len(split.train) for split in splits]))
+    share = share_tested(splits)
     return KCurve(counts, outcome.scores["score"], share, metric_name(scoring, model), level, unbiased)
 
 

@@ -44,8 +44,6 @@ class Plan:
 
     def start_on(self, session: FoldSession, rows: Rows, groups: Any = None) -> Running:
         """The search that `fit` on these rows alone would make, on a session of the whole table."""
-        if not self.search.refit:
-            raise InputError("a nested search must choose a setting, but refit is False.", "pass refit=True.")
         cv = self.search.cv
         if holds_generator(cv) or holds_generator(self.strategy):  # each outer fold begins with a generator of its own
             own = copy.deepcopy((cv, self.strategy))

@@ -23,8 +23,8 @@ from foldwise.data.schema import listing
 from foldwise.data.view import array_names, is_frame, plain_table
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import check_level
-from foldwise.evaluation.intervals import corrected_half_width
-from foldwise.evaluation.metrics import metrics_of
+from foldwise.evaluation.intervals import corrected_half_width, share_tested
+from foldwise.evaluation.metrics.naming import check_single, metrics_of
 from foldwise.evaluation.pictures import axes, metric_name
 from foldwise.folds.audit import check_one
 from foldwise.folds.columns import take_columns
@@ -231,8 +231,7 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
             )
 
     def _metrics(self) -> dict[str, Any]:
-        if isinstance(self.scoring, list | tuple | set | dict):
-            raise InputError("columns are selected by one score, but scoring names several metrics.", "pass one.")
+        check_single(self.scoring, "columns are selected by")
         metrics: dict[str, Any] = metrics_of(self.scoring, self.estimator)[0]
         return metrics
 
@@ -275,7 +274,7 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
                     "n_features='auto' compares scores over several splits, but there is one.",
                     "pass cv=10, say, or the number of columns as n_features.",
                 )
-            return ByTest(self.level, tested_share(splits), n_columns, self.direction == "forward")
+            return ByTest(self.level, share_tested(splits), n_columns, self.direction == "forward")
         number = int(given) if isinstance(given, Integral) else 0
         if not isinstance(given, Integral) and 0 < given <= 1:
             number = int(n_columns * given)
@@ -295,7 +294,7 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
         self.support_ = np.zeros(n_columns, dtype=bool)
         self.support_[list(path.chosen)] = True
         self.n_features_ = len(path.chosen)
-        self.history_, self.by_size_ = self._frames(path, scored, tested_share(splits))
+        self.history_, self.by_size_ = self._frames(path, scored, share_tested(splits))
 
     def _frames(self, path: Path, scored: Scored, share: float) -> tuple[Any, Any]:
         """All steps, and the best subset met of each size, as frames."""
@@ -371,8 +370,3 @@ class Asking:
 
     def _named(self, subset: Subset) -> str:
         return listing([self.names[j] for j in subset])
-
-
-def tested_share(splits: Sequence[Split]) -> float:
-    """Test rows to training rows, on average."""
-    return float(np.mean([len(split.test) / len(split.train) for split in splits]))

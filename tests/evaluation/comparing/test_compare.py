@@ -340,3 +340,15 @@ def test_holm_over_all_pairs_keeps_the_level_though_the_best_is_chosen(rng):
 def test_repeats_are_read_once():
     splits = iter(list(RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0).split(X, Y)))
     assert compare({"a": GaussianNB(), "b": DummyClassifier()}, X, Y, cv=splits).scores.shape == (2, 6)
+
+
+def test_a_cost_matrix_is_named_in_short_whoever_scored():
+    costs = CostMatrix.from_dict({k: {j: int(j != k) for j in range(3)} for k in range(3)})
+    search = GridSearchCV(GaussianNB(), ONE, scoring=costs, cv=3)
+    found = nested_cv(search, X, Y, cv=FOLDS)
+    assert str(Comparison.of({"a": found, "b": found})).startswith("minus the mean cost of 2 models")
+
+
+def test_classifiers_and_regressors_are_told_apart_before_their_metrics_are():
+    with pytest.raises(InputError, match="'a' is a classifier and 'b' is none"):
+        compare({"a": GaussianNB(), "b": Ridge()}, X, Y)

@@ -300,3 +300,13 @@ def test_the_real_tables_give_few_alarms():
             leaks = find_leaks(found, cv=SHUFFLED)
         assert names(leaks, "leak") == ["duplicates"] * (entry["name"] in LEAKING), entry["name"]
         assert names(leaks, "suspicion") == [SUSPECTED[n] for n in [entry["name"]] if n in SUSPECTED], entry["name"]
+
+
+def test_the_twin_that_is_named_is_a_training_row(rng):
+    X = rng.normal(size=(40, 3))
+    doubled = np.vstack([X, X])
+    [leak] = find_leaks(doubled, cv=TimeSeriesSplit(3))
+    assert "such as row 40, which equals row 0." in leak.found
+    thrice = np.vstack([X, X, X])  # rows 0 and 40 are tested together, row 80 is learned
+    [leak] = find_leaks(thrice, cv=[(range(80, 120), range(80))])
+    assert "such as row 0, which equals row 80." in leak.found

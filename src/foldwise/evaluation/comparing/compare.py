@@ -9,13 +9,15 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 
-from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.data.arguments import check_jobs
+from foldwise.errors import InputError
 from foldwise.evaluation.comparing.comparison import Comparison, check_names, finite_scores, one_metric
 from foldwise.evaluation.comparing.paired import check_rope
-from foldwise.evaluation.estimates import Estimate, check_level
-from foldwise.evaluation.intervals import corrected_spread, share_tested
-from foldwise.evaluation.measures import measure_of, measure_of_search, short
-from foldwise.evaluation.procedures import Procedure, Tested
+from foldwise.evaluation.estimates import check_level
+from foldwise.evaluation.intervals import share_tested
+from foldwise.evaluation.measures import short
+from foldwise.evaluation.metrics.naming import check_single
+from foldwise.evaluation.procedures import Procedure, Tested, check_model
 from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import Split, freeze_splits
 
@@ -79,14 +81,16 @@ def compare(
     check_names(models)
     check_level(level)
     check_rope(rope)
+    check_jobs(n_jobs)
     procedures = {name: opened(name, model, X, y, scoring, groups, fit_params) for name, model in models.items()}
-    metric = one_metric({name: measured(models[name], one, scoring) for name, one in procedures.items()})
-    splits = common_splits(models, X, y, cv, groups, random_state)
+    classifier = all_classify(models)
+    metric = one_metric({name: one.measure for name, one in procedures.items()})
+    splits = common_splits(classifier, X, y, cv, groups, random_state)
     scores, estimates = {}, {}
     for name, procedure in procedures.items():
         tested = tested_on(name, procedure, splits, n_jobs)
         scores[name] = finite_scores(name, np.asarray(tested.scores, dtype=np.float64))
-        estimates[name] = estimated(models[name], procedure, tested, splits, metric)
+        estimates[name] = tested.estimate(splits, procedure.metric.bounds, with_naive=procedure.chooses_alike)
     return Comparison.sorted(scores, estimates, share_tested(splits), short(metric or "score"), rope, level)
 
 
@@ -94,14 +98,8 @@ def opened(
     name: str, model: Any, X: Any, y: Any, scoring: Any, groups: Any, fit_params: Mapping[str, Any]
 ) -> Procedure:
     """A model with the table, or an error that names it."""
-    if isinstance(model, type) or not hasattr(model, "fit"):
-        what = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
-        raise FoldwiseTypeError(
-            f"model {name!r} must be an estimator or a search, but is {what}.",
-            "scores at hand are compared by Comparison.of." if not isinstance(model, type) else "call it: an instance.",
-        )
-    if isinstance(scoring, list | tuple | set | dict):
-        raise InputError("models are compared by one metric, but scoring names several.", "pass one of them.")
+    check_model(model, f"model {name!r}", "scores at hand are compared by Comparison.of.")
+    check_single(scoring, "models are compared by")
     try:
         return Procedure(model, X, y, scoring=scoring, groups=groups, fit_params=fit_params)
     except Exception as error:
@@ -113,17 +111,8 @@ def opened(
         raise
 
 
-def measured(model: Any, procedure: Procedure, scoring: Any) -> str:
-    """The name of what a procedure is scored by."""
-    if scoring is None and procedure.plan is not None:
-        return measure_of_search(model, procedure.metrics)
-    return measure_of(procedure.metric, model, scoring)
-
-
-def common_splits(
-    models: Mapping[str, Any], X: Any, y: Any, cv: Any, groups: Any, random_state: Any
-) -> Sequence[Split]:
-    """The splits of all models."""
+def all_classify(models: Mapping[str, Any]) -> bool:
+    """Whether the models are classifiers; an error where only some of them are."""
     kinds = {name: is_classifier(model) for name, model in models.items()}
     if len(set(kinds.values())) > 1:
         first, other = (next(name for name, kind in kinds.items() if kind is wanted) for wanted in (True, False))
@@ -131,7 +120,11 @@ def common_splits(
             f"{first!r} is a classifier and {other!r} is none, so they cannot be compared.",
             "compare models of the same target.",
         )
-    classifier = all(kinds.values())
+    return all(kinds.values())
+
+
+def common_splits(classifier: bool, X: Any, y: Any, cv: Any, groups: Any, random_state: Any) -> Sequence[Split]:
+    """The splits of all models."""
     if cv is None:
         cv = default_splits(groups, classifier, random_state)
     splits = freeze_splits(cv, X, y, groups, n_rows=count_rows(X), classifier=classifier)
@@ -156,21 +149,3 @@ def tested_on(name: str, procedure: Procedure, splits: Sequence[Split], n_jobs: 
     except Exception as error:
         error.add_note(f"of model {name!r}")
         raise
-
-
-def estimated(
-    model: Any, procedure: Procedure, tested: Tested, splits: Sequence[Split], metric: str | None
-) -> Estimate:
-    """The scores of a procedure as an estimate; naive only where searches choose by the same metric."""
-    nested, naive = "", None
-    if procedure.plan is not None:
-        nested = "nested "
-        naive = tested.naive if measure_of_search(model, procedure.plan.metrics) == metric else None
-    return Estimate(
-        float(np.mean(tested.scores)),
-        f"{nested}cross-validation, {len(splits)} splits, corrected resampled t interval",
-        corrected_spread(tested.scores, splits),
-        naive,
-        tested.row_variance(splits),
-        procedure.metric.bounds,
-    )

@@ -128,12 +128,20 @@ def described(looked: Looked, units: Ints, found: Truths, name: str, words: str)
     if expected >= 0.5:
         text += f"; chance alone would bring about {expected:,.0f}"
     examples = np.unique(tested[found])
-    twin = int(np.flatnonzero(units == units[examples[0]])[1])
+    twin = training_twin(looked, units, int(examples[0]))
     text += f"; such as row {examples[0]}, which {'equals' if name == 'duplicates' else 'resembles'} row {twin}."
     remedy = f"if they are the same cases: {KEEP_TOGETHER}." if level == "note" else f"{KEEP_TOGETHER}."
     if name != "duplicates":
         remedy = f"leave out or round what differs, then {KEEP_TOGETHER}."
     return Leak(name, level, "", rows, share, text, some(examples), remedy)
+
+
+def training_twin(looked: Looked, units: Ints, row: int) -> int:
+    """A training row of the same unit, in a split that tests this row and has one."""
+    for split, shared in looked.shared(units):
+        if (shared & (split.test == row)).any():
+            return int(split.train[units[split.train] == units[row]].min())
+    raise AssertionError("the row has a twin in no split")
 
 
 def agreement(looked: Looked, units: Ints) -> str:

@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regr
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 
+from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix, CostScorer
 from foldwise.evaluation.metrics.base import VectorisedMetric
 from foldwise.evaluation.metrics.costs import CostMetric
@@ -53,6 +54,12 @@ def metrics_of(scoring: Any, estimator: Any) -> tuple[dict[str, Any], dict[str, 
     scorers = {name: scorer_of(entry, estimator) for name, entry in named.items()}
     metrics = {name: one_metric(entry, scorers[name], estimator) for name, entry in named.items()}
     return metrics, scorers, True
+
+
+def check_single(scoring: Any, what: str) -> None:
+    """Refuse several metrics where there can be one only."""
+    if isinstance(scoring, list | tuple | set | dict):
+        raise InputError(f"{what} one metric, but scoring names several.", "pass one of them.")
 
 
 def scorer_of(scoring: Any, estimator: Any) -> Any:

@@ -33,6 +33,9 @@ class ScorerMetric:
         self.wants_model = wants_model  # whether it may ask a model for more than its answers
         self.takes_weight = takes_weight(scorer)
 
+    def __repr__(self) -> str:
+        return f"the scorer {getattr(self.scorer, '__name__', repr(self.scorer))}"
+
     def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
         X, y = take_rows(session.X, split.test), None if session.y is None else take_rows(session.y, split.test)
         weights = test_weights(session, split) if self.takes_weight else None
