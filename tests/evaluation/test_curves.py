@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from foldwise import KNNClassifier, NaiveBayes, estimate, learning_curve, validation_curve
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.intervals import corrected_half_width
 from foldwise.evaluation.pictures import PlotError
 from foldwise.folds import evaluate
@@ -204,11 +204,13 @@ def test_the_text_fits_80_columns(rng):
         (lambda X, y: learning_curve(NaiveBayes(), X, y, scoring=["accuracy"]), "one metric"),
         (lambda X, y: learning_curve(NaiveBayes(), X, y, level=95), "between 0 and 1"),
         (lambda X, y: validation_curve(NaiveBayes(), X, y, "alhpa", [1]), "Invalid parameter 'alhpa'"),
-        (lambda X, y: validation_curve(NaiveBayes(), X, y, "alpha", []), "no value"),
+        (lambda X, y: validation_curve(NaiveBayes(), X, y, "alpha", []), r"must hold values, got \[\]"),
+        (lambda X, y: validation_curve(NaiveBayes(), X, y, "alpha", 1.0), "must hold values, got 1.0"),
+        (lambda X, y: validation_curve(NaiveBayes, X, y, "alpha", [1.0]), "the class NaiveBayes"),
     ],
 )
 def test_bad_questions(rng, ask, words):
-    with pytest.raises(InputError, match=words):
+    with pytest.raises((InputError, FoldwiseTypeError), match=words):
         ask(*numbers(rng))
 
 
@@ -264,3 +266,12 @@ def test_shares_of_test_rows_are_those_of_all_intervals(rng):
     curve = validation_curve(NaiveBayes(), X, y, "var_floor", [1e-9, 0.1], cv=splits)
     low, high = estimate(NaiveBayes(), X, y, cv=splits).interval()
     assert (curve.low[0], curve.high[0]) == pytest.approx((low, high))
+
+
+def test_intervals_end_at_the_bounds_of_the_score(rng):
+    X, y = numbers(rng, 30)
+    curve = validation_curve(NaiveBayes(), np.c_[y + 0.5 * X[:, 1]], y, "var_floor", [1e-9])
+    half = corrected_half_width(curve.test_scores, curve.test_share)[0]
+    assert curve.means[0] + half > 1
+    assert curve.high[0] == 1.0
+    assert curve.low[0] == pytest.approx(curve.means[0] - half)

@@ -222,7 +222,9 @@ def test_the_history_and_its_intervals():
     splits = list(StratifiedKFold(5).split(X, y))
     share = sum(len(b) for _, b in splits) / sum(len(a) for a, _ in splits)
     half = stats.t.ppf(0.975, 4) * np.sqrt(scores.var(ddof=1) * (1 / 5 + share))
-    np.testing.assert_allclose(frame.row(-1)[4:7], [scores.mean(), scores.mean() - half, scores.mean() + half])
+    np.testing.assert_allclose(
+        frame.row(-1)[4:7], [scores.mean(), scores.mean() - half, min(1.0, scores.mean() + half)]
+    )
     assert select.by_size_["columns"].to_list()[-1] == select.get_feature_names_out().tolist()
     assert select.models_scored_ == (13 + 12 + 11) * 5
 
@@ -336,7 +338,9 @@ def test_a_scorer_that_looks_into_the_model_sees_the_subset():
         return model.score(X, y)
 
     own = SelectFeatures(GaussianNB(), n_features=2, scoring=scorer, cv=3).fit(X, y)
-    assert own.history_.equals(SelectFeatures(GaussianNB(), n_features=2, cv=3).fit(X, y).history_)
+    by_name = SelectFeatures(GaussianNB(), n_features=2, cv=3).fit(X, y)
+    ends = ["low", "high"]  # what a scorer of one's own may reach is not known
+    assert own.history_.drop(ends).equals(by_name.history_.drop(ends))
 
 
 def test_jobs_change_nothing():
@@ -437,7 +441,7 @@ def test_tables_and_scores_that_cannot_be_followed(rng):
         SelectFeatures(NaiveBayes()).fit(pl.DataFrame({"a": X[:, 0]}), y)
     with pytest.raises(TypeError, match="floating must be True or False"):
         SelectFeatures(NaiveBayes(), floating="yes").fit(X, y)
-    with pytest.raises(TypeError, match="it has no fit"):
+    with pytest.raises(TypeError, match="must be an estimator, but is a str"):
         SelectFeatures("NaiveBayes").fit(X, y)
     with pytest.raises(InputError, match="sample_weight has 3 entries"):
         SelectFeatures(NaiveBayes()).fit(X, y, sample_weight=[1, 2, 3])

@@ -6,7 +6,7 @@ The numbers are those of scikit-learn's functions of the same names, answered by
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from foldwise.data.arguments import check_jobs
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.evaluation.estimates import check_level
-from foldwise.evaluation.intervals import corrected_half_width, share_tested
+from foldwise.evaluation.intervals import corrected_ends, share_tested
 from foldwise.evaluation.metrics.naming import check_single, metrics_of
 from foldwise.evaluation.pictures import axes, interval_text, metric_name, printed_curve
 from foldwise.evaluation.procedures import check_model
@@ -45,6 +45,7 @@ class Curve:
     test_share: float  # test rows to training rows, of whole splits: how far splits overlap does not hang on a part
     metric: str
     level: float
+    bounds: tuple[float, float]  # the least and the greatest value of the score; intervals end there
 
     @property
     def ticks(self) -> Sequence[Any]:
@@ -73,12 +74,12 @@ class Curve:
     @property
     def low(self) -> Floats:  # (ticks,)
         """The lower ends of the intervals of the test scores (corrected resampled t)."""
-        return self.means - corrected_half_width(self.test_scores, self.test_share, self.level)
+        return corrected_ends(self.test_scores, self.test_share, self.level, self.bounds)[0]
 
     @property
     def high(self) -> Floats:  # (ticks,)
         """The upper ends of the intervals."""
-        return self.means + corrected_half_width(self.test_scores, self.test_share, self.level)
+        return corrected_ends(self.test_scores, self.test_share, self.level, self.bounds)[1]
 
     def to_frame(self) -> Any:
         """The curve as a polars frame: ticks, mean scores on training and test rows, ends of the interval."""
@@ -221,7 +222,7 @@ def learning_curve(
     shape = (len(asked.splits), len(sizes))
     train_scores, test_scores = (table[0].reshape(shape).T for table in outcome)
     name = metric_name(scoring, estimator)
-    return LearningCurve(train_scores, test_scores, asked.test_share, name, level, sizes)
+    return LearningCurve(train_scores, test_scores, asked.test_share, name, level, asked.bounds, sizes)
 
 
 def validation_curve(
@@ -263,10 +264,12 @@ def validation_curve(
     >>> curve.means.round(2).tolist()
     [0.96, 0.99, 0.92]
     """
-    values = tuple(param_range)
+    values = () if isinstance(param_range, str) or not isinstance(param_range, Iterable) else tuple(param_range)
     if not values:
-        raise InputError("param_range holds no value.", "pass the values that the parameter is to take.")
-    check_model(estimator, "the estimator")
+        raise InputError(
+            f"param_range must hold values, got {param_range!r}.", "pass the values that the parameter is to take."
+        )
+    check_model(estimator, "the model")
     known = estimator.get_params()
     if param_name not in known:
         raise InputError(
@@ -277,7 +280,7 @@ def validation_curve(
     settings = [{param_name: value} for value in values]
     train_scores, test_scores = asked.answer(settings, asked.splits, n_jobs, error_score)
     name = metric_name(scoring, estimator)
-    return ValidationCurve(train_scores, test_scores, asked.test_share, name, level, param_name, values)
+    return ValidationCurve(train_scores, test_scores, asked.test_share, name, level, asked.bounds, param_name, values)
 
 
 @dataclass(frozen=True)
@@ -302,12 +305,16 @@ class Asked:
     ) -> Asked:
         check_single(scoring, "a curve shows")
         check_level(level)
-        check_model(estimator, "the estimator")
+        check_model(estimator, "the model")
         refuse_routing(fit_params)
         metrics, _, _ = metrics_of(scoring, estimator)
         session = open_session(estimator, X, y, fit_params)
         splits = freeze_splits(cv, X, y, groups, n_rows=count_rows(X), classifier=is_classifier(estimator))
         return cls(session, splits, metrics)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return tuple(self.metrics["score"].bounds)
 
     @property
     def test_share(self) -> float:

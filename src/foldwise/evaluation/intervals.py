@@ -21,6 +21,14 @@ def corrected_half_width(
     return np.asarray(stats.t.ppf(0.5 + level / 2, max(n - 1, 1)) * corrected_error(scores, test_share))
 
 
+def corrected_ends(
+    scores: NDArray[np.float64], test_share: float, level: float, bounds: tuple[float, float]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The ends of the corrected resampled t intervals around the means, which no score can lie beyond."""
+    means, half = scores.mean(axis=-1), corrected_half_width(scores, test_share, level)
+    return np.clip(means - half, *bounds), np.clip(means + half, *bounds)
+
+
 def corrected_error(scores: NDArray[np.float64], test_share: float) -> NDArray[np.float64]:
     """The standard error of the mean over the last axis as Nadeau and Bengio (2003) correct it.
 

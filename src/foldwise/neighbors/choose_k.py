@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import check_level
-from foldwise.evaluation.intervals import corrected_half_width, share_tested
+from foldwise.evaluation.intervals import corrected_ends, share_tested
 from foldwise.evaluation.metrics.naming import check_single
 from foldwise.evaluation.nested import NestedResult, nested_on_session
 from foldwise.evaluation.pictures import axes, interval_text, metric_name, printed_curve
@@ -42,6 +42,7 @@ class KCurve:
     test_share: float  # test rows to training rows
     metric: str
     level: float
+    bounds: tuple[float, float]  # the least and the greatest value of the score; intervals end there
     nested: NestedResult | None
 
     @property
@@ -56,12 +57,12 @@ class KCurve:
     @property
     def low(self) -> NDArray[np.float64]:  # (ks,)
         """The lower ends of the intervals (corrected resampled t)."""
-        return self.means - corrected_half_width(self.scores, self.test_share, self.level)
+        return corrected_ends(self.scores, self.test_share, self.level, self.bounds)[0]
 
     @property
     def high(self) -> NDArray[np.float64]:  # (ks,)
         """The upper ends of the intervals."""
-        return self.means + corrected_half_width(self.scores, self.test_share, self.level)
+        return corrected_ends(self.scores, self.test_share, self.level, self.bounds)[1]
 
     def to_frame(self) -> Any:
         """The curve as a polars frame: k, mean score, ends of its interval."""
@@ -182,7 +183,15 @@ def choose_k(
         raise errors[0]
     unbiased = nested_on_session(search, session, splits, groups) if nested else None
     share = share_tested(splits)
-    return KCurve(counts, outcome.scores["score"], share, metric_name(scoring, model), level, unbiased)
+    return KCurve(
+        counts,
+        outcome.scores["score"],
+        share,
+        metric_name(scoring, model),
+        level,
+        plan.metrics["score"].bounds,
+        unbiased,
+    )
 
 
 def check_fewest(k: int, n_train: int, nested: bool) -> None:

@@ -23,9 +23,10 @@ from foldwise.data.schema import listing
 from foldwise.data.view import array_names, is_frame, plain_table
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import check_level
-from foldwise.evaluation.intervals import corrected_half_width, share_tested
+from foldwise.evaluation.intervals import corrected_ends, share_tested
 from foldwise.evaluation.metrics.naming import check_single, metrics_of
 from foldwise.evaluation.pictures import axes, metric_name
+from foldwise.evaluation.procedures import check_model
 from foldwise.folds.audit import check_one
 from foldwise.folds.columns import take_columns
 from foldwise.folds.engine import Question, Work, evaluate
@@ -210,8 +211,7 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
 
     def _check(self) -> None:
         """Refuse parameters that no selection can follow, before anything is fitted."""
-        if not hasattr(self.estimator, "fit"):
-            raise FoldwiseTypeError(f"{self.estimator!r} is no estimator: it has no fit.", "pass NaiveBayes(), say.")
+        check_model(self.estimator, "what is scored")
         one_of("direction", self.direction, DIRECTIONS)
         if not isinstance(self.floating, bool | np.bool_):
             raise FoldwiseTypeError(f"floating must be True or False, got {self.floating!r}.")
@@ -302,9 +302,9 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
 
         def figures(subsets: Sequence[Subset]) -> dict[str, Any]:
             scores = np.array([scored.known[subset] for subset in subsets])
-            means, half = np.mean(scores, axis=1), corrected_half_width(scores, share, SHOWN)
+            low, high = corrected_ends(scores, share, SHOWN, self._metrics()["score"].bounds)
             sizes = np.array([len(subset) for subset in subsets])
-            return {"n_features": sizes, "score": means, "low": means - half, "high": means + half}
+            return {"n_features": sizes, "score": np.mean(scores, axis=1), "low": low, "high": high}
 
         names = [None if step.column is None else self._names[step.column] for step in path.steps]
         first = 0 if path.steps[0].action == "start" else 1

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from foldwise import NaiveBayes, compare, compare_tables, read_table
 from foldwise.errors import FoldwiseTypeError, InputError
-from foldwise.evaluation import TablesComparison, signed_rank_test
+from foldwise.evaluation import TablesComparison, critical_difference, friedman_test, signed_rank_test
 from foldwise.evaluation.comparing.critical import cliques
 
 mpl.use("agg")
@@ -140,3 +140,21 @@ def test_a_table_without_a_target(tmp_path):
     table = read_table(tmp_path / "a.csv")
     with pytest.raises(InputError, match="has no target"):
         compare_tables({"a": table, "b": TABLES["iris"]}, MODELS)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ([0.1, 0.2], "one row a table"),
+        ([[0.1], [0.2]], "two models"),
+        ([[0.1, np.nan], [0.2, 0.3]], "no score on table 0"),
+    ],
+)
+def test_scores_that_cannot_be_ranked(scores, message):
+    with pytest.raises(InputError, match=message):
+        friedman_test(scores)
+
+
+def test_a_critical_difference_is_of_two_models():
+    with pytest.raises(InputError, match="n_models must be a whole number of at least 2"):
+        critical_difference(1, 5)

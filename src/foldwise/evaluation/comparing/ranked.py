@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from foldwise.data.arguments import above_zero, whole_at_least
+from foldwise.errors import InputError
 from foldwise.evaluation.comparing.paired import check_rope, checked_differences
 from foldwise.evaluation.estimates import check_level
 
@@ -108,7 +109,18 @@ def friedman_test(scores: Any, *, correct_ties: bool = True) -> FriedmanTest:
     >>> print(f"chi2 = {test.chi2:.2f}, p = {test.p:.3f}")
     chi2 = 6.00, p = 0.050
     """
-    ranks = ranks_of(np.asarray(scores, dtype=np.float64))
+    found = np.asarray(scores, dtype=np.float64)
+    if found.ndim != 2 or min(found.shape) < 1 or found.shape[1] < 2:
+        raise InputError(
+            f"Friedman's test needs scores of at least two models, one row a table, got shape {found.shape}.",
+            "pass one list of scores for each table.",
+        )
+    if not np.isfinite(found).all():
+        i, j = np.argwhere(~np.isfinite(found))[0]
+        raise InputError(
+            f"model {j} has no score on table {i} but {found[i, j]}.", "every model must be scored on every table."
+        )
+    ranks = ranks_of(found)
     n, k = ranks.shape
     spread = ((ranks - (k + 1) / 2) ** 2).sum() / (n * (k - 1)) if correct_ties else k * (k + 1) / 12
     if spread == 0:  # every table is one tie
@@ -128,6 +140,8 @@ def critical_difference(n_models: int, n_tables: int, level: float = 0.95) -> fl
     1.25
     """
     check_level(level)
+    whole_at_least("n_models", n_models, 2)
+    whole_at_least("n_tables", n_tables, 1)
     return float(stats.studentized_range.ppf(level, n_models, np.inf) / np.sqrt(2)) * rank_error(n_models, n_tables)
 
 
