@@ -367,7 +367,7 @@ def test_selection_inside_the_folds_is_at_chance_on_noise_and_before_them_is_not
         select = SelectFeatures(NaiveBayes(), n_features=4, cv=3, audit=False)
         pipeline = make_pipeline(select, NaiveBayes())
         search = GridSearchCV(pipeline, {"naivebayes__var_floor": [1e-9, 0.5]}, cv=2, audit=False)
-        inside.append(nested_cv(search, X, y, cv=4).estimate)
+        inside.append(nested_cv(search, X, y, cv=4).estimate.value)
         leaked = select.fit_transform(X, y)
         before.append(cross_val_score(NaiveBayes(), leaked, y, cv=4).mean())
     assert abs(np.mean(inside) - 0.5) < 0.08
