@@ -162,22 +162,35 @@ def test_means_of_losses_are_those_of_plain_loops(rng):
         np.testing.assert_allclose(found.without[unit], [plain(times, others)[1] for times in counts])
 
 
-def test_the_jackknife_leaves_out_every_tenth_row(rng):
-    losses = rng.random((4, 60))
-    kept = Kept(np.arange(60), np.zeros(60, dtype=np.intp), losses=losses)
+@pytest.mark.parametrize(
+    ("split", "n_blocks", "block"),
+    [
+        (np.repeat([0, 1, 2, 3, 4], 12), 5, np.repeat([0, 1, 2, 3, 4], 12)),  # the rows of each split
+        (np.zeros(60, dtype=np.intp), 10, np.arange(60) % 10),  # one split is no block
+        (np.arange(60), 10, np.arange(60) % 10),  # nor are sixty
+    ],
+)
+def test_the_jackknife_leaves_out_the_rows_of_each_split(rng, split, n_blocks, block):
+    losses, rows = rng.random((4, 60)), rng.permutation(60)
+    stored = MeanLosses(Kept(rows, split, losses=losses), 1.0)
     counts = next(draws_of(60, 8, rng))
-    found = MeanLosses(kept, 1.0).draw(counts, choose_and([]))
-    assert found.without.shape == (10, 8)
-    order = MeanLosses(kept, 1.0).order
-    stays = order % 10 != 3
-    smaller = MeanLosses(Kept(np.arange(54), np.zeros(54, dtype=np.intp), losses=losses[:, order[stays]]), 1.0)
-    again = smaller.draw(counts[:, stays][:, smaller.order], choose_and([]))
+    found = stored.draw(counts, choose_and([]))
+    assert found.without.shape == (n_blocks, 8)
+    of_row = np.empty(60, dtype=int)
+    of_row[rows] = split if n_blocks == 5 else block[rows]
+    stays = of_row[stored.order] != 3
+    of_rows = np.empty_like(losses)
+    of_rows[:, rows] = losses
+    left = MeanLosses(
+        Kept(np.arange(stays.sum()), np.zeros(stays.sum(), dtype=np.intp), losses=of_rows[:, stored.order[stays]]), 1.0
+    )
+    again = left.draw(counts[:, stays][:, left.order], choose_and([]))
     np.testing.assert_allclose(found.without[3], again.scores)
     spread, word = spread_of(found.scores, [found.without])
     means = found.without.mean(axis=1)
     assert word == "jackknife"
-    assert spread.error == pytest.approx(np.sqrt(9 * np.var(means)))
-    assert spread.freedom == 9
+    assert spread.error == pytest.approx(np.sqrt((n_blocks - 1) * np.var(means)))
+    assert spread.freedom == n_blocks - 1
 
 
 def test_draws_are_bootstraps(rng):
@@ -241,7 +254,7 @@ def test_any_metric_of_two_classes(scoring):
     assert found.naive == search.best_score_
     low, high = found.interval()
     assert low <= found.value <= high
-    assert abs(found.value - found.naive) < 0.2 * max(1, abs(found.naive))
+    assert abs(found.value - found.naive) < 0.5  # the log loss of one neighbour has a heavy tail
 
 
 def test_areas_of_decision_values(noisy):
@@ -292,7 +305,7 @@ def test_the_choice_of_a_callable_is_repeated(noisy):
 
     search = GridSearchCV(KNNClassifier(), GRID, cv=4, refit=simplest).fit(X, y)
     found = bias_corrected(search, n_bootstraps=25, random_state=0)
-    assert len(seen) == 1 + 25 * 11  # and once a block of rows left out
+    assert len(seen) == 1 + 25 * 5  # and once for each of four splits left out
     assert found.naive == search.cv_results_["mean_test_score"][search.best_index_]
     greedy = GridSearchCV(KNNClassifier(), GRID, cv=4, refit=lambda r: int(r["split0_test_score"].argmax())).fit(X, y)
     with pytest.raises(InputError, match="split0_test_score"):

@@ -18,7 +18,6 @@ from foldwise.evaluation.estimates import DrawnSpread, Estimate, Spread, Student
 from foldwise.evaluation.kept import Kept
 from foldwise.evaluation.resampled import (
     DRAW_CELLS,
-    N_BLOCKS,
     MeanLosses,
     ScoredAgain,
     Stored,
@@ -49,7 +48,7 @@ def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = 
     >>> X, y = load_iris(return_X_y=True)
     >>> search = GridSearchCV(KNNClassifier(), {"n_neighbors": range(1, 31)}, cv=10).fit(X, y)
     >>> print(bias_corrected(search, random_state=0))
-    0.966 (0.938 to 0.993; naive 0.980)
+    0.965 (0.936 to 0.995; naive 0.980)
     """
     n_bootstraps = whole_at_least("n_bootstraps", n_bootstraps, 2, "500 are enough for most.")
     kept = kept_of(search)
@@ -74,7 +73,7 @@ def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = 
         return np.searchsorted(usable, chosen(every, search, plan, usable))
 
     parts = []
-    at_once = max(1, DRAW_CELLS // max(stored.n_units, 2 * N_BLOCKS * stored.n_settings))
+    at_once = max(1, DRAW_CELLS // max(stored.n_units, 2 * stored.n_blocks * stored.n_settings))
     with Progress("bootstraps") as progress:
         progress.expect(n_bootstraps)
         for counts in draws_of(stored.n_units, n_bootstraps, np.random.default_rng(random_state), at_once):
@@ -93,9 +92,9 @@ def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = 
 def spread_of(draws: Floats, without: Sequence[Floats]) -> tuple[Spread, str]:
     """How far the mean of draws may be off, and what that rests on.
 
-    A jackknife where the draws say what they would have been without each block of rows: it covers as it should (see
-    docs/estimates.md). Else the percentiles of the draws, as the method was published: too wide, as each draw is scored
-    on a third of the rows only.
+    A jackknife where the draws say what they would have been without the rows of each split: it covers as it should
+    (see docs/estimates.md). Else the percentiles of the draws, as the method was published: too wide, as each draw is
+    scored on a third of the rows only.
     """
     if not without:
         return DrawnSpread(draws[np.isfinite(draws)]), "percentile"

@@ -24,7 +24,8 @@ Ints = NDArray[np.integer[Any]]
 Choose = Callable[[Floats], Ints]  # (draws, settings) -> (draws,): the setting that such scores make a search choose
 
 DRAW_CELLS = 1 << 23  # of counts and of scores at a time
-N_BLOCKS = 10  # of units that are left out in turn
+N_BLOCKS = 10  # of units that are left out in turn, where splits are none
+MOST_BLOCKS = 20
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Stored(Protocol):
 
     n_settings: int
     n_units: int
+    n_blocks: int  # that are left out in turn
 
     def draw(self, counts: Ints, choose: Choose) -> Drawn:  # (draws, units)
         """Choose on rows that were drawn so many times, score on those that were not."""
@@ -49,6 +51,18 @@ def units_of(kept: Kept) -> NDArray[np.intp]:  # (m,)
     """The unit of each stored place."""
     labels = kept.rows if kept.groups is None else kept.groups[kept.rows]
     return np.unique(labels, return_inverse=True)[1].astype(np.intp)
+
+
+def blocks_of(kept: Kept, units: NDArray[np.intp], n_units: int) -> NDArray[np.intp]:  # (units,)
+    """Blocks of units to be left out in turn: those of each split, whose answers come from one model; where units are
+    tested several times, or splits are very many or few, every tenth unit, as the order of rows may mean something.
+    """
+    n_splits = int(kept.split.max()) + 1
+    if len(units) == n_units and 4 <= n_splits <= MOST_BLOCKS:
+        found = np.empty(n_units, dtype=np.intp)
+        found[units] = kept.split
+        return found
+    return np.arange(n_units) % min(N_BLOCKS, n_units)
 
 
 def draws_of(n_units: int, n_draws: int, rng: np.random.Generator, at_once: int | None = None) -> Iterator[Ints]:
@@ -81,11 +95,10 @@ class MeanLosses:
         units, self._lossless = units_of(kept), lossless
         weights = np.ones(len(units)) if kept.weights is None else kept.weights[kept.rows]
         self.n_settings, self.n_units = len(kept.losses), int(units.max()) + 1
-        # a block takes every tenth unit, as the order of rows may mean something; in memory its units lie together
-        n_blocks = min(N_BLOCKS, self.n_units)
-        self.order = np.argsort(np.arange(self.n_units) % n_blocks, kind="stable")
-        ends = np.cumsum([0, *np.bincount(np.arange(self.n_units) % n_blocks)])
-        self._blocks = [slice(start, stop) for start, stop in pairwise(ends)]
+        blocks = blocks_of(kept, units, self.n_units)
+        self.order = np.argsort(blocks, kind="stable")  # in memory the units of a block lie together
+        self._blocks = [slice(start, stop) for start, stop in pairwise(np.cumsum([0, *np.bincount(blocks)]))]
+        self.n_blocks = len(self._blocks)
         place = np.empty_like(self.order)
         place[self.order] = np.arange(self.n_units)
         units = place[units]
@@ -150,7 +163,7 @@ class ScoredAgain:
         self._places = [np.flatnonzero(kept.split == k) for k in range(int(kept.split.max()) + 1)]
         self._session = StoredSession(kept, estimator)
         self.n_settings = len(next(iter(kept.parts.values())))
-        self.n_units = int(self._units.max()) + 1
+        self.n_units, self.n_blocks = int(self._units.max()) + 1, 0
 
     def draw(self, counts: Ints, choose: Choose) -> Drawn:
         every = np.arange(self.n_settings)

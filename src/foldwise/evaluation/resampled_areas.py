@@ -22,7 +22,7 @@ class Areas:
         assert isinstance(kept.target, Labels)
         scores: Any = kept.decision if kept.decision is not None else kept.proba[:, :, 1]  # type: ignore[index]
         self._units = units_of(kept)
-        self.n_settings, self.n_units = len(scores), int(self._units.max()) + 1
+        self.n_settings, self.n_units, self.n_blocks = len(scores), int(self._units.max()) + 1, 0
         positive = kept.target.codes[kept.rows] == 1
         self._splits = []
         for k in range(int(kept.split.max()) + 1):
