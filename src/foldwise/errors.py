@@ -5,7 +5,7 @@ They derive from `ValueError` or `TypeError`, so code written for scikit-learn c
 
 from __future__ import annotations
 
-__all__ = ["FoldwiseError", "FoldwiseTypeError", "FoldwiseWarning", "ForgetError", "InputError"]
+__all__ = ["FoldwiseError", "FoldwiseTypeError", "FoldwiseWarning", "ForgetError", "InputError", "PlotError"]
 
 
 class FoldwiseError(Exception):
@@ -35,6 +35,10 @@ class ForgetError(InputError):
     def __init__(self, message: str, hint: str = "", place: tuple[int | None, int] | None = None) -> None:
         super().__init__(message, hint)
         self.place = place  # class and column, for a caller that knows their names
+
+
+class PlotError(FoldwiseError, ImportError):
+    """A picture was asked for, and the library that draws is missing."""
 
 
 class FoldwiseWarning(UserWarning):

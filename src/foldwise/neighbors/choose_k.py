@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GroupKFold, ShuffleSplit, StratifiedShuffleSplit
 from sklearn.pipeline import Pipeline
 
-from foldwise.errors import FoldwiseError, FoldwiseTypeError, InputError
+from foldwise.errors import FoldwiseTypeError, InputError, PlotError
 from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import corrected_half_width
 from foldwise.evaluation.nested import NestedResult, nested_on_session
@@ -125,10 +125,6 @@ class KCurve:
 
 
 HOW = "pip install 'foldwise[plots]', or read the numbers with to_frame()."
-
-
-class PlotError(FoldwiseError, ImportError):
-    """A picture was asked for, and the library that draws is missing."""
 
 
 def choose_k(
