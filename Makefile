@@ -32,6 +32,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/families.py
 	$(BIN)/python benchmarks/neighbors.py
 	$(BIN)/python benchmarks/leaks.py > docs/leaks.md
+	$(BIN)/python benchmarks/decisions.py > docs/decisions.md
 
 torture: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'

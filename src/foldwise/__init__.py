@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from foldwise.bayes import NaiveBayes
     from foldwise.data import Column, Schema, Table, read_table
+    from foldwise.decisions import Balanced, Calibrated, CostSensitive, reliability
     from foldwise.evaluation import (
         Confusion,
         CostMatrix,
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
+    "Balanced": "foldwise.decisions",
+    "Calibrated": "foldwise.decisions",
     "Column": "foldwise.data",
     "Confusion": "foldwise.evaluation",
     "CostMatrix": "foldwise.evaluation",
+    "CostSensitive": "foldwise.decisions",
     "Estimate": "foldwise.evaluation",
     "GridSearchCV": "foldwise.tuning",
     "KNNClassifier": "foldwise.neighbors",
@@ -48,12 +52,16 @@ _HOMES = {
     "find_leaks": "foldwise.evaluation",
     "nested_cv": "foldwise.evaluation",
     "read_table": "foldwise.data",
+    "reliability": "foldwise.decisions",
 }
 
 __all__ = [
+    "Balanced",
+    "Calibrated",
     "Column",
     "Confusion",
     "CostMatrix",
+    "CostSensitive",
     "Estimate",
     "GridSearchCV",
     "KNNClassifier",
@@ -72,6 +80,7 @@ __all__ = [
     "find_leaks",
     "nested_cv",
     "read_table",
+    "reliability",
 ]
 
 
