@@ -135,7 +135,7 @@ def random_costs(rng, classes):
 )
 def test_the_fold_law(inner, weighted, rng):
     X, y = load_iris(return_X_y=True)
-    y = np.array(["a", "b", "c"])[y]
+    X, y = StandardScaler().fit_transform(X), np.array(["a", "b", "c"])[y]
     if weighted and isinstance(inner, KNNClassifier):
         return
     params = {"sample_weight": rng.integers(1, 4, len(y)).astype(float)} if weighted else None
@@ -175,13 +175,17 @@ def test_many_costs_share_one_set_of_answers(rng):
     assert open_session(CostSensitive(NaiveBayes()), X, y).shares == "summaries"
 
 
-def test_searches_by_cost_at_any_number_of_workers(rng):
+@pytest.mark.parametrize(
+    ("inner", "name"), [(NaiveBayes(), "var_floor"), (LogisticRegression(), "C")], ids=["threads", "processes"]
+)
+def test_searches_by_cost_at_any_number_of_workers(inner, name, rng):
     X, y = load_iris(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
     costs = random_costs(rng, range(3))
-    grid = {"estimator__var_floor": [1e-9, 0.1, 1.0], "costs": [None, costs]}
+    grid = {f"estimator__{name}": [1e-9, 0.1, 1.0], "costs": [None, costs]}
     one, two = (
         GridSearchCV(
-            CostSensitive(NaiveBayes()),
+            CostSensitive(inner),
             grid,
             cv=4,
             n_jobs=n,
