@@ -48,4 +48,4 @@ def slope_at(log_inverse: float, lesson: Lesson, truth: Floats) -> float:
     values = lesson.scores.values
     values = values - values[np.arange(len(values)), lesson.codes][:, None]  # so that nothing cancels
     proba = np.exp(log_softmax(np.exp(log_inverse) * values))
-    return float(lesson.weights @ ((proba - truth) * values).sum(axis=1))
+    return float(np.vdot(lesson.weights[:, None] * (proba - truth), values))
