@@ -35,6 +35,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/leaks.py > docs/leaks.md
 	$(BIN)/python benchmarks/leave_one_out.py
 	$(BIN)/python benchmarks/selection.py
+	$(BIN)/python benchmarks/decisions.py > docs/decisions.md
 
 # an hour: how far estimates are off, and how often their intervals hold the truth
 simulate: $(READY)

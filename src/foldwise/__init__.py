@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from foldwise.bayes import NaiveBayes
     from foldwise.data import Column, Schema, Table, read_table
+    from foldwise.decisions import Balanced, Calibrated, CostSensitive, reliability
     from foldwise.evaluation import (
         Confusion,
         CostMatrix,
@@ -32,9 +33,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
+    "Balanced": "foldwise.decisions",
+    "Calibrated": "foldwise.decisions",
     "Column": "foldwise.data",
     "Confusion": "foldwise.evaluation",
     "CostMatrix": "foldwise.evaluation",
+    "CostSensitive": "foldwise.decisions",
     "Estimate": "foldwise.evaluation",
     "GridSearchCV": "foldwise.tuning",
     "KNNClassifier": "foldwise.neighbors",
@@ -56,13 +60,17 @@ _HOMES = {
     "learning_curve": "foldwise.evaluation",
     "nested_cv": "foldwise.evaluation",
     "read_table": "foldwise.data",
+    "reliability": "foldwise.decisions",
     "validation_curve": "foldwise.evaluation",
 }
 
 __all__ = [
+    "Balanced",
+    "Calibrated",
     "Column",
     "Confusion",
     "CostMatrix",
+    "CostSensitive",
     "Estimate",
     "GridSearchCV",
     "KNNClassifier",
@@ -85,6 +93,7 @@ __all__ = [
     "learning_curve",
     "nested_cv",
     "read_table",
+    "reliability",
     "validation_curve",
 ]
 

@@ -1,0 +1,8 @@
+"""From a prediction to a decision: classifiers that count costs, tell true probabilities, balance classes."""
+
+from foldwise.decisions.balanced import Balanced
+from foldwise.decisions.calibrated import Calibrated
+from foldwise.decisions.cost_sensitive import CostSensitive, realised_cost
+from foldwise.decisions.reliability_bins import Reliability, reliability
+
+__all__ = ["Balanced", "Calibrated", "CostSensitive", "Reliability", "realised_cost", "reliability"]

@@ -1,0 +1,158 @@
+"""`Calibrated`: a classifier whose probabilities hold, learned on predictions of rows that its models had not seen."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.validation import check_is_fitted
+
+from foldwise.data.arguments import check_jobs, one_of, whole_at_least
+from foldwise.decisions.calibration import METHODS, Lesson, Scores, learn
+from foldwise.decisions.calibration.scores import Map, model_scores, session_scores
+from foldwise.decisions.wrapping import Wrapper, plain_rows, weight_params
+from foldwise.errors import InputError
+from foldwise.evaluation.cross_predict import check_partition
+from foldwise.folds.opening import open_session
+from foldwise.folds.protocol import Failure, FoldSession, Labels, Rows
+from foldwise.folds.splits import Split, freeze_splits
+
+Floats = NDArray[np.float64]
+
+
+class Calibrated(Wrapper):
+    """Maps the scores of a classifier to probabilities that hold.
+
+    The map is learned from out-of-fold predictions, which the engine gives (for naive Bayes almost free); then one
+    model is fitted on all rows. With the same splits, scores and method this is scikit-learn's
+    `CalibratedClassifierCV(ensemble=False)`; but log-probabilities are used where a model has them, none below that of
+    1e-12, and a sigmoid or a step bends log-odds, not probabilities.
+
+    Parameters
+    ----------
+    estimator : a classifier with `predict_log_proba`, `predict_proba` or `decision_function`
+    method : "auto", "temperature", "sigmoid", "isotonic", "dirichlet" or "none"
+        One number for all scores; Platt's sigmoid, or a step function, of each class against the rest; a linear map of
+        log-probabilities, which of two classes is beta calibration. "auto" chooses by cross-validated log loss on the
+        out-of-fold predictions, and keeps to temperature unless another is better by more than a standard error.
+    cv : the number of stratified folds, a splitter, or an iterable of (train, test)
+        A number of folds is dealt by a fixed shuffle (in a sorted table, rows held out in a run are unlike the others);
+        with fewer rows in the largest class, as many folds. A row whose class its model had not seen teaches nothing.
+    n_jobs : workers over folds; the answer is the same with any number
+
+    Attributes
+    ----------
+    method_ : the method that was taken
+    map_ : the fitted map
+    estimator_ : the classifier, fitted on all rows
+    classes_ : the classes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from foldwise import Calibrated, NaiveBayes
+    >>> model = Calibrated(NaiveBayes()).fit(*load_iris(return_X_y=True))
+    >>> model.method_, round(model.map_.inverse, 2)
+    ('temperature', 0.61)
+    """
+
+    method_: str
+    map_: Map
+
+    def __init__(self, estimator: Any, method: str = "auto", cv: Any = 5, n_jobs: int | None = None) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.cv = cv
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier on all rows, and the map on what it says of rows that are held out in turn."""
+        one_of("method", self.method, METHODS)
+        check_jobs(self.n_jobs)
+        X, y, sample_weight = plain_rows(X, y, sample_weight)
+        params = weight_params(self._unfitted(), sample_weight)
+        model = self._unfitted().fit(X, y, **params)
+        session = open_session(self._unfitted(), X, y, params)
+        target = session.target
+        if not isinstance(target, Labels):
+            raise InputError("calibration is for one column of classes.", "pass y with one label a row.")
+        lesson = self._lesson(session, target, sample_weight)
+        self._wrap(model)
+        self.method_, self.map_ = learn(self.method, lesson)
+        return self
+
+    def _lesson(self, session: FoldSession, target: Labels, sample_weight: Any) -> Lesson:
+        """Out-of-fold scores of all rows."""
+        n_rows, classes = len(target.codes), np.arange(len(target.classes))
+        if len(classes) == 1 or self.method == "none":
+            return blank_lesson(len(classes))
+        splits = calibration_splits(self.cv, session.X, session.y, target.codes)
+        pool = Parallel(self.n_jobs, prefer="threads" if session.threads else None)
+        found = pool(delayed(session_scores)(session, [{}], split.train, split.test, classes) for split in splits)
+        parts = []
+        for [one] in found:
+            if isinstance(one, Failure):
+                raise one.error
+            parts.append(one)
+        return lesson_of(parts, splits, target.codes, np.ones(n_rows) if sample_weight is None else sample_weight)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
+        check_is_fitted(self)
+        return np.asarray(np.take(self.classes_, self.predict_log_proba(X).argmax(axis=1)))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """P(class | row), in the order of `classes_`."""
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """log P(class | row); finite where a model's own is, but -inf where a step function says 0."""
+        check_is_fitted(self)
+        return self.map_.log_proba(model_scores(self.estimator_, X))
+
+    def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+        """The fold session: calibration folds inside each training set, asked of one session of the classifier."""
+        from foldwise.decisions.calibrated_session import open_calibrated
+
+        return open_calibrated(self, X, y, fit_params)
+
+
+def calibration_splits(cv: Any, X: Any, y: Any, codes: NDArray[np.integer[Any]]) -> Sequence[Split]:
+    """The splits of a training set: every row is held out once."""
+    if isinstance(cv, int | np.integer) and cv is not True and cv is not False:
+        largest = int(np.bincount(codes).max())
+        folds = min(whole_at_least("cv", cv, 2), largest)
+        if folds < 2:
+            raise InputError(
+                f"calibration needs folds, but no class has more than one of the {len(codes)} rows (n_samples).",
+                "pass more rows.",
+            )
+        cv, X, y = StratifiedKFold(folds, shuffle=True, random_state=0), np.empty((len(codes), 0)), codes
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # its rows teach nothing, if lost
+        splits = freeze_splits(cv, X, y, n_rows=len(codes))
+    check_partition(splits, len(codes))
+    return splits
+
+
+def lesson_of(
+    parts: list[Scores], splits: tuple[Split, ...], codes: NDArray[np.integer[Any]], weights: Floats
+) -> Lesson:
+    """The scores of all splits in the order of rows, without rows whose class their model had not seen."""
+    n_classes = parts[0].values.shape[1]
+    values, known = np.empty((len(codes), n_classes)), weights > 0
+    for part, split in zip(parts, splits, strict=True):
+        values[split.test] = part.values
+        seen = np.bincount(codes[split.train], minlength=n_classes) > 0
+        known[split.test] &= seen[codes[split.test]]
+    rows: Rows = np.flatnonzero(known)
+    return Lesson(Scores(values, parts[0].normalised), codes, weights).take(rows)
+
+
+def blank_lesson(n_classes: int) -> Lesson:
+    return Lesson(Scores(np.empty((0, n_classes)), True), np.empty(0, dtype=np.intp), np.empty(0))

@@ -1,0 +1,68 @@
+"""Dirichlet calibration (Kull and others, 2019): a linear map of log-probabilities, then softmax.
+
+Of two classes it is beta calibration. Off-diagonal weights and intercepts are held small (ODIR). Scores are first
+multiplied by the inverse temperature, so that this means the same for models that are far too sure of themselves; and
+the diagonal is held near 1, the temperature itself, because of classes that part without a mistake no weight is enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foldwise.decisions.calibration.newton import Local, minimise
+from foldwise.decisions.calibration.scores import Floats, Lesson, Scores
+from foldwise.decisions.calibration.temperature import learn_temperature
+from foldwise.decisions.wrapping import log_softmax
+from foldwise.errors import InputError
+
+PENALTIES = (1.0, 0.03, 0.001)  # those tried; the strongest first
+MOST_CLASSES = 40  # the Hessian has K²(K+1)² entries
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    """Softmax of weights times scores plus intercepts."""
+
+    weights: Floats  # (classes, classes)
+    intercepts: Floats  # (classes,)
+    penalty: float
+
+    def log_proba(self, scores: Scores) -> Floats:
+        return log_softmax(scores.values @ self.weights.T + self.intercepts)
+
+
+def learn_dirichlet(lesson: Lesson, penalty: float) -> Dirichlet:
+    """Least mean log loss + penalty · (mean squares of off-diagonal weights, intercepts, and diagonal weights - 1)."""
+    k = lesson.n_classes
+    if k > MOST_CLASSES:
+        raise InputError(
+            f"Dirichlet calibration takes at most {MOST_CLASSES} classes, there are {k}.", "use method='temperature'."
+        )
+    inverse = learn_temperature(lesson).inverse
+    design = np.column_stack([inverse * lesson.scores.values, np.ones(len(lesson.codes))])  # (rows, K + 1)
+    share = lesson.weights / lesson.weights.sum()
+    truth = np.zeros((len(lesson.codes), k))
+    truth[np.arange(len(truth)), lesson.codes] = 1.0
+    held = np.full((k, k + 1), penalty / (k * (k - 1)))
+    held[:, k] = penalty / k
+    np.fill_diagonal(held, penalty / k)
+    ridge, start = held.ravel(), np.eye(k, k + 1).ravel()
+
+    def local(flat: Floats) -> Local:
+        logs = log_softmax(design @ flat.reshape(k, k + 1).T)
+        proba = np.exp(logs)
+        loss = -float(share @ (truth * logs).sum(axis=1)) + float(ridge @ (flat - start) ** 2)
+        gradient = ((share[:, None] * (proba - truth)).T @ design).ravel() + 2 * ridge * (flat - start)
+        hessian = np.empty((k, k + 1, k, k + 1))
+        for a in range(k):
+            for b in range(a, k):
+                curve = share * (proba[:, a] * (float(a == b) - proba[:, b]))
+                hessian[a, :, b] = hessian[b, :, a] = (design.T * curve) @ design
+        whole = hessian.reshape(k * (k + 1), k * (k + 1))
+        whole[np.diag_indices_from(whole)] += 2 * ridge
+        return loss, gradient, whole
+
+    found = minimise(local, start).reshape(k, k + 1)
+    return Dirichlet(inverse * found[:, :k], found[:, k], penalty)

@@ -1,0 +1,50 @@
+"""Isotonic regression of each class's log-odds against the rest (Zadrozny and Elkan, 2002), by scikit-learn's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+
+from foldwise.decisions.calibration.scores import Floats, Lesson, Scores
+
+STEPS = 2.0**-30  # of the greatest score: scores that differ in rounding only must be the same step
+
+
+@dataclass(frozen=True)
+class Isotonic:
+    """A rising step of each class; of two classes, of the second. Shares may be 0."""
+
+    steps: tuple[Any, ...]
+    grid: float
+
+    def log_proba(self, scores: Scores) -> Floats:
+        odds = on_grid(scores.against_rest, self.grid)
+        if odds.shape[1] == 2:
+            second = np.clip(self.steps[0].predict(odds[:, 1]), 0.0, 1.0)
+            proba = np.column_stack([1 - second, second])
+        else:
+            proba = np.column_stack([step.predict(x) for step, x in zip(self.steps, odds.T, strict=True)])
+            sums = proba.sum(axis=1, keepdims=True)
+            uniform = np.full_like(proba, 1 / proba.shape[1])
+            proba = np.divide(proba, sums, out=uniform, where=sums > 0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(proba))
+
+
+def learn_isotonic(lesson: Lesson) -> Isotonic:
+    """One step function a class against the rest."""
+    odds = lesson.scores.against_rest
+    greatest = float(np.abs(odds).max(initial=0.0))
+    grid = STEPS * 2.0 ** np.floor(np.log2(greatest)) if greatest > 0 else STEPS
+    steps = tuple(
+        IsotonicRegression(out_of_bounds="clip").fit(on_grid(odds[:, k], grid), lesson.codes == k, lesson.weights)
+        for k in ([1] if odds.shape[1] == 2 else range(odds.shape[1]))
+    )
+    return Isotonic(steps, grid)
+
+
+def on_grid(values: Floats, grid: float) -> Floats:
+    return np.asarray(np.round(values / grid) * grid)

@@ -1,0 +1,57 @@
+"""Platt's sigmoid of each class's log-odds against the rest, with his smoothed targets (Platt, 1999)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from foldwise.decisions.calibration.newton import Local, minimise
+from foldwise.decisions.calibration.scores import Floats, Lesson, Scores
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """Slope and intercept of each class; of two classes, of the second."""
+
+    slopes: Floats
+    intercepts: Floats
+
+    def log_proba(self, scores: Scores) -> Floats:
+        odds = scores.against_rest
+        if odds.shape[1] == 2:
+            z = self.slopes[0] * odds[:, 1] + self.intercepts[0]
+            return np.column_stack([log_expit(-z), log_expit(z)])
+        logs = np.asarray(log_expit(self.slopes * odds + self.intercepts))
+        top = logs.max(axis=1, keepdims=True)
+        return np.asarray(logs - top - np.log(np.exp(logs - top).sum(axis=1, keepdims=True)))
+
+
+def learn_sigmoid(lesson: Lesson) -> Sigmoid:
+    """One sigmoid a class against the rest."""
+    odds = lesson.scores.against_rest
+    found = [
+        platt(odds[:, k], lesson.codes == k, lesson.weights)
+        for k in ([1] if odds.shape[1] == 2 else range(odds.shape[1]))
+    ]
+    return Sigmoid(np.array([a for a, _ in found]), np.array([b for _, b in found]))
+
+
+def platt(x: Floats, is_class: np.ndarray, weights: Floats) -> tuple[float, float]:
+    """Slope and intercept of least cross-entropy to targets that are not quite 0 and 1."""
+    ours, others = float(weights[is_class].sum()), float(weights[~is_class].sum())
+    targets = np.where(is_class, (ours + 1) / (ours + 2), 1 / (others + 2))
+    total = weights.sum()
+    centre = float(weights @ x / total)
+    spread = float(np.sqrt(weights @ (x - centre) ** 2 / total)) or 1.0
+    design = np.column_stack([(x - centre) / spread, np.ones(len(x))])
+
+    def local(parameters: Floats) -> Local:
+        z = design @ parameters
+        p = expit(z)
+        loss = -float(weights @ (targets * log_expit(z) + (1 - targets) * log_expit(-z)))
+        return loss, design.T @ (weights * (p - targets)), (design.T * (weights * p * (1 - p))) @ design
+
+    slope, intercept = minimise(local, np.array([0.0, np.log((ours + 1) / (others + 1))])).tolist()
+    return slope / spread, intercept - slope * centre / spread

@@ -1,0 +1,81 @@
+"""The fold session of `CostSensitive`: costs are applied to probabilities that were given once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from foldwise.decisions.costs import read_costs
+from foldwise.decisions.sessions import WrapperSession, branches_of, inside, may_share
+from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows
+from foldwise.folds.rows import count_rows, take_rows
+from foldwise.folds.sessions.models import Piece, places_of
+
+PROBABILITIES = Need.LABELS | Need.PROBA | Need.DECISION
+
+
+class CostSensitiveSession(WrapperSession):
+    """Settings that differ in costs, or in what the session inside shares, are answered from the same probabilities."""
+
+    own = frozenset({"costs"})
+
+    @property
+    def order_free(self) -> bool:  # type: ignore[override]
+        return self.inner.order_free
+
+    def _group(
+        self, places: Sequence[int], settings: Sequence[Params], train: Rows, test: Rows, need: Need
+    ) -> Iterator[Piece]:
+        branches = branches_of(places, settings)
+        asked = tuple(inside(settings[branch[0]]) for branch in branches)
+        for block in self.inner.answer(asked, train, test, need | Need.PROBA):
+            for b in range(block.start, block.stop):
+                given = block.answer
+                one = given if isinstance(given, Failure) else given.cut(b - block.start, b - block.start + 1)
+                for i in branches[b]:
+                    yield [i], self._decided(settings[i], one, train, test, need)
+
+    def _decided(
+        self, setting: Params, answer: Answer | Failure, train: Rows, test: Rows, need: Need
+    ) -> Answer | Failure:
+        """One setting's actions, from the probabilities of its classifier."""
+        if isinstance(answer, Failure):
+            return answer
+        proba = answer.probabilities()
+        if proba is None:  # the refit says what is wrong
+            return self._alone(setting, train, test, need)
+        assert isinstance(self.target, Labels)
+        present = np.unique(self.target.codes[train])
+        try:
+            costs = read_costs(self.param(setting, "costs"), self.target.classes[present], warn=False)
+        except Exception as error:
+            return Failure(error)
+        models = None if answer.models is None else tuple(self._wrapped(setting, model) for model in answer.models)
+        shares = replace(answer, labels=None, decision=None, models=models)
+        if not need & (Need.LABELS | Need.MODEL):
+            return shares
+        try:
+            X = take_rows(self.X, test) if costs.varying else None
+            action, _ = costs.decide(proba[0][:, present], X)
+            labels = places_of(costs.actions, self.target.classes)[action]
+            return replace(shares, labels=labels[None])
+        except Exception:  # actions that are no classes, or costs that refuse a row: a scorer asks the model itself
+            return replace(shares, models=models or (self.model(setting, train),))
+
+    def model(self, setting: Params, train: Rows) -> Any:
+        if not self.can_share(setting):
+            return super().model(setting, train)
+        return self._wrapped(setting, self.inner.model(inside(setting), train))
+
+    def _wrapped(self, setting: Params, model: Any) -> Any:
+        return self.unfitted(setting)._adopt(model, warn=False)
+
+
+def open_cost_sensitive(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> CostSensitiveSession | None:
+    """A session, or None where a refit must decide."""
+    if not may_share(estimator, count_rows(X), fit_params):
+        return None
+    return CostSensitiveSession(estimator, X, y, fit_params)

@@ -1,0 +1,136 @@
+"""Which training rows count, and how much, so that classes are balanced: weights, copies, fewer rows, new ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from foldwise.data.encoded import EncodedView, encode_view
+from foldwise.data.entrance import refuse_empty
+from foldwise.data.view import View, is_frame, view
+from foldwise.errors import FoldwiseError, InputError
+from foldwise.folds.protocol import Rows
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.integer[Any]]
+
+NEIGHBOURS = 5  # of a row, between which SMOTE draws
+
+
+class BalanceError(FoldwiseError, ImportError):
+    """Synthetic rows were asked for, and the library that makes them is missing."""
+
+
+def balancing_weights(codes: Codes, weights: Floats) -> Floats:  # (rows,)
+    """Weights under which every class weighs the same, and all together what they did."""
+    totals = np.bincount(codes, weights)
+    there = totals > 0
+    share = totals.sum() / (there.sum() * np.where(there, totals, 1.0))
+    return np.asarray(weights * share[codes])
+
+
+def undersampled(codes: Codes, weights: Floats, rng: np.random.RandomState) -> Rows:
+    """As many rows of each class as the smallest has, drawn without replacement, in their order."""
+    rows = by_class(codes, weights)
+    least = min(map(len, rows))
+    return np.sort(np.concatenate([rng.choice(one, least, replace=False) for one in rows]))
+
+
+def oversampled(codes: Codes, weights: Floats, rng: np.random.RandomState) -> Rows:
+    """All rows, and of each class as many copies, drawn with replacement, as it has fewer than the largest."""
+    rows = by_class(codes, weights)
+    most = max(map(len, rows))
+    return np.sort(np.concatenate([part for one in rows for part in (one, rng.choice(one, most - len(one)))]))
+
+
+def by_class(codes: Codes, weights: Floats) -> list[Rows]:
+    """The rows of each class that count."""
+    found = [np.flatnonzero((codes == k) & (weights > 0)) for k in range(int(codes.max()) + 1)]
+    return [rows for rows in found if rows.size]
+
+
+def synthesised(X: Any, codes: Codes, seed: int) -> tuple[Any, Codes]:
+    """SMOTE's rows after the real ones: SMOTE for numbers, SMOTEN for categories, SMOTENC for both.
+
+    A missing category is a category of its own here; a missing number is refused. A class with one row is copied.
+    """
+    if sp.issparse(X):
+        found, labels = sampler_of([False], seed, codes).fit_resample(X, codes)
+        return found, labels
+    table = view(X)
+    assert isinstance(table, View)
+    if not table.n_rows or not table.n_columns:
+        refuse_empty(table.n_rows, table.n_columns)
+    categorical = [column.kind in ("categorical", "binary") for column in table.columns]
+    cells, levels = encoded(table, categorical)
+    single = np.flatnonzero(np.bincount(codes)[codes] == 1)  # between a row and itself lies only itself
+    cells, labels = np.concatenate([cells, cells[single]]), np.concatenate([codes, codes[single]])
+    made, labels = sampler_of(categorical, seed, labels).fit_resample(cells, labels)
+    n_real = len(codes)
+    return stacked(X, made[n_real:], levels), np.asarray(labels)
+
+
+def sampler_of(categorical: list[bool], seed: int, codes: Codes) -> Any:
+    """imbalanced-learn's sampler for the kinds of columns."""
+    try:
+        from imblearn.over_sampling import SMOTE, SMOTEN, SMOTENC
+    except ImportError as error:
+        raise BalanceError(
+            "synthetic rows are made by imbalanced-learn, which is not installed.",
+            "pip install 'foldwise[balance]', or use method='over'.",
+        ) from error
+    counts = np.bincount(codes)
+    k = min(NEIGHBOURS, max(1, int(counts[counts > 0].min()) - 1))
+    if all(categorical):
+        return SMOTEN(k_neighbors=k, random_state=seed)
+    if any(categorical):
+        return SMOTENC(np.flatnonzero(categorical).tolist(), k_neighbors=k, random_state=seed)
+    return SMOTE(k_neighbors=k, random_state=seed)
+
+
+def encoded(table: View, categorical: list[bool]) -> tuple[NDArray[Any], dict[int, list[Any]]]:
+    """The table as numbers: categories as codes, the last of which is a missing cell."""
+    ready = encode_view(table, np.flatnonzero(categorical).tolist())
+    assert isinstance(ready, EncodedView)
+    cells = np.empty((table.n_rows, table.n_columns))
+    cells[:, ~np.array(categorical)] = ready.number_table
+    for j, column in ready.coded_columns.items():
+        cells[:, j] = column.coded
+    for row, j in np.argwhere(~np.isfinite(cells))[:1].tolist():
+        raise InputError(
+            f"SMOTE draws between numbers, but column {table.columns[j].name!r} holds NaN or infinity in row {row}.",
+            "use method='over', 'under' or 'weights', or impute first, in a pipeline inside.",
+        )
+    return cells, {j: [*column.levels, None] for j, column in ready.coded_columns.items()}
+
+
+def stacked(X: Any, made: NDArray[Any], levels: dict[int, list[Any]]) -> Any:
+    """The table with synthetic rows below, in its own container and types."""
+    columns = [
+        [levels[j][int(code)] for code in made[:, j]] if j in levels else made[:, j].tolist()
+        for j in range(made.shape[1])
+    ]
+    if not is_frame(X):
+        array = np.asarray(X)
+        if array.dtype.kind in "fiub":
+            return np.concatenate([array, typed(made, array.dtype)])
+        below = np.empty(made.shape, dtype=object)
+        for j, cells in enumerate(columns):
+            below[:, j] = cells
+        return np.concatenate([array.astype(object), below])
+    frame = nw.from_native(X, eager_only=True)
+    parts = []
+    for series, cells in zip(frame.iter_columns(), columns, strict=True):
+        if series.dtype.is_integer():
+            cells = np.round(cells).astype(np.int64).tolist()
+        parts.append(nw.new_series(series.name, cells, series.dtype, backend=frame.implementation))
+    below_frame = nw.from_dict({part.name: part for part in parts}, backend=frame.implementation)
+    return nw.concat([frame, below_frame]).to_native()
+
+
+def typed(made: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    return np.asarray((np.round(made) if dtype.kind in "iub" else made).astype(dtype))

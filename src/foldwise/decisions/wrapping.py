@@ -1,0 +1,126 @@
+"""What estimators that wrap a classifier share: fitting it, passing weights on, taking over its names and tags."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from foldwise.data.target import check_weights, label_array, refuse_lengths
+from foldwise.data.view import is_frame, plain_table
+from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.folds.rows import count_rows, with_rows
+from foldwise.folds.sessions.randomness import Size, is_repeatable
+
+
+class Wrapper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier around another one, which is fitted as `estimator_`."""
+
+    estimator: Any
+    estimator_: Any
+    classes_: NDArray[Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    def _unfitted(self) -> Any:
+        """A clone of the estimator inside, which must be a classifier."""
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            raise FoldwiseTypeError(
+                f"{type(self).__name__} wraps a classifier, got {self.estimator!r}.", "pass an instance of one."
+            )
+        if is_regressor(self.estimator):
+            raise InputError(
+                f"{type(self).__name__} wraps a classifier, but {type(self.estimator).__name__} is a regressor.",
+                "pass a classifier.",
+            )
+        return clone(self.estimator)
+
+    def _wrap(self, model: Any) -> Self:
+        """Take over a fitted model with its classes and names."""
+        self.estimator_ = model
+        self.classes_ = model.classes_
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+            elif hasattr(self, name):
+                delattr(self, name)  # of an earlier fit
+        return self
+
+    def _repeats(self, n_rows: int) -> bool:
+        """Whether each fit on the same rows gives the same model; only then may settings share it."""
+        own = [value for name, value in self.get_params(deep=False).items() if name != "estimator"]
+        return repeats(self.estimator, n_rows) and all(is_repeatable(value, Size(n_rows)) for value in own)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "fit") and not isinstance(self.estimator, type):
+            inner = get_tags(self.estimator)
+            tags.input_tags = inner.input_tags
+            if inner.classifier_tags is not None:
+                tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+        return tags
+
+
+def repeats(estimator: Any, n_rows: int) -> bool:
+    """Whether each fit of an estimator on the same rows gives the same model."""
+    return estimator._repeats(n_rows) if isinstance(estimator, Wrapper) else is_repeatable(estimator, Size(n_rows))
+
+
+def weight_name(estimator: Any) -> str | None:
+    """What fit calls the weights of rows; of a pipeline, those of its last step. None where it takes none."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = weight_name(last)
+        return None if inner is None else f"{name}__{inner}"
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def weight_params(estimator: Any, sample_weight: Any) -> dict[str, Any]:
+    """The weights as fit wants them."""
+    if sample_weight is None:
+        return {}
+    name = weight_name(estimator)
+    if name is None:
+        raise InputError(
+            f"sample_weight was passed, but {type(estimator).__name__} takes no weights.",
+            "leave it out, or repeat rows instead.",
+        )
+    return {name: sample_weight}
+
+
+def plain_rows(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Table, labels and weights in containers of which rows can be taken."""
+    if not (is_frame(X) or isinstance(X, list) or type(X) is np.ndarray or sp.issparse(X)):
+        X = np.asarray(plain_table(X))
+    X = with_rows(X)
+    n_rows = count_rows(X)
+    if y is not None:
+        y = label_array(y)
+        if len(y) != n_rows:
+            refuse_lengths(n_rows, len(y))
+    weights = check_weights(sample_weight, n_rows)
+    if weights is not None and not weights.any():
+        raise InputError("every sample weight is zero, so there is no row to learn from.", "weigh some rows above 0.")
+    return X, y, weights
+
+
+def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores normalised along the last axis, so that their exponentials sum to 1."""
+    top = scores[..., 0]
+    for k in range(1, scores.shape[-1]):  # column by column: numpy's reductions of short rows take three times as long
+        top = np.maximum(top, scores[..., k])
+    shifted = scores - top[..., None]
+    shares = np.exp(shifted)
+    total = shares[..., 0]
+    for k in range(1, scores.shape[-1]):
+        total = total + shares[..., k]
+    return np.asarray(shifted - np.log(total)[..., None])
