@@ -140,9 +140,7 @@ def calibration_splits(cv: Any, X: Any, y: Any, codes: NDArray[np.integer[Any]])
     return splits
 
 
-def lesson_of(
-    parts: list[Scores], splits: tuple[Split, ...], codes: NDArray[np.integer[Any]], weights: Floats
-) -> Lesson:
+def lesson_of(parts: list[Scores], splits: Sequence[Split], codes: NDArray[np.integer[Any]], weights: Floats) -> Lesson:
     """The scores of all splits in the order of rows, without rows whose class their model had not seen."""
     n_classes = parts[0].values.shape[1]
     values, known = np.empty((len(codes), n_classes)), weights > 0
