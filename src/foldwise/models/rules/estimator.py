@@ -102,7 +102,7 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not counts[-1].any():
             counts[-1] = sizes  # nobody came so far: what is known of all
         self.rules_ = [
-            ListedRule(tuple(self._scheme.condition(*test) for test in rule), tuple(row))
+            ListedRule(tuple(self._scheme.condition(*test) for test in without_implied(rule)), tuple(row))
             for rule, row in zip(self._tests, counts.tolist(), strict=True)
         ]
         return self
@@ -150,3 +150,14 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     _scheme: Scheme
     _tests: list[Rule]
+
+
+def without_implied(rule: Rule) -> Rule:
+    """The tests but those that a stricter one of the same column makes needless: they are read, not computed with."""
+    kept = []
+    for i, (j, sign, code) in enumerate(rule):
+        same = [other for k, (column, its, other) in enumerate(rule) if (column, its) == (j, sign) and k != i]
+        strictest = min([code, *same]) if sign == "<=" else max([code, *same])
+        if sign == "=" or code == strictest:
+            kept.append((j, sign, code))
+    return tuple(dict.fromkeys(kept))
