@@ -1,8 +1,9 @@
 """RIPPER: rules for one class against the rest, grown and pruned on different rows, kept by description length.
 
-Rules are grown by FOIL's gain on two thirds of the rows, pruned on the rest from their end by (p - n) / (p + n), and
-added until the description is 64 bits longer than the shortest so far. Then each rule is looked at again: replaced by
-one grown anew, or grown further, whichever makes the whole list shorter; at last, rules without which it is shorter go.
+Rules are grown by FOIL's gain on two thirds of the rows, and pruned on the rest from their end by (p + 1)/(p + n + 2),
+as Weka does (Cohen's (p - n)/(p + n) takes one right row for as good as a hundred). They are added until the
+description is 64 bits longer than the shortest so far. Then each rule is looked at again: replaced by one grown anew,
+or grown further, whichever makes the whole list shorter; at last, rules without which it is shorter go.
 
 Reference: Cohen, Fast effective rule induction (1995), ICML.
 """
@@ -147,7 +148,7 @@ class Learner:
         for test in rule:
             passed &= passes(codes, test)
             p, n = int((passed & positive).sum()), int((passed & ~positive).sum())
-            worths.append((p - n) / (p + n) if p + n else -1.0)
+            worths.append((p + 1) / (p + n + 2))
         return rule[: int(np.argmax(worths)) + 1] if worths else rule
 
     def covered(self, rules: list[Rule]) -> Mask:
