@@ -1,5 +1,8 @@
 """LightGBM as its text, XGBoost as its JSON, CatBoost as its own binary form: none of them holds code.
 
+Each is read by its own library's parser, which is compiled and trusts its input more than one should: a forged booster
+with the right digests can stop the process (seen with LightGBM's text).
+
 What is read predicts as the fitted classifier did, but cannot be fitted again: `BoosterModel`.
 """
 
