@@ -52,6 +52,7 @@ torture: $(READY)
 oracles: $(READY)
 	$(BIN)/python -m tests.bayes.oracles.make_fixtures $(WEKA)
 	$(BIN)/python -m tests.evaluation.comparing.oracles.make_fixtures $(WEKA)
+	$(BIN)/python -m tests.models.oracles.make_fixtures $(WEKA)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

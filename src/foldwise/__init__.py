@@ -27,7 +27,9 @@ if TYPE_CHECKING:
         nested_cv,
         validation_curve,
     )
+    from foldwise.models import ModelSpec, catalogue, models_for
     from foldwise.neighbors import KNNClassifier, KNNRegressor, choose_k
+    from foldwise.storage import StoredModel, open_model, save_model
     from foldwise.tuning import GridSearchCV, RandomizedSearchCV, SearchCV, SelectFeatures
 
 __version__ = "0.1.0.dev0"
@@ -43,13 +45,16 @@ _HOMES = {
     "GridSearchCV": "foldwise.tuning",
     "KNNClassifier": "foldwise.neighbors",
     "KNNRegressor": "foldwise.neighbors",
+    "ModelSpec": "foldwise.models",
     "NaiveBayes": "foldwise.bayes",
     "RandomizedSearchCV": "foldwise.tuning",
     "Schema": "foldwise.data",
     "SearchCV": "foldwise.tuning",
     "SelectFeatures": "foldwise.tuning",
+    "StoredModel": "foldwise.storage",
     "Table": "foldwise.data",
     "bias_corrected": "foldwise.evaluation",
+    "catalogue": "foldwise.models",
     "choose_k": "foldwise.neighbors",
     "compare": "foldwise.evaluation",
     "compare_tables": "foldwise.evaluation",
@@ -58,9 +63,12 @@ _HOMES = {
     "estimate": "foldwise.evaluation",
     "find_leaks": "foldwise.evaluation",
     "learning_curve": "foldwise.evaluation",
+    "models_for": "foldwise.models",
     "nested_cv": "foldwise.evaluation",
+    "open_model": "foldwise.storage",
     "read_table": "foldwise.data",
     "reliability": "foldwise.decisions",
+    "save_model": "foldwise.storage",
     "validation_curve": "foldwise.evaluation",
 }
 
@@ -75,14 +83,17 @@ __all__ = [
     "GridSearchCV",
     "KNNClassifier",
     "KNNRegressor",
+    "ModelSpec",
     "NaiveBayes",
     "RandomizedSearchCV",
     "Schema",
     "SearchCV",
     "SelectFeatures",
+    "StoredModel",
     "Table",
     "__version__",
     "bias_corrected",
+    "catalogue",
     "choose_k",
     "compare",
     "compare_tables",
@@ -91,9 +102,12 @@ __all__ = [
     "estimate",
     "find_leaks",
     "learning_curve",
+    "models_for",
     "nested_cv",
+    "open_model",
     "read_table",
     "reliability",
+    "save_model",
     "validation_curve",
 ]
 

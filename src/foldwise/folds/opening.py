@@ -42,6 +42,9 @@ _SHIPPED: dict[tuple[str, str], str] = {
     ("sklearn", "QuadraticDiscriminantAnalysis"): "foldwise.folds.sessions.discriminants",
     ("sklearn", "KNeighborsClassifier"): "foldwise.folds.sessions.neighbors",
     ("sklearn", "KNeighborsRegressor"): "foldwise.folds.sessions.neighbors",
+    ("lightgbm", "LGBMClassifier"): "foldwise.folds.sessions.boosters",
+    ("xgboost", "XGBClassifier"): "foldwise.folds.sessions.boosters",
+    ("catboost", "CatBoostClassifier"): "foldwise.folds.sessions.boosters",
     ("sklearn", "Pipeline"): "foldwise.folds.sessions.pipelines",
 }
 

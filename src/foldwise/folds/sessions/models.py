@@ -150,7 +150,10 @@ def values_of(model: Any, X: Any, target: Values) -> NDArray[np.float64]:
 
 
 def labels_of(model: Any, X: Any, target: Labels) -> NDArray[np.intp]:
-    return places_of(model.predict(X), target.classes)[None]
+    labels = np.asarray(model.predict(X))
+    if labels.ndim == 2 and labels.shape[1] == 1:  # CatBoost's labels of several classes
+        labels = labels[:, 0]
+    return places_of(labels, target.classes)[None]
 
 
 def decisions_of(model: Any, X: Any, target: Labels) -> NDArray[np.float64] | None:

@@ -1,0 +1,121 @@
+"""The session of LightGBM, XGBoost and CatBoost: the longest model of a group answers for its shorter selves.
+
+Their predictions take the number of trees to use, so one fit serves every number. That is exact as long as nothing but
+the trees depends on how many were asked for: CatBoost chooses its learning rate by that unless one is given, early
+stopping looks ahead, and threads may add in another order. Such settings are refitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows
+from foldwise.folds.sessions.models import ModelSession
+from foldwise.folds.sessions.staged import is_seed
+
+
+@dataclass(frozen=True)
+class Library:
+    """How one library says things."""
+
+    sizes: tuple[str, ...]  # the names under which the number of trees may be given
+    usual: int  # where none is
+    shorter: Callable[[int], dict[str, Any]]  # arguments of a prediction by so many trees
+    exact: Callable[[Params], bool]  # given parameters: whether trees do not depend on their number
+
+
+def lightgbm_exact(params: Params) -> bool:
+    """Threads may add in another order, unless told; dropping trees (dart) changes earlier ones."""
+    single = params.get("n_jobs") == 1 or params.get("deterministic") is True
+    return single and params.get("boosting_type", "gbdt") == "gbdt" and not params.get("early_stopping_round")
+
+
+def xgboost_exact(params: Params) -> bool:
+    if params.get("early_stopping_rounds") or params.get("callbacks") or params.get("booster") not in (None, "gbtree"):
+        return False
+    return params.get("n_jobs") == 1 and params.get("tree_method") in (None, "hist", "exact", "approx")
+
+
+def catboost_exact(params: Params) -> bool:
+    if params.get("early_stopping_rounds") or params.get("use_best_model") or params.get("od_type"):
+        return False
+    rate = params.get("learning_rate", params.get("eta"))
+    return rate is not None and params.get("boosting_type") == "Plain" and params.get("thread_count") == 1
+
+
+LIBRARIES = {
+    "LGBMClassifier": Library(("n_estimators",), 100, lambda size: {"num_iteration": size}, lightgbm_exact),
+    "XGBClassifier": Library(("n_estimators",), 100, lambda size: {"iteration_range": (0, size)}, xgboost_exact),
+    "CatBoostClassifier": Library(
+        ("iterations", "n_estimators", "num_boost_round", "num_trees"),
+        1000,
+        lambda size: {"ntree_end": size},
+        catboost_exact,
+    ),
+}
+
+
+class BoosterSession(ModelSession):
+    """Settings that differ in the number of trees share the longest fit."""
+
+    shares = "stages"
+
+    def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> None:
+        super().__init__(estimator, X, y, fit_params)
+        self.library = LIBRARIES[type(estimator).__name__]
+        own = estimator.get_params(deep=False)
+        given = [name for name in self.library.sizes if own.get(name) is not None]
+        self.size = given[0] if given else self.library.sizes[0]  # a second name for it would be refused
+
+    def lazy(self, params: Params) -> frozenset[str]:
+        merged = {**self.estimator.get_params(deep=False), **params}
+        seeds = [merged[name] for name in ("random_state", "random_seed") if merged.get(name) is not None]
+        exact = self.library.exact(merged) and bool(seeds) and all(is_seed(seed) for seed in seeds)
+        return frozenset({self.size}) if exact else frozenset()
+
+    def size_of(self, setting: Params) -> int | None:
+        """The number of trees; None where the library may refuse it."""
+        size = setting.get(self.size, self.estimator.get_params(deep=False).get(self.size, self.library.usual))
+        return int(size) if is_seed(size) and size >= 1 else None
+
+    def answer_group(
+        self, settings: Sequence[Params], train: Rows, X_test: Any, need: Need
+    ) -> Iterator[Answer | Failure]:
+        sizes = [self.size_of(setting) for setting in settings]
+        if len(settings) < 2 or None in sizes or need & Need.MODEL or not self.lazy(settings[0]):
+            yield from super().answer_group(settings, train, X_test, need)
+            return
+        longest = self.fit_alone(settings[int(np.argmax(np.array(sizes)))], train)
+        for size in sizes:
+            if isinstance(longest, Failure):
+                yield longest
+            else:
+                yield self.predict(Shorter(longest, self.library.shorter(size or 1)), X_test, need)
+
+
+class Shorter:
+    """A fitted model that predicts by its first trees only."""
+
+    def __init__(self, model: Any, arguments: dict[str, Any]) -> None:
+        self.model, self.arguments = model, arguments
+        self.classes_ = model.classes_
+
+    def predict(self, X: Any) -> Any:
+        """The labels."""
+        return np.asarray(self.model.predict(X, **self.arguments)).reshape(-1)
+
+    def predict_proba(self, X: Any) -> Any:
+        """The probabilities."""
+        return self.model.predict_proba(X, **self.arguments)
+
+
+def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> BoosterSession | None:
+    """A session for a classifier of one output, fitted with nothing but weights."""
+    if set(fit_params) - {"sample_weight"}:
+        return None
+    session = BoosterSession(estimator, X, y, fit_params)
+    return session if isinstance(session.target, Labels) else None

@@ -1,0 +1,87 @@
+"""Any labels for a classifier that takes none but 0, 1, …: XGBoost's; CatBoost's come back in other types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from foldwise.data.target import encode_target
+from foldwise.folds import open_session
+from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
+from foldwise.folds.rows import count_rows
+from foldwise.folds.sessions.models import ModelSession
+
+PREFIX = "estimator__"
+
+
+class CodedLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier behind labels that are turned into codes for it and back."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Fit a copy of the estimator to the codes of the labels."""
+        target = encode_target(y, count_rows(X))
+        self.estimator_ = clone(self.estimator).fit(X, target.codes, **fit_params)
+        self.classes_ = target.classes
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The labels."""
+        check_is_fitted(self)
+        labels: NDArray[Any] = self.classes_[np.asarray(self.estimator_.predict(X)).reshape(-1).astype(np.int64)]
+        return labels
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """The probabilities, in the order of `classes_`."""
+        check_is_fitted(self)
+        found: NDArray[Any] = self.estimator_.predict_proba(X)
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> ModelSession | None:
+        """The fold session: that of the estimator, told codes for labels."""
+        session = CodedSession(self, X, y, fit_params)
+        return None if session.inner.shares == "refit" else session
+
+
+class CodedSession(ModelSession):
+    """Settings of the estimator inside, answered by its own session wherever all classes are learned."""
+
+    def __init__(self, estimator: CodedLabels, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> None:
+        super().__init__(estimator, X, y, fit_params)
+        target = encode_target(y, self.n_rows)
+        self.codes, self.n_classes = target.codes, len(target.classes)
+        self.inner: Any = open_session(estimator.estimator, X, target.codes, fit_params)
+        self.shares = self.inner.shares
+
+    def lazy(self, params: Params) -> frozenset[str]:
+        if not all(name.startswith(PREFIX) for name in params):
+            return frozenset()
+        return frozenset(PREFIX + name for name in self.inner.lazy(stripped(params)))
+
+    def answer_group(
+        self, settings: Sequence[Params], train: Rows, X_test: Any, need: Need
+    ) -> Iterator[Answer | Failure]:
+        plain = all(name.startswith(PREFIX) for setting in settings for name in setting)
+        learned = len(np.unique(self.codes[train])) == self.n_classes
+        if plain and learned and not need & Need.MODEL:
+            yield from self.inner.answer_group([stripped(setting) for setting in settings], train, X_test, need)
+        else:  # without a class the codes would be others
+            yield from super().answer_group(settings, train, X_test, need)
+
+
+def stripped(params: Params) -> dict[str, Any]:
+    """The parameters by their names inside."""
+    return {name.removeprefix(PREFIX): value for name, value in params.items()}

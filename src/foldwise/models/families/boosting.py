@@ -1,0 +1,198 @@
+"""Boosted trees: AdaBoost and HistGradientBoosting; as extras LightGBM, XGBoost and CatBoost.
+
+All have an explicit learning rate and no early stopping, so that a model contains its shorter selves exactly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy.stats import loguniform, randint, uniform
+from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+from foldwise.models.coded import CodedLabels
+from foldwise.models.preparing import for_trees, native
+from foldwise.models.readers import CodedFrame
+from foldwise.models.roles import Outline
+from foldwise.models.spec import Cost, ModelSpec
+
+EXTRA = "boosters"
+
+
+def categories(outline: Outline) -> list[int]:
+    """Where `native` puts the codes of categories."""
+    return list(range(len(outline.columns("category"))))
+
+
+def coded(outline: Outline, kind: str) -> Any:
+    """What `native` gives, categories marked as such by their type."""
+    return make_pipeline(native(outline), CodedFrame(len(categories(outline)), kind=kind))
+
+
+def make_ada(outline: Outline, seed: int) -> AdaBoostClassifier:
+    small = DecisionTreeClassifier(max_depth=2, random_state=seed)  # the seed is replaced, but says: not at random
+    return AdaBoostClassifier(small, n_estimators=100, learning_rate=0.5, random_state=seed)
+
+
+def make_histograms(outline: Outline, seed: int) -> HistGradientBoostingClassifier:
+    return HistGradientBoostingClassifier(
+        learning_rate=0.1,
+        max_iter=100,
+        early_stopping=False,
+        categorical_features=categories(outline) or None,
+        random_state=seed,
+    )
+
+
+def make_lightgbm(outline: Outline, seed: int) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(
+        learning_rate=0.1,
+        n_estimators=100,
+        deterministic=True,
+        force_row_wise=True,
+        n_jobs=1,
+        verbosity=-1,
+        random_state=seed,
+    )
+
+
+def make_xgboost(outline: Outline, seed: int) -> CodedLabels:
+    from xgboost import XGBClassifier
+
+    return CodedLabels(
+        XGBClassifier(learning_rate=0.1, n_estimators=100, tree_method="hist", n_jobs=1, random_state=seed)
+    )
+
+
+def make_catboost(outline: Outline, seed: int) -> CodedLabels:
+    from catboost import CatBoostClassifier
+
+    return CodedLabels(
+        CatBoostClassifier(
+            learning_rate=0.1,
+            n_estimators=100,
+            cat_features=tuple(categories(outline)),  # a tuple: of a list it makes a copy, which clone() refuses
+            one_hot_max_size=10,
+            boosting_type="Plain",
+            thread_count=1,
+            allow_writing_files=False,
+            verbose=False,
+            random_state=seed,
+        )
+    )
+
+
+def rates_and_rounds(size: str) -> dict[str, Any]:
+    return {"learning_rate": loguniform(0.02, 0.3), size: randint(20, 401)}
+
+
+def search_histograms(outline: Outline) -> dict[str, Any]:
+    return {
+        **rates_and_rounds("max_iter"),
+        "max_leaf_nodes": [4, 8, 16, 31, 64],
+        "min_samples_leaf": [2, 5, 10, 20, 50],
+        "l2_regularization": loguniform(1e-6, 10.0),
+        "max_features": uniform(0.3, 0.7),
+    }
+
+
+def search_lightgbm(outline: Outline) -> dict[str, Any]:
+    return {
+        **rates_and_rounds("n_estimators"),
+        "num_leaves": [4, 8, 16, 31, 64],
+        "min_child_samples": [2, 5, 10, 20, 50],
+        "reg_lambda": loguniform(1e-6, 10.0),
+        "colsample_bytree": uniform(0.3, 0.7),
+    }
+
+
+def search_xgboost(outline: Outline) -> dict[str, Any]:
+    inner = {
+        **rates_and_rounds("n_estimators"),
+        "max_depth": randint(2, 9),
+        "min_child_weight": loguniform(0.1, 20.0),
+        "reg_lambda": loguniform(1e-3, 10.0),
+        "subsample": uniform(0.5, 0.5),
+        "colsample_bytree": uniform(0.3, 0.7),
+    }
+    return inside(inner)
+
+
+def search_catboost(outline: Outline) -> dict[str, Any]:
+    inner = {
+        **rates_and_rounds("n_estimators"),
+        "depth": randint(2, 9),
+        "l2_leaf_reg": loguniform(0.5, 20.0),
+        "random_strength": loguniform(0.1, 5.0),
+    }
+    return inside(inner)
+
+
+def inside(space: dict[str, Any]) -> dict[str, Any]:
+    """The space of an estimator behind `CodedLabels`."""
+    return {f"estimator__{name}": values for name, values in space.items()}
+
+
+SPECS = (
+    ModelSpec(
+        name="adaboost",
+        title="AdaBoost of small trees",
+        make=make_ada,
+        prepare=for_trees,
+        search=lambda outline: {
+            "n_estimators": randint(10, 301),
+            "learning_rate": loguniform(0.03, 2.0),
+            "estimator__max_depth": [1, 2, 3, 4],
+        },
+        cost=Cost(cell=4e-5, start=0.4),
+        stages="model__n_estimators",
+        takes_constants=False,
+    ),
+    ModelSpec(
+        name="hist_gradient_boosting",
+        title="gradient boosting of histograms",
+        make=make_histograms,
+        prepare=native,
+        search=search_histograms,
+        cost=Cost(cell=6e-6, start=0.2, each_class=True),
+        stages="model__max_iter",
+    ),
+    ModelSpec(
+        name="lightgbm",
+        title="LightGBM",
+        make=make_lightgbm,
+        prepare=lambda outline: coded(outline, "category"),
+        search=search_lightgbm,
+        cost=Cost(cell=3e-6, start=0.08, each_class=True),
+        stages="model__n_estimators",
+        module="lightgbm",
+        extra=EXTRA,
+    ),
+    ModelSpec(
+        name="xgboost",
+        title="XGBoost",
+        make=make_xgboost,
+        prepare=lambda outline: for_trees(outline, impute=False),
+        search=search_xgboost,
+        cost=Cost(cell=3e-6, start=0.08, each_class=True),
+        stages="model__estimator__n_estimators",
+        module="xgboost",
+        extra=EXTRA,
+    ),
+    ModelSpec(
+        name="catboost",
+        title="CatBoost",
+        make=make_catboost,
+        prepare=lambda outline: coded(outline, "integer"),
+        search=search_catboost,
+        cost=Cost(cell=8e-6, start=0.15, each_class=True),
+        stages="model__estimator__n_estimators",
+        takes_constants=False,
+        module="catboost",
+        extra=EXTRA,
+    ),
+)

@@ -1,0 +1,49 @@
+"""The perceptron and networks of hidden layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy.stats import loguniform
+from sklearn.linear_model import Perceptron
+from sklearn.neural_network import MLPClassifier
+
+from foldwise.models.preparing import scaled
+from foldwise.models.roles import Outline
+from foldwise.models.spec import Cost, ModelSpec
+
+MOST_WORDS = 2_000  # every word has a weight to each hidden unit
+
+
+def search_network(outline: Outline) -> dict[str, Any]:
+    return {
+        "hidden_layer_sizes": [(16,), (32,), (64,), (128,), (64, 32)],
+        "alpha": loguniform(1e-6, 1.0),
+        "learning_rate_init": loguniform(3e-4, 1e-2),
+        "activation": ["relu", "tanh"],
+    }
+
+
+SPECS = (
+    ModelSpec(
+        name="perceptron",
+        title="perceptron",
+        make=lambda outline, seed: Perceptron(random_state=seed),
+        prepare=scaled,
+        search=lambda outline: {"penalty": [None, "l2", "l1", "elasticnet"], "alpha": loguniform(1e-6, 1e-2)},
+        cost=Cost(cell=1e-6, each_class=True),
+        answers="decision",
+        scales=True,
+        selects=True,
+    ),
+    ModelSpec(
+        name="mlp",
+        title="neural network",
+        # no early stopping: it would set rows aside, one of each class, which a class of one row has not
+        make=lambda outline, seed: MLPClassifier(hidden_layer_sizes=(64,), alpha=1e-2, random_state=seed),
+        prepare=lambda outline: scaled(outline, n_words=MOST_WORDS),
+        search=search_network,
+        cost=Cost(cell=5e-5, start=0.3),
+        scales=True,
+    ),
+)

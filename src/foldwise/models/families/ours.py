@@ -1,0 +1,80 @@
+"""Naive Bayes and nearest neighbours, which read tables as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy.stats import loguniform, randint
+
+from foldwise.bayes import NaiveBayes
+from foldwise.models.preparing import as_frame
+from foldwise.models.readers import PARTS
+from foldwise.models.roles import Outline
+from foldwise.models.spec import Cost, ModelSpec
+
+MOST_NEIGHBORS = 50
+MANY_ROWS = 20_000
+
+
+def likelihoods(outline: Outline, numbers: str) -> dict[str, str]:
+    """A family a column: words for texts, one of those for numbers, and what the type says for categories."""
+    measured = [*outline.columns("number"), *(f"{name} {part}" for name in outline.columns("date") for part in PARTS)]
+    return {**dict.fromkeys(outline.columns("text"), "text"), **dict.fromkeys(measured, numbers)}
+
+
+def make_bayes(outline: Outline, seed: int) -> NaiveBayes:
+    # columns of real tables are seldom normal; kernels on very many rows cost more than a first try should
+    usual = "kde" if outline.n_rows <= MANY_ROWS else "binned"
+    families = likelihoods(outline, usual)
+    return NaiveBayes(families=families, missing="category", unseen="smooth", var_floor=1e-3, n_jobs=1)
+
+
+def search_bayes(outline: Outline) -> dict[str, Any]:
+    space: dict[str, Any] = {"alpha": loguniform(0.01, 10.0), "missing": ["ignore", "category"]}
+    if outline.columns("number", "date"):
+        space["families"] = [likelihoods(outline, name) for name in ("gaussian", "kde", "binned")]
+        space["var_floor"] = loguniform(1e-6, 0.1)
+        space["bins"] = [5, 10, 20]
+    return space
+
+
+def make_neighbors(outline: Outline, seed: int) -> Any:
+    from foldwise.neighbors import KNNClassifier
+
+    k = max(1, min(15, outline.n_rows // 4))
+    return KNNClassifier(n_neighbors=k, metric="heom", weights="distance", laplace=0.5, n_jobs=1)
+
+
+def search_neighbors(outline: Outline) -> dict[str, Any]:
+    most = max(1, min(MOST_NEIGHBORS, outline.n_rows // 4))  # nested training sets are smaller than the table
+    return {
+        "n_neighbors": randint(1, most + 1),
+        "weights": ["uniform", "distance", "triangular", "epanechnikov", "gaussian"],
+        "metric": ["gower", "heom", "hvdm"],
+        "laplace": loguniform(0.05, 2.0),
+    }
+
+
+SPECS = (
+    ModelSpec(
+        name="naive_bayes",
+        title="naive Bayes",
+        make=make_bayes,
+        prepare=lambda outline: as_frame(outline, "number", "category", "text"),
+        search=search_bayes,
+        cost=Cost(cell=5e-7, start=0.01, each_class=True),
+        selects=True,
+    ),
+    ModelSpec(
+        name="knn",
+        title="nearest neighbours",
+        make=make_neighbors,
+        prepare=lambda outline: as_frame(outline, "number", "category"),
+        search=search_neighbors,
+        cost=Cost(cell=4e-10, power=2.0, start=0.01),
+        roles=("number", "category", "date"),
+        scales=True,
+        selects=True,
+        notes={"distance": "mixed distances scale columns themselves, and take cells that are missing tomorrow"},
+    ),
+)

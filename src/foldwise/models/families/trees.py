@@ -1,0 +1,61 @@
+"""A decision tree and the forests: thresholds, so no scale matters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy.stats import loguniform, randint, uniform
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from foldwise.models.preparing import for_trees
+from foldwise.models.roles import Outline
+from foldwise.models.spec import Cost, ModelSpec
+
+
+def search_tree(outline: Outline) -> dict[str, Any]:
+    return {
+        "ccp_alpha": loguniform(1e-5, 0.05),
+        "criterion": ["gini", "entropy"],
+        "min_samples_leaf": randint(1, 21),
+        "max_depth": [None, 3, 5, 8, 12],
+    }
+
+
+def search_forest(outline: Outline) -> dict[str, Any]:
+    return {
+        "max_features": uniform(0.05, 0.9),
+        "min_samples_leaf": [1, 2, 3, 5, 10, 20],
+        "criterion": ["gini", "entropy"],
+        "max_depth": [None, None, 6, 12],
+    }
+
+
+SPECS = (
+    ModelSpec(
+        name="decision_tree",
+        title="decision tree",
+        make=lambda outline, seed: DecisionTreeClassifier(ccp_alpha=1e-3, min_samples_leaf=3, random_state=seed),
+        prepare=for_trees,
+        search=search_tree,
+        cost=Cost(cell=8e-7, power=1.1),
+    ),
+    ModelSpec(
+        name="random_forest",
+        title="random forest",
+        make=lambda outline, seed: RandomForestClassifier(n_estimators=200, min_samples_leaf=2, random_state=seed),
+        prepare=for_trees,
+        search=search_forest,
+        cost=Cost(cell=1.5e-5, power=1.1, start=0.3),
+        stages="model__n_estimators",
+    ),
+    ModelSpec(
+        name="extra_trees",
+        title="extremely randomised trees",
+        make=lambda outline, seed: ExtraTreesClassifier(n_estimators=200, min_samples_leaf=2, random_state=seed),
+        prepare=for_trees,
+        search=search_forest,
+        cost=Cost(cell=1e-5, power=1.1, start=0.3),
+        stages="model__n_estimators",
+    ),
+)

@@ -1,0 +1,291 @@
+"""Transformers that read columns of any frame: numbers, categories as codes, words of texts, parts of dates.
+
+Each learns from the rows it is fitted on and takes whatever rows come later: missing cells, unknown categories, columns
+without a single cell. What comes out are plain arrays, which scikit-learn's own transformers and estimators take on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.utils.validation import check_is_fitted
+
+from foldwise.data.frames import series_of
+from foldwise.data.levels import sort_levels
+from foldwise.data.schema import Level
+from foldwise.data.view import View, view
+from foldwise.errors import FoldwiseTypeError, InputError
+
+Floats = NDArray[np.float64]
+GREATEST = 1e30  # scikit-learn's trees add up cells in single precision
+MOST_CODES = 250  # what boosted trees of 255 bins can hold
+PARTS = ("days", "month", "weekday", "hour")
+
+
+def columns_view(X: Any) -> View:
+    """The columns of a frame or an array."""
+    found = view(X)
+    if not isinstance(found, View):
+        raise FoldwiseTypeError("a sparse matrix came where a frame of columns is wanted.", "pass a frame.")
+    return found
+
+
+class Reader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What all readers share: names and numbers of columns as scikit-learn keeps them."""
+
+    def _enter(self, X: Any) -> View:
+        table = columns_view(X)
+        self.n_features_in_ = table.n_columns
+        self.feature_names_in_ = np.array([column.name for column in table.columns], dtype=object)
+        return table
+
+    def _again(self, X: Any) -> View:
+        check_is_fitted(self)
+        table = columns_view(X)
+        if table.n_columns != self.n_features_in_:
+            raise InputError(f"{table.n_columns} columns came, but {self.n_features_in_} were learned.")
+        return table
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+
+class Numbers(Reader):
+    """Columns of numbers and truth values as float64, missing cells as NaN.
+
+    Infinite cells become the least or greatest finite number that was learned, which is as far as the rows reach. A
+    column of which no cell was learned is 0 throughout: some estimators stumble over one that is wholly missing.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn how far each column reaches."""
+        cells = numbers_of(self._enter(X))
+        finite = np.isfinite(cells)
+        self.seen_ = finite.any(axis=0)
+        self.least_ = np.where(self.seen_, np.where(finite, cells, np.inf).min(axis=0, initial=np.inf), 0.0)
+        self.greatest_ = np.where(self.seen_, np.where(finite, cells, -np.inf).max(axis=0, initial=-np.inf), 0.0)
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """The cells."""
+        cells = numbers_of(self._again(X))
+        infinite = np.isinf(cells)
+        if infinite.any():
+            cells = np.where(infinite, np.where(cells > 0, self.greatest_, self.least_), cells)
+        return np.where(self.seen_, np.clip(cells, -GREATEST, GREATEST), 0.0)
+
+
+def numbers_of(table: View) -> Floats:
+    """All cells of a table as an array of its own."""
+    return np.array(table.numbers(range(table.n_columns)).chunk(0, table.n_rows).rows, dtype=np.float64)
+
+
+class Codes(Reader):
+    """Columns of categories as codes from 0 on, the most frequent first; NaN where missing.
+
+    At most `most` levels have a code of their own and the rarer ones share the next. A category that was not learned
+    has that code too; where nobody was that rare it is -1, or NaN with `unseen="missing"`. A column of which no cell
+    was learned is 0 throughout.
+    """
+
+    def __init__(self, *, most: int = 100, unseen: str = "own") -> None:
+        self.most = most
+        self.unseen = unseen
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the levels of each column."""
+        table = self._enter(X)
+        self.levels_: list[list[Level]] = []
+        self.has_rare_: list[bool] = []
+        for j, source in enumerate(table.sources):
+            levels = sort_levels(source.distinct(0, table.n_rows))
+            counts = np.bincount(codes_of(table, j, levels), minlength=len(levels) + 2)[: len(levels)]
+            order = np.argsort(-counts, kind="stable")
+            self.levels_.append([levels[i] for i in order[: self.most]])
+            self.has_rare_.append(len(levels) > self.most)
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """The codes, as floats: so that NaN can be among them."""
+        table = self._again(X)
+        out = np.empty((table.n_rows, table.n_columns))
+        nothing = np.nan if self.unseen == "missing" else -1.0
+        for j, (levels, has_rare) in enumerate(zip(self.levels_, self.has_rare_, strict=True)):
+            slots = np.array([*range(len(levels)), np.nan, len(levels) if has_rare else nothing])
+            out[:, j] = slots[codes_of(table, j, levels)] if levels else 0.0
+        return out
+
+
+def codes_of(table: View, j: int, levels: Sequence[Level]) -> NDArray[np.int64]:
+    """One column as codes: L for a missing cell, L + 1 for an unknown one."""
+    out = np.empty(table.n_rows, dtype=np.int64)
+    table.sources[j].codes(levels)(0, table.n_rows, out)
+    return out
+
+
+class Words(Reader):
+    """One column of text as TF-IDF of its `most` most frequent words; a missing text has none."""
+
+    def __init__(self, *, most: int = 20_000, dense: bool = False) -> None:
+        self.most = most
+        self.dense = dense
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the words and how rare they are."""
+        texts = self._texts(self._enter(X))
+        self.vectorizer_: TfidfVectorizer | None = TfidfVectorizer(max_features=self.most, sublinear_tf=True)
+        try:
+            self.vectorizer_.fit(texts)
+        except ValueError as error:
+            if "empty vocabulary" not in str(error):
+                raise
+            self.vectorizer_ = None  # not one word: the column says nothing
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """One column a word."""
+        texts = self._texts(self._again(X))
+        found = sp.csr_matrix((len(texts), 1)) if self.vectorizer_ is None else self.vectorizer_.transform(texts)
+        return found.toarray() if self.dense else found
+
+    def _texts(self, table: View) -> list[str]:
+        if table.n_columns != 1:
+            raise InputError(f"one column of text is wanted, but {table.n_columns} came.")
+        texts: list[str] = table.sources[0].texts(0, table.n_rows).fill_null("").to_list()
+        return texts
+
+
+class Dates(Reader):
+    """Columns of dates, times or durations as numbers: days since 1970, month, weekday and hour; NaN where missing."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn which of the numbers there are."""
+        self._enter(X)
+        self.seen_ = ~np.isnan(date_numbers(X)).all(axis=0)
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """Four numbers a column; those of which none was learned are 0."""
+        self._again(X)
+        return np.where(self.seen_, date_numbers(X), 0.0)
+
+
+def date_numbers(X: Any) -> Floats:  # (rows, 4 · columns)
+    """Days, month, weekday and hour of every column."""
+    frame = nw.from_native(X, eager_only=True)
+    parts = [part for series in frame.iter_columns() for part in date_parts(series_of(str(series.name), series))]
+    return np.column_stack(parts) if parts else np.empty((len(frame), 0))
+
+
+def date_parts(series: pl.Series) -> list[Floats]:
+    """The four numbers of one column; a time of day has no month, a duration no hour of the day."""
+    empty = pl.Series([None] * len(series), dtype=pl.Float64)
+    if series.null_count() == len(series):
+        parts = [empty] * 4
+    elif isinstance(series.dtype, pl.Duration):
+        parts = [series.dt.total_microseconds() / 86_400e6, empty, empty, empty]
+    elif series.dtype == pl.Time:
+        parts = [series.cast(pl.Int64) / 86_400e9, empty, empty, series.dt.hour()]
+    elif series.dtype == pl.Date:
+        parts = [series.cast(pl.Int32), series.dt.month(), series.dt.weekday(), empty]
+    elif isinstance(series.dtype, pl.Datetime):
+        days = series.dt.epoch("us") / 86_400e6
+        parts = [days, series.dt.month(), series.dt.weekday(), series.dt.hour()]
+    else:
+        raise InputError(
+            f"column {series.name!r} held dates when the model was fitted, but holds {series.dtype}.",
+            "read it as dates: read_table(path, kinds={…: 'date'}).",
+        )
+    return [part.cast(pl.Float64).fill_null(np.nan).to_numpy() for part in parts]
+
+
+class KeepColumns(Reader):
+    """Some columns of a frame as they are, dates as numbers beside them: for estimators that read tables themselves.
+
+    Infinite cells of float columns become the least or greatest finite number that was learned.
+    """
+
+    def __init__(self, columns: Sequence[str], *, dates: Sequence[str] = ()) -> None:
+        self.columns = columns
+        self.dates = dates
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn how far columns of numbers reach."""
+        frame = self._select(X)
+        self._enter(frame.to_native())
+        self.reach_: dict[str, list[float]] = {}
+        for name in self.columns:
+            if frame[name].dtype.is_float():
+                cells = frame[name].to_numpy().astype(np.float64)
+                cells = cells[np.isfinite(cells)]
+                self.reach_[name] = [float(cells.min()), float(cells.max())] if cells.size else [0.0, 0.0]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The columns, in the order asked for."""
+        check_is_fitted(self)
+        frame = self._select(X)
+        changed = []
+        for name, (least, greatest) in self.reach_.items():
+            if frame[name].dtype.is_float():
+                cells = frame[name].to_numpy().astype(np.float64)
+                if np.isinf(cells).any():
+                    cells = np.where(np.isinf(cells), np.where(cells > 0, greatest, least), cells)
+                    changed.append(self._series(name, cells, frame))
+        if self.dates:
+            numbers = date_numbers(frame.select(self.dates).to_native())
+            frame = frame.drop(self.dates)
+            names = [f"{name} {part}" for name in self.dates for part in PARTS]
+            changed += [self._series(name, numbers[:, j], frame) for j, name in enumerate(names)]
+        return (frame.with_columns(changed) if changed else frame).to_native()
+
+    def _select(self, X: Any) -> nw.DataFrame[Any]:
+        frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
+        absent = [name for name in (*self.columns, *self.dates) if name not in frame.columns]
+        if absent:
+            raise InputError(f"the column {absent[0]!r} is missing.", "pass the columns that the model was fitted on.")
+        return frame.select([*self.columns, *self.dates])
+
+    @staticmethod
+    def _series(name: str, cells: Floats, frame: nw.DataFrame[Any]) -> nw.Series[Any]:
+        return nw.new_series(name, cells, nw.Float64, backend=frame.implementation)
+
+
+class CodedFrame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """An array whose first columns are codes as a pandas frame in which their type says so.
+
+    `kind="integer"` makes them whole numbers, -1 where missing, as CatBoost wants them; "category" makes them pandas'
+    categories, as LightGBM does. Both libraries take categories in no array.
+    """
+
+    def __init__(self, n_codes: int, *, kind: str = "integer", most: int = MOST_CODES + 1) -> None:
+        self.n_codes = n_codes
+        self.kind = kind
+        self.most = most
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Nothing is learned."""
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The frame."""
+        import pandas as pd
+
+        codes = np.where(np.isnan(X[:, : self.n_codes]), -1, X[:, : self.n_codes]).astype(np.int64)
+        columns: dict[str, Any] = {f"x{j}": X[:, j] for j in range(X.shape[1])}
+        for j in range(self.n_codes):
+            as_category = self.kind == "category"
+            known = pd.CategoricalDtype(list(range(self.most)))
+            columns[f"x{j}"] = pd.Categorical.from_codes(codes[:, j], dtype=known) if as_category else codes[:, j]
+        return pd.DataFrame(columns)

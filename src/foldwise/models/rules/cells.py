@@ -1,0 +1,105 @@
+"""Columns as small codes that conditions compare: categories by equality, numbers by cut points learned from rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.data.levels import sort_levels
+from foldwise.data.schema import Level
+from foldwise.data.view import View
+
+Codes = NDArray[np.int32]
+MOST_CUTS = 63
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One test of a cell: `column = level`, `column ≤ cut` or `column > cut`. A missing cell fails each."""
+
+    column: str
+    sign: str  # "=", "<=" or ">"
+    value: Level
+
+    def __str__(self) -> str:
+        return f"{self.column} {self.sign} {self.value:.6g}" if self.sign != "=" else f"{self.column} = {self.value}"
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """What was learned of the columns: the levels of each column of categories, the cut points of one of numbers."""
+
+    names: tuple[str, ...]
+    levels: tuple[tuple[Level, ...] | None, ...]  # None for a column of numbers
+    cuts: tuple[tuple[float, ...], ...]
+
+    def codes(self, table: View) -> Codes:  # (rows, columns); -1 where missing or unknown
+        """Codes of rows: the place of a level, or how many cut points lie below the number."""
+        out = np.empty((table.n_rows, table.n_columns), dtype=np.int32)
+        for j, (levels, cuts) in enumerate(zip(self.levels, self.cuts, strict=True)):
+            if levels is None:
+                cells = np.asarray(table.numbers([j]).chunk(0, table.n_rows).rows, dtype=np.float64)[:, 0]
+                out[:, j] = np.where(np.isnan(cells), -1, np.searchsorted(np.array(cuts), cells, side="left"))
+            else:
+                read = np.empty(table.n_rows, dtype=np.int64)
+                table.sources[j].codes(levels)(0, table.n_rows, read)
+                out[:, j] = np.where(read < len(levels), read, -1)
+        return out
+
+    def n_codes(self, j: int) -> int:
+        """How many codes a column has."""
+        levels = self.levels[j]
+        return len(self.cuts[j]) + 1 if levels is None else len(levels)
+
+    def condition(self, j: int, sign: str, code: int) -> Condition:
+        """A test in terms of the table."""
+        levels = self.levels[j]
+        return Condition(self.names[j], sign, self.cuts[j][code] if levels is None else levels[code])
+
+
+def learn_scheme(table: View) -> Scheme:
+    """Levels of categories; cut points of numbers midway between neighbouring values, at most 63, alike in rows."""
+    levels: list[tuple[Level, ...] | None] = []
+    cuts: list[tuple[float, ...]] = []
+    for j, source in enumerate(table.sources):
+        if source.column.kind == "numeric":
+            cells = np.asarray(table.numbers([j]).chunk(0, table.n_rows).rows, dtype=np.float64)[:, 0]
+            levels.append(None)
+            cuts.append(cut_points(cells[np.isfinite(cells)]))
+        else:
+            levels.append(sort_levels(source.distinct(0, table.n_rows)))
+            cuts.append(())
+    return Scheme(tuple(column.name for column in table.columns), tuple(levels), tuple(cuts))
+
+
+def cut_points(cells: NDArray[np.float64]) -> tuple[float, ...]:
+    """Where a column of numbers may be cut."""
+    values = np.unique(cells)
+    if len(values) > MOST_CUTS + 1:
+        shares = np.linspace(0, 1, MOST_CUTS + 2)[1:-1]
+        edges = np.unique(np.quantile(cells, shares, method="inverted_cdf"))
+        edges = edges[edges < values[-1]]
+        above = values[np.searchsorted(values, edges, side="right")]
+        return tuple((edges / 2 + above / 2).tolist())
+    return tuple((values[:-1] / 2 + values[1:] / 2).tolist())
+
+
+def matches(codes: Codes, tests: Sequence[tuple[int, str, int]]) -> NDArray[np.bool_]:
+    """The rows that pass all tests, each a column, a sign and a code."""
+    passed = np.ones(len(codes), dtype=np.bool_)
+    for test in tests:
+        passed &= passes(codes, test)
+    return passed
+
+
+def passes(codes: Codes, test: tuple[int, str, int]) -> NDArray[Any]:
+    """The rows that pass one test. Cells ≤ a cut have at most as many cut points below as the cut itself."""
+    j, sign, code = test
+    column = codes[:, j]
+    if sign == "=":
+        return np.asarray(column == code)
+    return np.asarray((column >= 0) & (column <= code) if sign == "<=" else column > code)

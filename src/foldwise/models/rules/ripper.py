@@ -1,0 +1,183 @@
+"""RIPPER: rules for one class against the rest, grown and pruned on different rows, kept by description length.
+
+Rules are grown by FOIL's gain on two thirds of the rows, and pruned on the rest from their end by (p + 1)/(p + n + 2),
+as Weka does (Cohen's (p - n)/(p + n) takes one right row for as good as a hundred). They are added until the
+description is 64 bits longer than the shortest so far. Then each rule is looked at again: replaced by one grown anew,
+or grown further, whichever makes the whole list shorter; at last, rules without which it is shorter go.
+
+Reference: Cohen, Fast effective rule induction (1995), ICML.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.models.rules.cells import Codes, Scheme, matches, passes
+
+Test = tuple[int, str, int]  # column, sign, code
+Rule = tuple[Test, ...]
+Mask = NDArray[np.bool_]
+SLACK = 64.0  # bits
+
+
+@dataclass
+class Learner:
+    """Rules for the rows marked `positive`, among rows of codes."""
+
+    codes: Codes
+    positive: Mask
+    scheme: Scheme
+    rng: np.random.Generator
+    passes_over: int = 2
+    least: int = 2  # positive rows that a rule must cover
+    n_tests: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        columns = range(len(self.scheme.names))
+        kinds = [1 if self.scheme.levels[j] is not None else 2 for j in columns]
+        tests = [kind * max(self.scheme.n_codes(j) - (kind == 2), 0) for j, kind in zip(columns, kinds, strict=True)]
+        self.n_tests = float(max(sum(tests), 1))
+
+    def learn(self) -> list[Rule]:
+        """The rules, in order."""
+        rules = self.add([], np.zeros(len(self.codes), dtype=np.bool_))
+        for _ in range(self.passes_over):
+            rules = self.optimise(rules)
+            rules = self.add(rules, self.covered(rules))
+        return self.without_useless(rules)
+
+    def add(self, rules: list[Rule], covered: Mask) -> list[Rule]:
+        """More rules for what is not covered yet, until they do not pay."""
+        rules, covered = list(rules), covered.copy()
+        shortest = self.length(rules)
+        while (self.positive & ~covered).any():
+            grow, prune = self.split(~covered)
+            rule = self.pruned(self.grown((), grow), prune)
+            hit = matches(self.codes, rule) & ~covered
+            right = int((hit & self.positive).sum())
+            if not rule or right < min(self.least, int((self.positive & ~covered).sum())):
+                break
+            held = prune & matches(self.codes, rule)
+            if held.any() and (held & self.positive).sum() * 2 < held.sum():
+                break  # wrong in more than half of the rows that it was not grown on
+            rules.append(rule)
+            length = self.length(rules)
+            if length > shortest + SLACK:
+                rules.pop()
+                break
+            shortest, covered = min(shortest, length), covered | hit
+        return rules
+
+    def optimise(self, rules: list[Rule]) -> list[Rule]:
+        """Each rule in turn as it is, grown anew, or grown further: the one that makes the list shortest."""
+        rules = list(rules)
+        for i, rule in enumerate(rules):
+            others = self.covered(rules[:i] + rules[i + 1 :])
+            left = ~others
+            if not (left & self.positive).any():
+                continue
+            grow, prune = self.split(left)
+            fresh = self.pruned(self.grown((), grow), prune)
+            revised = self.pruned(self.grown(rule, grow & matches(self.codes, rule)), prune)
+            choices = [choice for choice in (rule, fresh, revised) if choice]
+            lengths = [self.length([*rules[:i], choice, *rules[i + 1 :]]) for choice in choices]
+            rules[i] = choices[int(np.argmin(lengths))]
+        return rules
+
+    def without_useless(self, rules: list[Rule]) -> list[Rule]:
+        """The rules but those without which the description is shorter, the last first."""
+        rules = list(rules)
+        for i in reversed(range(len(rules))):
+            shorter = rules[:i] + rules[i + 1 :]
+            if self.length(shorter) < self.length(rules):
+                rules = shorter
+        return rules
+
+    def split(self, rows: Mask) -> tuple[Mask, Mask]:
+        """Two thirds of some rows to grow on, one to prune on, alike in classes."""
+        prune = np.zeros(len(rows), dtype=np.bool_)
+        for part in (rows & self.positive, rows & ~self.positive):
+            places = self.rng.permutation(np.flatnonzero(part))
+            prune[places[: len(places) // 3]] = True
+        return rows & ~prune, prune
+
+    def grown(self, start: Rule, rows: Mask) -> Rule:
+        """A rule with one test after another, each of the greatest gain, until no wrong row is left or none gains."""
+        rule = start
+        codes, positive = self.codes[rows], self.positive[rows]
+        while not positive.all() and positive.any():
+            test = self.best_test(codes, positive)
+            if test is None:
+                break
+            rule = (*rule, test)
+            kept = passes(codes, test)
+            codes, positive = codes[kept], positive[kept]
+        return rule
+
+    def best_test(self, codes: Codes, positive: Mask) -> Test | None:
+        """The test of the greatest gain p·(log p/(p+n) - log P/(P+N)); None where none gains."""
+        total, right = len(codes), int(positive.sum())
+        before = np.log2(right / total)
+        best, found = 1e-9, None
+        for j in range(codes.shape[1]):
+            n_codes = self.scheme.n_codes(j)
+            column = codes[:, j]
+            present = column >= 0
+            every = np.bincount(column[present], minlength=n_codes).astype(np.float64)
+            good = np.bincount(column[present & positive], minlength=n_codes).astype(np.float64)
+            signs = ("=",) if self.scheme.levels[j] is not None else ("<=", ">")
+            for sign in signs:
+                p, all_rows = counts(sign, good), counts(sign, every)
+                gain = np.where(p > 0, p * (np.log2(np.maximum(p, 1e-300) / np.maximum(all_rows, 1)) - before), -1.0)
+                gain[all_rows == total] = -1.0  # a test that all rows pass
+                if gain.size and gain.max() > best:
+                    best, found = float(gain.max()), (j, sign, int(gain.argmax()))
+        return found
+
+    def pruned(self, rule: Rule, rows: Mask) -> Rule:
+        """The rule without those of its last tests that do harm on other rows."""
+        codes, positive = self.codes[rows], self.positive[rows]
+        if not len(codes):
+            return rule
+        worths = []
+        passed = np.ones(len(codes), dtype=np.bool_)
+        for test in rule:
+            passed &= passes(codes, test)
+            p, n = int((passed & positive).sum()), int((passed & ~positive).sum())
+            worths.append((p + 1) / (p + n + 2))
+        return rule[: int(np.argmax(worths)) + 1] if worths else rule
+
+    def covered(self, rules: list[Rule]) -> Mask:
+        """The rows that some rule covers."""
+        found = np.zeros(len(self.codes), dtype=np.bool_)
+        for rule in rules:
+            found |= matches(self.codes, rule)
+        return found
+
+    def length(self, rules: list[Rule]) -> float:
+        """Bits to write the rules, half of them for what tests repeat, and the rows in which they are wrong."""
+        hit = self.covered(rules)
+        wrong, missed = int((hit & ~self.positive).sum()), int((~hit & self.positive).sum())
+        theory = 0.5 * sum(len(rule) * (np.log2(self.n_tests) + 1.0) for rule in rules)
+        return float(theory + subset_bits(int(hit.sum()), wrong) + subset_bits(int((~hit).sum()), missed))
+
+
+def counts(sign: str, of_code: NDArray[Any]) -> NDArray[Any]:
+    """Rows that pass a test by each code: equal to it, up to it, or above it."""
+    if sign == "=":
+        return of_code
+    up_to = np.cumsum(of_code)[:-1]
+    return up_to if sign == "<=" else of_code.sum() - up_to
+
+
+def subset_bits(total: int, chosen: int) -> float:
+    """Bits to say how many of some rows are chosen, and which."""
+    if total == 0:
+        return 0.0
+    share = chosen / total
+    entropy = 0.0 if share in (0.0, 1.0) else -share * np.log2(share) - (1 - share) * np.log2(1 - share)
+    return float(np.log2(total + 1) + total * entropy)

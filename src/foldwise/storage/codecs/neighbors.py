@@ -1,0 +1,90 @@
+"""Nearest neighbours: the training rows as arrays, the rest as JSON. The space is learned again, from equal rows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from foldwise.bayes.storage import label_array_of, param_from_plain, param_to_plain, refuse_label
+from foldwise.data.schema import Schema
+from foldwise.errors import InputError
+from foldwise.neighbors import KNNClassifier
+from foldwise.neighbors.cells import UNKNOWN, Cells
+from foldwise.neighbors.layout import Layout
+from foldwise.neighbors.parameters import check_distance
+from foldwise.neighbors.search import Index
+from foldwise.neighbors.space import learn_space
+from foldwise.storage.codecs.protocol import Stored, from_json, from_npz, to_json, to_npz
+
+DAMAGED = "the model file is damaged: its nearest rows do not fit together."
+
+
+def write(model: Any) -> Stored:
+    """The files of a model."""
+    if callable(model.weights):
+        raise InputError(
+            "weights is a function, which cannot be stored without code.", "choose one of the named kernels."
+        )
+    params = {name: param_to_plain(value) for name, value in model.get_params(deep=False).items()}
+    if not hasattr(model, "_index"):
+        return {"json": to_json({"params": params})}
+    layout, names = model._layout, getattr(model, "feature_names_in_", None)
+    labels = [v if isinstance(v, str | int | float) else refuse_label(v) for v in model.classes_.tolist()]
+    about = {
+        "params": params,
+        "schema": json.loads(model.schema_.to_json()),
+        "feature_names_in": None if names is None else names.tolist(),
+        "classes": {"dtype": model.classes_.dtype.str, "labels": labels},
+        "layout": [layout.metric, layout.numbers, layout.categories, layout.levels],
+    }
+    arrays = {"numbers": model._cells.numbers, "codes": model._cells.codes, "y": model._y}
+    return {"json": to_json(about), "npz": to_npz(arrays)}
+
+
+def read(stored: Stored) -> KNNClassifier:
+    """The model of such files."""
+    about = from_json(stored["json"])
+    model = KNNClassifier(**{name: param_from_plain(value) for name, value in about["params"].items()})
+    if "npz" not in stored:
+        return model
+    arrays = from_npz(stored["npz"])
+    schema = Schema.from_json(json.dumps(about["schema"]))
+    metric, numbers, categories, levels = about["layout"]
+    layout = Layout(
+        str(metric), schema.names, tuple(numbers), tuple(categories), tuple(tuple(known) for known in levels)
+    )
+    if sorted([*layout.numbers, *layout.categories]) != list(range(len(schema))):
+        raise InputError(DAMAGED)
+    cells = Cells(
+        np.ascontiguousarray(arrays["numbers"], dtype=np.float64),
+        np.ascontiguousarray(arrays["codes"], dtype=np.int32),
+        tuple(len(known) for known in layout.levels),
+    )
+    classes = label_array_of(about["classes"]["dtype"], about["classes"]["labels"])
+    y = np.ascontiguousarray(arrays["y"], dtype=np.int64)
+    check(cells, y, len(classes), layout)
+    distance = check_distance(layout, model.p, model.scale, model.column_weights, model.pca)
+    model._layout, model._cells = layout, cells
+    model._index = Index(learn_space(distance, cells, y, len(classes)), cells)
+    model.schema_, model.effective_metric_ = schema, distance.metric
+    model.n_samples_fit_, model.n_features_in_ = cells.n_rows, len(schema)
+    if about["feature_names_in"] is not None:
+        model.feature_names_in_ = np.array([str(name) for name in about["feature_names_in"]], dtype=object)
+    model.classes_, model._y = classes, y
+    return model
+
+
+def check(cells: Cells, y: Any, n_classes: int, layout: Layout) -> None:
+    """Refuse what the kernels would trust: places out of range, infinite numbers."""
+    fits = (
+        y.shape == (cells.n_rows,)
+        and cells.n_rows > 0
+        and bool(((y >= 0) & (y < n_classes)).all())
+        and cells.numbers.shape[1] == len(layout.numbers)
+        and not np.isinf(cells.numbers).any()
+        and bool(((cells.codes >= UNKNOWN) & (cells.codes < np.array(cells.n_levels))).all())
+    )
+    if not fits:
+        raise InputError(DAMAGED)

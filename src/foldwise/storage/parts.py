@@ -1,0 +1,100 @@
+"""Parts of a model that have a form of their own: taken out of it before the rest is written, and put back after.
+
+An estimator of ours, or of a library with its own format, may lie anywhere inside: as the last step of a pipeline, as a
+member of an ensemble. `Placeholder` stands where it was.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foldwise.errors import InputError
+from foldwise.storage.codecs import CODECS, Codec, Stored
+
+OPEN = ("foldwise", "sklearn")  # packages whose objects are looked into
+
+
+@dataclass(frozen=True)
+class Placeholder:
+    """Where a part was."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part that was taken out."""
+
+    codec: str
+    stored: Stored
+
+
+def take_apart(model: Any) -> tuple[Any, list[Part]]:
+    """The model with placeholders for its parts, and the parts; the model itself stays as it is."""
+    found = [value for value in walk(model) if codec_of(value) is not None]
+    parts = []
+    memo: dict[int, Any] = {}
+    for number, value in enumerate(found):
+        name, codec = codec_of(value) or ("", None)
+        assert codec is not None
+        parts.append(Part(name, codec.write(value)))
+        memo[id(value)] = Placeholder(number)
+    if not parts:
+        return model, []
+    if id(model) in memo:
+        return memo[id(model)], parts
+    return copy.deepcopy(model, memo), parts
+
+
+def put_together(model: Any, parts: list[Part]) -> Any:
+    """The model with its parts in place."""
+    read = [CODECS[part.codec].read(part.stored) for part in parts]
+    if isinstance(model, Placeholder):
+        return read[model.number]
+    memo = {}
+    for value in walk(model):
+        if isinstance(value, Placeholder):
+            if not 0 <= value.number < len(read):
+                raise InputError("the model file is damaged: a part of the model is not there.")
+            memo[id(value)] = read[value.number]
+    return copy.deepcopy(model, memo) if memo else model
+
+
+def codec_of(value: Any) -> tuple[str, Codec] | None:
+    """The name and the codec of a part; libraries are told by name, so that none is loaded for nothing."""
+    kind = type(value)
+    name = f"{kind.__module__.split('.')[0]}.{kind.__qualname__}"
+    return (name, CODECS[name]) if name in CODECS else None
+
+
+def walk(model: Any) -> Iterator[Any]:
+    """All objects inside a model, each once; parts are not looked into."""
+    seen: set[int] = set()
+    waiting = [model]
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen or isinstance(value, str | bytes | int | float | bool | type | None):
+            continue
+        seen.add(id(value))
+        yield value
+        if codec_of(value) is not None or isinstance(value, Placeholder):
+            continue
+        waiting += inside(value)
+
+
+def inside(value: Any) -> list[Any]:
+    """What an object holds."""
+    if isinstance(value, Mapping):
+        return [*value.keys(), *value.values()]
+    if isinstance(value, list | tuple | set | frozenset):
+        return list(value)
+    if isinstance(value, np.ndarray):
+        return value.ravel().tolist() if value.dtype == object else []
+    if type(value).__module__.split(".")[0] in OPEN and hasattr(value, "__dict__"):
+        return list(vars(value).values())
+    return []

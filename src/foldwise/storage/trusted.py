@@ -1,0 +1,142 @@
+"""The rest of a model by skops: types of an allow-list are made anew and given their values; nothing else is touched.
+
+skops trusts most of scikit-learn, numpy and scipy by itself. The types below are added: those of ours that are plain
+values, and trees, which skops leaves out because their compiled code believes the places in their arrays. These places
+are checked here, before a tree is asked anything; so are those of sparse matrices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from foldwise.errors import InputError
+from foldwise.storage.parts import walk
+
+ALLOWED = frozenset(
+    {
+        "foldwise.models.coded.CodedLabels",
+        "foldwise.models.rates.ClassRates",
+        "foldwise.models.readers.CodedFrame",
+        "foldwise.models.readers.Codes",
+        "foldwise.models.readers.Dates",
+        "foldwise.models.readers.KeepColumns",
+        "foldwise.models.readers.Numbers",
+        "foldwise.models.readers.Words",
+        "foldwise.models.rules.cells.Condition",
+        "foldwise.models.rules.cells.Scheme",
+        "foldwise.models.rules.estimator.ListedRule",
+        "foldwise.models.rules.estimator.RuleList",
+        "foldwise.storage.parts.Placeholder",
+        "functools.partial",  # of a function that is trusted itself: HistGradientBoosting keeps one of check_array
+        "numpy.dtype",
+        "scipy.sparse._csr.csr_matrix",
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+        "sklearn.tree._tree.Tree",
+        "sklearn.utils.validation.check_array",
+    }
+)
+
+
+def to_skops(model: Any) -> bytes:
+    """The model as skops writes it; refused where it holds types that would not be read again."""
+    import skops.io as sio
+
+    try:
+        data: bytes = sio.dumps(model)
+    except Exception as error:
+        raise InputError(
+            f"this model cannot be stored without code: {type(error).__name__}: {error}.",
+            "use estimators of scikit-learn or of the catalogue.",
+        ) from error
+    strange = strange_types(data)
+    if strange:
+        raise InputError(
+            f"this model holds {', '.join(strange)}, which cannot be stored without code.",
+            "use estimators of scikit-learn or of the catalogue.",
+        )
+    return data
+
+
+def from_skops(data: bytes) -> Any:
+    """The model, if all its types are allowed and all its trees are sound."""
+    import skops.io as sio
+
+    try:
+        strange = strange_types(data)
+    except Exception as error:
+        raise InputError(f"the model file is damaged: {type(error).__name__} in its estimators.") from error
+    if strange:
+        raise InputError(
+            f"the model file asks for {', '.join(strange)}, which is not on the list of types that may be opened.",
+            "do not use this file unless you know who wrote it; then save the model again.",
+        )
+    try:
+        model = sio.loads(data, trusted=sorted(ALLOWED & set(sio.get_untrusted_types(data=data))))
+    except Exception as error:
+        raise InputError(f"the model file is damaged: {type(error).__name__}: {error}.") from error
+    for value in walk(model):
+        check_places(value)
+    return model
+
+
+def strange_types(data: bytes) -> list[str]:
+    """The types that neither skops nor the list above trusts."""
+    import skops.io as sio
+
+    return sorted(set(sio.get_untrusted_types(data=data)) - ALLOWED)
+
+
+def check_places(value: Any) -> None:
+    """Refuse a tree, or a sparse matrix, whose arrays would lead compiled code astray."""
+    if sp.issparse(value):
+        check_matrix(value)
+    elif type(value).__name__ == "TreePredictor":
+        nodes = value.nodes
+        inner = nodes["is_leaf"] == 0
+        codes = inner & (nodes["is_categorical"] != 0)
+        n_sets = min(len(value.raw_left_cat_bitsets), len(value.binned_left_cat_bitsets))
+        check_nodes(nodes["left"][inner], nodes["right"][inner], np.flatnonzero(inner), len(nodes))
+        check_range(nodes["bitset_idx"][codes], n_sets)
+    elif hasattr(value, "tree_"):
+        tree = value.tree_
+        inner = tree.children_left != -1
+        check_nodes(tree.children_left[inner], tree.children_right[inner], np.flatnonzero(inner), tree.node_count)
+        check_range(tree.feature[inner], value.n_features_in_)
+        if tree.n_features != value.n_features_in_ or tree.value.shape[0] != tree.node_count:
+            refuse_tree()
+    elif hasattr(value, "_predictors"):
+        for predictor in (one for stage in value._predictors for one in stage):
+            inner = predictor.nodes["is_leaf"] == 0
+            check_range(predictor.nodes["feature_idx"][inner], value.n_features_in_)
+
+
+def check_matrix(matrix: Any) -> None:
+    try:
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise InputError("the model file is damaged: a sparse matrix in it points nowhere.") from error
+
+
+def check_nodes(left: Any, right: Any, parents: Any, n_nodes: int) -> None:
+    """Children come after their parents and before the end, so that every walk ends."""
+    if n_nodes < 1:
+        refuse_tree()
+    for children in (left, right):
+        children = np.asarray(children, dtype=np.int64)
+        if not ((children > parents) & (children < n_nodes)).all():
+            refuse_tree()
+
+
+def check_range(places: Any, end: int) -> None:
+    places = np.asarray(places, dtype=np.int64)
+    if not ((places >= 0) & (places < end)).all():
+        refuse_tree()
+
+
+def refuse_tree() -> None:
+    raise InputError("the model file is damaged: a tree in it leads nowhere.", "save the model again with save_model.")

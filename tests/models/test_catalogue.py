@@ -1,0 +1,165 @@
+"""The catalogue: what is in it, the ranges it searches, how families are added and named."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import loguniform
+from sklearn.linear_model import RidgeClassifier
+
+from foldwise import SearchCV
+from foldwise.errors import InputError
+from foldwise.models import Cost, ModelSpec, catalogue, models_for, outline, register, scaled, spec_of, unregister
+from foldwise.models.spec import ExtraError
+from tests.models.tables import mixed, table_of
+
+NAMES = {
+    "naive_bayes",
+    "knn",
+    "decision_tree",
+    "rule_list",
+    "logistic_regression",
+    "linear_svm",
+    "rbf_svm",
+    "perceptron",
+    "mlp",
+    "random_forest",
+    "extra_trees",
+    "adaboost",
+    "hist_gradient_boosting",
+    "lightgbm",
+    "xgboost",
+    "catboost",
+}
+
+
+def test_the_families_of_the_workbench_are_all_there():
+    assert set(catalogue()) == NAMES
+    assert {name for name, spec in catalogue().items() if spec.extra} == {"lightgbm", "xgboost", "catboost"}
+    for name, spec in catalogue().items():
+        assert spec.name == name
+        assert spec.space(outline(mixed())), f"{name} has nothing to search"
+
+
+def test_the_ranges_of_support_vector_machines():
+    about = outline(mixed())
+    radial, linear = spec_of("rbf_svm"), spec_of("linear_svm")
+    assert radial.space(about)["model__C"].support() == linear.space(about)["model__C"].support() == (0.03, 30_000.0)
+    assert radial.space(about)["model__gamma"].support() == (0.00003, 8.0)
+    draws = np.log(radial.space(about)["model__gamma"].rvs(4000, random_state=0))
+    middle = (np.log(0.00003) + np.log(8.0)) / 2
+    assert abs(np.median(draws) - middle) < 0.3  # log-uniform
+
+
+def test_support_vector_machines_see_columns_between_0_and_1():
+    table = mixed()
+    about = outline(table)
+    for name in ("rbf_svm", "linear_svm"):
+        prepared = spec_of(name).pipeline(about)[0].fit_transform(table.X, table.y)
+        assert prepared.min() >= 0.0
+        assert prepared.max() <= 1.0 + 1e-12
+
+
+def test_trees_are_pruned_and_boosters_say_their_rate():
+    about = outline(mixed())
+    assert "model__ccp_alpha" in spec_of("decision_tree").space(about)
+    for name in ("hist_gradient_boosting", "lightgbm", "adaboost"):
+        assert spec_of(name).pipeline(about)[-1].learning_rate is not None
+    for name in ("xgboost", "catboost"):
+        assert spec_of(name).pipeline(about)[-1].estimator.get_params()["learning_rate"] == 0.1
+
+
+def test_cheap_families_come_first():
+    large = table_of(
+        pl.DataFrame({f"x{j}": np.random.default_rng(j).normal(size=3000) for j in range(5)}), ["a", "b"] * 1500
+    )
+    order = [spec.name for spec in models_for(large)]
+    assert order[0] == "naive_bayes"
+    assert order.index("decision_tree") < order.index("hist_gradient_boosting") < order.index("random_forest")
+
+
+def test_families_that_take_no_column_of_a_table_are_not_offered():
+    texts = table_of(pl.DataFrame({"t": [f"these are words number {i} of many" for i in range(40)]}), ["a", "b"] * 20)
+    assert outline(texts).roles == {"t": "text"}
+    offered = {spec.name for spec in models_for(texts)}
+    assert not offered & {"knn", "rule_list"}
+    assert {"naive_bayes", "linear_svm"} <= offered
+    with pytest.raises(InputError, match="nearest neighbours takes columns of number or category or date"):
+        models_for(texts, ["knn"])
+
+
+def test_roles_are_said_with_reasons():
+    rng = np.random.default_rng(0)
+    table = table_of(
+        pl.DataFrame({"id": range(100, 140), "one": ["x"] * 40, "n": rng.normal(size=40), "c": list("abcd") * 10}),
+        ["a", "b"] * 20,
+    )
+    about = outline(table)
+    assert dict(about.roles) == {"n": "number", "c": "category"}
+    assert about.left_out["id"].startswith("it names rows: different in every row")
+    assert about.left_out["one"] == "it is the same in every row: every cell is 'x'"
+    with pytest.raises(InputError, match="has no target"):
+        outline(type(table)(table.X, None, table.schema, "t"))
+
+
+def test_an_absent_library_is_named_with_the_way_to_get_it(monkeypatch):
+    monkeypatch.setattr("foldwise.models.spec.find_spec", lambda name: None)
+    table = mixed()
+    assert "lightgbm" not in {spec.name for spec in models_for(table)}
+    with pytest.raises(ExtraError, match=r"LightGBM needs .*not installed. Hint: pip install 'foldwise\[boosters\]'"):
+        models_for(table, ["lightgbm"])
+    with pytest.raises(ImportError):
+        spec_of("catboost").pipeline(outline(table))
+
+
+def test_a_family_is_added_in_ten_lines_and_searched():
+    ridge = ModelSpec(
+        name="ridge",
+        title="ridge classifier",
+        make=lambda outline, seed: RidgeClassifier(),
+        prepare=scaled,
+        search=lambda outline: {"alpha": loguniform(1e-3, 1e3)},
+        cost=Cost(cell=1e-8),
+        answers="decision",
+    )
+    register(ridge)
+    try:
+        with pytest.raises(InputError, match="there is a family 'ridge' already"):
+            register(ridge)
+        register(ridge, replace=True)
+        table = mixed()
+        about = outline(table)
+        (spec,) = models_for(table, ["ridge"])
+        search = SearchCV(spec.pipeline(about), spec.space(about), strategy="random", cv=3, random_state=0)
+        assert search.fit(table.X, table.y).best_score_ > 0.7
+    finally:
+        unregister("ridge")
+    with pytest.raises(InputError, match="no family 'ridge' was registered"):
+        unregister("ridge")
+
+
+def test_any_classifier_by_its_dotted_name():
+    table = mixed()
+    spec = spec_of("sklearn.ensemble.BaggingClassifier")
+    model = spec.pipeline(outline(table), seed=5).fit(table.X, table.y)
+    assert model[-1].random_state == 5
+    assert spec.answers == "probabilities"
+    assert spec_of("sklearn.linear_model.RidgeClassifier").answers == "decision"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("forest", "there is no family 'forest'. Hint: the families are naive_bayes"),
+        ("sklearn.ensemble.Nothing", "there is no estimator"),
+        ("no_such_package.Model", "there is no estimator"),
+        ("sklearn.ensemble.RandomForestRegressor", "is no classifier"),
+        ("sklearn.ensemble.VotingClassifier", "cannot be made without arguments"),
+        ("os.path.join", "it has no fit and predict"),
+        (".x", "there is no estimator"),
+    ],
+)
+def test_names_of_nothing_are_refused(name, message):
+    with pytest.raises(InputError, match=message):
+        spec_of(name)
