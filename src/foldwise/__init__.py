@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from foldwise.bayes import NaiveBayes
     from foldwise.data import Column, Schema, Table, read_table
+    from foldwise.ensembles import Ensemble, EnsembleRegressor
     from foldwise.evaluation import (
         Confusion,
         CostMatrix,
@@ -31,6 +32,8 @@ _HOMES = {
     "Column": "foldwise.data",
     "Confusion": "foldwise.evaluation",
     "CostMatrix": "foldwise.evaluation",
+    "Ensemble": "foldwise.ensembles",
+    "EnsembleRegressor": "foldwise.ensembles",
     "Estimate": "foldwise.evaluation",
     "GridSearchCV": "foldwise.tuning",
     "KNNClassifier": "foldwise.neighbors",
@@ -54,6 +57,8 @@ __all__ = [
     "Column",
     "Confusion",
     "CostMatrix",
+    "Ensemble",
+    "EnsembleRegressor",
     "Estimate",
     "GridSearchCV",
     "KNNClassifier",

@@ -1,0 +1,17 @@
+"""How the answers of members become one answer: one file a way."""
+
+from foldwise.ensembles.combiners.averages import LogMean, Mean, Median, Sum
+from foldwise.ensembles.combiners.votes import Vote
+from foldwise.ensembles.combiners.weighing import Best, Weighted
+
+COMBINERS = {
+    "mean": Mean,
+    "log_mean": LogMean,
+    "median": Median,
+    "sum": Sum,
+    "vote": Vote,
+    "weighted": Weighted,
+    "best": Best,
+}
+
+__all__ = ["COMBINERS", "Best", "LogMean", "Mean", "Median", "Sum", "Vote", "Weighted"]
