@@ -1,6 +1,6 @@
 """Ensembles from four building blocks, and the named recipes made of them."""
 
-from foldwise.ensembles.combiners import Best, LogMean, Mean, Median, Sum, Vote, Weighted
+from foldwise.ensembles.combiners import Best, LogMean, Mean, Median, Stacking, Sum, Vote, Weighted
 from foldwise.ensembles.dependency import AdaBoost, Independent, Residuals
 from foldwise.ensembles.diversity import (
     Bootstrap,
@@ -19,13 +19,15 @@ from foldwise.ensembles.recipes import (
     adaboost,
     bagging,
     boosted_trees,
+    greedy_selection,
     majority_vote,
     pasting,
     random_forest,
     random_subspaces,
+    stacking,
     weighted_vote,
 )
-from foldwise.ensembles.sizes import Fixed
+from foldwise.ensembles.sizes import Fixed, Greedy, Pruned, Selection, Settled, select_greedily
 
 __all__ = [
     "AdaBoost",
@@ -39,6 +41,7 @@ __all__ = [
     "Ensemble",
     "EnsembleRegressor",
     "Fixed",
+    "Greedy",
     "Independent",
     "Lesson",
     "LogMean",
@@ -47,11 +50,15 @@ __all__ = [
     "Panel",
     "Pasting",
     "Poisson",
+    "Pruned",
     "Recoded",
     "Residuals",
     "RowParts",
+    "Selection",
     "Settings",
+    "Settled",
     "Size",
+    "Stacking",
     "Subspaces",
     "Sum",
     "Task",
@@ -61,9 +68,12 @@ __all__ = [
     "adaboost",
     "bagging",
     "boosted_trees",
+    "greedy_selection",
     "majority_vote",
     "pasting",
     "random_forest",
     "random_subspaces",
+    "select_greedily",
+    "stacking",
     "weighted_vote",
 ]

@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foldwise.data.entrance import enter
+from foldwise.data.levels import as_level
 from foldwise.data.target import check_weights, encode_target, number_target
 from foldwise.data.view import is_frame, plain_table
 from foldwise.ensembles.building import Built, build
@@ -79,9 +80,10 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
         """The rows as members are given them: frames as they came, anything else as an array or a sparse matrix."""
         X = plain_table(X)
         if not is_frame(X):
-            return validate_data(
-                self, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=["csr", "csc"]
-            )
+            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=["csr", "csc"])
+            if X.dtype == object:  # a member may never draw the row that holds it
+                refuse_containers(X)
+            return X
         entered = enter(self, X, None if reset else self._columns)
         if reset:
             self._columns = tuple(column.name for column in entered.table.columns)
@@ -144,6 +146,13 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
             tags.input_tags.sparse = all(get_tags(one).input_tags.sparse for one in parts)
             tags.input_tags.categorical = all(get_tags(one).input_tags.categorical for one in parts)
         return tags
+
+
+def refuse_containers(X: Any) -> None:
+    """Raise for cells that are neither text nor numbers."""
+    for i, cell in enumerate(X.ravel()):
+        if isinstance(cell, dict | list | tuple | set):
+            as_level(cell, str(i % X.shape[1]))
 
 
 class Ensemble(ClassifierMixin, ComposedEnsemble):  # type: ignore[misc]

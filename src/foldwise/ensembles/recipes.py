@@ -8,10 +8,11 @@ from typing import Any
 from sklearn.base import is_regressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from foldwise.ensembles.combiners import Weighted
+from foldwise.ensembles.combiners import Stacking, Weighted
 from foldwise.ensembles.dependency import AdaBoost, Residuals
 from foldwise.ensembles.diversity import Bootstrap, Pasting, Subspaces
 from foldwise.ensembles.ensemble import Ensemble, EnsembleRegressor
+from foldwise.ensembles.sizes import Greedy
 
 Several = Sequence[Any] | Mapping[str, Any]
 
@@ -83,3 +84,15 @@ def boosted_trees(
     """Regression trees with so many splits, each fitted to what those before it leave over, shrunken."""
     tree = DecisionTreeRegressor(max_leaf_nodes=splits + 1)
     return EnsembleRegressor(tree, dependency=Residuals(learning_rate, start), size=size, combiner="sum", **options)
+
+
+def stacking(members: Several, final: Any = None, *, cv: Any = 5, passthrough: bool = False, **options: Any) -> Any:
+    """Different estimators, and a learner that combines their out-of-fold answers (Wolpert 1992)."""
+    return composed(members, combiner=Stacking(final, cv, passthrough=passthrough), **options)
+
+
+def greedy_selection(
+    members: Several, rounds: int | None = None, *, metric: Any = None, start: int = 3, cv: Any = 5, **options: Any
+) -> Any:
+    """Different estimators, weighted by greedy forward selection with replacement (Caruana et al. 2004)."""
+    return composed(members, size=Greedy(rounds, start, metric, cv=cv), **options)

@@ -1,6 +1,7 @@
 """How the answers of members become one answer: one file a way."""
 
 from foldwise.ensembles.combiners.averages import LogMean, Mean, Median, Sum
+from foldwise.ensembles.combiners.stacking import Stacking
 from foldwise.ensembles.combiners.votes import Vote
 from foldwise.ensembles.combiners.weighing import Best, Weighted
 
@@ -12,6 +13,7 @@ COMBINERS = {
     "vote": Vote,
     "weighted": Weighted,
     "best": Best,
+    "stacking": Stacking,
 }
 
-__all__ = ["COMBINERS", "Best", "LogMean", "Mean", "Median", "Sum", "Vote", "Weighted"]
+__all__ = ["COMBINERS", "Best", "LogMean", "Mean", "Median", "Stacking", "Sum", "Vote", "Weighted"]
