@@ -10,10 +10,9 @@ import numpy as np
 
 from foldwise.ensembles.plan import Plan, draw_lessons
 from foldwise.ensembles.protocol import Crew, Learning, Lesson, Panel, Panels, Rule, Task
-from foldwise.ensembles.stored import MemberError, Stored
+from foldwise.ensembles.stored import MemberError, Stored, needed, panel_of
 from foldwise.ensembles.training import Training, ask
 from foldwise.errors import InputError
-from foldwise.folds.protocol import Rows
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split, freeze_splits
 
@@ -40,7 +39,7 @@ def build(plan: Plan, task: Task) -> Built:
     panels: Panels
     if plan.plain and is_plain(lessons):
         stored = Stored(task.X, task.y, task.weights, task.n_classes)
-        panels = StoredPanels(stored, lessons, task, np.arange(task.n_rows), proba)
+        panels = StoredPanels(stored, lessons, task, proba)
     else:
         panels = TrainedPanels(plan, task, len(crew.members), proba)
     if plan.size.chooses:
@@ -72,16 +71,18 @@ def check_codes(plan: Plan, lessons: Sequence[Lesson]) -> None:
 
 
 class StoredPanels:
-    """Out-of-fold answers by the members' own sessions, of some rows of their table."""
+    """Out-of-fold answers by the members' own sessions."""
 
-    def __init__(self, stored: Stored, lessons: Sequence[Lesson], task: Task, rows: Rows, proba: bool) -> None:
-        self._stored, self._lessons, self._task, self._rows, self._proba = stored, lessons, task, rows, proba
+    def __init__(self, stored: Stored, lessons: Sequence[Lesson], task: Task, proba: bool) -> None:
+        self._stored, self._lessons, self._task, self._proba = stored, lessons, task, proba
 
     def out_of_fold(self, cv: Any) -> Panel:
         splits = partition(cv, self._task)
+        n_classes = self._task.n_classes
+        need = needed(n_classes, self._proba)
         try:
             parts = [
-                self._stored.panel(self._lessons, self._rows[split.train], self._rows[split.test], self._proba)
+                panel_of(self._stored.answers(self._lessons, split.train, split.test, need), n_classes, self._proba)
                 for split in splits
             ]
         except MemberError as failed:

@@ -6,6 +6,8 @@ A vote of nearest neighbours with 5 and with 19 voters costs one search; naive B
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from foldwise.ensembles.protocol import Lesson, Panel
 from foldwise.errors import InputError
 from foldwise.folds.groups import same
 from foldwise.folds.opening import open_session
-from foldwise.folds.protocol import Answer, Failure, FoldSession, Need, Params, Rows
+from foldwise.folds.protocol import Failure, FoldSession, Need, Params, Rows
 
 
 class MemberError(Exception):
@@ -33,16 +35,23 @@ class Stored:
     def __init__(self, X: Any, y: Any, weights: Any, n_classes: int) -> None:
         self.X, self.y, self.weights, self.n_classes = X, y, weights, n_classes
         self._sessions: dict[Any, tuple[FoldSession, dict[str, Any]]] = {}
-        self._known: dict[Any, tuple[Any, FoldSession, Params]] = {}
+        self._known: dict[Any, tuple[Any, FoldSession, Params, Any]] = {}
+        self._lock = Lock()
 
     @property
     def sessions(self) -> list[FoldSession]:
         """The sessions opened so far."""
         return [session for session, _ in self._sessions.values()]
 
-    def place(self, lesson: Lesson) -> tuple[FoldSession, Params]:
-        """The session that answers for a lesson, and the setting to ask it about."""
+    def place(self, lesson: Lesson) -> tuple[FoldSession, Params, Any]:
+        """The session that answers for a lesson, the setting to ask it about, and what stands for that setting."""
         key = (id(lesson.estimator), *((name, same(value)) for name, value in lesson.params.items()))
+        if key not in self._known:
+            with self._lock:
+                self._add(key, lesson)
+        return self._known[key][1:]
+
+    def _add(self, key: Any, lesson: Lesson) -> None:
         if key not in self._known:
             model = unfitted(lesson)
             params = model.get_params(deep=True)
@@ -53,8 +62,8 @@ class Stored:
             setting = {name: v for name, v in params.items() if not nests(v) and same(v) != same(base.get(name))}
             if params.keys() != base.keys():  # other steps: a session of its own
                 session, setting = self._sessions.setdefault((kind, *params), (self._open(model), params))[0], {}
-            self._known[key] = (lesson, session, setting)  # the lesson too: an id is only its own while it lives
-        return self._known[key][1:]
+            # the lesson too: an id is only its own while it lives
+            self._known[key] = (lesson, session, setting, setting_key(setting))
 
     def _open(self, model: Any) -> FoldSession:
         fit_params = {}
@@ -64,25 +73,38 @@ class Stored:
             fit_params = {"sample_weight": self.weights}
         return open_session(model, self.X, self.y, fit_params)
 
-    def panel(self, lessons: Sequence[Lesson], train: Rows, test: Rows, proba: bool) -> Panel:
-        """What members fitted on `train` say of `test`; raises MemberError where one cannot."""
-        need = needed(self.n_classes, proba)
+    def answers(self, lessons: Sequence[Lesson], train: Rows, test: Rows, need: Need) -> list[Said]:
+        """What members fitted on `train` say of `test`, one a lesson; raises MemberError where one cannot."""
         asked: dict[int, tuple[FoldSession, dict[Any, tuple[int, Params]]]] = {}
         where = []
         for lesson in lessons:
-            session, setting = self.place(lesson)
+            session, setting, key = self.place(lesson)
             settings = asked.setdefault(id(session), (session, {}))[1]
-            at = settings.setdefault(setting_key(setting), (len(settings), setting))[0]
-            where.append((id(session), at))
+            where.append((id(session), settings.setdefault(key, (len(settings), setting))[0]))
         found = {
-            key: answers_of(session, [one for _, one in settings.values()], train, test, need)
-            for key, (session, settings) in asked.items()
+            one: answers_of(session, [setting for _, setting in settings.values()], train, test, need)
+            for one, (session, settings) in asked.items()
         }
-        said: Any = np.stack([found[key][at] for key, at in where])
-        weights = np.ones(len(lessons))
-        if self.n_classes == 0:
-            return Panel(weights, values=said)
-        return Panel(weights, n_classes=self.n_classes, **({"proba": said} if proba else {"labels": said}))
+        return [found[one][at] for one, at in where]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one member says of some rows, as far as it was asked for."""
+
+    labels: NDArray[Any] | None = None  # (rows,)
+    proba: NDArray[Any] | None = None  # (rows, classes)
+    values: NDArray[Any] | None = None  # (rows,)
+
+
+def panel_of(said: Sequence[Said], n_classes: int, proba: bool) -> Panel:
+    """The answers of several members under one axis."""
+    weights = np.ones(len(said))
+    if n_classes == 0:
+        return Panel(weights, values=np.array([one.values for one in said]))
+    if proba:
+        return Panel(weights, n_classes=n_classes, proba=np.array([one.proba for one in said]))
+    return Panel(weights, n_classes=n_classes, labels=np.array([one.labels for one in said]))
 
 
 def needed(n_classes: int, proba: bool) -> Need:
@@ -100,22 +122,20 @@ def nests(value: Any) -> bool:
     return hasattr(value, "get_params") and not isinstance(value, type)
 
 
-def answers_of(
-    session: FoldSession, settings: Sequence[Params], train: Rows, test: Rows, need: Need
-) -> list[NDArray[Any]]:
+def answers_of(session: FoldSession, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> list[Said]:
     """One answer a setting: labels, probabilities or values."""
-    found: list[NDArray[Any]] = []
+    found: list[Said] = []
     for block in session.answer(settings, train, test, need):
-        if isinstance(block.answer, Failure):
-            raise MemberError(block.answer.error)
-        part = part_of(block.answer, need)
-        if part is None:
-            raise MemberError(InputError("a member gives no answer of the kind that is needed."))
-        found += list(part)
+        answer = block.answer
+        if isinstance(answer, Failure):
+            raise MemberError(answer.error)
+        parts = (
+            answer.labels if need & Need.LABELS else None,
+            answer.probabilities() if need & Need.PROBA else None,
+            answer.values if need & Need.VALUES else None,
+        )
+        for flag, part in zip((Need.LABELS, Need.PROBA, Need.VALUES), parts, strict=True):
+            if need & flag and part is None:
+                raise MemberError(InputError("a member gives no answer of the kind that is needed."))
+        found += [Said(*(None if part is None else part[i] for part in parts)) for i in range(block.stop - block.start)]
     return found
-
-
-def part_of(answer: Answer, need: Need) -> NDArray[Any] | None:
-    if need & Need.VALUES:
-        return answer.values
-    return answer.probabilities() if need & Need.PROBA else answer.labels

@@ -43,10 +43,10 @@ def ask(crew: Crew, X: Any, task_classes: int, proba: bool, n_jobs: int | None =
         said = [member.says(X, proba) for member in crew.members]
     else:
         said = Parallel(n_jobs, prefer="threads")(delayed(member.says)(X, proba) for member in crew.members)
-    return panel_of(np.array(said), crew, task_classes, proba)
+    return panel_of_crew(np.array(said), crew, task_classes, proba)
 
 
-def panel_of(said: Any, crew: Crew, n_classes: int, proba: bool) -> Panel:
+def panel_of_crew(said: Any, crew: Crew, n_classes: int, proba: bool) -> Panel:
     """Answers under the name they go by."""
     if n_classes == 0:
         return Panel(crew.weights, values=said)

@@ -65,7 +65,8 @@ class Stacking(Combiner):
         if not self.passthrough:
             return found
         if sp.issparse(X):
-            return sp.hstack([sp.csr_array(found), X], format="csr")
+            blocks: list[Any] = [sp.csr_array(found), X]
+            return sp.hstack(blocks, format="csr")
         return np.hstack([found, np.asarray(X.to_numpy() if is_frame(X) else X, dtype=np.float64)])
 
 
