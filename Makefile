@@ -31,6 +31,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/families.py
 	$(BIN)/python benchmarks/neighbors.py
+	$(BIN)/python benchmarks/ensembles.py
 	$(BIN)/python benchmarks/leaks.py > docs/leaks.md
 
 torture: $(READY)

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from foldwise.ensembles.protocol import Floats, Lesson, Task
+from foldwise.ensembles.trees import is_tree
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels
 from foldwise.folds.rows import take_rows
@@ -26,15 +27,19 @@ class Member:
     places: NDArray[np.intp] | None
     n_classes: int
 
-    def says(self, X: Any, proba: bool) -> NDArray[Any]:  # (rows, classes), or (rows,) places of labels or values
-        """Its answers about rows; a class that it never met has the probability 0."""
+    def says(self, X: Any, proba: bool, checked: bool = False) -> NDArray[Any]:
+        """Its answers about rows: (rows, classes), or (rows,) places of labels or values.
+
+        A class that it never met has the probability 0. `checked` rows are trees' own form, which they need not check.
+        """
         X = take_columns(X, self.lesson.columns)
+        options = {"check_input": False} if checked and is_tree(self.model) else {}
         if self.places is None:
-            return np.asarray(self.model.predict(X), dtype=np.float64).reshape(-1)
+            return np.asarray(self.model.predict(X, **options), dtype=np.float64).reshape(-1)
         if not proba:
             classes = np.asarray(self.model.classes_)
-            return np.asarray(self.places[np.searchsorted(classes, self.model.predict(X))])
-        found = np.asarray(self.model.predict_proba(X), dtype=np.float64)
+            return np.asarray(self.places[np.searchsorted(classes, self.model.predict(X, **options))])
+        found = np.asarray(self.model.predict_proba(X, **options), dtype=np.float64)
         if len(self.places) == self.n_classes:
             return found
         wide = np.zeros((len(found), self.n_classes))
@@ -84,8 +89,7 @@ def fit_member(lesson: Lesson, task: Task, shares: Floats | None = None) -> Memb
         classes, n_classes = np.array([0, 1]), 2
     else:
         classes, n_classes = target.classes, task.n_classes
-    there = codes if weights is None else codes[weights > 0]
-    present = np.unique(there)
+    present = np.flatnonzero(np.bincount(codes, None if weights is None else weights > 0))
     if len(present) == 0:
         raise InputError(
             f"the member {lesson.name!r} has no rows to learn from.", "use larger samples or fewer partitions."

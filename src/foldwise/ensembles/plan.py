@@ -171,7 +171,10 @@ def draw_lessons(plan: Plan, task: Task, n: int | None = None) -> list[Lesson]:
         lessons.append(Lesson(name, plan.estimators[at], seed))
     if plan.diversity is not None:
         lessons = plan.diversity.vary(lessons, task)
-    return [seeded(lesson, plan.copies) for lesson in lessons]
+    if chance is None:
+        return lessons
+    names = {id(one): random_names(one, plan.copies) for one in plan.estimators}
+    return [seeded(lesson, names[id(lesson.estimator)]) for lesson in lessons]
 
 
 def usual_size(plan: Plan, task: Task) -> int:
@@ -180,13 +183,16 @@ def usual_size(plan: Plan, task: Task) -> int:
     return (wanted or USUAL) if plan.copies else max(len(plan.names), wanted or 0)
 
 
-def seeded(lesson: Lesson, copies: bool) -> Lesson:
-    """The lesson with a seed for whatever is random in its estimator; different members keep seeds of their own."""
-    if lesson.seed is None:
-        return lesson
-    params = lesson.estimator.get_params(deep=True)
+def random_names(estimator: Any, copies: bool) -> list[str]:
+    """The parameters that take a seed from the ensemble; different members keep seeds of their own."""
+    params = estimator.get_params(deep=True)
     names = [name for name in sorted(params) if name == "random_state" or name.endswith("__random_state")]
-    names = [name for name in names if (copies or params[name] is None) and name not in lesson.params]
+    return [name for name in names if copies or params[name] is None]
+
+
+def seeded(lesson: Lesson, names: Sequence[str]) -> Lesson:
+    """The lesson with a seed for whatever is random in its estimator."""
+    names = [name for name in names if name not in lesson.params]
     if not names:
         return lesson
     more = np.random.RandomState(lesson.seed)

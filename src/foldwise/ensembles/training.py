@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from foldwise.ensembles.members import Member, fit_member
 from foldwise.ensembles.protocol import Crew, Lesson, Panel, Task
+from foldwise.ensembles.trees import for_trees
 
 PANEL_CELLS = 1 << 23  # answers of all members that are held at once
 
@@ -24,6 +25,7 @@ class Training:
 
     def fit(self, lessons: Sequence[Lesson], task: Task) -> list[Member]:
         """One member a lesson, in order."""
+        task = replace(task, X=for_trees(task.X, (lesson.estimator for lesson in lessons)))
         if effective_n_jobs(self.n_jobs) == 1:
             return [fit_member(lesson, task) for lesson in lessons]
         threads = all(releases_gil(lesson.estimator) for lesson in lessons)
@@ -39,10 +41,13 @@ def releases_gil(estimator: Any) -> bool:
 
 def ask(crew: Crew, X: Any, task_classes: int, proba: bool, n_jobs: int | None = None) -> Panel:
     """What all members of a crew say of rows."""
+    given = for_trees(X, (member.model for member in crew.members))
+    checked = given.dtype == np.float32 and bool(np.isfinite(given.sum())) if type(given) is np.ndarray else False
     if effective_n_jobs(n_jobs) == 1:
-        said = [member.says(X, proba) for member in crew.members]
+        said = [member.says(given, proba, checked) for member in crew.members]
     else:
-        said = Parallel(n_jobs, prefer="threads")(delayed(member.says)(X, proba) for member in crew.members)
+        pool = Parallel(n_jobs, prefer="threads")
+        said = pool(delayed(member.says)(given, proba, checked) for member in crew.members)
     return panel_of_crew(np.array(said), crew, task_classes, proba)
 
 
