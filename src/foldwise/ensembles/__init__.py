@@ -1,7 +1,19 @@
 """Ensembles from four building blocks, and the named recipes made of them."""
 
-from foldwise.ensembles.combiners import Best, LogMean, Mean, Median, Stacking, Sum, Vote, Weighted
-from foldwise.ensembles.dependency import AdaBoost, Independent, Residuals
+from foldwise.ensembles.combiners import (
+    ArbiterTree,
+    Best,
+    Decode,
+    Grading,
+    LogMean,
+    Mean,
+    Median,
+    Stacking,
+    Sum,
+    Vote,
+    Weighted,
+)
+from foldwise.ensembles.dependency import AdaBoost, Decorate, Independent, Residuals
 from foldwise.ensembles.diversity import (
     Bootstrap,
     ColumnParts,
@@ -17,8 +29,12 @@ from foldwise.ensembles.ensemble import Ensemble, EnsembleRegressor
 from foldwise.ensembles.protocol import Combiner, Crew, Dependency, Diversity, Lesson, Panel, Size, Task
 from foldwise.ensembles.recipes import (
     adaboost,
+    arbiter_tree,
     bagging,
     boosted_trees,
+    decorate,
+    ecoc,
+    grading,
     greedy_selection,
     majority_vote,
     pasting,
@@ -31,16 +47,20 @@ from foldwise.ensembles.sizes import Fixed, Greedy, Pruned, Selection, Settled, 
 
 __all__ = [
     "AdaBoost",
+    "ArbiterTree",
     "Best",
     "Bootstrap",
     "ColumnParts",
     "Combiner",
     "Crew",
+    "Decode",
+    "Decorate",
     "Dependency",
     "Diversity",
     "Ensemble",
     "EnsembleRegressor",
     "Fixed",
+    "Grading",
     "Greedy",
     "Independent",
     "Lesson",
@@ -66,8 +86,12 @@ __all__ = [
     "Vote",
     "Weighted",
     "adaboost",
+    "arbiter_tree",
     "bagging",
     "boosted_trees",
+    "decorate",
+    "ecoc",
+    "grading",
     "greedy_selection",
     "majority_vote",
     "pasting",

@@ -8,9 +8,9 @@ from typing import Any
 from sklearn.base import is_regressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from foldwise.ensembles.combiners import Stacking, Weighted
-from foldwise.ensembles.dependency import AdaBoost, Residuals
-from foldwise.ensembles.diversity import Bootstrap, Pasting, Subspaces
+from foldwise.ensembles.combiners import ArbiterTree, Decode, Grading, Stacking, Weighted
+from foldwise.ensembles.dependency import AdaBoost, Decorate, Residuals
+from foldwise.ensembles.diversity import Bootstrap, Pasting, Recoded, RowParts, Subspaces
 from foldwise.ensembles.ensemble import Ensemble, EnsembleRegressor
 from foldwise.ensembles.sizes import Greedy
 
@@ -96,3 +96,26 @@ def greedy_selection(
 ) -> Any:
     """Different estimators, weighted by greedy forward selection with replacement (Caruana et al. 2004)."""
     return composed(members, size=Greedy(rounds, start, metric, cv=cv), **options)
+
+
+def ecoc(
+    member: Any, code: Any = "auto", *, by: str = "coupling", length: int | None = None, **options: Any
+) -> Ensemble:
+    """One estimator for each letter of an error-correcting code of the classes (Dietterich & Bakiri 1995)."""
+    return Ensemble(member, diversity=Recoded(code, length), combiner=Decode(by), **options)
+
+
+def decorate(member: Any = None, size: int = 15, *, share: float = 1.0, trials: int = 50, **options: Any) -> Ensemble:
+    """Copies of one estimator, made to differ by artificial rows (Melville & Mooney 2003); by default trees."""
+    chosen = DecisionTreeClassifier() if member is None else member
+    return Ensemble(chosen, dependency=Decorate(share, trials), size=size, **options)
+
+
+def grading(members: Several, grader: Any = None, *, cv: Any = 10, **options: Any) -> Ensemble:
+    """Different classifiers, each graded on whether it will be right (Seewald & Fürnkranz 2001)."""
+    return Ensemble(members, combiner=Grading(grader, cv), **options)
+
+
+def arbiter_tree(member: Any, size: int = 8, *, arbiter: Any = None, wrong: bool = False, **options: Any) -> Ensemble:
+    """Copies of one estimator on disjoint rows, joined in pairs by arbiters (Chan & Stolfo 1995)."""
+    return Ensemble(member, diversity=RowParts(), size=size, combiner=ArbiterTree(arbiter, wrong), **options)
