@@ -41,6 +41,7 @@ torture: $(READY)
 # asks R's e1071 and Weka again: make oracles WEKA=path/to/weka.jar
 oracles: $(READY)
 	$(BIN)/python -m tests.bayes.oracles.make_fixtures $(WEKA)
+	$(BIN)/python -m tests.ensembles.oracles.make_fixtures $(WEKA)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,6 +14,7 @@ from foldwise.ensembles.combiners import (
     Weighted,
 )
 from foldwise.ensembles.dependency import AdaBoost, Decorate, Independent, Residuals
+from foldwise.ensembles.diagnosis import Diagnosis, diagnose
 from foldwise.ensembles.diversity import (
     Bootstrap,
     ColumnParts,
@@ -43,19 +44,23 @@ from foldwise.ensembles.recipes import (
     stacking,
     weighted_vote,
 )
+from foldwise.ensembles.resampling import BiasVariance, Bootstrapped, bias_variance, bootstrap
 from foldwise.ensembles.sizes import Fixed, Greedy, Pruned, Selection, Settled, select_greedily
 
 __all__ = [
     "AdaBoost",
     "ArbiterTree",
     "Best",
+    "BiasVariance",
     "Bootstrap",
+    "Bootstrapped",
     "ColumnParts",
     "Combiner",
     "Crew",
     "Decode",
     "Decorate",
     "Dependency",
+    "Diagnosis",
     "Diversity",
     "Ensemble",
     "EnsembleRegressor",
@@ -88,8 +93,11 @@ __all__ = [
     "adaboost",
     "arbiter_tree",
     "bagging",
+    "bias_variance",
     "boosted_trees",
+    "bootstrap",
     "decorate",
+    "diagnose",
     "ecoc",
     "grading",
     "greedy_selection",
