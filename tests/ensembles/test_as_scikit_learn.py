@@ -22,7 +22,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from foldwise import Ensemble, EnsembleRegressor, NaiveBayes
 from foldwise.ensembles import (
     Diversity,
+    Grading,
     Greedy,
+    Recoded,
     Residuals,
     Settings,
     Stacking,
@@ -47,10 +49,12 @@ WEIGHT_CHECKS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in (
 
 
 def expected(estimator):
-    if estimator.diversity is not None:
+    if not (estimator.diversity is None or isinstance(estimator.diversity, Recoded)):
         return dict.fromkeys(WEIGHT_CHECKS, "rows are drawn, so a row twice is not a row of weight 2")
     if estimator.dependency != "independent" and "Tree" in type(estimator.members).__name__:
         return dict.fromkeys(WEIGHT_CHECKS, "of splits that tie, trees choose by their last bits; so do scikit-learn's")
+    if isinstance(estimator.combiner, Stacking | Weighted | Grading):
+        return {WEIGHT_CHECKS[0]: "folds are dealt to rows, whatever they weigh"}
     return {}
 
 

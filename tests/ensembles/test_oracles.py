@@ -44,8 +44,8 @@ def accuracies(table, name):
     return np.array(found)
 
 
-# among categories most distances tie: Weka's IBk lets all rows tied at the last place vote, ours the earlier ones, which
-# artificial rows never are, so that DECORATE of nearest neighbours is another ensemble there
+# among categories most distances tie: Weka's IBk lets all rows tied at the last place vote, ours the earlier ones,
+# which artificial rows never are, so that DECORATE of nearest neighbours is another ensemble there
 CASES = [(table, name) for table in WEKA for name in ("decorate bayes", "decorate near", "grading")]
 CASES.remove(("categories", "decorate near"))
 

@@ -16,6 +16,7 @@ from foldwise.data.levels import as_level
 from foldwise.data.target import check_weights, encode_target, number_target
 from foldwise.data.view import is_frame, plain_table
 from foldwise.ensembles.building import Built, build
+from foldwise.ensembles.dependency import DEPENDENCIES
 from foldwise.ensembles.plan import named_members, plan_of
 from foldwise.ensembles.protocol import Combiner, Crew, Dependency, Diversity, Floats, Panel, Size, Task
 from foldwise.ensembles.training import PANEL_CELLS, ask
@@ -30,6 +31,7 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
     """What both kinds share: the parameters, the table at the door, and asking the members."""
 
     n_features_in_: int
+    classes_: NDArray[Any]
     members_: list[Any]
     _built: Built
     _columns: tuple[str, ...]
@@ -95,7 +97,9 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
         weights = check_weights(sample_weight, n_rows)
         if weights is not None and not weights.any():
             raise InputError("the weight of every row is zero.", "at least one row must count.")
-        task = Task(X, target, weights, n_rows, self.n_features_in_)
+        task = Task(X, target, weights, n_rows, self.n_features_in_).counted()
+        if isinstance(task.target, Labels):
+            self.classes_ = task.target.classes
         self._built = build(plan, task)
         self.members_ = [getattr(member, "model", member) for member in self._built.crew.members]
 
@@ -143,7 +147,10 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
         parts = [one for one in parts if hasattr(one, "__sklearn_tags__") and not isinstance(one, type)]
         if parts:
             tags.input_tags.allow_nan = all(get_tags(one).input_tags.allow_nan for one in parts)
-            tags.input_tags.sparse = all(get_tags(one).input_tags.sparse for one in parts)
+            dependency = DEPENDENCIES.get(self.dependency) if isinstance(self.dependency, str) else self.dependency
+            tags.input_tags.sparse = all(get_tags(one).input_tags.sparse for one in parts) and getattr(
+                dependency, "sparse", True
+            )
             tags.input_tags.categorical = all(get_tags(one).input_tags.categorical for one in parts)
         return tags
 
@@ -195,13 +202,10 @@ class Ensemble(ClassifierMixin, ComposedEnsemble):  # type: ignore[misc]
     A class that is absent from a member's rows has the probability 0 there. A tie goes to the first class.
     """
 
-    classes_: NDArray[Any]
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the members on rows X with labels y; weights are frequencies, for members that take them."""
         X = self._table(X, reset=True)
         target = encode_target(y, count_rows(X))
-        self.classes_ = target.classes
         self._fit(X, Labels(target.classes, target.codes), sample_weight)
         return self
 

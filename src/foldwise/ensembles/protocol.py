@@ -52,6 +52,16 @@ class Task:
         """The target as members are judged by it: places of classes, or numbers."""
         return self.target.codes if isinstance(self.target, Labels) else self.target.numbers
 
+    def counted(self) -> Task:
+        """The task without rows of weight 0, which were not seen, and without classes that only these have."""
+        if self.weights is None or self.weights.all():
+            return self
+        task = self.some(np.flatnonzero(self.weights))
+        if not isinstance(task.target, Labels):
+            return task
+        present, codes = np.unique(task.target.codes, return_inverse=True)
+        return replace(task, target=Labels(task.target.classes[present], codes.astype(np.int64)))
+
     def some(self, rows: Rows) -> Task:
         """The same task with some of its rows; the classes stay those of the whole."""
         target: Labels | Values
@@ -192,7 +202,8 @@ class Dependency(BaseEstimator):  # type: ignore[misc]
     """Whether members know of each other while they are trained."""
 
     parallel: ClassVar[bool] = False
-    combiners: ClassVar[tuple[str, ...] | None] = None  # the only words that suit it; None for any
+    combiners: ClassVar[tuple[str, ...] | None] = None  # the only ones that suit it; None for any
+    sparse: ClassVar[bool] = True  # whether it takes sparse tables
 
     def train(self, task: Task, lessons: Sequence[Lesson], training: Any) -> Crew:
         """The members, one a lesson, or fewer where training stops."""

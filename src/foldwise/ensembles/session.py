@@ -147,10 +147,12 @@ class SplitPanels:
     """What the members of several settings say on one split, and inside its training rows."""
 
     def __init__(self, session: EnsembleSession, asked: Sequence[Asked], train: Rows, test: Rows) -> None:
-        self._session, self._train = session, train
+        self._session = session
         target = session.target
         assert target is not None
         weights = session._weights
+        if weights is not None:
+            train = train[weights[train] > 0]  # the others were not seen
         whole = Task(session.X, target, weights, session.n_rows, session.X.shape[1])
         self.present: NDArray[np.intp] = np.arange(session._n_classes)
         if isinstance(target, Labels):

@@ -32,6 +32,7 @@ class Decorate(Dependency):
     share: float = 1.0
     trials: int = 50
     combiners: ClassVar[tuple[str, ...] | None] = ("Mean", "Vote")
+    sparse: ClassVar[bool] = False
 
     def train(self, task: Task, lessons: Sequence[Lesson], training: Training) -> Crew:
         n = max(1, round(above_zero("share", self.share) * task.n_rows))

@@ -16,11 +16,13 @@ from foldwise.errors import InputError
 def artificial_rows(X: Any, n: int, chance: np.random.RandomState) -> Any:
     """n rows in the container of X; missing cells are not looked at, and none is made."""
     if sp.issparse(X):
-        raise InputError("artificial rows are made of dense tables only.", "pass an array or a frame.")
+        raise InputError(
+            "sparse input is not supported: artificial rows are made of dense tables only.", "pass an array or a frame."
+        )
     if nw.dependencies.is_into_dataframe(X):
         frame = nw.from_native(X, eager_only=True)
         drawn = frame[np.zeros(n, dtype=np.intp).tolist()]
-        columns = [drawn_series(frame[name], n, chance) for name in frame.columns]
+        columns = [drawn_series(frame[:, j], n, chance) for j in range(len(frame.columns))]  # a name may be a number
         return drawn.with_columns(*columns).to_native()
     if X.dtype != object:
         return np.column_stack(
