@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 from sklearn import model_selection as peer
 from sklearn.datasets import load_diabetes, load_wine
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -179,3 +179,29 @@ def test_nested():
         search = peer.GridSearchCV(majority_vote(MEMBERS), grid, cv=3).fit(X[train], y[train])
         by_hand.append(search.score(X[test], y[test]))
     np.testing.assert_allclose(np.ravel(found.scores), by_hand)
+
+
+def test_members_without_a_session_of_their_own_on_several_workers():
+    X, y = load_wine(return_X_y=True)
+    X = X / X.max(axis=0)
+    members = {"line": LogisticRegression(), "bayes": NaiveBayes(), "near": KNNClassifier()}
+    grid = {"combiner": ["vote", Weighted(cv=3)], "line__C": [0.1, 1.0], "size": [None, Greedy(2, cv=3)]}
+    alone, together = (GridSearchCV(Ensemble(members), grid, cv=3, n_jobs=n).fit(X, y) for n in (1, 2))
+    for name in ("mean_test_score", "std_test_score"):
+        np.testing.assert_array_equal(alone.cv_results_[name], together.cv_results_[name])
+
+
+def test_pipelines_that_differ_in_a_step_do_not_share():
+    X, y = load_wine(return_X_y=True)
+    members = {
+        "scaled": make_pipeline(StandardScaler(), KNeighborsClassifier(3)),
+        "ranged": make_pipeline(MinMaxScaler(), KNeighborsClassifier(3)),
+        "centred": make_pipeline(StandardScaler(with_std=False), KNeighborsClassifier(3)),
+    }
+    check_foldable(
+        Ensemble(members),
+        X,
+        y,
+        [{}, {"combiner": "vote"}, {"scaled__steps": members["ranged"].steps}],
+        splits_of(len(y))[:2],
+    )

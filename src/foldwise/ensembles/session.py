@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from foldwise.ensembles.building import Some, is_plain, joined, partition
 from foldwise.ensembles.members import takes_weights, unfitted
@@ -76,7 +75,10 @@ class EnsembleSession(ModelSession):
         labels = y if not isinstance(self.target, Labels) else self.target.classes[self.target.codes]
         self.stored = Stored(X, labels, self._weights, self._n_classes)
         self._asked: dict[Key, Asked | None] = {}
-        self._base = clone(estimator)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is known by ids, which mean other things in another process."""
+        return {**vars(self), "_asked": {}}
 
     @property
     def threads(self) -> bool:  # type: ignore[override]

@@ -38,6 +38,13 @@ class Stored:
         self._known: dict[Any, tuple[Any, FoldSession, Params, Any]] = {}
         self._lock = Lock()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without sessions, which may hold locks: another process opens its own."""
+        return {**vars(self), "_known": {}, "_sessions": {}, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=Lock())
+
     @property
     def sessions(self) -> list[FoldSession]:
         """The sessions opened so far."""
@@ -55,13 +62,12 @@ class Stored:
         if key not in self._known:
             model = unfitted(lesson)
             params = model.get_params(deep=True)
-            kind = (type(model), tuple((name, type(value)) for name, value in params.items() if nests(value)))
+            nested = {name for name, value in params.items() if is_listed(name, value, params)}
+            kind = (type(model), tuple((name, type(params[name]) if name in nested else None) for name in params))
             if kind not in self._sessions:
                 self._sessions[kind] = (self._open(model), params)
             session, base = self._sessions[kind]
-            setting = {name: v for name, v in params.items() if not nests(v) and same(v) != same(base.get(name))}
-            if params.keys() != base.keys():  # other steps: a session of its own
-                session, setting = self._sessions.setdefault((kind, *params), (self._open(model), params))[0], {}
+            setting = {name: v for name, v in params.items() if name not in nested and same(v) != same(base[name])}
             # the lesson too: an id is only its own while it lives
             self._known[key] = (lesson, session, setting, setting_key(setting))
 
@@ -115,11 +121,14 @@ def setting_key(setting: Params) -> Any:
     return tuple(sorted((name, same(value)) for name, value in setting.items()))
 
 
-def nests(value: Any) -> bool:
-    """Whether a parameter is an estimator, or a list of named ones, whose own parameters are listed beside it."""
-    if isinstance(value, list | tuple):
-        return any(nests(one) for one in value)
-    return hasattr(value, "get_params") and not isinstance(value, type)
+def is_listed(name: str, value: Any, params: Params) -> bool:
+    """Whether a parameter is an estimator, or a list of named ones, whose own parameters are all listed beside it."""
+    if isinstance(value, list):
+        named = [one for one in value if isinstance(one, tuple) and one and isinstance(one[0], str)]
+        return bool(value) and len(named) == len(value) and all(one[0] in params for one in named)
+    if not hasattr(value, "get_params") or isinstance(value, type):
+        return False
+    return all(f"{name}__{inner}" in params for inner in value.get_params(deep=False))
 
 
 def answers_of(session: FoldSession, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> list[Said]:
