@@ -71,7 +71,7 @@ def vote(n_rows: int, asked: float) -> list[str]:
 
 
 def forest(name: str, ours: Any, theirs: Any, table: tuple[Any, Any]) -> list[str]:
-    """The processor time of `fit`, and of predicting as many rows, in turns: others on the machine do not count in it."""
+    """The processor time of `fit`, and of predicting as many rows, in turns: others on the machine do not count."""
     X, y = table
     lines = []
     works: list[tuple[str, Callable[[Any], Any]]] = [
