@@ -105,7 +105,10 @@ def fit_model(
 ) -> Any:
     X = task.X if rows is None else take_rows(task.X, rows)
     X = take_columns(X, lesson.columns)
-    return model.fit(X, y) if weights is None else model.fit(X, y, sample_weight=weights)
+    options: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
+    if task.checked and is_tree(model):
+        options["check_input"] = False
+    return model.fit(X, y, **options)
 
 
 def weigh(

@@ -34,6 +34,7 @@ class Task:
     weights: Floats | None  # of the rows, as given to fit: frequencies
     n_rows: int
     n_columns: int
+    checked: bool = False  # whether X is in the form of trees, which they need not check again
 
     @property
     def n_classes(self) -> int:

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from foldwise.ensembles.members import Member, fit_member
 from foldwise.ensembles.protocol import Crew, Lesson, Panel, Task
-from foldwise.ensembles.trees import for_trees
+from foldwise.ensembles.trees import for_trees, is_checked
 
 PANEL_CELLS = 1 << 23  # answers of all members that are held at once
 
@@ -25,7 +25,8 @@ class Training:
 
     def fit(self, lessons: Sequence[Lesson], task: Task) -> list[Member]:
         """One member a lesson, in order."""
-        task = replace(task, X=for_trees(task.X, (lesson.estimator for lesson in lessons)))
+        X = for_trees(task.X, (lesson.estimator for lesson in lessons))
+        task = replace(task, X=X, checked=is_checked(X))
         if effective_n_jobs(self.n_jobs) == 1:
             return [fit_member(lesson, task) for lesson in lessons]
         threads = all(releases_gil(lesson.estimator) for lesson in lessons)
@@ -42,7 +43,7 @@ def releases_gil(estimator: Any) -> bool:
 def ask(crew: Crew, X: Any, task_classes: int, proba: bool, n_jobs: int | None = None) -> Panel:
     """What all members of a crew say of rows."""
     given = for_trees(X, (member.model for member in crew.members))
-    checked = given.dtype == np.float32 and bool(np.isfinite(given.sum())) if type(given) is np.ndarray else False
+    checked = is_checked(given)
     if effective_n_jobs(n_jobs) == 1:
         said = [member.says(given, proba, checked) for member in crew.members]
     else:

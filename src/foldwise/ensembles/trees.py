@@ -20,3 +20,8 @@ def for_trees(X: Any, estimators: Iterable[Any]) -> Any:
         return X
     with np.errstate(over="ignore"):  # what is too large becomes infinite, which trees refuse
         return np.ascontiguousarray(X, dtype=np.float32)
+
+
+def is_checked(X: Any) -> bool:
+    """Whether rows are in the form of trees with no missing or infinite cell, so that trees need not look again."""
+    return type(X) is np.ndarray and X.dtype == np.float32 and bool(np.isfinite(X.sum()))
