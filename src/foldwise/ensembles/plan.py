@@ -195,6 +195,8 @@ def seeded(lesson: Lesson, names: Sequence[str]) -> Lesson:
     names = [name for name in names if name not in lesson.params]
     if not names:
         return lesson
+    if names == ["random_state"]:
+        return replace(lesson, params={**lesson.params, "random_state": lesson.seed})
     more = np.random.RandomState(lesson.seed)
     seeds = {name: lesson.seed if name == "random_state" else int(more.randint(MOST_SEED)) for name in names}
     return replace(lesson, params={**lesson.params, **seeds})
