@@ -32,6 +32,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/families.py
 	$(BIN)/python benchmarks/neighbors.py
 	$(BIN)/python benchmarks/bias_corrected.py
+	$(BIN)/python benchmarks/ensembles.py
 	$(BIN)/python benchmarks/leaks.py > docs/leaks.md
 	$(BIN)/python benchmarks/leave_one_out.py
 	$(BIN)/python benchmarks/selection.py
@@ -53,6 +54,7 @@ oracles: $(READY)
 	$(BIN)/python -m tests.bayes.oracles.make_fixtures $(WEKA)
 	$(BIN)/python -m tests.evaluation.comparing.oracles.make_fixtures $(WEKA)
 	$(BIN)/python -m tests.models.oracles.make_fixtures $(WEKA)
+	$(BIN)/python -m tests.ensembles.oracles.make_fixtures $(WEKA)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

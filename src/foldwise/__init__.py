@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from foldwise.bayes import NaiveBayes
     from foldwise.data import Column, Schema, Table, read_table
     from foldwise.decisions import Balanced, Calibrated, CostSensitive, reliability
+    from foldwise.ensembles import Ensemble, EnsembleRegressor
     from foldwise.evaluation import (
         Confusion,
         CostMatrix,
@@ -41,6 +42,8 @@ _HOMES = {
     "Confusion": "foldwise.evaluation",
     "CostMatrix": "foldwise.evaluation",
     "CostSensitive": "foldwise.decisions",
+    "Ensemble": "foldwise.ensembles",
+    "EnsembleRegressor": "foldwise.ensembles",
     "Estimate": "foldwise.evaluation",
     "GridSearchCV": "foldwise.tuning",
     "KNNClassifier": "foldwise.neighbors",
@@ -79,6 +82,8 @@ __all__ = [
     "Confusion",
     "CostMatrix",
     "CostSensitive",
+    "Ensemble",
+    "EnsembleRegressor",
     "Estimate",
     "GridSearchCV",
     "KNNClassifier",

@@ -1,0 +1,260 @@
+"""`Ensemble` and `EnsembleRegressor`: any members, composed from four blocks, in scikit-learn's shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from foldwise.data.entrance import enter
+from foldwise.data.levels import as_level
+from foldwise.data.target import check_weights, encode_target, number_target
+from foldwise.data.view import is_frame, plain_table
+from foldwise.ensembles.building import Built, build
+from foldwise.ensembles.dependency import DEPENDENCIES
+from foldwise.ensembles.plan import named_members, plan_of
+from foldwise.ensembles.protocol import Combiner, Crew, Dependency, Diversity, Floats, Panel, Size, Task
+from foldwise.ensembles.training import PANEL_CELLS, ask
+from foldwise.errors import InputError
+from foldwise.folds.protocol import Labels, Values
+from foldwise.folds.rows import count_rows, take_rows
+
+Members = Any  # an estimator, or a list or dict of them
+
+
+class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
+    """What both kinds share: the parameters, the table at the door, and asking the members."""
+
+    n_features_in_: int
+    classes_: NDArray[Any]
+    members_: list[Any]
+    _built: Built
+    _columns: tuple[str, ...]
+
+    def __init__(
+        self,
+        members: Members,
+        *,
+        diversity: str | Diversity | Sequence[Any] | None = None,
+        dependency: str | Dependency = "independent",
+        size: int | Size | None = None,
+        combiner: str | Combiner = "mean",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.members = members
+        self.diversity = diversity
+        self.dependency = dependency
+        self.size = size
+        self.combiner = combiner
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters; with `deep` those of members too, by name: `knn__n_neighbors`."""
+        params: dict[str, Any] = super().get_params(deep=deep)
+        if deep and isinstance(self.members, Mapping | list | tuple) and self.members:
+            for name, one in named_members(self.members).items():
+                params[name] = one
+                if hasattr(one, "get_params") and not isinstance(one, type):
+                    params.update({f"{name}__{key}": value for key, value in one.get_params(deep=True).items()})
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, members and parameters of members; the dict or list of members is not written into."""
+        if "members" in params:
+            self.members = params.pop("members")
+        if isinstance(self.members, Mapping | list | tuple) and self.members:
+            named = named_members(self.members)
+            replaced = {name: params.pop(name) for name in list(params) if name in named}
+            if replaced:
+                named = {**named, **replaced}
+                self.members = named if isinstance(self.members, Mapping) else list(named.values())
+        super().set_params(**params)
+        return self
+
+    def _table(self, X: Any, reset: bool) -> Any:
+        """The rows as members are given them: frames as they came, anything else as an array or a sparse matrix."""
+        X = plain_table(X)
+        if not is_frame(X):
+            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=["csr", "csc"])
+            if X.dtype == object:  # a member may never draw the row that holds it
+                refuse_containers(X)
+            return X
+        entered = enter(self, X, None if reset else self._columns)
+        if reset:
+            self._columns = tuple(column.name for column in entered.table.columns)
+        return X.to_native() if hasattr(X, "to_native") else X
+
+    def _fit(self, X: Any, target: Labels | Values, sample_weight: Any) -> None:
+        plan = plan_of(self, regression=isinstance(target, Values))
+        n_rows = count_rows(X)
+        weights = check_weights(sample_weight, n_rows)
+        if weights is not None and not weights.any():
+            raise InputError("the weight of every row is zero.", "at least one row must count.")
+        task = Task(X, target, weights, n_rows, self.n_features_in_).counted()
+        if isinstance(task.target, Labels):
+            self.classes_ = task.target.classes
+        self._built = build(plan, task)
+        self.members_ = [getattr(member, "model", member) for member in self._built.crew.members]
+
+    @property
+    def crew_(self) -> Crew:
+        """The fitted members with their lessons and weights."""
+        check_is_fitted(self)
+        return self._built.crew
+
+    @property
+    def weights_(self) -> Floats:
+        """The weight of each member that training or the size gave it."""
+        return self.crew_.weights
+
+    def panel(self, X: Any) -> Panel:
+        """What each member says of rows."""
+        check_is_fitted(self)
+        return self._ask(self._table(X, reset=False))
+
+    def _ask(self, X: Any) -> Panel:
+        return ask(self._built.crew, X, self._n_classes(), self._built.proba, self.n_jobs)
+
+    def _n_classes(self) -> int:
+        return 0
+
+    def _combined(self, X: Any) -> Floats:
+        """What the ensemble says of rows; many members and rows in turns, so that memory stays bounded."""
+        check_is_fitted(self)
+        X = self._table(X, reset=False)
+        n_rows = count_rows(X)
+        most = max(1, PANEL_CELLS // (len(self._built.crew.members) * max(1, self._n_classes())))
+        if n_rows <= most:
+            return self._built.rule(self._ask(X), X)
+        parts = [take_rows(X, np.arange(i, min(i + most, n_rows))) for i in range(0, n_rows, most)]
+        return np.concatenate([self._built.rule(self._ask(part), part) for part in parts])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_built")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        members = self.members
+        several = isinstance(members, Mapping | list | tuple)
+        parts = list(named_members(members).values()) if (several and members) else [] if several else [members]
+        parts = [one for one in parts if hasattr(one, "__sklearn_tags__") and not isinstance(one, type)]
+        if parts:
+            tags.input_tags.allow_nan = all(get_tags(one).input_tags.allow_nan for one in parts)
+            dependency = DEPENDENCIES.get(self.dependency) if isinstance(self.dependency, str) else self.dependency
+            tags.input_tags.sparse = all(get_tags(one).input_tags.sparse for one in parts) and getattr(
+                dependency, "sparse", True
+            )
+            tags.input_tags.categorical = all(get_tags(one).input_tags.categorical for one in parts)
+        return tags
+
+
+def refuse_containers(X: Any) -> None:
+    """Raise for cells that are neither text nor numbers."""
+    for i, cell in enumerate(X.ravel()):
+        if isinstance(cell, dict | list | tuple | set):
+            as_level(cell, str(i % X.shape[1]))
+
+
+class Ensemble(ClassifierMixin, ComposedEnsemble):  # type: ignore[misc]
+    """A classifier composed from others by four choices.
+
+    Parameters
+    ----------
+    members : estimator, or a list or dict of estimators
+        One estimator is copied; several are members as they are, by name (`knn__n_neighbors` sets a parameter).
+    diversity : None, "bootstrap", "pasting", "poisson", "row_parts", "column_parts", "subspaces", a Diversity, a list
+        Where the difference between members comes from; a list of several applies them one after the other.
+    dependency : "independent", "adaboost" or a Dependency
+        Whether members know of each other while they are trained.
+    size : int, Size or None
+        How many members. None: one for each of several, 10 copies of one.
+    combiner : "mean", "log_mean", "median", "vote", "weighted", "best", "stacking", "decode", … or a Combiner
+        How the answers of members become one.
+    n_jobs : int or None
+        Workers that train and ask members; the result is the same at any number.
+    random_state : int, Generator, RandomState or None
+
+    Attributes
+    ----------
+    classes_ : the classes, sorted
+    members_ : the fitted estimators
+    weights_ : their weights
+    crew_ : members with their lessons: rows, columns, parameters
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from foldwise import Ensemble, KNNClassifier, NaiveBayes
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = Ensemble({"near": KNNClassifier(5), "far": KNNClassifier(19), "bayes": NaiveBayes()}, combiner="vote")
+    >>> model.fit(X, y).predict(X[:3])
+    array([0, 0, 0])
+
+    Notes
+    -----
+    A class that is absent from a member's rows has the probability 0 there. A tie goes to the first class.
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train the members on rows X with labels y; weights are frequencies, for members that take them."""
+        X = self._table(X, reset=True)
+        target = encode_target(y, count_rows(X))
+        self._fit(X, Labels(target.classes, target.codes), sample_weight)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class that the combiner prefers."""
+        scores = self._combined(X)
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> Floats:
+        """What the combiner makes of the members' answers: one column for each of `classes_`, rows sum to 1."""
+        return self._combined(X)
+
+    def _n_classes(self) -> int:
+        return len(self.classes_)
+
+    def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+        """The fold session that combines the sessions of the members."""
+        from foldwise.ensembles.session import open_ensemble
+
+        return open_ensemble(self, X, y, fit_params)
+
+
+class EnsembleRegressor(RegressorMixin, ComposedEnsemble):  # type: ignore[misc]
+    """A regressor composed from others by the four choices of `Ensemble`.
+
+    Its combiners are "mean", "median", "weighted", "best", "stacking", and "sum" for dependency="residuals".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from foldwise import EnsembleRegressor, KNNRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> EnsembleRegressor([LinearRegression(), KNNRegressor(9)]).fit(X, y).predict(X[:1]).round()
+    array([203.])
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train the members on rows X with values y."""
+        X = self._table(X, reset=True)
+        self._fit(X, Values(number_target(y, count_rows(X))), sample_weight)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """What the combiner makes of the members' values."""
+        return self._combined(X)
+
+    def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+        """The fold session that combines the sessions of the members."""
+        from foldwise.ensembles.session import open_ensemble
+
+        return open_ensemble(self, X, y, fit_params)

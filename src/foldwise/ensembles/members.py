@@ -1,0 +1,149 @@
+"""A member: an estimator fitted to its lesson, which answers in the classes of the ensemble."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from foldwise.ensembles.protocol import Floats, Lesson, Task
+from foldwise.ensembles.trees import is_tree
+from foldwise.errors import InputError
+from foldwise.folds.protocol import Labels
+from foldwise.folds.rows import take_rows
+
+
+@dataclass(frozen=True)
+class Member:
+    """A fitted model with its lesson; `places` are those of its classes among all, None for a regressor."""
+
+    lesson: Lesson
+    model: Any
+    places: NDArray[np.intp] | None
+    n_classes: int
+
+    def says(self, X: Any, proba: bool, checked: bool = False) -> NDArray[Any]:
+        """Its answers about rows: (rows, classes), or (rows,) places of labels or values.
+
+        A class that it never met has the probability 0. `checked` rows are trees' own form, which they need not check.
+        """
+        X = take_columns(X, self.lesson.columns)
+        options = {"check_input": False} if checked and is_tree(self.model) else {}
+        if self.places is None:
+            return np.asarray(self.model.predict(X, **options), dtype=np.float64).reshape(-1)
+        if not proba:
+            classes = np.asarray(self.model.classes_)
+            return np.asarray(self.places[np.searchsorted(classes, self.model.predict(X, **options))])
+        found = np.asarray(self.model.predict_proba(X, **options), dtype=np.float64)
+        if len(self.places) == self.n_classes:
+            return found
+        wide = np.zeros((len(found), self.n_classes))
+        wide[:, self.places] = found
+        return wide
+
+
+class OnlyClass:
+    """What can be learned from rows of one class; many classifiers refuse them."""
+
+    def __init__(self, label: Any) -> None:
+        self.classes_ = np.array([label])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return np.repeat(self.classes_, X.shape[0])
+
+    def predict_proba(self, X: Any) -> Floats:
+        return np.ones((X.shape[0], 1))
+
+
+def unfitted(lesson: Lesson) -> Any:
+    """The estimator of a lesson with the parameters that are its own."""
+    model = clone(lesson.estimator)
+    return model.set_params(**{name: clone(value, safe=False) for name, value in lesson.params.items()})
+
+
+def takes_weights(estimator: Any) -> bool:
+    return bool(has_fit_parameter(estimator, "sample_weight"))
+
+
+def fit_member(lesson: Lesson, task: Task, shares: Floats | None = None) -> Member:
+    """Fit the lesson's estimator; `shares` are the weights of all rows in boosting, as frequencies."""
+    model = unfitted(lesson)
+    rows, weights = weigh(lesson, task, shares, takes_weights(model))
+    target = task.target
+    if not isinstance(target, Labels):
+        y: NDArray[Any] = target.numbers if rows is None else target.numbers[rows]
+        return Member(lesson, fit_model(model, lesson, task, rows, y, weights), None, 0)
+    codes = target.codes if rows is None else target.codes[rows]
+    if lesson.code is not None:
+        codes = lesson.code[codes].astype(np.int64)
+        seen = codes >= 0
+        if not seen.all():
+            rows = np.flatnonzero(seen) if rows is None else rows[seen]
+            codes = codes[seen]
+            weights = None if weights is None else weights[seen]
+        classes, n_classes = np.array([0, 1]), 2
+    else:
+        classes, n_classes = target.classes, task.n_classes
+    present = np.flatnonzero(np.bincount(codes, None if weights is None else weights > 0))
+    if len(present) == 0:
+        raise InputError(
+            f"the member {lesson.name!r} has no rows to learn from.", "use larger samples or fewer partitions."
+        )
+    if len(present) == 1 and n_classes > 1:
+        return Member(lesson, OnlyClass(classes[present[0]]), present, n_classes)
+    fitted = fit_model(model, lesson, task, rows, classes[codes], weights)
+    return Member(lesson, fitted, places_among(fitted.classes_, classes), n_classes)
+
+
+def fit_model(
+    model: Any, lesson: Lesson, task: Task, rows: NDArray[np.intp] | None, y: NDArray[Any], weights: Floats | None
+) -> Any:
+    X = task.X if rows is None else take_rows(task.X, rows)
+    X = take_columns(X, lesson.columns)
+    options: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
+    if task.checked and is_tree(model):
+        options["check_input"] = False
+    return model.fit(X, y, **options)
+
+
+def weigh(
+    lesson: Lesson, task: Task, shares: Floats | None, accepts: bool
+) -> tuple[NDArray[np.intp] | None, Floats | None]:
+    """The rows of a lesson and their weights: given to fit, drawn and boosted multiplied; None for all, and alike.
+
+    For a member that takes no weights, rows that count twice come twice.
+    """
+    rows, weights = lesson.rows, lesson.weights
+    if weights is not None and not accepts and lesson.counts:
+        rows = np.repeat(lesson.rows_of(task), weights.astype(np.intp))
+        weights = None
+    for more in (task.weights, shares):
+        if more is not None:
+            own = more if rows is None else more[rows]
+            weights = own if weights is None else weights * own
+    if weights is not None and not accepts:
+        raise InputError(
+            f"{type(lesson.estimator).__name__} takes no weights, but its rows have some.",
+            "use members whose fit takes sample_weight, or give no weights.",
+        )
+    return rows, weights
+
+
+def places_among(classes: Any, everyone: NDArray[Any]) -> NDArray[np.intp]:
+    """The places of a member's classes among all."""
+    place = {label: i for i, label in enumerate(everyone.tolist())}
+    return np.array([place[label] for label in np.asarray(classes).tolist()], dtype=np.intp)
+
+
+def take_columns(X: Any, columns: NDArray[np.intp] | None) -> Any:
+    """Some columns of whatever holds a table."""
+    if columns is None:
+        return X
+    if nw.dependencies.is_into_dataframe(X):
+        return nw.from_native(X, eager_only=True)[:, columns.tolist()].to_native()
+    return X[:, columns]

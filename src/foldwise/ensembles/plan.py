@@ -1,0 +1,202 @@
+"""An ensemble's parameters, checked: which estimators, and the four blocks; and the lessons drawn from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+
+from foldwise.data.arguments import check_jobs
+from foldwise.ensembles.combiners import COMBINERS
+from foldwise.ensembles.dependency import DEPENDENCIES
+from foldwise.ensembles.diversity import DIVERSITIES, Together
+from foldwise.ensembles.protocol import Combiner, Dependency, Diversity, Lesson, Size, Task
+from foldwise.ensembles.sizes import Fixed
+from foldwise.errors import FoldwiseTypeError, InputError
+
+MOST_SEED = np.iinfo(np.int32).max  # as scikit-learn's ensembles draw them, so that the same seed gives the same trees
+USUAL = 10
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an ensemble is made of."""
+
+    names: tuple[str, ...]
+    estimators: tuple[Any, ...]
+    copies: bool  # whether all members are copies of one estimator
+    diversity: Diversity | None
+    dependency: Dependency
+    size: Size
+    combiner: Combiner
+    seed: int | None
+    n_jobs: int | None
+
+    @property
+    def plain(self) -> bool:
+        """Whether members differ in their parameters only: then their own fold sessions answer for them."""
+        return self.dependency.parallel and (self.diversity is None or not self.diversity.random)
+
+    def wants_proba(self) -> bool:
+        """Whether members are asked for probabilities."""
+        if self.combiner.needs == "any":
+            return all(hasattr(one, "predict_proba") for one in self.estimators)
+        return self.combiner.needs == "proba"
+
+
+def plan_of(ensemble: Any, regression: bool) -> Plan:
+    """The plan of an ensemble; raises where its parameters do not fit together."""
+    check_jobs(ensemble.n_jobs)
+    named = named_members(ensemble.members)
+    size = ensemble.size if isinstance(ensemble.size, Size) else Fixed(ensemble.size)
+    diversity = diversity_of(ensemble.diversity)
+    dependency = block("dependency", ensemble.dependency, DEPENDENCIES, Dependency)
+    combiner = block("combiner", ensemble.combiner, COMBINERS, Combiner)
+    copies = not isinstance(ensemble.members, Mapping | Sequence)
+    plan = Plan(
+        tuple(named),
+        tuple(named.values()),
+        copies,
+        diversity,
+        dependency,
+        size,
+        combiner,
+        seed_of(ensemble.random_state, copies or diversity is not None),
+        ensemble.n_jobs,
+    )
+    check_members(plan, regression)
+    check_together(plan, regression)
+    return plan
+
+
+def named_members(members: Any) -> dict[str, Any]:
+    """The estimators by name; those of a list are called by their type, as in `make_pipeline`."""
+    if members is None or (isinstance(members, Mapping | Sequence) and not isinstance(members, str) and not members):
+        raise InputError("an ensemble needs members.", "pass an estimator, or a list or dict of several.")
+    if isinstance(members, Mapping):
+        return {str(name): one for name, one in members.items()}
+    if not isinstance(members, Sequence) or isinstance(members, str):
+        return {type(members).__name__.lower(): members}
+    kinds = [type(one).__name__.lower() for one in members]
+    numbers = [kinds[: i + 1].count(kind) for i, kind in enumerate(kinds)]
+    return {
+        kind if kinds.count(kind) == 1 else f"{kind}-{number}": one
+        for kind, number, one in zip(kinds, numbers, members, strict=True)
+    }
+
+
+def block(name: str, value: Any, words: Mapping[str, type], kind: type) -> Any:
+    """A block, from its word or as it is."""
+    if isinstance(value, kind):
+        return value
+    if isinstance(value, str) and value in words:
+        return words[value]()
+    raise InputError(
+        f"{name} must be one of {', '.join(map(repr, words))}, or a {kind.__name__}, got {value!r}.",
+        f"import one from foldwise.ensembles, or subclass {kind.__name__}.",
+    )
+
+
+def diversity_of(value: Any) -> Diversity | None:
+    """None, one diversity, or several together."""
+    if value is None:
+        return None
+    if isinstance(value, list | tuple):
+        return Together([block("diversity", one, DIVERSITIES, Diversity) for one in value])
+    found: Diversity = block("diversity", value, DIVERSITIES, Diversity)
+    return found
+
+
+def seed_of(random_state: Any, wanted: bool) -> int | None:
+    """A whole number that stands for the randomness of one fit; None where there is none to be had or wanted."""
+    if random_state is None:
+        return int(np.random.mtrand._rand.randint(MOST_SEED)) if wanted else None
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(MOST_SEED))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(MOST_SEED))
+    raise FoldwiseTypeError(f"random_state must be None, a whole number or a Generator, got {random_state!r}.")
+
+
+def check_members(plan: Plan, regression: bool) -> None:
+    """Each must be an estimator of the right kind, with probabilities where the combiner reads them."""
+    for name, one in zip(plan.names, plan.estimators, strict=True):
+        if isinstance(one, type) or not hasattr(one, "fit") or not hasattr(one, "get_params"):
+            raise FoldwiseTypeError(f"the member {name!r} must be an estimator, got {one!r}.", "pass an instance.")
+        if not (is_regressor(one) if regression else is_classifier(one)):
+            kind = "regressor" if regression else "classifier"
+            other = "Ensemble" if regression else "EnsembleRegressor"
+            raise InputError(f"the member {name!r} must be a {kind}, got {one!r}.", f"use {other} for other members.")
+        if not regression and plan.combiner.needs == "proba" and not hasattr(one, "predict_proba"):
+            raise InputError(
+                f"the combiner {type(plan.combiner).__name__} reads probabilities, but the member {name!r} has none.",
+                "take combiner='vote', which needs labels only, or wrap the member, as in CalibratedClassifierCV.",
+            )
+
+
+def check_together(plan: Plan, regression: bool) -> None:
+    """Whether the blocks fit each other."""
+    combiner, allowed = type(plan.combiner).__name__, plan.dependency.combiners
+    if allowed is not None and combiner not in allowed:
+        raise InputError(
+            f"{type(plan.dependency).__name__} gives its members weights that {combiner} does not know.",
+            f"take the combiner {' or '.join(allowed)}.",
+        )
+    if plan.size.chooses and not plan.dependency.parallel:
+        raise InputError(
+            f"{type(plan.size).__name__} chooses among independent members, but these depend on each other.",
+            "take dependency='independent', or stop them during training with Settled.",
+        )
+    if regression and combiner in ("Vote", "LogMean"):
+        raise InputError(f"{combiner} combines classes, not numbers.", "take combiner='mean' or 'median'.")
+    if not regression and combiner == "Sum":
+        raise InputError("Sum adds numbers, not classes.", "take combiner='mean' or 'vote'.")
+
+
+def draw_lessons(plan: Plan, task: Task, n: int | None = None) -> list[Lesson]:
+    """What each member learns from; all chance is drawn here, before any member is fitted."""
+    if n is None:
+        n = plan.size.most(usual_size(plan, task))
+    chance = None if plan.seed is None else np.random.RandomState(plan.seed)
+    lessons = []
+    for i in range(n):
+        at = i % len(plan.names)
+        name = plan.names[at] if n == len(plan.names) else f"{plan.names[at]}-{i + 1}"
+        seed = None if chance is None else int(chance.randint(MOST_SEED))
+        lessons.append(Lesson(name, plan.estimators[at], seed))
+    if plan.diversity is not None:
+        lessons = plan.diversity.vary(lessons, task)
+    if chance is None:
+        return lessons
+    names = {id(one): random_names(one, plan.copies) for one in plan.estimators}
+    return [seeded(lesson, names[id(lesson.estimator)]) for lesson in lessons]
+
+
+def usual_size(plan: Plan, task: Task) -> int:
+    """How many members there are if nobody says."""
+    wanted = None if plan.diversity is None else plan.diversity.wanted(task)
+    return (wanted or USUAL) if plan.copies else max(len(plan.names), wanted or 0)
+
+
+def random_names(estimator: Any, copies: bool) -> list[str]:
+    """The parameters that take a seed from the ensemble; different members keep seeds of their own."""
+    params = estimator.get_params(deep=True)
+    names = [name for name in sorted(params) if name == "random_state" or name.endswith("__random_state")]
+    return [name for name in names if copies or params[name] is None]
+
+
+def seeded(lesson: Lesson, names: Sequence[str]) -> Lesson:
+    """The lesson with a seed for whatever is random in its estimator."""
+    names = [name for name in names if name not in lesson.params]
+    if not names:
+        return lesson
+    if names == ["random_state"]:
+        return replace(lesson, params={**lesson.params, "random_state": lesson.seed})
+    more = np.random.RandomState(lesson.seed)
+    seeds = {name: lesson.seed if name == "random_state" else int(more.randint(MOST_SEED)) for name in names}
+    return replace(lesson, params={**lesson.params, **seeds})

@@ -1,0 +1,232 @@
+"""The fold session of an ensemble: its members' sessions answer, and every combination is made of what they said.
+
+Settings that differ in combiners, sizes, or parameters that a member's session varies for free share all their work.
+Where members are drawn at random, depend on each other, or are combined by something that looks at the rows
+themselves or is moved by last bits (stacking, grading, arbiters), the ensemble is refitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.ensembles.building import Some, is_plain, joined, partition
+from foldwise.ensembles.members import takes_weights, unfitted
+from foldwise.ensembles.plan import Plan, draw_lessons, plan_of
+from foldwise.ensembles.protocol import Floats, Learning, Lesson, Panel, Task
+from foldwise.ensembles.sizes import Fixed
+from foldwise.ensembles.stored import MemberError, Said, Stored, needed, panel_of
+from foldwise.folds.groups import same
+from foldwise.folds.protocol import Answer, Block, Labels, Need, Params, Rows
+from foldwise.folds.rows import take_rows
+from foldwise.folds.sessions.models import ModelSession, Piece, in_order
+from foldwise.folds.sessions.randomness import Size, is_repeatable
+
+Key = tuple[Any, ...]
+
+
+def open_ensemble(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> EnsembleSession | None:
+    """A session, or None where nothing can be shared: then a refit says what there is to say."""
+    if not fit_params.keys() <= {"sample_weight"} or len(getattr(X, "shape", ())) != 2:
+        return None
+    session = EnsembleSession(estimator, X, y, fit_params)
+    asked = session.asked({}) if session.target is not None else None
+    if asked is None:
+        return None
+    if fit_params.get("sample_weight") is not None and not all(takes_weights(one) for one in asked.plan.estimators):
+        return None
+    for lesson in asked.lessons:
+        session.stored.place(lesson)
+    return session
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A setting that can be answered from what members say."""
+
+    plan: Plan
+    lessons: tuple[Lesson, ...]
+    setting: Params  # held, so that ids of its values stay their own
+
+    @property
+    def folds(self) -> list[Any]:
+        """The inner splitters that its blocks learn from."""
+        learning = [block for block in (self.plan.size,) if block.chooses]
+        learning += [block for block in (self.plan.combiner,) if block.learns and hasattr(block, "cv")]
+        return [getattr(block, "cv", 5) for block in learning]
+
+
+class EnsembleSession(ModelSession):
+    """Settings share what their members share."""
+
+    shares = "members"
+
+    def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
+        super().__init__(estimator, X, y, fit_params)
+        self._names = frozenset(estimator.get_params(deep=True))
+        weights = fit_params.get("sample_weight")
+        self._weights = None if weights is None else np.asarray(weights, dtype=np.float64)
+        self._n_classes = len(self.target.classes) if isinstance(self.target, Labels) else 0
+        labels = y if not isinstance(self.target, Labels) else self.target.classes[self.target.codes]
+        self.stored = Stored(X, labels, self._weights, self._n_classes)
+        self._asked: dict[Key, Asked | None] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is known by ids, which mean other things in another process."""
+        return {**vars(self), "_asked": {}}
+
+    @property
+    def threads(self) -> bool:  # type: ignore[override]
+        return all(session.threads for session in self.stored.sessions)
+
+    @property
+    def order_free(self) -> bool:  # type: ignore[override]
+        return all(session.order_free for session in self.stored.sessions)
+
+    def lazy(self, params: Params) -> frozenset[str]:
+        return self._names.union(params) if self.asked(params) is not None else frozenset()
+
+    def asked(self, setting: Params) -> Asked | None:
+        """The setting, if it can be answered from what members say."""
+        key = tuple(sorted((name, same(value)) for name, value in setting.items()))
+        if key not in self._asked:
+            self._asked[key] = self._ask(setting)
+        return self._asked[key]
+
+    def _ask(self, setting: Params) -> Asked | None:
+        try:
+            model = self.unfitted(setting)
+            plan = plan_of(model, regression=self._n_classes == 0)
+            if not plan.plain or not (isinstance(plan.size, Fixed) or plan.size.chooses) or not plan.combiner.exact:
+                return None
+            assert self.target is not None
+            task = Task(self.X, self.target, self._weights, self.n_rows, self.X.shape[1])
+            lessons = tuple(draw_lessons(plan, task))
+        except Exception:  # the refit says what is wrong
+            return None
+        if not lessons or not is_plain(lessons) or plan.combiner.decodes:
+            return None
+        seeded = any(name.endswith("random_state") for lesson in lessons for name in lesson.params)
+        if seeded and not isinstance(model.random_state, Integral):
+            return None  # drawn anew at each fit
+        size = Size(self.n_rows)
+        parts = [plan.combiner, plan.size, *(unfitted(lesson) for lesson in lessons)]
+        asked = Asked(plan, lessons, setting)
+        once = any(hasattr(cv, "__next__") for cv in asked.folds)
+        return asked if not once and all(is_repeatable(part, size) for part in parts) else None
+
+    def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
+        yield from in_order(self._in_pieces(settings, train, test, need))
+
+    def _in_pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Piece]:
+        asked = {i: one for i, setting in enumerate(settings) if (one := self.asked(setting)) is not None}
+        panels: SplitPanels | None = None
+        if asked:
+            try:
+                panels = SplitPanels(self, list(asked.values()), train, test)
+            except MemberError:
+                panels = None  # each by itself: one that fails must not take the others along
+        for i, setting in enumerate(settings):
+            answer = None
+            if i in asked:
+                try:
+                    mine = SplitPanels(self, [asked[i]], train, test) if panels is None else panels
+                    answer = mine.answer(asked[i])
+                except Exception:
+                    answer = None  # the refit says what is wrong
+            if answer is None:
+                X_test = take_rows(self.X, test)
+                answer = next(self.answer_group([setting], train, X_test, need))  # type: ignore[assignment]
+            yield [i], answer  # type: ignore[misc]
+
+
+class SplitPanels:
+    """What the members of several settings say on one split, and inside its training rows."""
+
+    def __init__(self, session: EnsembleSession, asked: Sequence[Asked], train: Rows, test: Rows) -> None:
+        self._session = session
+        target = session.target
+        assert target is not None
+        weights = session._weights
+        if weights is not None:
+            train = train[weights[train] > 0]  # the others were not seen
+        whole = Task(session.X, target, weights, session.n_rows, session.X.shape[1])
+        self.present: NDArray[np.intp] = np.arange(session._n_classes)
+        if isinstance(target, Labels):
+            # a model knows the classes of its training rows only
+            self.present, codes = np.unique(target.codes[train], return_inverse=True)
+            known: Any = Labels(target.classes[self.present], codes.astype(np.int64))
+        else:
+            known = whole.some(train).target
+        self.task = Task(None, known, None if weights is None else weights[train], len(train), whole.n_columns)
+        self._said = self._gather(asked, train, test)
+        self._folds: dict[Any, tuple[Any, list[dict[Key, Said]]]] = {}
+        for key, cv in {key_of(cv): cv for one in asked for cv in one.folds}.items():
+            some = [one for one in asked if any(key_of(other) == key for other in one.folds)]
+            splits = partition(cv, replace(self.task, X=take_rows(session.X, train)))
+            parts = [self._gather(some, train[split.train], train[split.test]) for split in splits]
+            self._folds[key] = (splits, parts)
+
+    def _gather(self, asked: Sequence[Asked], train: Rows, test: Rows) -> dict[Key, Said]:
+        """The answers of all distinct members."""
+        lessons: dict[Key, Lesson] = {self._key(lesson): lesson for one in asked for lesson in one.lessons}
+        need = Need(0)
+        for one in asked:
+            need |= needed(self._session._n_classes, one.plan.wants_proba())
+        said = self._session.stored.answers(list(lessons.values()), train, test, need)
+        return {key: self._narrow(one) for key, one in zip(lessons, said, strict=True)}
+
+    def _key(self, lesson: Lesson) -> Key:
+        session, _, key = self._session.stored.place(lesson)
+        return id(session), key
+
+    def _narrow(self, said: Said) -> Said:
+        """An answer among the classes of the training rows."""
+        if len(self.present) == self._session._n_classes:
+            return said
+        labels = None if said.labels is None else np.searchsorted(self.present, said.labels)
+        return Said(labels, None if said.proba is None else said.proba[:, self.present])
+
+    def _panel(self, said: dict[Key, Said], asked: Asked) -> Panel:
+        found = [said[self._key(lesson)] for lesson in asked.lessons]
+        return panel_of(found, self.task.n_classes, asked.plan.wants_proba())
+
+    def answer(self, asked: Asked) -> Answer:
+        """What the ensemble of one setting says of the test rows."""
+        panel = self._panel(self._said, asked)
+        panels: Any = Folded(self, asked)
+        if asked.plan.size.chooses:
+            weights = asked.plan.size.choose(panels.out_of_fold(getattr(asked.plan.size, "cv", 5)), self.task)
+            kept = np.flatnonzero(weights > 0)
+            panel = replace(panel.some(kept), weights=weights[kept])
+            panels = Some(panels, kept, weights[kept])
+        rule = asked.plan.combiner.learn(Learning(self.task, panels, None, asked.plan.seed))
+        scores: Floats = rule(panel, None)
+        if self.task.n_classes == 0:
+            return Answer(values=scores[None])
+        answer = Answer(labels=scores.argmax(axis=1)[None], proba=scores[None])
+        return answer.among(self.present, self._session._n_classes)
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Out-of-fold answers of one setting's members inside the training rows."""
+
+    split: SplitPanels
+    asked: Asked
+
+    def out_of_fold(self, cv: Any) -> Panel:
+        splits, parts = self.split._folds[key_of(cv)]
+        return joined([self.split._panel(part, self.asked) for part in parts], splits)
+
+
+def key_of(cv: Any) -> Any:
+    """What stands for a splitter: clones of one split alike."""
+    if hasattr(cv, "split"):
+        return (type(cv), *((name, same(value)) for name, value in sorted(vars(cv).items())))
+    return same(cv)

@@ -1,0 +1,205 @@
+"""Greedy forward selection over stored predictions (Caruana et al. 2004): the member that helps the average most.
+
+Works on bare arrays (members, rows, classes) or (members, rows), so that whoever has stored predictions can use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from foldwise.data.arguments import whole_at_least
+from foldwise.data.target import check_weights
+from foldwise.ensembles.protocol import Floats
+from foldwise.errors import InputError
+
+ROUNDS, START, SMALL = 25, 3, 1000
+BETTER = 1e-12  # a score must rise by more, so that the last bits of stored predictions decide nothing
+METRICS = ("accuracy", "neg_log_loss", "neg_brier_score", "neg_mean_squared_error")
+LEAST = float(np.finfo(np.float64).eps)
+
+Gains = Callable[[Floats, int], Floats]  # the running sum, and of how many: the score with each member added
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was chosen."""
+
+    weights: Floats  # (members,), they sum to 1; 0 for those left out
+    order: NDArray[np.intp]  # the members in the order they were taken
+    scores: Floats  # of the average after each
+
+
+def select_greedily(
+    predictions: Any,
+    y: Any,
+    *,
+    metric: str | Callable[[Any, Any], float] | None = None,
+    rounds: int | None = None,
+    start: int = START,
+    shrinkage: float | None = None,
+    sample_weight: Any = None,
+    replacement: bool = True,
+) -> Selection:
+    """Weights of members from their stored out-of-fold predictions.
+
+    Starts from the average of the best few, then adds the member, again and again, with which the average scores best,
+    and stops where no round was better. `predictions` are probabilities (members, rows, classes) with `y` as places of
+    classes, or values (members, rows). `metric` is one of accuracy, neg_log_loss (the default), neg_brier_score,
+    neg_mean_squared_error (of values), or a function of (y, average), of which more is better.
+
+    Few rows want fewer rounds, and weights nearer to equal ones: by default min(25, max(5, rows / 20)) rounds, and
+    below 1,000 rows a shrinkage of (1 - rows / 1000) / 2 towards equal weights.
+
+    >>> import numpy as np
+    >>> good, bad = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[0.1, 0.9], [0.9, 0.1]])
+    >>> select_greedily([bad, good], [0, 1], start=1, shrinkage=0.0).weights
+    array([0., 1.])
+    """
+    stored = np.ascontiguousarray(predictions, dtype=np.float64)
+    truth = np.asarray(y)
+    check_stored(stored, truth)
+    n_members, n_rows = stored.shape[:2]
+    weights = check_weights(sample_weight, n_rows)
+    row = np.full(n_rows, 1.0 / n_rows) if weights is None else weights / weights.sum()
+    gains = gains_of(metric, stored, truth, row)
+    turns = min(ROUNDS, max(5, n_rows // 20)) if rounds is None else whole_at_least("rounds", rounds, 0)
+    first = min(whole_at_least("start", start, 1), n_members)
+    order, scores = climb(stored, gains, first, turns if replacement else n_members - first, replacement)
+    best = int(np.argmax(scores > scores.max() - BETTER * max(1.0, abs(scores.max()))))
+    chosen = np.bincount(order[: max(best + 1, 1)], minlength=n_members) / (best + 1)
+    if shrinkage is None:
+        shrinkage = max(0.0, 1 - n_rows / SMALL) / 2 if replacement else 0.0
+    if not 0 <= shrinkage <= 1:
+        raise InputError(f"shrinkage must lie between 0 and 1, got {shrinkage!r}.", "0 takes the weights as chosen.")
+    return Selection((1 - shrinkage) * chosen + shrinkage / n_members, order, scores)
+
+
+def climb(stored: Floats, gains: Gains, first: int, turns: int, replacement: bool) -> tuple[NDArray[np.intp], Floats]:
+    """The members in the order they were taken, with the score of the average after each."""
+    alone = gains(np.zeros(stored.shape[1:]), 0)
+    ranked = np.argsort(-np.round(alone, 12), kind="stable")
+    order: list[int] = []
+    scores: list[float] = []
+    total = np.zeros(stored.shape[1:])
+    for turn in range(first + turns):
+        if turn < first:
+            chosen = int(ranked[turn])
+            score = float(alone[chosen]) if turn == 0 else float(gains(total, turn)[chosen])
+        else:
+            reached = gains(total, turn)
+            if not replacement:
+                reached[order] = -np.inf
+            chosen = int(np.argmax(reached > reached.max() - BETTER * max(1.0, abs(reached.max()))))
+            score = float(reached[chosen])
+        total += stored[chosen]
+        order.append(chosen)
+        scores.append(score)
+    return np.array(order, dtype=np.intp), np.array(scores)
+
+
+def gains_of(metric: Any, stored: Floats, truth: NDArray[Any], row: Floats) -> Gains:
+    """The function that scores the average with each member added."""
+    values = stored.ndim == 2
+    if metric is None:
+        metric = "neg_mean_squared_error" if values else "neg_log_loss"
+    if callable(metric):
+        chosen = metric
+        return lambda total, n: np.array([float(chosen(truth, (total + one) / (n + 1))) for one in stored])
+    if metric not in METRICS or (metric == "neg_mean_squared_error") != values:
+        raise InputError(
+            f"there is no metric {metric!r} for {'values' if values else 'probabilities'}.",
+            f"one of {', '.join(METRICS)}, or a function.",
+        )
+    if values:
+        return lambda total, n: squared_error_gains(stored, total, truth.astype(np.float64), row, n)
+    codes = truth.astype(np.int64)
+    if metric == "neg_log_loss":
+        mine = np.ascontiguousarray(stored[:, np.arange(len(codes)), codes])
+        return lambda total, n: log_loss_gains(mine, total[np.arange(len(codes)), codes], row, n)
+    kernel = accuracy_gains if metric == "accuracy" else brier_gains
+    return lambda total, n: kernel(stored, total, codes, row, n)
+
+
+def check_stored(stored: Floats, truth: NDArray[Any]) -> None:
+    if stored.ndim not in (2, 3) or stored.shape[0] == 0:
+        raise InputError(
+            f"predictions must be (members, rows, classes) or (members, rows), got shape {stored.shape}.",
+            "stack those of at least one member.",
+        )
+    if truth.shape != stored.shape[1:2]:
+        raise InputError(f"there are predictions for {stored.shape[1]} rows, but y has shape {truth.shape}.")
+    if not np.isfinite(stored).all():
+        raise InputError("predictions must be finite numbers.", "leave out members that failed.")
+    if stored.ndim == 3 and (truth.dtype.kind not in "iu" or truth.min() < 0 or truth.max() >= stored.shape[2]):
+        raise InputError(f"y must hold places of classes, from 0 to {stored.shape[2] - 1}.")
+
+
+@njit(nogil=True, cache=True)
+def accuracy_gains(stored, total, codes, row, n):  # type: ignore[no-untyped-def]
+    """The accuracy of (total + member) for each member; a tie goes to the first class."""
+    members, rows, classes = stored.shape
+    found = np.zeros(members)
+    for m in range(members):
+        score = 0.0
+        for i in range(rows):
+            best, place = -np.inf, 0
+            for c in range(classes):
+                value = total[i, c] + stored[m, i, c]
+                if value > best:
+                    best, place = value, c
+            if place == codes[i]:
+                score += row[i]
+        found[m] = score
+    return found
+
+
+@njit(nogil=True, cache=True)
+def brier_gains(stored, total, codes, row, n):  # type: ignore[no-untyped-def]
+    """Minus the Brier score of the average with each member."""
+    members, rows, classes = stored.shape
+    found = np.zeros(members)
+    for m in range(members):
+        score = 0.0
+        for i in range(rows):
+            gap = 0.0
+            for c in range(classes):
+                value = (total[i, c] + stored[m, i, c]) / (n + 1)
+                if c == codes[i]:
+                    value -= 1.0
+                gap += value * value
+            score -= row[i] * gap
+        found[m] = score
+    return found
+
+
+@njit(nogil=True, cache=True)
+def log_loss_gains(mine, total, row, n):  # type: ignore[no-untyped-def]
+    """The mean log-probability of the true class under the average with each member; `mine` are those of members."""
+    members, rows = mine.shape
+    found = np.zeros(members)
+    for m in range(members):
+        score = 0.0
+        for i in range(rows):
+            score += row[i] * np.log(max((total[i] + mine[m, i]) / (n + 1), LEAST))
+        found[m] = score
+    return found
+
+
+@njit(nogil=True, cache=True)
+def squared_error_gains(stored, total, truth, row, n):  # type: ignore[no-untyped-def]
+    """Minus the mean squared error of the average with each member."""
+    members, rows = stored.shape
+    found = np.zeros(members)
+    for m in range(members):
+        score = 0.0
+        for i in range(rows):
+            gap = (total[i] + stored[m, i]) / (n + 1) - truth[i]
+            score -= row[i] * gap * gap
+        found[m] = score
+    return found

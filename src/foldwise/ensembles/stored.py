@@ -1,0 +1,150 @@
+"""What members say out of sample, answered by their own fold sessions: members that can share one do.
+
+A vote of nearest neighbours with 5 and with 19 voters costs one search; naive Bayes beside them, one summary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.ensembles.members import takes_weights, unfitted
+from foldwise.ensembles.protocol import Lesson, Panel
+from foldwise.errors import InputError
+from foldwise.folds.groups import same
+from foldwise.folds.opening import open_session
+from foldwise.folds.protocol import Failure, FoldSession, Need, Params, Rows
+
+
+class MemberError(Exception):
+    """A member could not be fitted, or could not answer; the refit says why."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Stored:
+    """The sessions of members on one table."""
+
+    def __init__(self, X: Any, y: Any, weights: Any, n_classes: int) -> None:
+        self.X, self.y, self.weights, self.n_classes = X, y, weights, n_classes
+        self._sessions: dict[Any, tuple[FoldSession, dict[str, Any]]] = {}
+        self._known: dict[Any, tuple[Any, FoldSession, Params, Any]] = {}
+        self._lock = Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without sessions, which may hold locks: another process opens its own."""
+        return {**vars(self), "_known": {}, "_sessions": {}, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=Lock())
+
+    @property
+    def sessions(self) -> list[FoldSession]:
+        """The sessions opened so far."""
+        return [session for session, _ in self._sessions.values()]
+
+    def place(self, lesson: Lesson) -> tuple[FoldSession, Params, Any]:
+        """The session that answers for a lesson, the setting to ask it about, and what stands for that setting."""
+        key = (id(lesson.estimator), *((name, same(value)) for name, value in lesson.params.items()))
+        if key not in self._known:
+            with self._lock:
+                self._add(key, lesson)
+        return self._known[key][1:]
+
+    def _add(self, key: Any, lesson: Lesson) -> None:
+        if key not in self._known:
+            model = unfitted(lesson)
+            params = model.get_params(deep=True)
+            nested = {name for name, value in params.items() if is_listed(name, value, params)}
+            kind = (type(model), tuple((name, type(params[name]) if name in nested else None) for name in params))
+            if kind not in self._sessions:
+                self._sessions[kind] = (self._open(model), params)
+            session, base = self._sessions[kind]
+            setting = {name: v for name, v in params.items() if name not in nested and same(v) != same(base[name])}
+            # the lesson too: an id is only its own while it lives
+            self._known[key] = (lesson, session, setting, setting_key(setting))
+
+    def _open(self, model: Any) -> FoldSession:
+        fit_params = {}
+        if self.weights is not None:
+            if not takes_weights(model):
+                raise InputError(f"{type(model).__name__} takes no weights, but the rows have some.")
+            fit_params = {"sample_weight": self.weights}
+        return open_session(model, self.X, self.y, fit_params)
+
+    def answers(self, lessons: Sequence[Lesson], train: Rows, test: Rows, need: Need) -> list[Said]:
+        """What members fitted on `train` say of `test`, one a lesson; raises MemberError where one cannot."""
+        asked: dict[int, tuple[FoldSession, dict[Any, tuple[int, Params]]]] = {}
+        where = []
+        for lesson in lessons:
+            session, setting, key = self.place(lesson)
+            settings = asked.setdefault(id(session), (session, {}))[1]
+            where.append((id(session), settings.setdefault(key, (len(settings), setting))[0]))
+        found = {
+            one: answers_of(session, [setting for _, setting in settings.values()], train, test, need)
+            for one, (session, settings) in asked.items()
+        }
+        return [found[one][at] for one, at in where]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one member says of some rows, as far as it was asked for."""
+
+    labels: NDArray[Any] | None = None  # (rows,)
+    proba: NDArray[Any] | None = None  # (rows, classes)
+    values: NDArray[Any] | None = None  # (rows,)
+
+
+def panel_of(said: Sequence[Said], n_classes: int, proba: bool) -> Panel:
+    """The answers of several members under one axis."""
+    weights = np.ones(len(said))
+    if n_classes == 0:
+        return Panel(weights, values=np.array([one.values for one in said]))
+    if proba:
+        return Panel(weights, n_classes=n_classes, proba=np.array([one.proba for one in said]))
+    return Panel(weights, n_classes=n_classes, labels=np.array([one.labels for one in said]))
+
+
+def needed(n_classes: int, proba: bool) -> Need:
+    return Need.VALUES if n_classes == 0 else Need.PROBA if proba else Need.LABELS
+
+
+def setting_key(setting: Params) -> Any:
+    return tuple(sorted((name, same(value)) for name, value in setting.items()))
+
+
+def is_listed(name: str, value: Any, params: Params) -> bool:
+    """Whether a parameter is an estimator, or a list of named ones, whose own parameters are all listed beside it."""
+    if isinstance(value, list):
+        named = [one for one in value if isinstance(one, tuple) and one and isinstance(one[0], str)]
+        return bool(value) and len(named) == len(value) and all(one[0] in params for one in named)
+    if not hasattr(value, "get_params") or isinstance(value, type):
+        return False
+    return all(f"{name}__{inner}" in params for inner in value.get_params(deep=False))
+
+
+def answers_of(session: FoldSession, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> list[Said]:
+    """One answer a setting: labels, probabilities or values."""
+    found: list[Said] = []
+    for block in session.answer(settings, train, test, need):
+        answer = block.answer
+        if isinstance(answer, Failure):
+            raise MemberError(answer.error)
+        parts = (
+            answer.labels if need & Need.LABELS else None,
+            answer.probabilities() if need & Need.PROBA else None,
+            answer.values if need & Need.VALUES else None,
+        )
+        for flag, part in zip((Need.LABELS, Need.PROBA, Need.VALUES), parts, strict=True):
+            if need & flag and part is None:
+                raise MemberError(InputError("a member gives no answer of the kind that is needed."))
+        found += [Said(*(None if part is None else part[i] for part in parts)) for i in range(block.stop - block.start)]
+    return found

@@ -1,0 +1,79 @@
+"""What cannot work is refused in words that say what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from foldwise import Ensemble, EnsembleRegressor
+from foldwise.ensembles import AdaBoost, Bootstrap, ColumnParts, Recoded, RowParts, Settings, Subspaces, Weighted
+from foldwise.errors import FoldwiseTypeError, InputError
+
+X, Y = load_iris(return_X_y=True)
+BAYES = GaussianNB()
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (Ensemble([]), "needs members"),
+        (Ensemble({}), "needs members"),
+        (Ensemble(None), "needs members"),
+        (Ensemble([BAYES, LinearSVC()]), "reads probabilities, but the member 'linearsvc' has none"),
+        (Ensemble({"svm": SVC()}, combiner="log_mean"), "reads probabilities, but the member 'svm' has none"),
+        (Ensemble([LinearRegression()]), "must be a classifier"),
+        (EnsembleRegressor([BAYES]), "must be a regressor"),
+        (Ensemble(BAYES, combiner="average"), "combiner must be one of 'mean'"),
+        (Ensemble(BAYES, diversity="boot"), "diversity must be one of 'bootstrap'"),
+        (Ensemble(BAYES, diversity=["bootstrap", "cols"]), "diversity must be one of"),
+        (Ensemble(BAYES, dependency="boosting"), "dependency must be one of"),
+        (Ensemble(BAYES, size=0), "size must be a whole number of at least 1"),
+        (Ensemble(BAYES, n_jobs=0), "n_jobs"),
+        (Ensemble(BAYES, combiner="sum"), "Sum adds numbers"),
+        (EnsembleRegressor(Ridge(), combiner="vote"), "combines classes, not numbers"),
+        (EnsembleRegressor(Ridge(), dependency="residuals"), "take the combiner Sum"),
+        (Ensemble(DecisionTreeClassifier(max_depth=1), dependency="adaboost", combiner="best"), "take the combiner"),
+        (EnsembleRegressor(DecisionTreeRegressor(), dependency="adaboost"), "AdaBoost learns classes"),
+        (Ensemble(BAYES, diversity=Bootstrap(1.5)), "share must be a share"),
+        (Ensemble(BAYES, diversity=Bootstrap(by="row")), "by must be"),
+        (Ensemble(BAYES, diversity=Subspaces(9)), "whole number from 1 to 4"),
+        (Ensemble(BAYES, diversity=RowParts(), size=151), "n_samples = 150 cannot be dealt into 151 parts"),
+        (Ensemble(BAYES, diversity=ColumnParts(), size=5), "n_features = 4 cannot be dealt into 5 parts"),
+        (Ensemble(BAYES, diversity=Settings([])), "list of settings is empty"),
+        (Ensemble(BAYES, diversity=Recoded("rest")), "take combiner='decode'"),
+        (EnsembleRegressor(Ridge(), diversity=Recoded("rest")), "no classes to recode"),
+        (Ensemble([BAYES, BAYES], combiner=Weighted([1.0])), "one weight for each of the 2 members"),
+        (Ensemble([BAYES, BAYES], combiner=Weighted([0.0, 0.0])), "not all 0"),
+        (Ensemble([BAYES, BAYES], combiner=Weighted("merit")), "by must be"),
+        (Ensemble(BAYES, dependency=AdaBoost(by="luck"), combiner="vote"), "by must be"),
+        (Ensemble(BAYES, dependency=AdaBoost(learning_rate=0), combiner="vote"), "learning_rate must be above 0"),
+    ],
+)
+def test_refused(model, words):
+    y = Y if isinstance(model, Ensemble) else Y.astype(float)
+    with pytest.raises(InputError, match=words):
+        model.fit(X, y)
+
+
+def test_types_that_are_none():
+    with pytest.raises(FoldwiseTypeError, match="must be an estimator"):
+        Ensemble([GaussianNB]).fit(X, Y)
+    with pytest.raises(FoldwiseTypeError, match="random_state"):
+        Ensemble(BAYES, random_state="7").fit(X, Y)
+
+
+def test_weights_for_members_that_take_none():
+    with pytest.raises(InputError, match="KNeighborsClassifier takes no weights"):
+        Ensemble([KNeighborsClassifier()]).fit(X, Y, np.ones(150))
+
+
+def test_members_without_probabilities_vote():
+    model = Ensemble([LinearSVC(), SVC(), BAYES], combiner="vote").fit(X, Y)
+    assert model.score(X, Y) > 0.95
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
