@@ -165,6 +165,13 @@ def test_small_tables_of_all_kinds(table):
         check_against_refits(model, frame, y, SETTINGS, weights)
 
 
+def test_one_row_of_a_fraction_is_left():
+    for last in (-2.0, 1e6):
+        X = {"x": [0.0, 1e6, 0.0, 0.0, 0.0, 0.0, last]}
+        weights = np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.1, 1.0])
+        check_against_refits(NaiveBayes(), X, [0, 1, 0, 0, 0, 0, 0], SETTINGS, weights)
+
+
 def test_a_constant_column_that_one_row_breaks():
     n = 30
     X = {"x": [5.0] * (n - 1) + [7.0], "z": np.linspace(1e8, 1e8 + 5, n).tolist(), "far": [1.0, 2.0] * 14 + [3.0, 1e12]}

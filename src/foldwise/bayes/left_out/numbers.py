@@ -78,7 +78,12 @@ class GaussianTurns(NumberTurns):
         # a column that hardly varies any more: whether it says anything hangs on the last digits
         before, after = np.tile(summary.pooled().m2, (1, self._shape[0])), found.pooled().m2
         flat = (after < LEAST * before) & (before > 0)
-        lost = np.zeros_like(flat) if left.whole else shrunk(whole.weight, found.weight)
+        # the mean of one row is that row's, but a difference of parts of weights only comes near it
+        lost = (
+            np.zeros_like(rows > 0)
+            if left.whole
+            else shrunk(whole.weight, found.weight) | (found.rows == 1) & (rows > 0)
+        )
         return found, self.rows_of(error > ACCEPTED) | self.rows_of(flat) | self.rows_of(lost)
 
     def logs(self, setting: Setting) -> Floats:
