@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,23 @@ def worked() -> dict[str, Any]:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(7)
+
+
+@pytest.fixture
+def no_matplotlib(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Call it, and matplotlib is not installed until the test ends."""
+
+    def hide() -> None:
+        real = builtins.__import__
+
+        def without(name: str, *args: Any, **kwargs: Any) -> Any:
+            if name.startswith("matplotlib"):
+                raise ImportError(name)
+            return real(name, *args, **kwargs)
+
+        monkeypatch.setattr(builtins, "__import__", without)
+
+    return hide
 
 
 def mixed_columns(rng: np.random.Generator, n: int, missing: float = 0.15) -> dict[str, list[Any]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-
 import numpy as np
 import pytest
 from sklearn.calibration import calibration_curve
@@ -48,7 +46,7 @@ def test_true_probabilities_have_a_small_error_and_bent_ones_a_large_one(rng):
     assert reliability(y, bent).ece_frequency > 0.08
 
 
-def test_the_picture(rng, monkeypatch):
+def test_the_picture(rng, no_matplotlib):
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -58,14 +56,7 @@ def test_the_picture(rng, monkeypatch):
     assert "probability of 1" in axes.get_xlabel()
     assert found.plot(axes, bins="frequency") is axes
     mpl.pyplot.close("all")
-    real = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    no_matplotlib()
     with pytest.raises(PlotError, match=r"foldwise\[plots\]"):
         found.plot()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import pickle
 
 import numpy as np
@@ -468,7 +467,7 @@ class FailsOn(GaussianNB):
 # pictures
 
 
-def test_the_picture(monkeypatch):
+def test_the_picture(no_matplotlib):
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -480,13 +479,6 @@ def test_the_picture(monkeypatch):
     assert "4 selected" in [text.get_text() for text in ax.texts]
     assert select.plot(ax) is ax
     mpl.pyplot.close(ax.figure)
-    real = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    no_matplotlib()
     with pytest.raises(ImportError, match=r"foldwise\[plots\]"):
         select.plot()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-
 import matplotlib as mpl
 import numpy as np
 import polars as pl
@@ -314,15 +312,8 @@ def test_the_pictures(result):
     mpl.pyplot.close("all")
 
 
-def test_a_missing_library_says_how_to_get_it(result, monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+def test_a_missing_library_says_how_to_get_it(result, no_matplotlib):
+    no_matplotlib()
     with pytest.raises(ImportError, match=r"foldwise\[plots\]"):
         result.plot()
 
