@@ -1,0 +1,95 @@
+"""What every picture is drawn on: an accessible SVG, and a plot with two axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from foldwise.report.markup import Html, el, join
+from foldwise.report.pictures.scales import Scale
+from foldwise.report.reading import short
+
+WIDTH, HEIGHT = 330, 250
+LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 42
+
+
+def svg(title: str, about: str, *children: str, width: int = WIDTH, height: int = HEIGHT) -> Html:
+    """A picture that keeps its shape and says what it shows."""
+    return el(
+        "svg",
+        el("title", title),
+        el("desc", about),
+        *children,
+        viewBox=f"0 0 {width} {height}",
+        role="img",
+        class_="plot",
+    )
+
+
+def strip(*children: str | None, height: int = 22, class_: str = "strip") -> Html:
+    """A picture as wide as there is room, its places in percent; the text beside it says what it shows."""
+    return el("svg", *children, height=height, width="100%", class_=class_, aria_hidden="true")
+
+
+def hint(words: str) -> Html:
+    """What the pointer shows."""
+    return el("title", words)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A frame with an x and a y axis."""
+
+    x: Scale
+    y: Scale
+    width: int = WIDTH
+    height: int = HEIGHT
+
+    @classmethod
+    def over(cls, x: Scale, y: Scale, width: int = WIDTH, height: int = HEIGHT) -> Plot:
+        """The same scales, laid over the frame."""
+        return cls(
+            Scale(x.low, x.high, LEFT, width - RIGHT, x.log),
+            Scale(y.low, y.high, height - BOTTOM, TOP, y.log),
+            width,
+            height,
+        )
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        return self.x(x), self.y(y)
+
+    def line(self, xs: Sequence[float], ys: Sequence[float], words: str, class_: str) -> Html:
+        """A curve with a wide unseen twin, so that the pointer finds it."""
+        points = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in zip(xs, ys, strict=True))
+        drawn = el("polyline", points=points, class_=f"curve {class_}")
+        return el("g", hint(words), el("polyline", points=points, class_="reach"), drawn)
+
+    def straight(self, a: tuple[float, float], b: tuple[float, float], class_: str, words: str | None = None) -> Html:
+        (x1, y1), (x2, y2) = self.at(*a), self.at(*b)
+        return el("line", None if words is None else hint(words), x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+
+    def dot(self, x: float, y: float, words: str, class_: str, radius: float = 3.0) -> Html:
+        return el("circle", hint(words), cx=self.x(x), cy=self.y(y), r=radius, class_=class_)
+
+    def axes(self, x_title: str, y_title: str, ticks: int = 5, names: Sequence[str] | None = None) -> Html:
+        """Grid, ticks and titles; with names the x axis counts them from 0."""
+        left, right, floor, top = LEFT, self.width - RIGHT, self.height - BOTTOM, TOP
+        marks: list[Html] = []
+        room = max(4, 46 // max(1, len(names or ())))
+        for tick in range(len(names)) if names else self.x.ticks(ticks):
+            place = self.x(tick)
+            name = names[int(tick)] if names else short(tick)
+            told = None if len(name) <= room else hint(name)
+            name = name if told is None else name[: room - 1] + "…"
+            marks.append(el("line", x1=place, x2=place, y1=top, y2=floor, class_="grid"))
+            marks.append(el("text", told, name, x=place, y=floor + 15, class_="tick middle"))
+        for tick in self.y.ticks(ticks):
+            place = self.y(tick)
+            marks.append(el("line", x1=left, x2=right, y1=place, y2=place, class_="grid"))
+            marks.append(el("text", short(tick), x=left - 6, y=place + 3.5, class_="tick end"))
+        middle = (top + floor) / 2
+        marks.append(el("line", x1=left, x2=right, y1=floor, y2=floor, class_="axis"))
+        marks.append(el("text", x_title, x=(left + right) / 2, y=self.height - 6, class_="label middle"))
+        turned = f"rotate(-90 11 {middle:.0f})"
+        marks.append(el("text", y_title, x=11, y=middle, transform=turned, class_="label middle"))
+        return join(marks)
