@@ -8,7 +8,7 @@ a row sum to its log-odds less the mean log-odds of the background, exactly, how
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -264,6 +264,7 @@ class Worked:
 def worked(model: Any, rows: Any) -> list[Worked] | None:
     """The worked tables, where the model is naive Bayes: alone, in a pipeline, calibrated, deciding by cost."""
     proba = np.asarray(model.predict_proba(rows), dtype=np.float64)
+    classes = tuple(np.asarray(model.classes_).tolist())
     if isinstance(model, StoredModel):
         inner, frame = unwrapped(model.model), fitted_to(rows, model.kinds).X
     else:
@@ -272,18 +273,20 @@ def worked(model: Any, rows: Any) -> list[Worked] | None:
     if hasattr(inner, "steps"):
         bayes = inner.steps[-1][1]
         frame = inner[:-1].transform(frame)
-    if not isinstance(bayes, NaiveBayes):
+    if not isinstance(bayes, NaiveBayes) or len(bayes.classes_) != len(classes):
         return None
-    classes = tuple(np.asarray(model.classes_).tolist())
-    return [Worked(one, classes, said) for one, said in zip(bayes.explain(frame), proba, strict=True)]
+    # members of a run know classes as codes, in the order of its classes
+    named = [replace(one, classes=classes) for one in bayes.explain(frame)]
+    return [Worked(one, classes, said) for one, said in zip(named, proba, strict=True)]
 
 
 def unwrapped(model: Any) -> Any:
-    """The one model inside wrappers and ensembles of one member."""
+    """The one model inside wrappers, and inside ensembles and blends of one member."""
     while True:
         if isinstance(model, Calibrated | CostSensitive):
             model = model.estimator_
-        elif isinstance(model, Ensemble) and len(model.members_) == 1:
-            model = model.members_[0]
-        else:
+            continue
+        members = getattr(model, "members_" if isinstance(model, Ensemble) else "members", None)
+        if not isinstance(members, list | tuple) or len(members) != 1:
             return model
+        model = members[0]
