@@ -25,6 +25,7 @@ from foldwise.bayes.storage import label_array_of, refuse_label
 from foldwise.data.frames import as_polars
 from foldwise.data.table import Table
 from foldwise.data.view import is_frame
+from foldwise.decisions.wrapping import Wrapper
 from foldwise.errors import FoldwiseError, InputError
 from foldwise.storage.archive import Archive, read_archive, write_archive
 from foldwise.storage.checking import EMPTY, KINDS, kinds_of
@@ -123,6 +124,8 @@ def part_of(archive: Archive, number: int, codec: str) -> Part:
 
 def columns_of(model: Any) -> set[str] | None:
     """The columns that a pipeline of the catalogue reads; None where that is not known, which means all."""
+    while isinstance(model, Wrapper):
+        model = model.estimator_
     first = model.steps[0][1] if hasattr(model, "steps") else model
     while hasattr(first, "steps"):
         first = first.steps[0][1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -29,7 +29,7 @@ from foldwise.data.reading.missing import missing_notes, settle, tokens_beside_n
 from foldwise.data.reading.numbers import convert, plain_type, plain_types
 from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
 from foldwise.data.reading.ruling import Ruling
-from foldwise.data.reading.sniffing import NO_SEPARATOR, sample_of, sniff
+from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect, sample_of, sniff
 from foldwise.data.reading.source import Source
 from foldwise.data.schema import check_unique_names
 from foldwise.errors import InputError
@@ -39,9 +39,34 @@ BLOCK = 1 << 14
 ORANGE_KINDS = {"d": "categorical", "discrete": "categorical", "c": "numeric", "continuous": "numeric"}
 
 
+@dataclass(frozen=True)
+class Manner:
+    """How a text is written: what was found out from its first lines, and what was asked for."""
+
+    dialect: Dialect
+    layout: Layout
+    asked: Asked
+    notes: tuple[Note, ...]
+
+
 def read_delimited(source: Source, asked: Asked) -> Parsed:
     """A table in delimited text."""
     data, notes = as_utf8(source.data, asked.encoding, source.name)
+    manner = manner_of(data, asked, source.name)
+    names, dialect = manner.layout.names, manner.dialect
+    data, remarks = footnotes(data, dialect, len(names))
+    data, escapes = without_escapes(repaired(data, dialect, source.name), dialect)
+    ruling, doubts = settle_quotes(Ruling(data, dialect), len(names), asked)
+    manner = replace(manner, dialect=ruling.dialect)
+    notes += [*manner.notes, *escapes, *doubts, *manner.layout.notes, *remarks]
+    frame, found = cells_of(ruling, manner, source.name)
+    orange = manner.layout.orange
+    kinds = {name: ORANGE_KINDS[t] for name, t in orange.items() if t in ORANGE_KINDS}
+    return Parsed(frame, (*notes, *found), kinds, manner.layout.unnamed, ruling.dialect.decimal)
+
+
+def manner_of(data: bytes, asked: Asked, name: str) -> Manner:
+    """How a text is written, from its first lines."""
     lines = sample_of(data)
     if (
         asked.skip_rows is None
@@ -56,27 +81,27 @@ def read_delimited(source: Source, asked: Asked) -> Parsed:
         body = data[nth_line(data, asked.skip_rows or 0) :]
         settled, strays = settle_quotes(Ruling(body, dialect), None, asked)
         dialect = settled.dialect
-    layout = lay_out(lines, dialect, asked, source.name)
-    names = layout.names
-    check_unique_names(names)
-    data, remarks = footnotes(data, dialect, len(names))
-    data, escapes = without_escapes(repaired(data, dialect, source.name), dialect)
-    ruling, doubts = settle_quotes(Ruling(data, dialect), len(names), asked)
-    dialect = ruling.dialect
-    notes += [*said, *strays, *escapes, *doubts, *layout.notes, *remarks]
+    layout = lay_out(lines, dialect, asked, name)
+    check_unique_names(layout.names)
     asked = replace(asked, as_text=(*asked.as_text, *(n for n, t in layout.orange.items() if t[0] in "ds")))
-    text = Text(ruling, layout, asked, source.name)
+    return Manner(dialect, layout, asked, (*said, *strays))
+
+
+def cells_of(ruling: Ruling, manner: Manner, name: str, last: bool = True) -> tuple[pl.DataFrame, list[Note]]:
+    """The cells of a text in their types; `last` says whether it goes to the end of the file, where padding may be."""
+    text = Text(ruling, manner.layout, manner.asked, name)
     frame = text.frame()
-    notes += text.notes
-    frame, dropped = without_padding(frame, layout.unnamed)
+    dropped: list[Note] = []
+    if last:
+        frame, dropped = without_padding(frame, manner.layout.unnamed)
     converted = [
-        convert(frame[name], asked, dialect.decimal) for name in frame.columns if frame[name].dtype == pl.String
+        convert(frame[column], manner.asked, ruling.dialect.decimal)
+        for column in frame.columns
+        if frame[column].dtype == pl.String
     ]
     frame = frame.with_columns([column.series for column in converted])
-    notes += [*dropped, *(note for column in converted for note in column.notes)]
-    notes += missing_notes(text.seen, frame)
-    kinds = {name: ORANGE_KINDS[t] for name, t in layout.orange.items() if t in ORANGE_KINDS}
-    return Parsed(frame, tuple(notes), kinds, layout.unnamed, dialect.decimal)
+    notes = [*text.notes, *dropped, *(note for column in converted for note in column.notes)]
+    return frame, [*notes, *missing_notes(text.seen, frame)]
 
 
 class Text:

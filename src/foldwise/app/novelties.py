@@ -1,0 +1,74 @@
+"""Categories that a model has not learned: which it knows, and how many rows of a table hold others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from foldwise.bayes import NaiveBayes
+from foldwise.data.notes import Note
+from foldwise.data.schema import listing
+from foldwise.models.readers import Codes
+from foldwise.neighbors import KNNClassifier
+from foldwise.storage.parts import walk
+from foldwise.summaries.counts import Counts
+
+Known = Mapping[str, frozenset[str]]
+
+
+def known_levels(model: Any) -> Known:
+    """The categories of each column of text, of which the model has learned all there were."""
+    found: dict[str, set[str]] = {}
+
+    def learn(column: str, levels: Any) -> None:
+        texts = {level for level in levels if isinstance(level, str)}
+        if texts:
+            found.setdefault(column, set()).update(texts)
+
+    for part in walk(model):
+        if isinstance(part, Codes) and hasattr(part, "levels_"):
+            columns = zip(part.feature_names_in_, part.levels_, part.has_rare_, strict=True)
+            for name, levels, has_rare in columns:
+                if not has_rare:  # else the rare ones are not told apart
+                    learn(str(name), levels)
+        elif isinstance(part, NaiveBayes) and hasattr(part, "facts_"):
+            for block, summary in zip(part._blocks, part.facts_.summaries, strict=True):
+                if isinstance(summary, Counts):
+                    for j, counts in zip(block.columns, summary.columns, strict=True):
+                        learn(part.schema_.names[j], counts.levels)
+        elif isinstance(part, KNNClassifier) and hasattr(part, "_layout"):
+            for j, held in zip(part._layout.categories, part._layout.levels, strict=True):
+                learn(part._layout.names[j], held)
+    return {column: frozenset(levels) for column, levels in found.items()}
+
+
+class Novelties:
+    """Counts categories that are not known, batch by batch."""
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self._found: dict[str, Counter[str]] = {}
+
+    def look(self, frame: pl.DataFrame) -> None:
+        """Take more rows into account."""
+        for name, known in self._known.items():
+            if name in frame.columns and frame[name].dtype in (pl.String, pl.Categorical, pl.Enum):
+                cells = frame[name].cast(pl.String).drop_nulls()
+                new = cells.filter(~cells.is_in(list(known)))
+                if len(new):
+                    self._found.setdefault(name, Counter()).update(new.to_list())
+
+    def notes(self) -> list[Note]:
+        """A sentence for each column."""
+        return [
+            Note(
+                "categories",
+                f"{sum(cells.values()):,} cells of {name!r} hold {listing([c for c, _ in cells.most_common()], 3)}, "
+                "which the model has not learned: answered as unknown.",
+                name,
+            )
+            for name, cells in self._found.items()
+        ]

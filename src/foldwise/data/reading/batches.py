@@ -1,0 +1,202 @@
+"""A file in batches of rows, for whoever needs each row once: it may be larger than memory.
+
+What columns hold is known beforehand, so every batch is read alike. Delimited text is cut where rows end, Parquet and
+Feather are read in slices; other formats, and text in unusual encodings, are read as a whole.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+import polars as pl
+
+from foldwise.data.reading.asking import Asked
+from foldwise.data.reading.declaring import Declared, declare
+from foldwise.data.reading.decoding import as_utf8, encoding_of
+from foldwise.data.reading.delimited import Manner, cells_of, manner_of, nth_line, read_delimited
+from foldwise.data.reading.door import read_table
+from foldwise.data.reading.layout import footnotes
+from foldwise.data.reading.lines import repaired, without_escapes
+from foldwise.data.reading.parsed import REFUSALS, first_line
+from foldwise.data.reading.ruling import Ruling
+from foldwise.data.reading.source import DUCKDB, GZIP, SQLITE, Source, format_of
+from foldwise.data.schema import Column, Kind
+from foldwise.errors import InputError
+
+BLOCK = 1 << 25  # bytes of a batch
+TAIL = 1 << 16  # bytes at the end that are not read alone: remarks after a table are looked for in the last lines
+HEAD = 1 << 12
+SCANS: dict[str, Callable[[Path], pl.LazyFrame]] = {"parquet": pl.scan_parquet, "feather": pl.scan_ipc}
+SINGLE_BYTE = ("cp1252", "latin-1")
+
+
+def read_batches(path: str | Path, kinds: Mapping[str, Kind], block: int = BLOCK) -> Iterator[pl.DataFrame]:
+    """The rows of a file in order, some at a time; columns named in `kinds`, where the file has them, are read so.
+
+    >>> [batch.shape for batch in read_batches("examples/weather.csv", {"humidity": "numeric"})]
+    [(14, 5)]
+    """
+    path = Path(path)
+    format, packed = kind_of_file(path)
+    if format == "text":
+        yield from text_batches(path, packed, kinds, block)
+    elif format in SCANS and not packed:
+        yield from slices(path, format, block)
+    else:
+        yield read_table(path, index=False).X
+
+
+def kind_of_file(path: Path) -> tuple[str, bool]:
+    """The format of a file, and whether it is packed, from its first bytes and its name."""
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}.", f"the working folder is {str(Path.cwd())!r}.")
+    start = first_bytes(path, packed=False)
+    if start.startswith(SQLITE):
+        return "sqlite", False
+    if start[8:12] == DUCKDB:
+        return "duckdb", False
+    packed = start.startswith(GZIP)
+    suffix = path.with_suffix("").suffix if packed and path.suffix.lower() in (".gz", ".gzip") else path.suffix
+    return format_of(path.name, suffix, first_bytes(path, packed)), packed
+
+
+def first_bytes(path: Path, packed: bool) -> bytes:
+    with opened(path, packed) as file:
+        return read_bytes(file, HEAD, path.name)
+
+
+def opened(path: Path, packed: bool) -> IO[bytes]:
+    try:
+        found: Any = gzip.open(path, "rb") if packed else path.open("rb")  # noqa: SIM115
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be opened: {error}.") from error
+    return cast(IO[bytes], found)
+
+
+def read_bytes(file: IO[bytes], n: int, name: str) -> bytes:
+    try:
+        return file.read(n)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{name} cannot be read to its end: {error}.", "fetch it again; it may be cut off.") from error
+
+
+def slices(path: Path, format: str, block: int) -> Iterator[pl.DataFrame]:
+    """Batches of a file whose rows can be counted without reading them."""
+    try:
+        lazy = SCANS[format](path)
+        n_rows = int(lazy.select(pl.len()).collect().item())
+        n_columns = len(lazy.collect_schema())
+        step = max(1, block // (16 * max(1, n_columns)))
+        for start in range(0, max(n_rows, 1), step):
+            yield lazy.slice(start, step).collect()
+    except REFUSALS as error:
+        raise InputError(
+            f"{path.name} cannot be read as {format.capitalize()}: {first_line(error)}.",
+            "the file may be cut off, or in another format than its name says.",
+        ) from error
+
+
+def text_batches(path: Path, packed: bool, kinds: Mapping[str, Kind], block: int) -> Iterator[pl.DataFrame]:
+    """Batches of delimited text."""
+    asked = Asked(as_text=tuple(name for name, kind in kinds.items() if kind != "numeric"))
+    with opened(path, packed) as file:
+        head = read_bytes(file, block, path.name)
+        encoding = "utf-8" if len(head) < block else stream_encoding(head, path.name)
+        if len(head) == block and encoding is not None:
+            start = head[: head.rfind(b"\n") + 1]
+            manner = manner_of(as_utf8(start, encoding, path.name)[0], asked, path.name)
+            if not manner.dialect.wrapped:
+                blocks = Blocks(file, head, encoding, manner, path.name, block)
+                yield from (declared(frame, kinds, path.name, at) for frame, at in blocks.frames())
+                return
+        rest = read_bytes(file, -1, path.name)
+    parsed = read_delimited(Source(path, head + rest, "text", packed), asked)
+    yield declared(parsed.frame, kinds, path.name, 0)
+
+
+def stream_encoding(head: bytes, name: str) -> str | None:
+    """The encoding of text that can be cut at its line ends; None where it cannot."""
+    end = head.rfind(b"\n") + 1
+    found = encoding_of(head[:end], name)[0] if end else "utf-16"
+    return found if found in ("utf-8", "utf-8-sig", *SINGLE_BYTE) else None
+
+
+def declared(frame: pl.DataFrame, kinds: Mapping[str, Kind], name: str, at: int) -> pl.DataFrame:
+    """The frame with its columns as they are known to be."""
+    there = {column: kind for column, kind in kinds.items() if column in frame.columns}
+    columns = tuple(Column(column, kind) for column, kind in there.items())
+    try:
+        return declare(frame, Declared(columns, dict(there)))
+    except InputError as error:
+        if not at:
+            raise
+        raise InputError(f"{name}, counted from row {at:,} on: {error.message}", error.hint) from error
+
+
+class Blocks:
+    """Text in pieces that end where a row ends."""
+
+    def __init__(self, file: IO[bytes], head: bytes, encoding: str, manner: Manner, name: str, block: int) -> None:
+        self._file, self._head, self._encoding, self._name, self._block = file, head, encoding, name, block
+        self._manner = replace(manner, layout=replace(manner.layout, skip_lines=0))
+        self._skip = manner.layout.skip_lines
+        quote = manner.dialect.quote.encode()
+        self._quote = quote[0] if quote else None
+
+    def frames(self) -> Iterator[tuple[pl.DataFrame, int]]:
+        """The cells of each piece, and how many rows came before it."""
+        n_rows = 0
+        for data, last in self._pieces():
+            frame = self._read(data, last, n_rows)
+            if frame.height:
+                yield frame, n_rows
+            n_rows += frame.height
+
+    def _pieces(self) -> Iterator[tuple[bytes, bool]]:
+        """Whole rows, as bytes; the last piece goes to the end of the file."""
+        kept = self._head[nth_line(self._head, self._skip) :]
+        while True:
+            more = read_bytes(self._file, max(self._block, TAIL), self._name)
+            if len(more) < TAIL:
+                yield kept + more, True
+                return
+            end = self._row_end(kept)
+            if end:
+                yield kept[:end], False
+            kept = kept[end:] + more
+
+    def _row_end(self, data: bytes) -> int:
+        """Where the last whole row ends: after a line end that is not inside quotes."""
+        marks = np.frombuffer(data, dtype=np.uint8)
+        ends = np.flatnonzero(marks == 10)
+        if self._quote is not None:
+            ends = ends[np.searchsorted(np.flatnonzero(marks == self._quote), ends) % 2 == 0]
+        return int(ends[-1]) + 1 if len(ends) else 0
+
+    def _read(self, data: bytes, last: bool, n_rows: int) -> pl.DataFrame:
+        dialect, name = self._manner.dialect, self._name
+        if n_rows:
+            name = f"{name}, counted from row {n_rows:,} on"
+        data = self._as_utf8(data, name)
+        if last:
+            data, _ = footnotes(data, dialect, len(self._manner.layout.names))
+        data, _ = without_escapes(repaired(data, dialect, name), dialect)
+        return cells_of(Ruling(data, dialect), self._manner, name, last)[0]
+
+    def _as_utf8(self, data: bytes, name: str) -> bytes:
+        if self._encoding in SINGLE_BYTE:
+            return data.decode(self._encoding, "replace").encode()
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{name}: byte {data[error.start]:#04x} is not UTF-8, as the rows before it are.",
+                "write the file anew in one encoding.",
+            ) from error
+        return data

@@ -1,0 +1,177 @@
+"""Predictions of files: the same as of the table in memory, however it is cut; nothing half-written."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from foldwise import CostMatrix, NaiveBayes, open_model
+from foldwise.app import predicting
+from foldwise.app.novelties import known_levels
+from foldwise.app.predicting import predict_file
+from foldwise.data.reading import batches
+from foldwise.errors import InputError
+from tests.app.runs import COSTS, TABLE, folder_of, pipeline
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return folder_of(tmp_path_factory.mktemp("runs") / "run", pipeline("naive_bayes"), TABLE.X)
+
+
+@pytest.fixture(scope="module")
+def costly(tmp_path_factory):
+    return folder_of(tmp_path_factory.mktemp("runs") / "run", pipeline("naive_bayes"), TABLE.X, costs=COSTS)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "new.csv"
+    TABLE.X.with_columns(name=pl.Series([f"n{i}" for i in range(120)])).write_csv(path)
+    return path
+
+
+def test_what_is_written(run, table, tmp_path):
+    done = predict_file(run, table, tmp_path / "out.csv", keep=["name"])
+    found = pl.read_csv(tmp_path / "out.csv")
+    assert found.columns == ["name", "class", "p_down", "p_up", "decision", "expected_cost"]
+    proba = open_model(run / "model.foldwise").predict_proba(TABLE.X)
+    np.testing.assert_allclose(found.select("p_down", "p_up").to_numpy(), proba, rtol=1e-12)
+    assert found["class"].to_list() == found["decision"].to_list()
+    np.testing.assert_allclose(found["expected_cost"], 1 - proba.max(axis=1), atol=1e-12)
+    assert found["name"][7] == "n7"
+    assert done.n_rows == 120
+    assert done.decisions == dict(found["decision"].value_counts().iter_rows())
+    assert not done.notes
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "out.csv"]
+
+
+def test_decisions_by_cost(costly, table, tmp_path):
+    predict_file(costly, table, tmp_path / "out.csv")
+    found = pl.read_csv(tmp_path / "out.csv")
+    expected = -found["p_up"] + 3 * found["p_down"]
+    np.testing.assert_array_equal(found["decision"] == "buy", expected < 0)
+    np.testing.assert_allclose(found["expected_cost"], np.minimum(expected, 0), atol=1e-9)
+    other = CostMatrix.from_dict({"run": {"up": 1, "down": 1}})
+    predict_file(costly, table, tmp_path / "out.csv", costs=other)
+    assert set(pl.read_csv(tmp_path / "out.csv")["decision"]) == {"run"}
+    with pytest.raises(InputError, match="the class 'down' has no cost"):
+        predict_file(costly, table, tmp_path / "out.csv", costs=CostMatrix.from_dict({"run": {"up": 1}}))
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "jsonl"])
+@pytest.mark.parametrize("given", ["csv", "parquet", "jsonl"])
+def test_the_same_in_batches(run, tmp_path, monkeypatch, ending, given):
+    monkeypatch.setattr(batches, "TAIL", 100)
+    frame = TABLE.X.drop("day").with_columns(day=TABLE.X["day"]) if given != "jsonl" else TABLE.X
+    path = tmp_path / f"new.{given}"
+    if given == "jsonl":  # which knows no dates
+        model = NaiveBayes().fit(TABLE.X.drop("day"), TABLE.y)
+        run = folder_of(tmp_path / "run", model, TABLE.X.drop("day"))
+        frame = TABLE.X.drop("day")
+        frame.write_ndjson(path)
+    else:
+        (frame.write_csv if given == "csv" else frame.write_parquet)(path)
+    predict_file(run, path, tmp_path / f"whole.{ending}")
+    monkeypatch.setattr(predicting, "ROWS", 7)
+    told = []
+    predict_file(run, path, tmp_path / f"parts.{ending}", block=1000, watch=told.append)
+    assert len(told) > 10
+    assert told[-1] == 120
+    read = {"parquet": pl.read_parquet, "jsonl": pl.read_ndjson, "tsv": lambda p: pl.read_csv(p, separator="\t")}
+    whole, parts = (read.get(ending, pl.read_csv)(tmp_path / f"{name}.{ending}") for name in ("whole", "parts"))
+    assert whole.height == 120
+    for one, other in zip(whole, parts, strict=True):
+        if one.dtype.is_float():
+            np.testing.assert_allclose(one, other, rtol=1e-9)
+        else:
+            assert one.to_list() == other.to_list()
+
+
+def test_columns_are_read_as_the_model_knows_them(tmp_path):
+    """A column of text whose cells look like numbers in this file, and codes with leading zeros."""
+    X = pl.DataFrame({"rooms": ["1", "2.50", "3+", "007"] * 10, "n": [1, 2, 3, 4] * 10})
+    run = folder_of(tmp_path / "run", NaiveBayes().fit(X, ["a", "b", "c", "d"] * 10), X)
+    (tmp_path / "new.csv").write_text("rooms,n\n2.50,2\n2.50,2\n")
+    predict_file(run, tmp_path / "new.csv", tmp_path / "out.csv")
+    assert pl.read_csv(tmp_path / "out.csv")["class"].to_list() == ["b", "b"]
+    (tmp_path / "new.csv").write_text("rooms,n\n007,4\n1,1\n")
+    predict_file(run, tmp_path / "new.csv", tmp_path / "out.csv")
+    assert pl.read_csv(tmp_path / "out.csv")["class"].to_list() == ["d", "a"]
+
+
+@pytest.mark.parametrize("name", ["naive_bayes", "knn", "decision_tree", "logistic_regression"])
+def test_categories_that_are_new_are_noted(tmp_path, name):
+    run = folder_of(tmp_path / "run", pipeline(name), TABLE.X)
+    assert known_levels(open_model(run / "model.foldwise").model)["colour"] == {"red", "green", "blue"}
+    path = tmp_path / "new.csv"
+    TABLE.X.with_columns(colour=pl.when(pl.int_range(120) < 3).then(pl.lit("pink")).otherwise("colour")).write_csv(path)
+    done = predict_file(run, path, tmp_path / "out.csv")
+    assert done.n_rows == 120
+    assert [note.text for note in done.notes.about("categories")] == [
+        "3 cells of 'colour' hold 'pink', which the model has not learned: answered as unknown."
+    ]
+
+
+def test_extra_columns_are_noted_but_not_the_target(run, table, tmp_path):
+    frame = pl.read_csv(table).with_columns(y=pl.lit("up"), more=pl.lit(1))
+    frame.write_csv(table)
+    done = predict_file(run, table, tmp_path / "out.csv")
+    assert [note.text for note in done.notes] == ["'name', 'more': not known to the model, left out."]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda frame: frame.drop("size", "city"), "lacks the columns 'size', 'city'"),
+        (lambda frame: frame.with_columns(size=pl.lit("tall")), "'size' is declared numeric but row 0 holds 'tall'"),
+        (lambda frame: frame[:0], "the table has no rows"),
+    ],
+)
+def test_a_table_that_does_not_fit_leaves_nothing(run, table, tmp_path, change, message):
+    change(pl.read_csv(table)).write_csv(table)
+    with pytest.raises(InputError, match=message):
+        predict_file(run, table, tmp_path / "out.csv")
+    assert list(tmp_path.iterdir()) == [table]
+
+
+def test_an_old_file_stays_until_the_new_one_is_whole(run, table, tmp_path):
+    out = tmp_path / "out.csv"
+    out.write_text("old")
+    lines = table.read_text().splitlines(keepends=True)
+    table.write_text("".join([*lines, lines[1].replace(lines[1].split(",")[0], "tall", 1)]))
+    with pytest.raises(InputError, match="tall"):
+        predict_file(run, table, out, block=1000)
+    assert out.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "out.csv"]
+
+
+def test_places_that_cannot_be_written_to(run, table, tmp_path):
+    for out, message in (
+        ("out.xyz", "ends in '.xyz', which is not written here"),
+        ("no/out.csv", "lies in a folder that is not there"),
+        ("new.csv", "is the table itself"),
+    ):
+        with pytest.raises(InputError, match=message):
+            predict_file(run, table, tmp_path / out)
+    with pytest.raises(InputError, match="has columns 'class' of its own"):
+        predict_file(run, table, tmp_path / "out.csv", keep=["class"])
+    with pytest.raises(InputError, match="has no column 'nobody' to keep"):
+        predict_file(run, table, tmp_path / "out.csv", keep=["nobody"])
+
+
+def test_to_standard_output(run, table, capfdbinary):
+    predict_file(run, table, "-")
+    assert capfdbinary.readouterr().out.startswith(b"class,p_down,p_up,decision,expected_cost\n")
+
+
+def test_labels_of_numbers(tmp_path):
+    X = pl.DataFrame({"x": [0.0, 1.0, 2.0] * 10})
+    run = folder_of(tmp_path / "run", NaiveBayes().fit(X, [3, 7, 11] * 10), X)
+    X.write_csv(tmp_path / "new.csv")
+    predict_file(run, tmp_path / "new.csv", tmp_path / "out.jsonl")
+    first = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
+    assert first["class"] == first["decision"] == 3
