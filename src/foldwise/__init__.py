@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from foldwise.app.result import Run
+    from foldwise.app.run import fit
     from foldwise.bayes import NaiveBayes
     from foldwise.data import Column, Schema, Table, read_table
     from foldwise.decisions import Balanced, Calibrated, CostSensitive, reliability
@@ -51,6 +53,7 @@ _HOMES = {
     "ModelSpec": "foldwise.models",
     "NaiveBayes": "foldwise.bayes",
     "RandomizedSearchCV": "foldwise.tuning",
+    "Run": "foldwise.app.result",
     "Schema": "foldwise.data",
     "SearchCV": "foldwise.tuning",
     "SelectFeatures": "foldwise.tuning",
@@ -65,6 +68,7 @@ _HOMES = {
     "duplicate_groups": "foldwise.evaluation",
     "estimate": "foldwise.evaluation",
     "find_leaks": "foldwise.evaluation",
+    "fit": "foldwise.app.run",
     "learning_curve": "foldwise.evaluation",
     "models_for": "foldwise.models",
     "nested_cv": "foldwise.evaluation",
@@ -91,6 +95,7 @@ __all__ = [
     "ModelSpec",
     "NaiveBayes",
     "RandomizedSearchCV",
+    "Run",
     "Schema",
     "SearchCV",
     "SelectFeatures",
@@ -106,6 +111,7 @@ __all__ = [
     "duplicate_groups",
     "estimate",
     "find_leaks",
+    "fit",
     "learning_curve",
     "models_for",
     "nested_cv",

@@ -56,7 +56,7 @@ def test_support_vector_machines_see_columns_between_0_and_1():
     table = mixed()
     about = outline(table)
     for name in ("rbf_svm", "linear_svm"):
-        prepared = spec_of(name).pipeline(about)[0].fit_transform(table.X, table.y)
+        prepared = spec_of(name).pipeline(about)["prepare"].fit_transform(table.X, table.y)
         assert prepared.min() >= 0.0
         assert prepared.max() <= 1.0 + 1e-12
 

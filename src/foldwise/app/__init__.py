@@ -1,1 +1,16 @@
-"""The workbench: the run from a table to a model and its report, what is done with a finished run, the commands."""
+"""The workbench: the run from a table to a decision, and its command line. Names are loaded when first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {"Moment": "foldwise.app.watching", "Run": "foldwise.app.run", "fit": "foldwise.app.run"}
+
+__all__ = ["Moment", "Run", "fit"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

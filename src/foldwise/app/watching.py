@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Moment:
-    """How far a run is: its phase, seconds, models and settings tried, the best so far, what is being done."""
+    """Where a run is: its phase, the seconds spent and given, what was done, what is best, what is being done."""
 
     phase: str
     elapsed: float
     budget: float
-    n_models: int
-    n_settings: int
-    best: str
-    doing: tuple[str, ...]
+    n_models: int = 0  # fitted, or answered without a fit
+    n_settings: int = 0
+    best: str = ""
+    doing: tuple[str, ...] = ()
+
+
+Watch = Callable[[Moment], None]

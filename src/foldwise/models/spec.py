@@ -12,6 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from foldwise.errors import FoldwiseError
 from foldwise.models.roles import ROLES, Outline, Role
+from foldwise.models.selecting import selections
 
 Space = Mapping[str, Any]
 Answers = Literal["probabilities", "decision"]
@@ -51,7 +52,8 @@ class ModelSpec:
 
     `make(outline, seed)` gives an unfitted estimator; `prepare(outline)` the transformer in front, learned in each
     fold; `search(outline)` the space of its parameters, as searches take it. Together they are a `Pipeline` of two
-    steps, "prepare" and "model": names in `search` are the estimator's own, and `space` puts "model__" in front.
+    steps, "prepare" and "model": names in `search` are the estimator's own, and `space` puts "model__" in front. A
+    family that `selects` has a step "select" before them, which the search may fill.
     """
 
     name: str
@@ -66,6 +68,9 @@ class ModelSpec:
     selects: bool = False  # whether selecting features is called for: columns that say nothing harm it
     takes_constants: bool = True  # whether it can be fitted where no column says anything
     stages: str | None = None  # the parameter whose smaller values are part of the same fit
+    shares: tuple[
+        str, ...
+    ] = ()  # names in `search` whose other values are answered from the same work, nearly for free
     module: str | None = None  # what must be installed
     extra: str | None = None  # and how: pip install 'foldwise[extra]'
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -73,11 +78,16 @@ class ModelSpec:
     def pipeline(self, outline: Outline, seed: int = 0) -> Pipeline:
         """The unfitted pipeline for a table."""
         self.require()
-        return Pipeline([("prepare", self.prepare(self.seen(outline))), ("model", self.make(self.seen(outline), seed))])
+        seen = self.seen(outline)
+        front = [("select", "passthrough")] if self.selects else []
+        return Pipeline([*front, ("prepare", self.prepare(seen)), ("model", self.make(seen, seed))])
 
     def space(self, outline: Outline) -> dict[str, Any]:
         """What to search, by the names of the pipeline's parameters."""
-        return {f"model__{name}": values for name, values in self.search(self.seen(outline)).items()}
+        seen = self.seen(outline)
+        found = {f"model__{name}": values for name, values in self.search(seen).items()}
+        choices = selections(seen) if self.selects else []
+        return {**found, "select": choices} if found and len(choices) > 1 else found
 
     def seconds(self, outline: Outline) -> float:
         """A rough estimate of the time of one fit."""

@@ -16,6 +16,7 @@ from foldwise.errors import InputError
 from foldwise.storage.parts import walk
 
 PLAIN = (  # a file can have them made from any values: their constructors keep what they are given, or check it
+    "app.blend.Blend",
     "decisions.calibrated.Calibrated",
     "decisions.calibration.dirichlet.Dirichlet",
     "decisions.calibration.isotonic.Isotonic",
@@ -76,6 +77,7 @@ PLAIN = (  # a file can have them made from any values: their constructors keep 
     "models.rules.cells.Scheme",
     "models.rules.estimator.ListedRule",
     "models.rules.estimator.RuleList",
+    "models.selecting.ColumnsThatTell",
     "storage.parts.Placeholder",
 )
 

@@ -64,6 +64,7 @@ SPECS = (
         search=search_bayes,
         cost=Cost(cell=5e-7, start=0.01, each_class=True),
         selects=True,
+        shares=("alpha", "missing", "families", "var_floor", "bins"),
     ),
     ModelSpec(
         name="knn",
@@ -75,6 +76,7 @@ SPECS = (
         roles=("number", "category", "date"),
         scales=True,
         selects=True,
+        shares=("n_neighbors", "weights", "laplace"),
         notes={"distance": "mixed distances scale columns themselves, and take cells that are missing tomorrow"},
     ),
 )

@@ -38,6 +38,7 @@ SPECS = (
         make=lambda outline, seed: DecisionTreeClassifier(ccp_alpha=1e-3, min_samples_leaf=3, random_state=seed),
         prepare=for_trees,
         search=search_tree,
+        shares=("ccp_alpha",),
         cost=Cost(cell=8e-7, power=1.1),
     ),
     ModelSpec(

@@ -1,0 +1,365 @@
+"""Everything a report shows, as plain facts: made once, when a run ends. Reports never compute."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from foldwise.app.leaderboard import Line
+from foldwise.app.measures import MEASURES, SHOWN, Measure
+from foldwise.app.worth import estimate_of
+from foldwise.evaluation.cost import choose
+from foldwise.evaluation.estimates import Estimate
+from foldwise.evaluation.tables import number
+from foldwise.models.selecting import ColumnsThatTell
+from foldwise.report import prediction_facts
+from foldwise.storage.file import versions
+
+if TYPE_CHECKING:
+    from foldwise.app.blend import Blend
+    from foldwise.app.run import Found, Session
+
+FORMAT = 1
+MOST_TRIALS = 400  # shown of a family
+MANY_LEVELS = 12
+
+
+def facts_of(
+    session: Session,
+    found: Found,
+    model: Blend,
+    lines: list[Line],
+    *,
+    rows: bool,
+    command: str | None,
+    asked: str,
+    extra: Mapping[str, Any],
+) -> dict[str, Any]:
+    """All facts of a run, but those that take another look at the model (`extra`)."""
+    task = session.task
+    facts: dict[str, Any] = {
+        "format": FORMAT,
+        "title": task.table.name,
+        "made": made(session, command, asked, rows),
+        "task": task_facts(session),
+        "audit": audit_facts(session),
+        "headline": headline(session, found, model, lines),
+        "leaderboard": [line_facts(line, session) for line in lines],
+        "searches": [search_facts(line, session) for line in lines if line.family is not None and line.family.entries],
+        "predictions": said_facts(session, found),
+        "final": final_facts(session, found, model),
+        **extra,
+    }
+    return plain(facts)  # type: ignore[no-any-return]
+
+
+def made(session: Session, command: str | None, asked: str, rows: bool) -> dict[str, Any]:
+    entries = list(session.contest.entries)
+    return {
+        "command": command,
+        "python": asked,
+        "seed": session.seed,
+        "budget": session.clock.budget,
+        "seconds": session.clock.elapsed,
+        "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "rows_included": rows,
+        "interrupted": session.interrupted,
+        "phases": [list(one) for one in session.clock.spent()],
+        "n_models": sum(len(e.settings) * len(e.scores) for e in entries),
+        "n_settings": sum(len(e.settings) for e in entries if e.scores),
+    }
+
+
+def task_facts(session: Session) -> dict[str, Any]:
+    task, measure = session.task, session.measure
+    named = task.named or {}
+    costs = task.costs
+    return {
+        "target": task.table.target,
+        "classes": [str(one) for one in task.classes.tolist()],
+        "class_counts": task.counts.tolist(),
+        "positive": None if task.positive is None else str(task.classes[task.positive]),
+        "metric": measure.name,
+        "metric_title": measure.title,
+        "greater": measure.greater,
+        "costs": None
+        if costs is None
+        else {
+            "actions": [str(one) for one in costs.actions],
+            "classes": [str(one) for one in task.classes.tolist()],
+            "matrix": costs.costs_of(task.classes).tolist(),
+        },
+        "groups": named.get("groups"),
+        "time": named.get("time"),
+        "weights": named.get("weights"),
+        "n_rows": task.n_rows,
+        "n_columns": task.table.X.width,
+        "n_folds": len(session.splits),
+        "splitter": session.splitter,
+    }
+
+
+def audit_facts(session: Session) -> dict[str, Any]:
+    task = session.task
+    audit = task.table.audit()
+    columns = [column_facts(task.table.X[name], session) for name in task.table.X.columns]
+    warnings = [
+        f"{c.column + ': ' if c.column else ''}{c.detail}"
+        for c in audit
+        if c.check in ("target", "duplicates", "alike")
+    ]
+    if session.lost:
+        warnings.append(
+            f"{', '.join(session.lost)} could not be fitted on all rows in time, and is not in the final model."
+        )
+    few = [str(c) for c, n in zip(task.classes.tolist(), task.counts, strict=True) if n < len(session.splits)]
+    if few:
+        warnings.append(f"{', '.join(few)}: fewer rows than folds, so some models never saw one.")
+    return {"columns": columns, "notes": [str(note) for note in task.table.notes], "warnings": warnings}
+
+
+def column_facts(column: pl.Series, session: Session) -> dict[str, Any]:
+    about = session.task.outline
+    left_out = about.left_out.get(column.name)
+    return {
+        "name": column.name,
+        "role": about.roles.get(column.name, "left out"),
+        "missing": column.null_count() / max(1, len(column)),
+        "n_distinct": column.n_unique(),
+        "summary": summary(column),
+        "left_out": left_out,
+    }
+
+
+def summary(column: pl.Series) -> str:
+    """A column in a few words."""
+    cells = column.drop_nulls()
+    if not len(cells):
+        return "empty"
+    if cells.dtype.is_numeric():
+        low, mid, high = (number(float(q)) for q in np.quantile(cells.to_numpy(), [0, 0.5, 1]))
+        return f"{low} to {high}, median {mid}"
+    if cells.dtype.is_temporal():
+        return f"{cells.min()!s} to {cells.max()!s}"
+    top = cells.cast(pl.String).value_counts(sort=True)
+    if top.height > MANY_LEVELS and top["count"][0] < 0.02 * len(cells):
+        return f"{top.height:,} different values"
+    shown = [f"{name[:24]} {100 * n / len(cells):.0f} %" for name, n in top.head(3).iter_rows()]
+    return ", ".join(shown) + (", …" if top.height > 3 else "")
+
+
+def estimate_facts(estimate: Estimate, measure: Measure) -> dict[str, Any]:
+    low, high = estimate.interval()
+    return {
+        "value": estimate.value,
+        "low": low,
+        "high": high,
+        "naive": estimate.naive,
+        "method": estimate.method,
+        "title": measure.title,
+        "greater": measure.greater,
+        "text": str(estimate),
+    }
+
+
+def shown_measures(session: Session) -> list[Measure]:
+    """The measure that chose, then the usual ones."""
+    return [session.measure, *(MEASURES[name] for name in SHOWN if name != session.measure.name)]
+
+
+def headline(session: Session, found: Found, model: Blend, lines: list[Line]) -> dict[str, Any]:
+    stack, splits = found.stack, session.splits
+    base = lines[-1]
+    assert base.honest is not None
+    others = []
+    estimates: dict[str, Estimate] = {}
+    bases: dict[str, Estimate] = {}
+    for measure in shown_measures(session):
+        naive = measure(stack.codes, found.naive, stack.weights)
+        estimates[measure.name] = estimate_of(
+            found.honest, stack, measure, splits, naive=naive, groups=session.task.groups
+        )
+        bases[measure.name] = estimate_of(base.honest, stack, measure, splits)
+        if measure is not session.measure:
+            others.append(
+                {
+                    "metric": measure.name,
+                    "title": measure.title,
+                    "greater": measure.greater,
+                    "estimate": estimate_facts(estimates[measure.name], measure),
+                    "baseline": bases[measure.name].value,
+                }
+            )
+    return {
+        "words": words(session, lines, estimates, bases),
+        "estimate": estimate_facts(estimates[session.measure.name], session.measure),
+        "baseline": estimate_facts(bases[session.measure.name], session.measure),
+        "others": others,
+        "test": test_facts(session, model),
+    }
+
+
+def words(
+    session: Session, lines: list[Line], estimates: Mapping[str, Estimate], bases: Mapping[str, Estimate]
+) -> list[str]:
+    """What to tell somebody who will not read further."""
+    task = session.task
+    right, usual = estimates["accuracy"], bases["accuracy"]
+    low, high = right.interval()
+    said = [
+        f"On new rows the model is expected to be right in {percent(right.value)} of cases ({percent(low)} to "
+        f"{percent(high)}); always naming the most frequent class is right in {percent(usual.value)}."
+    ]
+    if task.costs is not None:
+        cost = estimates.get("cost")
+        if cost is not None:
+            said.append(f"Deciding by least expected cost, a row costs {number(cost.value)} on the average.")
+    own, base = estimates[session.measure.name], bases[session.measure.name]
+    worse = session.measure.better(own.value) <= session.measure.better(base.value)
+    if worse:
+        said.append(
+            "That is no better than guessing by the shares of the classes: these columns do not tell the target."
+        )
+    tied = [line.title for line in lines if line.tied and line.family is not None]
+    if len(tied) > 1:
+        said.append(f"Not to be told apart from the best single family: {', '.join(tied[1:])}.")
+    if session.interrupted:
+        said.append("The run was stopped early; with more time it might have found better models.")
+    return said
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def test_facts(session: Session, model: Blend) -> dict[str, Any] | None:
+    """Scores on a separate test."""
+    if session.task.test is None:
+        return None
+    X, codes = session.task.test
+    proba = model.predict_proba(X.select(session.X.columns))
+    scores = [{"title": m.title, "metric": m.name, "value": m(codes, proba)} for m in shown_measures(session)]
+    return {"n_rows": len(codes), "scores": scores}
+
+
+def line_facts(line: Line, session: Session) -> dict[str, Any]:
+    entry = line.best
+    return {
+        "family": line.name,
+        "title": line.title,
+        "status": line.status,
+        "why": line.why,
+        "settings": {} if entry is None else settings_shown(entry[0].settings[entry[1]]),
+        "estimate": None if line.estimate is None else estimate_facts(line.estimate, session.measure),
+        "folds": None if line.folds is None else line.folds.tolist(),
+        "tied": line.tied,
+        "p": line.p,
+        "seconds": 0.0 if line.family is None else line.family.spent,
+        "n_settings": 0 if line.family is None else sum(len(e.settings) for e in line.family.entries if e.scores),
+        "weight": line.weight,
+    }
+
+
+def settings_shown(setting: Mapping[str, Any]) -> dict[str, str]:
+    """Settings by their own names, values in short."""
+    return {short_name(name): short_value(value) for name, value in setting.items()}
+
+
+def short_name(name: str) -> str:
+    return name.removeprefix("model__").removeprefix("estimator__")
+
+
+def short_value(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return f"{value:.3g}"
+    if isinstance(value, ColumnsThatTell):
+        return f"{100 * value.share:.0f} % of the columns"
+    if isinstance(value, Mapping):
+        kinds = sorted({str(one) for one in value.values()})
+        return ", ".join(kinds)
+    return str(value)
+
+
+def search_facts(line: Line, session: Session) -> dict[str, Any]:
+    assert line.family is not None
+    sign = 1.0 if session.measure.greater else -1.0
+    trials = []
+    for entry in line.family.entries:
+        if not entry.scores:
+            continue
+        table = np.array([entry.scores[k] for k in sorted(entry.scores)])
+        for i, setting in enumerate(entry.settings):
+            score = float(table[:, i].mean())
+            trials.append(
+                {
+                    "settings": {short_name(n): as_number(v) for n, v in setting.items()},
+                    "score": sign * score if np.isfinite(score) else None,
+                    "folds": len(entry.scores),
+                    "seconds": float(np.mean(list(entry.seconds.values()))) / len(entry.settings),
+                    "at": entry.at,
+                }
+            )
+    trials.sort(key=lambda one: (-one["folds"], one["at"]))  # type: ignore[operator]
+    return {"family": line.name, "title": line.title, "trials": trials[:MOST_TRIALS]}
+
+
+def as_number(value: Any) -> float | int | str:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return short_value(value)
+    return int(value) if isinstance(value, int | np.integer) else float(value)
+
+
+def said_facts(session: Session, found: Found) -> dict[str, Any]:
+    task, honest = session.task, found.honest
+    codes = found.stack.codes[honest.places]
+    classes = [str(one) for one in task.classes.tolist()]
+    said = None
+    if task.costs is not None:
+        table = task.costs.costs_of(task.classes)
+        said = np.asarray([str(one) for one in task.costs.actions])[
+            choose(np.ascontiguousarray(honest.proba), table)[0]
+        ]
+    positive = None if task.positive is None else classes[task.positive]
+    weights = found.stack.weighing(honest.places)
+    costs = None if task.costs is None else task.costs
+    return prediction_facts(codes, honest.proba, classes, said=said, positive=positive, weights=weights, costs=costs)
+
+
+def final_facts(session: Session, found: Found, model: Blend) -> dict[str, Any]:
+    members = []
+    for i in np.argsort(-found.chosen.weights):
+        weight = float(found.chosen.weights[i])
+        if weight > 0:
+            one = found.kept[i]
+            members.append({"title": one.family.spec.title, "weight": weight, "settings": settings_shown(one.params)})
+    inverse = getattr(found.chosen.map, "inverse", 1.0)
+    what = members[0]["title"] if len(members) == 1 else f"a weighted mean of {len(members)} models"
+    return {
+        "words": f"{what}, fitted again on all {session.task.n_rows:,} rows".capitalize()
+        if len(members) > 1
+        else f"{str(what)[0].upper()}{str(what)[1:]}, fitted again on all {session.task.n_rows:,} rows",
+        "members": members,
+        "calibration": f"temperature {1 / inverse:.3g}, learned from out-of-fold predictions",
+        "decides": "the action of least expected cost" if session.task.costs is not None else "the likeliest class",
+        "n_rows": session.task.n_rows,
+    }
+
+
+def plain(value: Any) -> Any:
+    """Facts as JSON holds them; what is not a finite number is None."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    return value

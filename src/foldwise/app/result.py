@@ -1,0 +1,230 @@
+"""`Run`: what a run found. Model, estimate, leaderboard, facts; its report and its folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from foldwise.app.examples import example_facts
+from foldwise.app.facts import facts_of
+from foldwise.app.leaderboard import leaderboard
+from foldwise.app.task import Task
+from foldwise.app.worth import estimate_of
+from foldwise.errors import InputError
+from foldwise.evaluation.estimates import Estimate
+from foldwise.evaluation.tables import number
+from foldwise.report import nomogram, render
+from foldwise.storage import save_model
+
+if TYPE_CHECKING:
+    from foldwise.app.blend import Blend
+    from foldwise.app.run import Found, Session
+
+BACKGROUND_ROWS = 200
+SHOWN_LINES = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """What came of `fit`.
+
+    Attributes
+    ----------
+    estimate : what the whole procedure is worth on new rows, by the metric that chose, with its interval
+    model : the final classifier, fitted on all rows: `predict`, `predict_proba`, `classes_`
+    facts : everything the report shows, as plain values
+    task : the table and what was asked of it
+    """
+
+    estimate: Estimate
+    model: Blend
+    facts: dict[str, Any]
+    task: Task
+    background: pl.DataFrame = field(default_factory=pl.DataFrame)
+
+    @classmethod
+    def of(cls, session: Session, found: Found, model: Blend, *, rows: bool, command: str | None, asked: str) -> Run:
+        """The facts of a session that has ended."""
+        session.clock.enter("reporting")
+        session.tell()
+        stack, measure = found.stack, session.measure
+        naive = measure(stack.codes, found.naive, stack.weights)
+        estimate = estimate_of(found.honest, stack, measure, session.splits, naive=naive, groups=session.task.groups)
+        rng = np.random.default_rng(session.seed)
+        chosen = np.sort(rng.permutation(session.X.height)[:BACKGROUND_ROWS])
+        background = session.X[chosen]
+        left = session.clock.budget - session.clock.elapsed
+        bayes = session.side.get("bayes")
+        extra = {
+            "bayes": None if bayes is None else nomogram_of(bayes, session, rows),
+            "importance": importance_facts(session),
+            "importance_of": importance_words(session),
+            "examples": example_facts(session, found, model, background, seconds=0.4 * left) if rows else [],
+        }
+        lines = leaderboard(session, found)
+        facts = facts_of(session, found, model, lines, rows=rows, command=command, asked=asked, extra=extra)
+        return cls(estimate, model, facts, session.task, background if rows else background[:0])
+
+    @property
+    def leaderboard(self) -> pl.DataFrame:
+        """One line a family, the best first, the baseline last."""
+        lines = []
+        for line in self.facts["leaderboard"]:
+            worth = line["estimate"] or {}
+            lines.append(
+                {
+                    "model": line["family"],
+                    "estimate": worth.get("value"),
+                    "low": worth.get("low"),
+                    "high": worth.get("high"),
+                    "naive": worth.get("naive"),
+                    "tied with the best": line["tied"],
+                    "p": line["p"],
+                    "weight": line["weight"],
+                    "settings tried": line["n_settings"],
+                    "seconds": line["seconds"],
+                    "status": line["status"],
+                }
+            )
+        return pl.DataFrame(lines, infer_schema_length=None)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest class of each row."""
+        return self.model.predict(self._columns(X))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probabilities of the classes."""
+        return self.model.predict_proba(self._columns(X))
+
+    def _columns(self, X: Any) -> pl.DataFrame:
+        from foldwise.storage.checking import fitted_to, kinds_of
+
+        return fitted_to(X, kinds_of(self._sample)).X
+
+    @property
+    def _sample(self) -> pl.DataFrame:
+        used = [name for name in self.task.table.X.columns if name in self.task.outline.roles]
+        return self.task.table.X.select(used)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write the report, one HTML file."""
+        place = Path(path)
+        place.write_text(render(self.facts), encoding="utf-8")
+        return place
+
+    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write model, report and facts into a folder; all of it or nothing.
+
+        A folder that is there is replaced only with `force`, and only if it is empty or holds a run.
+        """
+        place = Path(folder)
+        check_place(place, force)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}-") as temporary:
+            inside = Path(temporary) / place.name
+            inside.mkdir()
+            self._write(inside)
+            if place.exists():
+                shutil.rmtree(place)
+            os.replace(inside, place)
+        return place
+
+    def _write(self, inside: Path) -> None:
+        estimate = self.facts["headline"]["estimate"]
+        metadata = {
+            "target": self.task.table.target,
+            "costs": self.facts["task"]["costs"],
+            "positive": self.facts["task"]["positive"],
+            "estimate": estimate,
+            "rows": self.task.n_rows,
+        }
+        save_model(
+            inside / "model.foldwise", self.model, self._sample, target=self.task.table.target, metadata=metadata
+        )
+        (inside / "run.json").write_text(json.dumps(self.facts, ensure_ascii=False, indent=1), encoding="utf-8")
+        self.report(inside / "report.html")
+        if self.background.height:
+            self.background.write_parquet(inside / "background.parquet")
+
+    def __repr__(self) -> str:
+        facts = self.facts
+        task, head = facts["task"], facts["headline"]
+        lines = [
+            f"{facts['title']}: {task['n_rows']:,} rows, {task['n_columns']} columns, "
+            f"{len(task['classes'])} classes of {task['target']!r}",
+            "",
+            f"  {task['metric_title']:<25} {head['estimate']['text']}  baseline {number(head['baseline']['value'])}",
+            *(
+                f"  {one['title']:<25} {one['estimate']['text']}  baseline {number(one['baseline'])}"
+                for one in head["others"]
+            ),
+            "",
+            f"  {'family':<30} {task['metric_title']:>9}  {'95 % interval':<18} tied  weight",
+        ]
+        rated = [one for one in facts["leaderboard"] if one["estimate"]]
+        for one in [*rated[:-1][:SHOWN_LINES], rated[-1]]:
+            worth = one["estimate"]
+            between = f"{number(worth['low'])} to {number(worth['high'])}"
+            tied, weight = "yes" if one["tied"] else "", f"{one['weight']:.2f}" if one["weight"] else ""
+            lines.append(f"  {one['title'][:30]:<30} {number(worth['value']):>9}  {between:<18} {tied:<4}  {weight}")
+        made, words = facts["made"], facts["final"]["words"]
+        lines += [
+            "",
+            f"  {made['n_models']:,} models of {made['n_settings']:,} settings in {made['seconds']:.0f} s",
+            f"  final model: {words[0].lower()}{words[1:]}",
+        ]
+        return "\n".join(lines)
+
+
+def check_place(place: Path, force: bool) -> None:
+    """Refuse to write over anything but a run, and that only when asked to."""
+    if not place.exists():
+        return
+    empty = place.is_dir() and not any(place.iterdir())
+    if empty or (force and (place / "run.json").is_file()):
+        return
+    hint = (
+        "choose another name." if force or not (place / "run.json").is_file() else "pass force, or choose another name."
+    )
+    raise InputError(f"{str(place)!r} is there already.", hint)
+
+
+def nomogram_of(pipeline: Any, session: Session, rows: bool) -> dict[str, Any] | None:
+    """The nomogram of naive Bayes on all rows, with the names of the classes."""
+    try:
+        prepared = pipeline[:-1].transform(session.X)
+        facts = nomogram(pipeline[-1], prepared)
+    except InputError:
+        return None
+    return with_names(facts, session)
+
+
+def with_names(facts: dict[str, Any], session: Session) -> dict[str, Any]:
+    """Models of a run know classes as codes; people know their names."""
+    return {**facts, "classes": [str(one) for one in session.task.classes.tolist()]}
+
+
+def importance_facts(session: Session) -> list[dict[str, Any]]:
+    found: dict[str, list[float]] = session.side.get("importance", {})
+    lines = []
+    for name, rises in found.items():
+        mean = float(np.mean(rises))
+        spread = float(np.std(rises, ddof=1)) if len(rises) > 1 else 0.0
+        lines.append({"column": name, "mean": mean, "low": mean - 2 * spread, "high": mean + 2 * spread})
+    return sorted(lines, key=lambda one: -float(one["mean"]))
+
+
+def importance_words(session: Session) -> str:
+    if "importance" not in session.side:
+        return ""
+    title = session.side_best.family.spec.title
+    return f"rise of the share of mistakes of {title} on rows it has not seen, when a column is shuffled among them"

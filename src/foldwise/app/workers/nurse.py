@@ -1,0 +1,54 @@
+"""The process that workers are forked from: it has loaded the libraries once, and runs nothing itself.
+
+A fork of it starts in milliseconds and holds no threads of anybody, so workers can be stopped and replaced at will. It
+reads a line of paths, then takes one end of a connection for each worker that is wanted, and answers with its number.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import sys
+from multiprocessing.connection import Connection
+
+
+def main(place: int) -> None:
+    """Fork a worker for each connection that comes through the socket, until it is closed."""
+    door = socket.socket(fileno=place)
+    sys.path[:] = receive_paths(door)
+    load()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for workers that end
+    gc.freeze()
+    door.sendall(b"ready---")
+    while True:
+        word, handles, _, _ = socket.recv_fds(door, 8, 1)
+        if not word or not handles:
+            return
+        child = os.fork()
+        if child == 0:
+            door.close()
+            from foldwise.app.workers.worker import work
+
+            work(Connection(handles[0]))
+            os._exit(0)
+        os.close(handles[0])
+        door.sendall(child.to_bytes(8, "little"))
+
+
+def receive_paths(door: socket.socket) -> list[str]:
+    """The import paths of the process that asked, ended by an empty line."""
+    text = b""
+    while not text.endswith(b"\n\n"):
+        part = door.recv(1 << 16)
+        if not part:
+            sys.exit(0)
+        text += part
+    return text.decode().removesuffix("\n\n").split("\n")
+
+
+def load() -> None:
+    """Whatever every worker needs."""
+    import foldwise.app.workers.jobs
+    import foldwise.models  # noqa: F401

@@ -1,0 +1,69 @@
+"""What honest probabilities are worth: an estimate with its interval, and whether two models differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.app.choice import Honest, Stack
+from foldwise.app.measures import Floats, Measure
+from foldwise.evaluation.comparing.paired import TTest, corrected_t_test
+from foldwise.evaluation.estimates import Estimate, StudentSpread
+from foldwise.evaluation.intervals import corrected_error, share_tested
+from foldwise.folds.splits import Split
+
+FREEDOM = 9  # as of ten folds: models of other rows would have been others
+METHOD = "the whole choice made again without the rows of each fold, from stored out-of-fold predictions"
+
+
+def fold_scores(honest: Honest, stack: Stack, measure: Measure) -> Floats:
+    """One score for each fold that is scored."""
+    found = []
+    for fold in honest.folds:
+        here = stack.fold[honest.places] == fold
+        places = honest.places[here]
+        found.append(measure(stack.codes[places], honest.proba[here], stack.weighing(places)))
+    return np.array(found)
+
+
+def estimate_of(
+    honest: Honest,
+    stack: Stack,
+    measure: Measure,
+    splits: Sequence[Split],
+    *,
+    naive: float | None = None,
+    groups: NDArray[np.intp] | None = None,
+    method: str = METHOD,
+) -> Estimate:
+    """The score over all scored rows and how far it may be off.
+
+    Of a mean over rows: its standard error from rows, from groups of rows and from folds, whichever is greatest. Of any
+    other score: the corrected resampled error of the folds.
+    """
+    by_fold = fold_scores(honest, stack, measure)
+    if measure.rows is None:
+        value = float(np.nanmean(by_fold))
+        error = float(corrected_error(by_fold[np.isfinite(by_fold)], share_tested(splits)))
+        return Estimate(value, method, StudentSpread(error, max(len(by_fold) - 1, 1)), naive, None, measure.bounds)
+    losses = measure.rows(stack.codes[honest.places], honest.proba)
+    weights = stack.weighing(honest.places)
+    weights = np.ones(len(losses)) if weights is None else weights
+    share = weights / weights.sum()
+    value = float(losses @ share)
+    parts = share * (losses - value)
+    errors = [np.sqrt((parts**2).sum())]
+    if groups is not None:
+        errors.append(np.sqrt((np.bincount(groups[stack.rows[honest.places]], parts) ** 2).sum()))
+    if len(by_fold) >= 4:
+        errors.append(float(np.std(by_fold, ddof=1) / np.sqrt(len(by_fold))))
+    variance = float(share @ (losses - value) ** 2)
+    return Estimate(value, method, StudentSpread(float(max(errors)), FREEDOM), naive, variance, measure.bounds)
+
+
+def differs(first: Floats, second: Floats, splits: Sequence[Split]) -> TTest | None:
+    """The corrected test of two models by their scores on the same folds."""
+    both = np.isfinite(first) & np.isfinite(second)
+    return corrected_t_test(first[both] - second[both], share_tested(splits)) if both.sum() > 1 else None

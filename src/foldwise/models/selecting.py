@@ -1,0 +1,58 @@
+"""Selection of columns in front of a model, learned in each fold: what naive Bayes does not gain from is blanked."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from foldwise.bayes import NaiveBayes
+from foldwise.models.roles import Outline
+from foldwise.tuning import SelectFeatures
+
+FIRST_ROWS = 5_000  # enough to tell whether a column helps
+SHARES = (0.35, 0.7)
+
+
+class ColumnsThatTell(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Forward selection of a share of some columns by the log loss of naive Bayes; other columns pass.
+
+    A column that was not selected is blanked, not dropped: steps behind it find every column they know, and a column
+    without a cell adds nothing to any of them.
+    """
+
+    def __init__(self, columns: tuple[str, ...], *, share: float = 0.5) -> None:
+        self.columns = columns
+        self.share = share
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Select on at most 5,000 rows, taken evenly."""
+        frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
+        rows = np.unique(np.linspace(0, len(frame) - 1, min(len(frame), FIRST_ROWS)).astype(np.intp))
+        known = [name for name in self.columns if frame[name].null_count() < len(frame)]
+        some = frame.select(known)[rows.tolist()].to_native()
+        scorer = NaiveBayes(missing="category", unseen="smooth", var_floor=1e-3, n_jobs=1)
+        labels = np.asarray(y)[rows]
+        folds = min(3, int(np.bincount(np.unique(labels, return_inverse=True)[1]).max()))
+        number = max(1, round(self.share * len(known)))
+        chosen = SelectFeatures(scorer, cv=folds, scoring="neg_log_loss", n_features=number, audit=False)
+        support = chosen.fit(some, labels).get_support()
+        self.kept_ = [name for name, kept in zip(known, support.tolist(), strict=True) if kept]
+        self.blank_ = [name for name in self.columns if name not in self.kept_]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The table with blanks where nothing was told."""
+        check_is_fitted(self)
+        frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
+        return frame.with_columns(nw.lit(None).cast(frame.schema[name]).alias(name) for name in self.blank_).to_native()
+
+
+def selections(outline: Outline) -> list[Any]:
+    """What a search tries in front of a model that columns of noise harm: all columns, and those that tell most."""
+    columns = tuple(outline.columns("number", "category"))
+    some = [ColumnsThatTell(columns, share=share) for share in SHARES]
+    return ["passthrough", *(some if len(columns) > 2 else [])]

@@ -1,0 +1,102 @@
+"""The choice and what it is worth: against a plain loop, and on labels that nothing tells."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from foldwise.app.choice import Stack, choose, crossed_choice, pruned
+from foldwise.app.measures import MEASURES
+from foldwise.app.worth import estimate_of, fold_scores
+from foldwise.folds.splits import Split
+
+LOG_LOSS = MEASURES["log_loss"]
+
+
+def stacked(n_rows=300, n_folds=5, n_members=8, seed=0, strength=0.0, raced=False, in_time=False):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(2, size=n_rows)
+    fold = np.sort(np.arange(n_rows) % n_folds)
+    odds = rng.normal(size=(n_members, n_rows)) + strength * (2 * codes - 1)
+    p = 1 / (1 + np.exp(-odds))
+    proba = np.stack([1 - p, p], axis=2).astype(np.float32)
+    stack = Stack(np.arange(n_rows), fold, codes, None, n_folds, in_time, raced)
+    splits = [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
+    return stack, [SimpleNamespace(proba=one) for one in proba], proba, splits
+
+
+def test_the_honest_predictions_are_those_of_a_choice_without_the_fold():
+    stack, kept, proba, _ = stacked(strength=0.5)
+    honest = crossed_choice(stack, kept, LOG_LOSS, 4)
+    assert honest.folds == (0, 1, 2, 3, 4)
+    for fold in honest.folds:
+        others, own = np.flatnonzero(stack.fold != fold), np.flatnonzero(stack.fold == fold)
+        chosen = choose(proba[:, others], stack.codes[others], None, LOG_LOSS, 4)
+        mixed = np.tensordot(chosen.weights, proba[:, own].astype(np.float64), axes=1)
+        odds = chosen.map.inverse * np.log(mixed)
+        expected = np.exp(odds) / np.exp(odds).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(honest.proba[stack.fold[honest.places] == fold], expected, rtol=1e-9)
+
+
+def test_labels_of_a_fold_do_not_change_what_is_said_of_it():
+    stack, kept, _, _ = stacked(strength=0.5)
+    before = crossed_choice(stack, kept, LOG_LOSS, 4)
+    turned = stack.codes.copy()
+    turned[stack.fold == 2] = 1 - turned[stack.fold == 2]
+    after = crossed_choice(Stack(stack.rows, stack.fold, turned, None, 5, False, False), kept, LOG_LOSS, 4)
+    here = stack.fold[before.places] == 2
+    np.testing.assert_array_equal(before.proba[here], after.proba[here])
+    assert not np.array_equal(before.proba[~here], after.proba[~here])
+
+
+def test_in_time_a_choice_rests_on_earlier_folds_only():
+    stack, kept, _, _ = stacked(strength=0.5, in_time=True)
+    before = crossed_choice(stack, kept, LOG_LOSS, 4)
+    assert before.folds == (1, 2, 3, 4)
+    turned = stack.codes.copy()
+    turned[stack.fold >= 3] = 1 - turned[stack.fold >= 3]
+    after = crossed_choice(Stack(stack.rows, stack.fold, turned, None, 5, True, False), kept, LOG_LOSS, 4)
+    early = stack.fold[before.places] <= 3
+    np.testing.assert_array_equal(before.proba[early], after.proba[early])
+
+
+def test_the_fold_that_dropped_settings_is_not_scored():
+    assert stacked(raced=True)[0].scored == [1, 2, 3, 4]
+    assert stacked(raced=False)[0].scored == [0, 1, 2, 3, 4]
+
+
+def test_on_labels_that_nothing_tells_the_naive_score_is_too_good_and_the_honest_one_is_not():
+    naive, honest, held = [], [], 0
+    for seed in range(40):
+        stack, kept, proba, splits = stacked(n_rows=150, n_members=12, seed=seed)
+        chosen = choose(proba, stack.codes, None, MEASURES["accuracy"], 1)
+        naive.append(MEASURES["accuracy"](stack.codes, chosen.proba(proba)))
+        found = crossed_choice(stack, kept, MEASURES["accuracy"], 1)
+        estimate = estimate_of(found, stack, MEASURES["accuracy"], splits)
+        honest.append(estimate.value)
+        low, high = estimate.interval()
+        held += low <= 0.5 <= high
+    assert np.mean(naive) > 0.54
+    assert abs(np.mean(honest) - 0.5) < 0.015
+    assert held >= 34
+
+
+def test_an_estimate_is_the_mean_of_rows_and_as_wide_as_groups_make_it():
+    stack, kept, _, splits = stacked(strength=0.7)
+    found = crossed_choice(stack, kept, LOG_LOSS, 3)
+    plain = estimate_of(found, stack, LOG_LOSS, splits)
+    losses = LOG_LOSS.rows(stack.codes[found.places], found.proba)
+    assert plain.value == pytest.approx(losses.mean())
+    assert plain.spread.error >= losses.std() / np.sqrt(len(losses)) * (1 - 1e-12)
+    groups = np.arange(300) // 30
+    wide = estimate_of(found, stack, LOG_LOSS, splits, groups=groups)
+    means = np.bincount(groups[stack.rows[found.places]], losses - losses.mean()) / 300
+    assert wide.spread.error >= np.sqrt((means**2).sum()) * (1 - 1e-12)
+    assert len(fold_scores(found, stack, LOG_LOSS)) == 5
+
+
+def test_small_weights_are_left_out():
+    np.testing.assert_allclose(pruned(np.array([0.5, 0.01, 0.49]), 3), [0.5 / 0.99, 0, 0.49 / 0.99])
+    np.testing.assert_allclose(pruned(np.array([0.4, 0.3, 0.3]), 1), [1, 0, 0])

@@ -1,0 +1,216 @@
+"""The run as a whole, on small tables with small budgets; and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.datasets import load_iris, load_wine
+
+import foldwise
+from foldwise import open_model
+from foldwise.app.run import Session, fit
+from foldwise.errors import InputError
+
+QUICK = ["naive_bayes", "decision_tree"]
+
+
+def wine(n_rows=178):
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    frame = pl.from_pandas(X).with_columns(pl.Series("kind", [f"kind {k}" for k in y]))
+    return frame.sample(n_rows, seed=0)
+
+
+@pytest.fixture(scope="module")
+def run():
+    return fit(wine(), target="kind", budget=8, models=QUICK, n_jobs=2)
+
+
+def test_a_run_says_how_good_it_is(run):
+    low, high = run.estimate.interval()
+    assert low <= run.estimate.value <= high
+    assert run.estimate.naive is not None
+    assert run.facts["headline"]["baseline"]["value"] > run.estimate.value  # log loss
+    assert [line["family"] for line in run.facts["leaderboard"]][-1] == "baseline"
+    assert {"naive_bayes", "decision_tree"} <= set(run.leaderboard["model"].to_list())
+    assert max(map(len, str(run).splitlines())) <= 80
+    json.dumps(run.facts)
+
+
+def test_the_model_predicts_names_of_classes(run):
+    X = wine().drop("kind")
+    assert set(run.predict(X)) <= {"kind 0", "kind 1", "kind 2"}
+    np.testing.assert_allclose(run.predict_proba(X).sum(axis=1), 1.0)
+    assert np.mean(run.predict(X) == wine()["kind"].to_numpy()) > 0.9
+
+
+def test_a_run_is_written_whole_and_read_again(run, tmp_path):
+    folder = run.save(tmp_path / "run")
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "background.parquet",
+        "model.foldwise",
+        "report.html",
+        "run.json",
+    ]
+    X = wine().drop("kind")
+    stored = open_model(folder / "model.foldwise")
+    np.testing.assert_allclose(stored.predict_proba(X), run.predict_proba(X), atol=1e-12)
+    assert "<html" in (folder / "report.html").read_text()
+    with pytest.raises(InputError, match="there already"):
+        run.save(folder)
+    run.save(folder, force=True)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letter.txt").write_text("mine")
+    with pytest.raises(InputError, match="there already"):
+        run.save(tmp_path / "other", force=True)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["other", "run"]
+
+
+def test_rows_are_left_out_when_asked(tmp_path):
+    found = fit(wine(), target="kind", budget=6, models=["naive_bayes"], rows=False, n_jobs=1)
+    assert found.facts["examples"] == []
+    assert not (found.save(tmp_path / "run") / "background.parquet").exists()
+
+
+def test_on_noise_a_run_says_so():
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({f"x{j}": rng.normal(size=300) for j in range(8)}).with_columns(
+        pl.Series("y", rng.choice(["a", "b"], 300))
+    )
+    found = fit(
+        frame, target="y", budget=8, models=["naive_bayes", "knn", "decision_tree"], metric="accuracy", n_jobs=2
+    )
+    low, high = found.estimate.interval()
+    assert low < 0.55
+    assert found.estimate.value < 0.58
+    assert abs(found.facts["headline"]["others"][-1]["estimate"]["value"] - 0.5) < 0.1  # the area
+    assert high > 0.44
+
+
+def test_groups_stay_together_and_their_column_is_no_feature():
+    rng = np.random.default_rng(1)
+    person = np.repeat(np.arange(40), 8)
+    label = rng.integers(2, size=40)[person]
+    frame = pl.DataFrame(
+        {
+            "x": rng.normal(size=40)[person] + 0.01 * rng.normal(size=320),
+            "person": person,
+            "y": [f"c{k}" for k in label],
+        }
+    )
+    alone = fit(frame.drop("person"), target="y", budget=6, models=["knn"], metric="accuracy", n_jobs=2)
+    kept = fit(frame, target="y", groups="person", budget=6, models=["knn"], metric="accuracy", n_jobs=2)
+    assert alone.estimate.value > 0.9  # persons are known again
+    assert kept.estimate.value < 0.75
+    assert kept.facts["task"]["groups"] == "person"
+    assert "person" not in kept.model.members[0].feature_names_in_ if hasattr(kept.model, "feature_names_in_") else True
+    assert all(column["name"] != "person" for column in kept.facts["audit"]["columns"])
+
+
+def test_time_tests_on_later_rows():
+    n = 400
+    frame = wine().sample(n, with_replacement=True, seed=1).with_columns(pl.Series("day", np.arange(n)))
+    found = fit(frame, target="kind", time="day", budget=6, models=["naive_bayes"], n_jobs=2)
+    assert "order of day" in found.facts["task"]["splitter"]
+    assert all(column["name"] != "day" for column in found.facts["audit"]["columns"])
+
+
+def test_weights_and_costs_and_a_test():
+    frame = wine().with_columns(pl.Series("w", np.random.default_rng(0).uniform(0.5, 2.0, 178)))
+    costs = {
+        "kind 0": {"kind 0": 0, "kind 1": 10, "kind 2": 10},
+        "kind 1": {"kind 0": 1, "kind 1": 0, "kind 2": 1},
+        "ask": {"kind 0": 2, "kind 1": 2, "kind 2": 2},
+    }
+    found = fit(
+        frame, target="kind", weights="w", costs=costs, test=frame.head(30), positive="kind 1", budget=8, models=QUICK
+    )
+    assert found.facts["task"]["metric"] == "cost"
+    assert found.facts["task"]["weights"] == "w"
+    assert found.facts["headline"]["test"]["n_rows"] == 30
+    assert found.facts["predictions"]["expected_cost"] is not None
+    assert found.facts["final"]["decides"] == "the action of least expected cost"
+
+
+def test_an_interrupt_keeps_what_is_done(monkeypatch):
+    told = Session.tell
+
+    def tell(self):
+        told(self)
+        if self.clock.phase == "trying models" and self.contest.finished and not self.interrupted:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "tell", tell)
+    found = fit(wine(), target="kind", budget=60, models=QUICK, n_jobs=2)
+    assert found.facts["made"]["interrupted"]
+    assert found.facts["made"]["seconds"] < 50
+    assert found.predict(wine().drop("kind")).shape == (178,)
+
+
+def test_the_budget_is_told_to_whoever_watches():
+    seen = []
+    fit(wine(), target="kind", budget=5, models=["naive_bayes"], watch=seen.append, n_jobs=1)
+    assert {"trying models", "choosing", "fitting the final model", "reporting"} <= {moment.phase for moment in seen}
+    assert all(moment.budget == 5 for moment in seen)
+    assert seen[-1].n_models > 0
+
+
+def test_truth_values_and_numbers_as_classes():
+    X, y = load_iris(return_X_y=True)
+    frame = pl.DataFrame(X, schema=["a", "b", "c", "d"])
+    found = fit(frame.with_columns(pl.Series("y", y == 1)), target="y", budget=5, models=["naive_bayes"], n_jobs=1)
+    assert found.model.classes_.tolist() == ["False", "True"]
+    found = fit(frame.with_columns(pl.Series("y", y)), target="y", budget=5, models=["linear_svm"], n_jobs=1)
+    assert found.model.classes_.tolist() == [0, 1, 2]
+    np.testing.assert_allclose(found.predict_proba(frame).sum(axis=1), 1.0)
+
+
+def test_fit_is_a_name_of_the_package():
+    assert foldwise.fit is fit
+
+
+def table(**columns):
+    return pl.DataFrame(columns)
+
+
+NUMBERS = np.random.default_rng(0).normal(size=100)
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "says"),
+    [
+        (table(x=NUMBERS, y=NUMBERS), {}, "a quantity"),
+        (table(x=NUMBERS, y=[f"n{i % 41}" for i in range(100)]), {}, "name rows"),
+        (table(x=NUMBERS, y=["a"] * 100), {}, "the same 'y'"),
+        (table(x=[1, 2, 3], y=["a", "b", "a"]), {}, "too few"),
+        (table(x=NUMBERS, z=["a", "b"] * 50), {}, "no column 'y'"),
+        (table(x=NUMBERS, y=["a", None] * 50), {}, "no 'y'"),
+        (table(y=["a", "b"] * 50), {}, "no column but its target"),
+        (table(x=NUMBERS, y=["a", "b"] * 50), {"groups": "z"}, "no column 'z' for groups"),
+        (table(x=NUMBERS, y=["a", "b"] * 50), {"groups": "y"}, "is the target"),
+        (table(x=NUMBERS, g=["one"] * 100, y=["a", "b"] * 50), {"groups": "g"}, "one group only"),
+        (table(x=NUMBERS, w=["one"] * 100, y=["a", "b"] * 50), {"weights": "w"}, "cannot weigh"),
+        (table(x=NUMBERS, y=["a", "b"] * 50), {"positive": "c"}, "no class 'c'"),
+        (table(x=NUMBERS, y=["a", "b"] * 50), {"metric": "speed"}, "no metric"),
+        (table(x=NUMBERS, y=["a", "b"] * 50), {"models": ["oracle"]}, "no family 'oracle'"),
+        (table(x=NUMBERS, y=["a", "b"] * 50), {"budget": "soon"}, "budget"),
+        (table(x=NUMBERS, y=["a", "b"] * 50), {"costs": {"a": {"a": 0}, "b": {"a": 1}}}, "'b' has no cost"),
+        (
+            table(x=NUMBERS, y=["a", "b"] * 50),
+            {"costs": {"a": {"a": 0, "b": 1, "c": 2}, "b": {"a": 1, "b": 0, "c": 2}}},
+            "does not hold",
+        ),
+        (table(x=NUMBERS, y=["a", "b"] * 50), {"test": table(z=[1.0] * 20, y=["a", "b"] * 10)}, "lacks the column"),
+        (table(x=NUMBERS, y=["a", "b"] * 50), {"test": table(x=[1.0] * 20, y=["a", "c"] * 10)}, "the class 'c'"),
+    ],
+)
+def test_bad_input_is_refused_in_a_sentence(given, asked, says):
+    with pytest.raises(InputError, match=says):
+        fit(given, target="y", **{"budget": 5, **asked})
+
+
+def test_a_target_must_be_named():
+    with pytest.raises(InputError, match="no target"):
+        fit(wine())
