@@ -76,8 +76,7 @@ def predict_file(
     place = None if str(out) == "-" else checked_place(Path(out), Path(table))
     predictor = Predictor(model, costs_of(model, costs), tuple(keep))
     with Output(place) as output:
-        kinds = {name: KINDS[kind] for name, kind in model.kinds.items()}
-        for frame in read_batches(table, kinds, block):
+        for frame in batches_for(model, table, block):
             for start in range(0, max(1, frame.height), ROWS):
                 if not frame.height and output.n_rows:
                     continue
@@ -86,6 +85,11 @@ def predict_file(
                     watch(output.n_rows)
         output.finish()
     return predictor.summary(output.n_rows)
+
+
+def batches_for(model: StoredModel, table: str | Path, block: int = BLOCK) -> Iterator[pl.DataFrame]:
+    """The rows of a file, its columns read as the model knows them."""
+    return read_batches(table, {name: KINDS[kind] for name, kind in model.kinds.items()}, block)
 
 
 def costs_of(model: StoredModel, costs: CostMatrix | None) -> CostMatrix:

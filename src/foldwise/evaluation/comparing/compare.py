@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ def compare(
     groups: Any = None,
     n_jobs: int | None = None,
     random_state: int | np.random.Generator | None = 0,
+    watch: Callable[[str, int], None] | None = None,
     **fit_params: Any,
 ) -> Comparison:
     """Score models and searches on the same splits, and say which cannot be told from the best.
@@ -52,6 +53,7 @@ def compare(
     groups : rows that belong together
     n_jobs : as many workers for models; searches have their own
     random_state : of the default divisions
+    watch : told the name of each model before it is scored, and how many were scored before it
     **fit_params : passed to every fit, such as sample_weight
 
     Notes
@@ -87,7 +89,9 @@ def compare(
     metric = one_metric({name: one.measure for name, one in procedures.items()})
     splits = common_splits(classifier, X, y, cv, groups, random_state)
     scores, estimates = {}, {}
-    for name, procedure in procedures.items():
+    for done, (name, procedure) in enumerate(procedures.items()):
+        if watch is not None:
+            watch(name, done)
         tested = tested_on(name, procedure, splits, n_jobs)
         scores[name] = finite_scores(name, np.asarray(tested.scores, dtype=np.float64))
         estimates[name] = tested.estimate(splits, procedure.metric.bounds, with_naive=procedure.chooses_alike)

@@ -1,0 +1,27 @@
+"""The command line: `foldwise fit`, `predict`, `explain`, `inspect`, `compare`, `report`.
+
+Nothing that computes is imported before a command needs it, so `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+STARTED = time.monotonic()  # a budget covers the loading of libraries
+
+
+def main() -> None:
+    """The program `foldwise`."""
+    from typer.main import get_command
+
+    from foldwise.app.cli.commands import app
+
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # bars and signs, on a terminal that has none
+    command, name, arguments = get_command(app), "foldwise", sys.argv[1:]
+    inner = getattr(command, "commands", {}).get(arguments[0]) if arguments else None
+    if inner is not None:  # asked directly: to learn that the program itself was not asked for help takes typer 0.3 s
+        command, name, arguments = inner, f"{name} {arguments[0]}", arguments[1:]
+    command.main(arguments, prog_name=name)

@@ -1,0 +1,162 @@
+"""`foldwise compare`: families with their usual settings on the same splits of one table."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foldwise.app.cli.showing import Progress, bar, print_json
+from foldwise.errors import InputError
+
+SCORING = {"log_loss": "neg_log_loss", "brier": "neg_brier_score", "f1": "f1_macro"}
+BY_PROBABILITY = ("neg_log_loss", "neg_brier_score", "roc_auc_ovr")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be compared, and how."""
+
+    table: Path
+    target: str
+    models: list[str]
+    cv: str | None
+    metric: str | None
+    groups: str | None
+    seed: int
+    jobs: int | None
+
+
+def compare(asked: Asked, *, as_json: bool, quiet: bool) -> None:
+    """Compare, and print the table."""
+    folds = folds_of(asked.cv)
+    if len(set(asked.models)) < 2:
+        raise InputError(f"a comparison needs two models, got {len(set(asked.models))}.", "pass --models a,b.")
+    from foldwise import evaluation
+    from foldwise.data import read_table
+
+    table = read_table(asked.table, target=asked.target)
+    X, y, groups = table.X, table.y, None
+    if asked.groups is not None:
+        groups = column_of(X, asked.groups)
+        X = X.drop(asked.groups)
+    n_classes = check_labels(y, asked.target)
+    scoring = scoring_of(asked.metric, n_classes)
+    estimators = estimators_of(asked, table, X, scoring)
+
+    with Progress(not quiet, always=False) as progress:
+
+        def watch(name: str, done: int) -> None:
+            progress.show(f"{bar(done / len(estimators))} {done} of {len(estimators)} models · now: {name}", name)
+
+        found = evaluation.compare(
+            estimators,
+            X,
+            y,
+            cv=splitter(folds, groups is not None, asked.seed),
+            scoring=scoring,
+            groups=groups,
+            n_jobs=asked.jobs,
+            random_state=asked.seed,
+            watch=watch,
+        )
+    if as_json:
+        about = {"table": table.name, "target": asked.target, "metric": found.metric}
+        print_json({**about, "splits": found.scores.shape[1], "tied": found.tied, "models": found.table.to_dicts()})
+    elif not quiet:
+        print(found)
+
+
+def folds_of(cv: str | None) -> tuple[int, int] | None:
+    """Repeats and folds.
+
+    >>> folds_of("10x10"), folds_of("5")
+    ((10, 10), (1, 5))
+    """
+    if cv is None:
+        return None
+    found = re.fullmatch(r"\s*(?:(\d+)\s*[x×]\s*)?(\d+)\s*", cv)
+    repeats, folds = (int(found[1] or 1), int(found[2])) if found else (0, 0)
+    if repeats < 1 or folds < 2:
+        raise InputError(f"--cv is a number of folds, or repeats x folds, got {cv!r}.", "pass 10, or 10x10.")
+    return repeats, folds
+
+
+def splitter(folds: tuple[int, int] | None, grouped: bool, seed: int) -> Any:
+    from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedGroupKFold, StratifiedKFold
+
+    if folds is None:
+        return None
+    repeats, n_folds = folds
+    if grouped:
+        if repeats > 1:
+            raise InputError("folds of whole groups are not repeated here.", f"pass --cv {n_folds}.")
+        return StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+    if repeats == 1:
+        return StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    return RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=repeats, random_state=seed)
+
+
+def scoring_of(metric: str | None, n_classes: int) -> str:
+    """A metric by the name that scikit-learn gives it."""
+    from sklearn.metrics import get_scorer_names
+
+    if metric == "roc_auc" and n_classes > 2:
+        return "roc_auc_ovr"
+    name = SCORING.get(metric or "accuracy", metric or "accuracy")
+    if name not in get_scorer_names():
+        known = "log_loss, brier, accuracy, balanced_accuracy, roc_auc, f1"
+        raise InputError(f"there is no metric {metric!r}.", f"use {known}, or a scorer's name of scikit-learn.")
+    return name
+
+
+def estimators_of(asked: Asked, table: Any, X: Any, scoring: str) -> dict[str, Any]:
+    """The pipelines by name; those without probabilities are calibrated where the metric wants some."""
+    from dataclasses import replace
+
+    from foldwise.decisions import Calibrated
+    from foldwise.models import models_for, outline
+
+    about = outline(table)
+    if asked.groups is not None:
+        roles = {name: role for name, role in about.roles.items() if name in X.columns}
+        if not roles:
+            raise InputError(f"the table has no column but its target and {asked.groups!r}.", "a model needs one.")
+        about = replace(about, roles=roles)
+    found = {}
+    for spec in models_for(about, asked.models):
+        pipeline = spec.pipeline(about, asked.seed)
+        wants = spec.answers == "decision" and scoring in BY_PROBABILITY
+        found[spec.name] = Calibrated(pipeline) if wants else pipeline
+    return {name: found[name] for name in dict.fromkeys(asked.models) if name in found}
+
+
+def column_of(X: Any, name: str) -> Any:
+    from foldwise.data.schema import listing
+
+    if name not in X.columns:
+        raise InputError(f"there is no column {name!r} for groups.", f"there are {listing(X.columns)}.")
+    if X[name].null_count():
+        raise InputError(f"{X[name].null_count():,} rows have no group in {name!r}.", "every row needs one.")
+    return X[name].rank("dense").to_numpy()
+
+
+def check_labels(y: Any, target: str) -> int:
+    """How many classes there are; refused where the target holds none."""
+    import polars as pl
+
+    from foldwise.data.audit import is_quantity
+    from foldwise.data.target import encode_target
+
+    labels = pl.Series(y.tolist(), strict=False)
+    if is_quantity(labels):
+        raise InputError(
+            f"{target!r} holds {labels.n_unique():,} different numbers: that is a quantity, and models here predict "
+            "classes.",
+            "cut it into ranges first, or choose another target.",
+        )
+    encoded = encode_target(y, len(labels))
+    if len(encoded.classes) < 2:
+        raise InputError(f"every row has the same {target!r}.", "a classifier needs two classes at least.")
+    return len(encoded.classes)

@@ -1,0 +1,140 @@
+"""`foldwise explain`: one row, its worked table or the contributions of its columns, with bars at 80 columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foldwise.app.cli.showing import clipped, print_json
+from foldwise.errors import InputError
+
+if TYPE_CHECKING:
+    from foldwise.app.explaining import Contributions, Worked
+
+MOST_LINES = 20
+MOST_ROWS = 200  # of a background that is given
+HALF = 12  # of the bars, on each side
+NAME, CELL = 20, 15
+
+
+def explain(
+    run: Path,
+    table: Path,
+    row: int,
+    *,
+    about: str | None,
+    background: Path | None,
+    n_samples: int | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Explain one row of a file."""
+    from foldwise.app import explaining
+    from foldwise.app.opening import open_run
+
+    opened = open_run(run)
+    one = row_of(table, row, opened.model)
+    worked = explaining.worked(opened.model, one) if about is None and background is None else None
+    if worked is not None:
+        if as_json:
+            print_json({"row": row, **worked_facts(worked[0])})
+        else:
+            print(f"row {row} of {table.name}\n{worked_text(worked[0])}")
+        return
+    rows = opened.background() if background is None else first_rows(background, opened.model)
+    [found] = explaining.explain(opened.model, one, rows, about, n_samples, seed)
+    if as_json:
+        print_json({"row": row, **contribution_facts(found)})
+    else:
+        print(f"row {row} of {table.name}\n{contribution_text(found)}")
+
+
+def row_of(table: Path, row: int, model: Any) -> Any:
+    """One row of a file, read as the model knows its columns."""
+    from foldwise.app.predicting import batches_for
+
+    if row < 0:
+        raise InputError(f"rows are counted from 0, got --row {row}.", "pass 0 for the first.")
+    before = 0
+    for frame in batches_for(model, table):
+        if row < before + frame.height:
+            return frame[row - before : row - before + 1]
+        before += frame.height
+    raise InputError(f"{table.name} has {before:,} rows, so there is no row {row}.", "rows are counted from 0.")
+
+
+def first_rows(table: Path, model: Any) -> Any:
+    """Rows of a file to compare with: some hundreds from all over it, or from its first batch where it has several."""
+    from foldwise.app.predicting import batches_for
+
+    frame = next(batches_for(model, table))
+    return frame if frame.height <= MOST_ROWS else frame.sample(MOST_ROWS, seed=0)
+
+
+def worked_text(worked: Worked) -> str:
+    text = str(worked.explanation)
+    if worked.changed:
+        text += f"\nafter calibration: {shares(worked.classes, worked.proba)}"
+    return text
+
+
+def worked_facts(worked: Worked) -> dict[str, Any]:
+    classes = [str(name) for name in worked.classes]
+    return {"worked": worked.explanation.to_dict(), "proba": dict(zip(classes, worked.proba.tolist(), strict=True))}
+
+
+def contribution_facts(found: Contributions) -> dict[str, Any]:
+    classes = [str(name) for name in found.classes]
+    columns = zip(found.columns, found.cells, found.values.tolist(), found.errors.tolist(), strict=True)
+    return {
+        "about": found.about,
+        "proba": dict(zip(classes, found.proba.tolist(), strict=True)),
+        "base": found.base,
+        "total": found.total,
+        "columns": [
+            {"column": name, "cell": cell, "contribution": value, "error": error}
+            for name, cell, value, error in columns
+        ],
+        "n_background": found.n_background,
+        "n_orders": found.n_orders,
+    }
+
+
+def contribution_text(found: Contributions) -> str:
+    """A table with a bar for each column, the strongest first."""
+    place = found.classes.index(found.about)
+    largest = max(abs(found.values).max(), 1e-12)
+    order = abs(found.values).argsort()[::-1]
+    lines = [
+        shares(found.classes, found.proba),
+        "",
+        f"what each column adds to the log-odds of {str(found.about)!r}, p = {found.proba[place]:.3g}",
+        "",
+        f"{'column':<{NAME}} {'cell':<{CELL}} {'adds':>8} {'±':>6}",
+        f"{f'average of {found.n_background} training rows':<{NAME + CELL + 1}} {found.base:>+8.3f}",
+    ]
+    for j in order[:MOST_LINES]:
+        value, error = float(found.values[j]), float(found.errors[j])
+        cell = "?" if found.cells[j] is None else found.cells[j]
+        cell = f"{cell:.6g}" if isinstance(cell, float) else cell
+        start = f"{clipped(found.columns[j], NAME):<{NAME}} {clipped(cell, CELL):<{CELL}}"
+        lines.append(f"{start} {value:>+8.3f} {error:>6.3f}  {both_ways(value / largest)}".rstrip())
+    rest = order[MOST_LINES:]
+    if len(rest):
+        words = f"{len(rest)} columns that add less"
+        lines.append(f"{words:<{NAME + CELL + 1}} {float(found.values[rest].sum()):>+8.3f}")
+    lines.append(f"{'this row':<{NAME + CELL + 1}} {found.total:>+8.3f}")
+    return "\n".join(lines)
+
+
+def both_ways(share: float) -> str:
+    """A bar to the left or to the right of the middle."""
+    length = round(HALF * abs(share))
+    return f"{'█' * length:>{HALF}}│" if share < 0 else f"{'':>{HALF}}│{'█' * length}"
+
+
+def shares(classes: Any, proba: Any) -> str:
+    """The likeliest classes with their probabilities."""
+    ranked = sorted(zip(classes, proba.tolist(), strict=True), key=lambda one: -one[1])
+    text = ", ".join(f"{clipped(name, 20)} {share:.3g}" for name, share in ranked[:4])
+    return f"says: {text}" + (f" and {len(ranked) - 4} classes more" if len(ranked) > 4 else "")

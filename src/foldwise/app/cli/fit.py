@@ -1,0 +1,96 @@
+"""`foldwise fit`: the place of the folder, the run with its progress, the summary."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foldwise.app.cli import STARTED
+from foldwise.app.cli.showing import Progress, bar, clipped, duration, print_json
+from foldwise.app.watching import Moment
+from foldwise.errors import InputError
+
+FACTS, REPORT, MODEL = "run.json", "report.html", "model.foldwise"
+MOST_FOLDERS = 10_000
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for; `options` are passed on to the run."""
+
+    table: Path
+    target: str
+    out: Path | None
+    force: bool
+    as_json: bool
+    quiet: bool
+    options: dict[str, Any]
+
+
+def fit(request: Request) -> None:
+    """Run, save, and say what came of it."""
+    place = place_of(request.out, request.table, request.force)
+    from foldwise.app.run import fit as fitted  # late: this loads the libraries
+
+    command = shlex.join(["foldwise", *sys.argv[1:]])
+    with Progress(not request.quiet, always=not request.as_json) as progress:
+        run = fitted(
+            str(request.table),
+            target=request.target,
+            watch=lambda moment: progress.show(line_of(moment), moment.phase),
+            command=command,
+            started=STARTED,
+            **request.options,
+        )
+    run.save(place, force=request.force)
+    if request.as_json:
+        told = ("title", "task", "headline", "leaderboard", "final", "made")
+        facts = {name: run.facts.get(name) for name in told}
+        print_json({"run": str(place), "report": str(place / REPORT), "model": str(place / MODEL), **facts})
+    elif not request.quiet:
+        print(run)
+        print(f"\nreport  {place / REPORT}\nmodel   {place / MODEL}")
+
+
+def place_of(out: Path | None, table: Path, force: bool) -> Path:
+    """The folder to write, which must not hold anything but an older run that may be replaced."""
+    if out is None:
+        stem = Path(table.stem).stem if table.suffix.lower() in (".gz", ".gzip") else table.stem
+        base = Path(f"{stem or 'table'}-run")
+        numbered = (base.with_name(f"{base.name}-{number}") for number in range(2, MOST_FOLDERS))
+        return writable(next(place for place in (base, *numbered) if not place.exists()))
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{str(out)!r} is a file, not a folder for a run.", "choose another --out.")
+    if out.exists() and any(out.iterdir()):
+        if not (out / FACTS).is_file():
+            raise InputError(f"{str(out)!r} holds other things than a run.", "choose another --out.")
+        if not force:
+            raise InputError(f"{str(out)!r} holds a run already.", "choose another --out, or pass --force.")
+    return writable(out)
+
+
+def writable(place: Path) -> Path:
+    """The place, if it can be written to; said before an hour is spent, not after."""
+    parent = place.absolute().parent
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise InputError(f"{str(parent)!r} cannot be written to.", "choose another --out.")
+    return place
+
+
+def line_of(moment: Moment) -> str:
+    """How far a run is."""
+    left = max(0.0, moment.budget - moment.elapsed)
+    line = f"{bar(moment.elapsed / moment.budget)} {duration(left)} left · {moment.phase}"
+    if moment.n_models:
+        line += f" · {moment.n_models:,} models of {moment.n_settings:,} settings"
+    if moment.best:
+        line += f" · best: {clipped(moment.best, 40)}"
+    if moment.doing:
+        line += f" · now: {clipped(', '.join(moment.doing), 40)}"
+    return line

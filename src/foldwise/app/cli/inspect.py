@@ -1,0 +1,56 @@
+"""`foldwise inspect`: how a table is read, what its columns are, and what to look at before a model is fitted."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from foldwise.app.cli.showing import WIDTH, clipped, print_json
+
+NAME = 22
+
+
+def inspect(path: Path, target: str | None, *, as_json: bool) -> None:
+    """Describe a file."""
+    from foldwise.data import read_table
+
+    table = read_table(path, target=target)
+    audit = None if target is None else table.audit()
+    columns = [column_facts(table, finding) for finding in table.findings]
+    if as_json:
+        concerns = None if audit is None else audit.frame.to_dicts()
+        notes = [{"topic": note.topic, "column": note.column, "text": note.text} for note in table.notes]
+        about = {"table": table.name, "rows": table.X.height, "target": table.target}
+        print_json({**about, "columns": columns, "notes": notes, "audit": concerns})
+        return
+    print(repr(table).splitlines()[0])
+    width = max(6, min(NAME, max((len(facts["column"]) for facts in columns), default=0)))
+    print(f"\n{'column':<{width}}  {'kind':<11}  {'missing':>7}  {'distinct':>8}  because")
+    for facts in columns:
+        start = f"{clipped(facts['column'], width):<{width}}  {facts['kind']:<11}  "
+        start += f"{share_text(facts['missing'])}  {facts['distinct']:>8,}  "
+        print(textwrap.fill(start + facts["reason"], WIDTH, subsequent_indent=" " * len(start)).rstrip())
+    if table.notes:
+        print(f"\nhow it was read, and what is suggested\n{table.notes}")
+    if audit is not None:
+        print(f"\n{audit}")
+
+
+def column_facts(table: Any, finding: Any) -> dict[str, Any]:
+    """One column as plain values."""
+    from foldwise.data.audit import n_missing
+
+    column = table.X[finding.column]
+    return {
+        "column": finding.column,
+        "kind": finding.kind,
+        "reason": finding.reason,
+        "type": str(column.dtype),
+        "missing": n_missing(column) / max(1, len(column)),
+        "distinct": column.drop_nulls().n_unique(),
+    }
+
+
+def share_text(share: float) -> str:
+    return f"{share:>7.1%}" if share else f"{'none':>7}"

@@ -1,0 +1,39 @@
+"""`foldwise predict`: predictions of a file, what was noticed on the way, and a line on what was decided."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from foldwise.app.cli.failing import say
+from foldwise.app.cli.showing import Progress, print_json
+from foldwise.errors import InputError
+
+
+def predict(
+    run: Path, table: Path, out: str, *, costs: Path | None, keep: Sequence[str], as_json: bool, quiet: bool
+) -> None:
+    """Predict, and say how it went."""
+    if out == "-" and as_json:
+        raise InputError("the predictions themselves go to the screen.", "name a file for them: -o out.csv --json.")
+    from foldwise.app.predicting import predict_file
+    from foldwise.evaluation import CostMatrix
+
+    matrix = None if costs is None else CostMatrix.from_csv(costs)
+    with Progress(not quiet, always=False) as progress:
+        done = predict_file(
+            run, table, out, costs=matrix, keep=keep, watch=lambda n_rows: progress.show(f"{n_rows:,} rows predicted")
+        )
+    if not quiet:
+        for note in done.notes:
+            say(f"note: {note.text}")
+    if as_json:
+        notes = [note.text for note in done.notes]
+        decided = {"decisions": done.decisions, "expected_cost": done.mean_cost}
+        print_json({"out": out, "rows": done.n_rows, **decided, "notes": notes})
+    elif not quiet:
+        counts = ", ".join(f"{n:,} {name}" for name, n in sorted(done.decisions.items(), key=lambda one: -one[1])[:8])
+        where = sys.stderr if out == "-" else sys.stdout
+        words = f"{done.n_rows:,} rows: {counts}; expected cost {done.mean_cost:.4g} a row"
+        print(words if out == "-" else f"{words}\n{out}", file=where)

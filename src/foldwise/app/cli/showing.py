@@ -1,0 +1,103 @@
+"""What commands show: progress on stderr, results on stdout, at 80 columns; JSON without what JSON does not hold."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from types import TracebackType
+from typing import Any, Self
+
+WIDTH = 80
+BAR = 24
+EVERY = 10.0  # seconds between lines where no terminal is
+
+
+class Progress:
+    """One live line on a terminal; elsewhere a line now and then. Nothing at all where it is not wanted."""
+
+    def __init__(self, wanted: bool = True, *, always: bool = True) -> None:
+        self._live: Any = None
+        self._terminal = sys.stderr.isatty()
+        self._wanted = wanted and (self._terminal or always)
+        self._last = -math.inf
+        self._phase = ""
+
+    def __enter__(self) -> Self:
+        if self._wanted and self._terminal:
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, line: str, phase: str = "") -> None:
+        """A new line instead of the last one; off a terminal only when the phase changes or after a while."""
+        if self._live is not None:
+            from rich.text import Text
+
+            self._live.update(Text(line[: WIDTH * 3]), refresh=True)
+        elif self._wanted:
+            now = time.monotonic()
+            if phase != self._phase or now - self._last >= EVERY:
+                self._phase, self._last = phase, now
+                print(line, file=sys.stderr, flush=True)
+
+
+def bar(share: float, width: int = BAR) -> str:
+    """A bar that is filled from the left.
+
+    >>> bar(0.5, 4)
+    '██··'
+    """
+    return ("█" * round(width * min(1.0, max(0.0, share)))).ljust(width, "·")
+
+
+def duration(seconds: float) -> str:
+    """A time in words.
+
+    >>> duration(7.2), duration(75), duration(3700)
+    ('7 s', '1 min 15 s', '1 h 2 min')
+    """
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def print_json(value: Any) -> None:
+    """One document on stdout."""
+    print(json.dumps(plain(value), ensure_ascii=False, indent=1, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """The same without numbers that are none, and without types of other libraries."""
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | bool | None) else str(value)
+
+
+def clipped(text: Any, width: int) -> str:
+    """A text on one line, cut to a width.
+
+    >>> clipped("a long name", 6)
+    'a lon…'
+    """
+    line = " ".join(str(text).split())
+    return line if len(line) <= width else line[: width - 1] + "…"
