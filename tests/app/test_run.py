@@ -131,7 +131,7 @@ def test_weights_and_costs_and_a_test():
     assert found.facts["task"]["weights"] == "w"
     assert found.facts["headline"]["test"]["n_rows"] == 30
     assert found.facts["predictions"]["expected_cost"] is not None
-    assert found.facts["final"]["decides"] == "the action of least expected cost"
+    assert "least expected cost" in found.facts["final"]["decides"]
 
 
 def test_an_interrupt_keeps_what_is_done(monkeypatch):

@@ -12,6 +12,7 @@ import polars as pl
 from foldwise.app.leaderboard import Line
 from foldwise.app.measures import MEASURES, SHOWN, Measure
 from foldwise.app.worth import estimate_of
+from foldwise.data.audit import Concern
 from foldwise.evaluation.cost import choose
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.tables import number
@@ -108,11 +109,7 @@ def audit_facts(session: Session) -> dict[str, Any]:
     task = session.task
     audit = task.table.audit()
     columns = [column_facts(task.table.X[name], session) for name in task.table.X.columns]
-    warnings = [
-        f"{c.column + ': ' if c.column else ''}{c.detail}"
-        for c in audit
-        if c.check in ("target", "duplicates", "alike")
-    ]
+    warnings = [warning(c) for c in audit if c.check in ("target", "duplicates", "alike")]
     if session.lost:
         warnings.append(
             f"{', '.join(session.lost)} could not be fitted on all rows in time, and is not in the final model."
@@ -121,6 +118,14 @@ def audit_facts(session: Session) -> dict[str, Any]:
     if few:
         warnings.append(f"{', '.join(few)}: fewer rows than folds, so some models never saw one.")
     return {"columns": columns, "notes": [str(note) for note in task.table.notes], "warnings": warnings}
+
+
+def warning(concern: Concern) -> str:
+    """A concern of the audit as a sentence."""
+    if concern.check == "duplicates":
+        return f"{concern.rows:,} rows are there more than once ({concern.detail}); a copy may be tested by its twin."
+    start = {"target": "may give the target away", "alike": "has categories that may be one"}[concern.check]
+    return f"{concern.column} {start}: {concern.detail}."
 
 
 def column_facts(column: pl.Series, session: Session) -> dict[str, Any]:
@@ -345,7 +350,9 @@ def final_facts(session: Session, found: Found, model: Blend) -> dict[str, Any]:
         else f"{str(what)[0].upper()}{str(what)[1:]}, fitted again on all {session.task.n_rows:,} rows",
         "members": members,
         "calibration": f"temperature {1 / inverse:.3g}, learned from out-of-fold predictions",
-        "decides": "the action of least expected cost" if session.task.costs is not None else "the likeliest class",
+        "decides": "It takes the action of least expected cost."
+        if session.task.costs is not None
+        else "It names the likeliest class.",
         "n_rows": session.task.n_rows,
     }
 

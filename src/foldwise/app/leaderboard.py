@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from foldwise.app.choice import Honest, crossed_family, prior_only
+from foldwise.app.choice import Honest, Stack, crossed_family, prior_only
 from foldwise.app.entries import Entry, Family
 from foldwise.app.measures import Floats
 from foldwise.app.worth import differs, estimate_of, fold_scores
@@ -91,14 +91,15 @@ def leaderboard(session: Session, found: Found) -> list[Line]:
     rated = [line for line in lines if line.estimate is not None]
     rated.sort(key=lambda line: -measure.better(line.estimate.value))  # type: ignore[union-attr]
     rest = [line for line in lines if line.estimate is None]
-    return [*(tested(line, rated[0], session) for line in rated), *rest, tested(baseline, rated[0], session)]
+    best = rated[0]
+    return [*(tested(line, best, session, stack) for line in rated), *rest, tested(baseline, best, session, stack)]
 
 
-def tested(line: Line, best: Line, session: Session) -> Line:
+def tested(line: Line, best: Line, session: Session, stack: Stack) -> Line:
     """The line with what the corrected test says of it and the best."""
-    assert line.folds is not None
-    assert best.folds is not None
-    test = None if line is best else differs(best.folds, line.folds, session.splits)
+    assert line.honest is not None
+    assert best.honest is not None
+    test = None if line is best else differs(best.honest, line.honest, stack, session.measure, session.splits)
     p = None if test is None or not np.isfinite(test.p) else float(test.p)
     tied = line is best or (p is not None and p > LEVEL)
     return Line(**{**vars(line), "p": p, "tied": tied})

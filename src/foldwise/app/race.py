@@ -149,16 +149,20 @@ class Race:
         looked = looked[:REMEMBERED]
         width = max(AT_ONCE, -(-len(looked) // 3))
         best_of = {id(max(f.entries, key=Entry.first)) for f in self.families if f.entries}
-        for place, entry in enumerate(looked):
-            rest = [k for k in range(self.n_splits) if k not in entry.asked]
-            if not rest:
-                continue
-            cost = entry.family.seconds(self.speed) * len(rest)
-            small = id(entry) in best_of and cost < 0.1 * left
-            begun = len(entry.asked) > 1
-            if (place < width or small or begun) and (cost < 1.5 * left or begun):
-                return entry, rest[0]
+        started = {id(e.family) for e in looked if len(e.asked) > 1}
+        # the best of every cheap family goes first: a table of families without naive Bayes would be a poor one
+        cheap = [e for e in looked if id(e) in best_of and id(e.family) not in started and self.rest(e) < 0.08 * left]
+        if cheap and started:
+            return min(cheap, key=self.rest), 1
+        begun = [e for e in looked if 1 < len(e.asked) < self.n_splits]
+        worth_it = [e for e in looked[:width] if len(e.asked) == 1 and self.rest(e) < 1.5 * left]
+        for entry in [*begun, *worth_it]:
+            return entry, next(k for k in range(self.n_splits) if k not in entry.asked)
         return None
+
+    def rest(self, entry: Entry) -> float:
+        """Seconds for the splits that an entry was not asked about."""
+        return entry.family.seconds(self.speed) * (self.n_splits - len(entry.asked))
 
     def explore(self, left: float) -> Entry | None:
         """A new entry of the family that has had the least time for its rank."""

@@ -27,7 +27,7 @@ from foldwise.app.splitting import make_splits
 from foldwise.app.task import Task, make_task
 from foldwise.app.watching import Moment, Watch
 from foldwise.app.workers.jobs import Bench, Failed, Importance, Refit
-from foldwise.app.workers.pool import Pool, open_pool
+from foldwise.app.workers.pool import Pool, cores, open_pool
 from foldwise.decisions.calibration import learn
 from foldwise.errors import InputError
 from foldwise.folds.splits import Split
@@ -90,7 +90,7 @@ def fit(
     (2,)
     """
     clock = Clock(seconds_of(budget)) if started is None else Clock(seconds_of(budget), started)
-    n_workers = n_jobs if n_jobs is not None and n_jobs > 0 else cores()
+    n_workers = cores(n_jobs)
     clock.enter("reading")
     pool = pool or open_pool(n_workers)  # loads its libraries while the table is read
     try:
@@ -112,11 +112,6 @@ def asked_of(table: Any, target: str | None, budget: float | str, seed: int) -> 
     """The call that repeats a run, as Python writes it."""
     what = repr(str(table)) if isinstance(table, str | os.PathLike) else "table"
     return f"foldwise.fit({what}, target={target!r}, budget={budget!r}, seed={seed})"
-
-
-def cores() -> int:
-    """The processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -212,9 +207,14 @@ class Session:
         choosing = 0.3 + 4e-8 * cells * (len(self.splits) + 1)
         best = sorted(self.contest.finished, key=lambda e: -float(np.nanmax(np.mean(list(e.scores.values()), axis=0))))
         times = [self.refit_seconds(entry) for entry in best[:4]]
-        fitting = max([0.0, *times]) if self.n_workers > 1 else sum(times)
-        fitting = max(fitting, sum(times) / self.n_workers)
-        return REPORTING + min(choosing, 0.2 * self.clock.budget) + min(1.3 * fitting, 0.3 * self.clock.budget)
+        looking = times[0] + self.looking if times else 0.0  # for what columns are worth
+        fitting = max([0.0, *times, (sum(times) + looking) / self.n_workers])
+        return REPORTING + min(choosing, 0.2 * self.clock.budget) + min(1.2 * fitting, 0.3 * self.clock.budget)
+
+    @property
+    def looking(self) -> float:
+        """Seconds for shuffling columns."""
+        return min(5.0, 0.04 * self.clock.budget)
 
     def refit_seconds(self, entry: Entry) -> float:
         """A fit on all rows, by fits on the folds."""
@@ -284,8 +284,8 @@ class Session:
             jobs.append(("bayes", Refit("naive_bayes", ours[0].params if ours else bayes.entries[0].settings[0])))
         best = found.kept[int(np.argmax(found.chosen.weights))]
         time_left = LATEST * self.clock.budget - self.clock.elapsed - REPORTING
-        room = min(5.0, 0.05 * self.clock.budget, 0.5 * time_left)
-        if best.seconds + room < time_left:
+        room = min(self.looking, time_left - best.seconds)
+        if room > 0.2:
             columns = tuple(self.X.columns)
             jobs.append(
                 (

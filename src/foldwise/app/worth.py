@@ -14,18 +14,26 @@ from foldwise.evaluation.estimates import Estimate, StudentSpread
 from foldwise.evaluation.intervals import corrected_error, share_tested
 from foldwise.folds.splits import Split
 
+LEAST_SCORES = 8
 FREEDOM = 9  # as of ten folds: models of other rows would have been others
 METHOD = "the whole choice made again without the rows of each fold, from stored out-of-fold predictions"
 
 
-def fold_scores(honest: Honest, stack: Stack, measure: Measure) -> Floats:
-    """One score for each fold that is scored."""
+def fold_scores(honest: Honest, stack: Stack, measure: Measure, parts: int = 1) -> Floats:
+    """One score for each fold that is scored, or for each of so many parts of it: every so manyth row."""
     found = []
     for fold in honest.folds:
-        here = stack.fold[honest.places] == fold
-        places = honest.places[here]
-        found.append(measure(stack.codes[places], honest.proba[here], stack.weighing(places)))
+        here = np.flatnonzero(stack.fold[honest.places] == fold)
+        for part in range(parts):
+            some = here[part::parts]
+            places = honest.places[some]
+            found.append(measure(stack.codes[places], honest.proba[some], stack.weighing(places)))
     return np.array(found)
+
+
+def parts_of(n_folds: int) -> int:
+    """In how many parts folds are cut, so that a test of two models has nearly ten scores of each to compare."""
+    return max(1, -(-LEAST_SCORES // n_folds))
 
 
 def estimate_of(
@@ -63,7 +71,9 @@ def estimate_of(
     return Estimate(value, method, StudentSpread(float(max(errors)), FREEDOM), naive, variance, measure.bounds)
 
 
-def differs(first: Floats, second: Floats, splits: Sequence[Split]) -> TTest | None:
-    """The corrected test of two models by their scores on the same folds."""
-    both = np.isfinite(first) & np.isfinite(second)
-    return corrected_t_test(first[both] - second[both], share_tested(splits)) if both.sum() > 1 else None
+def differs(first: Honest, second: Honest, stack: Stack, measure: Measure, splits: Sequence[Split]) -> TTest | None:
+    """The corrected test of two models by their scores on the same folds, or on parts of them where they are few."""
+    parts = parts_of(len(first.folds))
+    gaps = fold_scores(first, stack, measure, parts) - fold_scores(second, stack, measure, parts)
+    gaps = gaps[np.isfinite(gaps)]
+    return corrected_t_test(gaps, share_tested(splits) / parts) if len(gaps) > 1 else None

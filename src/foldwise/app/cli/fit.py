@@ -12,6 +12,7 @@ from typing import Any
 from foldwise.app.cli import STARTED
 from foldwise.app.cli.showing import Progress, bar, clipped, duration, print_json
 from foldwise.app.watching import Moment
+from foldwise.app.workers.pool import cores, open_pool
 from foldwise.errors import InputError
 
 FACTS, REPORT, MODEL = "run.json", "report.html", "model.foldwise"
@@ -34,7 +35,8 @@ class Request:
 def fit(request: Request) -> None:
     """Run, save, and say what came of it."""
     place = place_of(request.out, request.table, request.force)
-    from foldwise.app.run import fit as fitted  # late: this loads the libraries
+    pool = open_pool(cores(request.options.get("n_jobs"))) if request.table.is_file() else None
+    from foldwise.app.run import fit as fitted  # late: this loads the libraries, while the workers load theirs
 
     command = shlex.join(["foldwise", *sys.argv[1:]])
     with Progress(not request.quiet, always=not request.as_json) as progress:
@@ -44,6 +46,7 @@ def fit(request: Request) -> None:
             watch=lambda moment: progress.show(line_of(moment), moment.phase),
             command=command,
             started=STARTED,
+            pool=pool,
             **request.options,
         )
     run.save(place, force=request.force)

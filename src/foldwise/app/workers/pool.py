@@ -63,6 +63,13 @@ class Pool(Protocol):
         """End all workers."""
 
 
+def cores(n_jobs: int | None = None) -> int:
+    """So many workers, or as many as this process may use processors."""
+    if n_jobs is not None and n_jobs > 0:
+        return n_jobs
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def open_pool(n_workers: int) -> Pool:
     """Forked workers where the system forks, else a pool that works in this process."""
     if n_workers < 1 or not hasattr(os, "fork") or not hasattr(socket, "send_fds"):
