@@ -29,7 +29,10 @@ from foldwise.ensembles import (
     majority_vote,
     random_forest,
 )
-from foldwise.folds import open_session
+from foldwise.ensembles.combiners.averages import Mean
+from foldwise.ensembles.combiners.votes import Vote
+from foldwise.ensembles.session import SplitPanels
+from foldwise.folds import Need, open_session
 from foldwise.folds.sessions.refit import RefitSession
 from foldwise.testing import check_foldable
 from tests.conftest import mixed_columns
@@ -205,3 +208,58 @@ def test_pipelines_that_differ_in_a_step_do_not_share():
         [{}, {"combiner": "vote"}, {"scaled__steps": members["ranged"].steps}],
         splits_of(len(y))[:2],
     )
+
+
+class Single(GaussianNB):
+    """Probabilities in single precision, as some boosters give them."""
+
+    def predict_proba(self, X):
+        return super().predict_proba(X).astype(np.float32)
+
+
+def test_settings_of_one_kind_are_combined_at_once(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    settings = [{"combiner": name, "near__n_neighbors": k} for name in ("vote", "mean") for k in (1, 3, 5, 8)]
+    settings.insert(3, {"combiner": "median"})
+    session = open_session(Ensemble(MEMBERS), X, y)
+    calls = []
+    for kind in (Vote, Mean):
+        combine = kind.combine
+        monkeypatch.setattr(
+            kind, "combine", lambda self, panel, combine=combine: calls.append(0) or combine(self, panel)
+        )
+    absent = np.flatnonzero(y != 1)
+    for train, test in [(np.arange(0, 178, 2), np.arange(1, 178, 2)), (absent[1:], np.arange(60, 61))]:
+        calls.clear()
+        blocks = list(session.answer(settings, train, test, Need.LABELS))
+        assert len(calls) == 2
+        assert [(block.start, block.stop) for block in blocks] == [(0, 3), (3, 4), (4, 5), (5, 9)]
+        asked = [session.asked(setting) for setting in settings]
+        twin = SplitPanels(session, asked, train, test)
+        for block in blocks:
+            for i in range(block.start, block.stop):
+                alone, found = twin.answer(asked[i]), block.answer.cut(i - block.start, i - block.start + 1)
+                np.testing.assert_array_equal(found.labels, alone.labels)
+                np.testing.assert_array_equal(found.proba, alone.proba)
+
+
+def test_many_regressors_of_one_row_are_summed_as_one_by_one():
+    X, y = load_diabetes(return_X_y=True)
+    members = {f"m{k}": KNNRegressor(k) for k in range(1, 14)}
+    settings = [{"m1__n_neighbors": k} for k in (1, 20, 30)]
+    session = open_session(EnsembleRegressor(members), X, y)
+    for test in (np.arange(1), np.arange(30)):
+        train = np.arange(30, len(y))
+        blocks = list(session.answer(settings, train, test, Need.VALUES))
+        for block in blocks:
+            for i in range(block.start, block.stop):
+                model = EnsembleRegressor(members).set_params(**settings[i]).fit(X[train], y[train])
+                np.testing.assert_array_equal(block.answer.values[i - block.start], model.predict(X[test]))
+
+
+def test_members_of_single_precision_are_averaged_in_double():
+    X, y = load_wine(return_X_y=True)
+    model = Ensemble({"a": Single(), "b": Single(var_smoothing=1e-3), "c": Single(var_smoothing=1e-2)})
+    train, test = np.arange(0, 178, 2), np.arange(1, 178, 2)
+    [block] = open_session(model, X, y).answer([{}], train, test, Need.PROBA)
+    np.testing.assert_array_equal(block.answer.proba[0], model.fit(X[train], y[train]).predict_proba(X[test]))

@@ -33,6 +33,7 @@ from foldwise.errors import InputError
 from foldwise.folds import freeze_splits
 from foldwise.folds.protocol import Labels
 from foldwise.folds.seeding import ONE_GENERATOR, seeded
+from foldwise.folds.stratifying import stratified_pairs
 from tests.tuning.test_search import assert_same_results
 
 N = 36
@@ -80,6 +81,45 @@ def test_the_rows_are_those_of_the_splitter(table, name):
         np.testing.assert_array_equal(split.train, train)
         np.testing.assert_array_equal(split.test, test)
         assert split.train.dtype == split.test.dtype == np.intp
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16])
+@pytest.mark.parametrize("n_classes", [1, 2, 7])
+def test_stratified_folds_are_dealt_as_scikit_learn_deals_them(rng, shuffle, dtype, n_classes):
+    for n_folds in (2, 3, 5):
+        y = rng.choice([17, 3, 40, 5, 0, 91, 8][:n_classes], size=int(rng.integers(150, 400))).astype(dtype)
+        X = np.empty((len(y), 0))
+        cv = StratifiedKFold(n_folds, shuffle=shuffle, random_state=int(rng.integers(1000)) if shuffle else None)
+        found, expected = stratified_pairs(cv, X, y, None), list(cv.split(X, y))
+        assert found is not None
+        for mine, theirs in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(mine[0], theirs[0])
+            np.testing.assert_array_equal(mine[1], theirs[1])
+            assert mine[0].dtype == mine[1].dtype == np.intp
+
+
+@pytest.mark.parametrize(
+    ("cv", "y"),
+    [
+        (StratifiedKFold(3), np.array([0, 0, 0, 1, 1, 1, 2, 2])),  # scikit-learn warns
+        (StratifiedKFold(3), np.array([0, 1])),  # it refuses
+        (StratifiedKFold(3), np.arange(12) % 2 / 2),  # it refuses, or takes them for classes
+        (StratifiedKFold(3), np.arange(12) % 2 == 0),
+        (StratifiedKFold(3, shuffle=True), np.arange(12) % 2),  # from numpy's own generator
+        (StratifiedKFold(3, shuffle=True, random_state=np.random.RandomState(0)), np.arange(12) % 2),
+        (StratifiedKFold(3), np.array([], dtype=np.int64)),
+        (KFold(3), np.arange(12) % 2),
+    ],
+)
+def test_what_is_unusual_is_left_to_the_splitter(cv, y):
+    assert stratified_pairs(cv, np.zeros((len(y), 1)), y, None) is None
+    assert stratified_pairs(cv, np.zeros((len(y) + 1, 1)), y, None) is None
+
+
+def test_groups_beside_stratified_folds_are_left_to_the_splitter():
+    y = np.arange(12) % 2
+    assert stratified_pairs(StratifiedKFold(3), np.zeros((12, 1)), y, y) is None
 
 
 def test_leave_p_out():

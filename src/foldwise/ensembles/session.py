@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -16,18 +17,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.ensembles.building import Some, is_plain, joined, partition
+from foldwise.ensembles.combiners.averages import Mean
+from foldwise.ensembles.combiners.votes import Vote
 from foldwise.ensembles.members import takes_weights, unfitted
 from foldwise.ensembles.plan import Plan, draw_lessons, plan_of
 from foldwise.ensembles.protocol import Floats, Learning, Lesson, Panel, Task
 from foldwise.ensembles.sizes import Fixed
 from foldwise.ensembles.stored import MemberError, Said, Stored, needed, panel_of
+from foldwise.ensembles.variants import Variants
 from foldwise.folds.groups import same
-from foldwise.folds.protocol import Answer, Block, Labels, Need, Params, Rows
+from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 from foldwise.folds.sessions.models import ModelSession, Piece, in_order
 from foldwise.folds.sessions.randomness import Size, is_repeatable
 
 Key = tuple[Any, ...]
+
+# combiners that take each row by itself, to the last bit the same among however many: no subclass is known to
+BY_ROWS = frozenset({Vote, Mean})
+PANEL_CELLS = 1 << 18  # of settings that are combined together: a near cache holds what members say
 
 
 def open_ensemble(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> EnsembleSession | None:
@@ -52,6 +60,24 @@ class Asked:
     plan: Plan
     lessons: tuple[Lesson, ...]
     setting: Params  # held, so that ids of its values stay their own
+    stored: Stored
+
+    @cached_property
+    def keys(self) -> tuple[Key, ...]:
+        """What stands for each member; members that answer alike have the same."""
+        places = (self.stored.place(lesson) for lesson in self.lessons)
+        return tuple((id(session), key) for session, _, key in places)
+
+    @cached_property
+    def wants_proba(self) -> bool:
+        return self.plan.wants_proba()
+
+    @cached_property
+    def kind(self) -> Key | None:
+        """The same for settings whose answers one call of a combiner makes; None where each has a call of its own."""
+        if self.plan.size.chooses or type(self.plan.combiner) not in BY_ROWS:
+            return None
+        return type(self.plan.combiner), len(self.lessons), self.wants_proba
 
     @property
     def folds(self) -> list[Any]:
@@ -75,10 +101,13 @@ class EnsembleSession(ModelSession):
         labels = y if not isinstance(self.target, Labels) else self.target.classes[self.target.codes]
         self.stored = Stored(X, labels, self._weights, self._n_classes)
         self._asked: dict[Key, Asked | None] = {}
+        self._known: tuple[tuple[Params, ...], dict[int, Asked]] | None = None
+        self._variants: Variants | None = None
+        self._steady: dict[int, tuple[Any, bool]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is known by ids, which mean other things in another process."""
-        return {**vars(self), "_asked": {}}
+        return {**vars(self), "_asked": {}, "_known": None, "_variants": None, "_steady": {}}
 
     @property
     def threads(self) -> bool:  # type: ignore[override]
@@ -100,7 +129,11 @@ class EnsembleSession(ModelSession):
 
     def _ask(self, setting: Params) -> Asked | None:
         try:
-            model = self.unfitted(setting)
+            if self._variants is None:
+                self._variants = Variants(self.estimator)
+            model = self._variants.of(setting)
+            if model is None:
+                model = self.unfitted(setting)
             plan = plan_of(model, regression=self._n_classes == 0)
             if not plan.plain or not (isinstance(plan.size, Fixed) or plan.size.chooses) or not plan.combiner.exact:
                 return None
@@ -114,35 +147,67 @@ class EnsembleSession(ModelSession):
         seeded = any(name.endswith("random_state") for lesson in lessons for name in lesson.params)
         if seeded and not isinstance(model.random_state, Integral):
             return None  # drawn anew at each fit
-        size = Size(self.n_rows)
-        parts = [plan.combiner, plan.size, *(unfitted(lesson) for lesson in lessons)]
-        asked = Asked(plan, lessons, setting)
-        once = any(hasattr(cv, "__next__") for cv in asked.folds)
-        return asked if not once and all(is_repeatable(part, size) for part in parts) else None
+        asked = Asked(plan, lessons, setting, self.stored)
+        if any(hasattr(cv, "__next__") for cv in asked.folds):
+            return None
+        blocks = (is_repeatable(part, Size(self.n_rows)) for part in (plan.combiner, plan.size))
+        return asked if all(blocks) and all(map(self._is_steady, lessons)) else None
+
+    def _is_steady(self, lesson: Lesson) -> bool:
+        """Whether each fit of a member gives the same model; many settings have the same members."""
+        if lesson.params:
+            return is_repeatable(unfitted(lesson), Size(self.n_rows))
+        known = self._steady.get(id(lesson.estimator))
+        if known is None:  # held with the answer, so that its id stays its own
+            known = (lesson.estimator, is_repeatable(lesson.estimator, Size(self.n_rows)))
+            self._steady[id(lesson.estimator)] = known
+        return known[1]
+
+    def _all_asked(self, settings: Sequence[Params]) -> dict[int, Asked]:
+        """The settings that can be answered from what members say, by their places. Every split asks again."""
+        known = self._known
+        if known is not None and known[0] is settings:
+            return known[1]
+        found = {i: one for i, setting in enumerate(settings) if (one := self.asked(setting)) is not None}
+        if isinstance(settings, tuple):
+            self._known = (settings, found)
+        return found
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
         yield from in_order(self._in_pieces(settings, train, test, need))
 
     def _in_pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Piece]:
-        asked = {i: one for i, setting in enumerate(settings) if (one := self.asked(setting)) is not None}
+        asked = self._all_asked(settings)
         panels: SplitPanels | None = None
+        done: set[int] = set()
         if asked:
             try:
                 panels = SplitPanels(self, list(asked.values()), train, test)
             except MemberError:
                 panels = None  # each by itself: one that fails must not take the others along
-        for i, setting in enumerate(settings):
-            answer = None
-            if i in asked:
+        if panels is not None:
+            for places in panels.together(asked):
                 try:
-                    mine = SplitPanels(self, [asked[i]], train, test) if panels is None else panels
-                    answer = mine.answer(asked[i])
+                    answer = panels.answer_all([asked[i] for i in places])
                 except Exception:
-                    answer = None  # the refit says what is wrong
-            if answer is None:
-                X_test = take_rows(self.X, test)
-                answer = next(self.answer_group([setting], train, X_test, need))  # type: ignore[assignment]
-            yield [i], answer  # type: ignore[misc]
+                    continue  # each by itself
+                yield places, answer
+                done.update(places)
+        for i, setting in enumerate(settings):
+            if i not in done:
+                yield [i], self._singly(setting, asked.get(i), panels, train, test, need)
+
+    def _singly(
+        self, setting: Params, asked: Asked | None, panels: SplitPanels | None, train: Rows, test: Rows, need: Need
+    ) -> Answer | Failure:
+        """The answer to one setting."""
+        if asked is not None:
+            try:
+                mine = SplitPanels(self, [asked], train, test) if panels is None else panels
+                return mine.answer(asked)
+            except Exception:
+                pass  # the refit says what is wrong
+        return next(self.answer_group([setting], train, take_rows(self.X, test), need))
 
 
 class SplitPanels:
@@ -164,6 +229,7 @@ class SplitPanels:
         else:
             known = whole.some(train).target
         self.task = Task(None, known, None if weights is None else weights[train], len(train), whole.n_columns)
+        self._n_test = len(test)
         self._said = self._gather(asked, train, test)
         self._folds: dict[Any, tuple[Any, list[dict[Key, Said]]]] = {}
         for key, cv in {key_of(cv): cv for one in asked for cv in one.folds}.items():
@@ -174,16 +240,12 @@ class SplitPanels:
 
     def _gather(self, asked: Sequence[Asked], train: Rows, test: Rows) -> dict[Key, Said]:
         """The answers of all distinct members."""
-        lessons: dict[Key, Lesson] = {self._key(lesson): lesson for one in asked for lesson in one.lessons}
+        lessons = {key: lesson for one in asked for key, lesson in zip(one.keys, one.lessons, strict=True)}
         need = Need(0)
-        for one in asked:
-            need |= needed(self._session._n_classes, one.plan.wants_proba())
+        for proba in {one.wants_proba for one in asked}:
+            need |= needed(self._session._n_classes, proba)
         said = self._session.stored.answers(list(lessons.values()), train, test, need)
         return {key: self._narrow(one) for key, one in zip(lessons, said, strict=True)}
-
-    def _key(self, lesson: Lesson) -> Key:
-        session, _, key = self._session.stored.place(lesson)
-        return id(session), key
 
     def _narrow(self, said: Said) -> Said:
         """An answer among the classes of the training rows."""
@@ -193,8 +255,37 @@ class SplitPanels:
         return Said(labels, None if said.proba is None else said.proba[:, self.present])
 
     def _panel(self, said: dict[Key, Said], asked: Asked) -> Panel:
-        found = [said[self._key(lesson)] for lesson in asked.lessons]
-        return panel_of(found, self.task.n_classes, asked.plan.wants_proba())
+        return panel_of([said[key] for key in asked.keys], self.task.n_classes, asked.wants_proba)
+
+    def together(self, asked: dict[int, Asked]) -> list[list[int]]:
+        """Places of settings that are combined by one call, several at a time."""
+        n_classes = self.task.n_classes
+        if n_classes == 0 and self._n_test == 1:  # a mean of numbers side by side is summed in another order
+            return []
+        groups: dict[Key, list[int]] = {}
+        for i, one in asked.items():
+            if one.kind is not None:
+                groups.setdefault(one.kind, []).append(i)
+        found = []
+        for (_, n_members, *_), places in groups.items():
+            most = max(1, PANEL_CELLS // (n_members * self._n_test * max(1, n_classes)))
+            found += [places[a : a + most] for a in range(0, len(places), most)]
+        return found
+
+    def answer_all(self, asked: Sequence[Asked]) -> Answer:
+        """What ensembles of one kind say: the rows of all, one below the other, are combined as those of one."""
+        n_members, shape = len(asked[0].lessons), (len(asked), self._n_test)
+        said = [self._said[one.keys[m]] for m in range(n_members) for one in asked]
+        panel = panel_of(said, self.task.n_classes, asked[0].wants_proba)
+        whole = (n_members, len(asked) * self._n_test)
+        parts = {name: getattr(panel, name) for name in ("labels", "proba", "values")}
+        long = {name: part.reshape(*whole, *part.shape[2:]) for name, part in parts.items() if part is not None}
+        scores = asked[0].plan.combiner.combine(replace(panel, weights=panel.weights[:n_members], **long))
+        if self.task.n_classes == 0:
+            return Answer(values=scores.reshape(shape))
+        proba = scores.reshape(*shape, self.task.n_classes)
+        answer = Answer(labels=scores.argmax(axis=1).reshape(shape), proba=proba)
+        return answer.among(self.present, self._session._n_classes)
 
     def answer(self, asked: Asked) -> Answer:
         """What the ensemble of one setting says of the test rows."""

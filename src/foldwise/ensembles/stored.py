@@ -109,7 +109,8 @@ def panel_of(said: Sequence[Said], n_classes: int, proba: bool) -> Panel:
     if n_classes == 0:
         return Panel(weights, values=np.array([one.values for one in said]))
     if proba:
-        return Panel(weights, n_classes=n_classes, proba=np.array([one.proba for one in said]))
+        # members of a single precision are averaged in double, as fitted ones are
+        return Panel(weights, n_classes=n_classes, proba=np.array([one.proba for one in said], dtype=np.float64))
     return Panel(weights, n_classes=n_classes, labels=np.array([one.labels for one in said]))
 
 

@@ -14,6 +14,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, LeavePOut, check_cv
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
 from foldwise.folds.seeding import seeded
+from foldwise.folds.stratifying import stratified_pairs
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,10 @@ def pairs_of(cv: Any, X: Any, y: Any, groups: Any, classifier: bool) -> Iterator
         yield from cv
         return
     splitter = check_cv(cv, y, classifier=classifier)
+    pairs = stratified_pairs(splitter, X, y, groups)
+    if pairs is not None:
+        yield from pairs
+        return
     try:
         yield from seeded(splitter).split(X, y, groups)
     except ValueError as error:

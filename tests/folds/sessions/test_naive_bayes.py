@@ -174,3 +174,15 @@ def test_blocks_stay_small_when_probabilities_are_wanted(rng, monkeypatch):
     settings = [{"var_smoothing": v} for v in np.logspace(-9, 0, 7)]
     blocks = list(session.answer(settings, np.arange(50), np.arange(50, 100), Need.PROBA))
     assert [(b.start, b.stop) for b in blocks] == [(0, 3), (3, 6), (6, 7)]
+
+
+@pytest.mark.parametrize("settings", [[{}], [{"var_smoothing": 1e-3}, {"var_smoothing": 0.1}]], ids=["one", "two"])
+def test_probabilities_of_few_settings_cost_one_fit_each(rng, monkeypatch, settings):
+    X, y = rng.normal(size=(100, 4)), np.arange(100) % 3
+    session, train, test = open_session(GaussianNB(), X, y), np.arange(60), np.arange(60, 100)
+    expected = [GaussianNB(**setting).fit(X[train], y[train]).predict_proba(X[test]) for setting in settings]
+    fit, fits = GaussianNB.fit, []
+    monkeypatch.setattr(GaussianNB, "fit", lambda *args, **more: fits.append(0) or fit(*args, **more))
+    blocks = list(session.answer(settings, train, test, Need.PROBA))
+    assert len(fits) == len(settings)
+    np.testing.assert_array_equal(np.concatenate([block.answer.probabilities() for block in blocks]), expected)

@@ -85,6 +85,7 @@ class Kind(Protocol):
     """One classifier's table, facts and formulas."""
 
     lazy: frozenset[str]
+    fits: int  # how many `exact` makes: so few settings have their probabilities sooner from fits of their own
 
     def prepare(self, X: Any) -> None:
         """Check the table as the classifier would; raises where it would."""
@@ -112,6 +113,7 @@ class Gaussian:
     """GaussianNB: moments, and a variance to which `var_smoothing` × the greatest variance of a column is added."""
 
     lazy = frozenset({"priors", "var_smoothing"})
+    fits = 2
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -181,6 +183,7 @@ class Discrete:
     """What the other four share: counts, smoothing by alpha, and priors."""
 
     lazy = DISCRETE
+    fits = 0
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.utils.multiclass import type_of_target
 
@@ -124,6 +125,8 @@ class BayesSession(ModelSession):
     def _finished(self, wanted: Wanted, facts: Facts, test: Rows, need: Need) -> Answer:
         """Labels by the fast sums, settled by the exact ones where classes come near; probabilities by the exact."""
         scores = self.kind.scores(facts, wanted)
+        if need.has(SHARES) and len(wanted) <= self.kind.fits:
+            return self._from_fits(wanted, facts, test)
         labels, log_proba = None, None
         if need.has(NAMES):
             labels, tied = scores.labels(test)
@@ -141,6 +144,15 @@ class BayesSession(ModelSession):
             log_proba = found.transpose(2, 0, 1)
         assert isinstance(self.target, Labels)
         return Answer(labels, log_proba).among(facts.present, len(self.target.classes))
+
+    def _from_fits(self, wanted: Wanted, facts: Facts, test: Rows) -> Answer:
+        """The same from one fit a setting, in scikit-learn's formulas: labels by joint scores, which it normalises."""
+        assert isinstance(self.target, Labels)
+        X_test = take_rows(self.X, test)
+        fitted = (facts.refit({name: one[name] for name in self.kind.lazy}) for one in wanted.params)
+        joint = np.stack([model.predict_joint_log_proba(X_test) for model in fitted])
+        log_proba = joint - logsumexp(joint, axis=2)[:, :, None]
+        return Answer(joint.argmax(axis=2), log_proba).among(facts.present, len(self.target.classes))
 
     def _by_refit(
         self, settings: Sequence[Params], places: Sequence[int], train: Rows, test: Rows, need: Need

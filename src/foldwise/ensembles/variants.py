@@ -1,0 +1,60 @@
+"""The unfitted ensemble of each setting: members that settings have in common are made once, and are the same object.
+
+A clone of a whole ensemble reads the signature of every part of it, which takes longer than combining its answers.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.base import clone
+
+from foldwise.ensembles.ensemble import ComposedEnsemble
+from foldwise.ensembles.plan import named_members
+from foldwise.folds.groups import same
+from foldwise.folds.protocol import Params
+
+
+class Variants:
+    """Ensembles that differ from one in blocks and in parameters of members."""
+
+    def __init__(self, estimator: Any) -> None:
+        self._base = clone(estimator)
+        self._own = set(self._base.get_params(deep=False)) - {"members"}
+        members = self._base.members
+        self._named = named_members(members) if isinstance(members, dict | list | tuple) and members else {}
+        kind = type(estimator)
+        usual = kind.set_params is ComposedEnsemble.set_params and kind.get_params is ComposedEnsemble.get_params
+        self._usual = usual and bool(self._named) and not self._own & self._named.keys()
+        # with the values, whose ids are their own only while they live
+        self._made: dict[Any, tuple[Sequence[Any], Any]] = {}
+
+    def of(self, setting: Params) -> Any | None:
+        """clone → set_params, to be read and cloned, never to be fitted; None for a setting of another form."""
+        if not self._usual:
+            return None
+        inner: dict[str, dict[str, Any]] = {}
+        for name, value in setting.items():
+            member, _, rest = name.partition("__")
+            if rest and member in self._named:
+                inner.setdefault(member, {})[rest] = value
+            elif name not in self._own:
+                return None
+        model = copy.copy(self._base)
+        for name in self._own:  # clones, as a generator among them would go on from setting to setting
+            setattr(model, name, clone(setting.get(name, getattr(self._base, name)), safe=False))
+        members = {name: self._member(name, inner.get(name, {})) for name in self._named}
+        as_before = self._base.members
+        model.members = members if isinstance(as_before, dict) else type(as_before)(members.values())
+        return model
+
+    def _member(self, name: str, params: dict[str, Any]) -> Any:
+        key = (name, *((inner, same(value)) for inner, value in sorted(params.items())))
+        if key not in self._made:
+            model = clone(self._named[name])
+            if params:
+                model.set_params(**{inner: clone(value, safe=False) for inner, value in params.items()})
+            self._made[key] = (tuple(params.values()), model)
+        return self._made[key][1]
