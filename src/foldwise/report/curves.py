@@ -1,4 +1,4 @@
-"""`prediction_facts`: what out-of-sample predictions are worth, as plain facts. It computes and draws nothing.
+"""`prediction_facts`: what out-of-sample predictions are worth, as plain facts. It computes; the page draws.
 
 Confusion, ROC, precision-recall, calibration, lift and cost, each with weights where rows have them.
 """

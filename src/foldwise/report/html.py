@@ -8,7 +8,7 @@ from typing import Any
 
 from foldwise.errors import InputError
 from foldwise.report.markup import Html, el, join
-from foldwise.report.reading import Facts, text
+from foldwise.report.reading import Facts, part, text
 from foldwise.report.sections.bayes import bayes
 from foldwise.report.sections.blocks import Section
 from foldwise.report.sections.columns import audit, importance
@@ -61,10 +61,8 @@ def contents(shown: list[Section]) -> Html | None:
 
 
 def footer(facts: Facts) -> Html:
-    version = facts.get("made", {}).get("versions", {}).get("foldwise") if facts.get("made") else None
-    return el(
-        "footer", f"Made by Foldwise{' ' + str(version) if version else ''}. This file loads nothing from elsewhere."
-    )
+    version = text(part(facts, "made", "versions"), "foldwise")
+    return el("footer", f"Made by Foldwise{' ' + version if version else ''}. This file loads nothing from elsewhere.")
 
 
 @cache

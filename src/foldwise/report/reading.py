@@ -24,6 +24,16 @@ def items(facts: Facts, name: str) -> list[Any]:
     return list(inner) if isinstance(inner, list | tuple) else []
 
 
+def records(facts: Facts, name: str) -> list[Facts]:
+    """The dicts of a list."""
+    return [item for item in items(facts, name) if isinstance(item, Mapping)]
+
+
+def texts(facts: Facts, name: str) -> list[str]:
+    """The texts of a list."""
+    return [str(item) for item in items(facts, name) if item is not None]
+
+
 def text(facts: Facts, name: str) -> str:
     """Words, none where they are None or absent."""
     inner = facts.get(name)

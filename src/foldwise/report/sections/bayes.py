@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foldwise.report.markup import Html, el, embedded, join
-from foldwise.report.reading import Facts, items, part
+from foldwise.report.reading import Facts, items, part, records
 from foldwise.report.sections.blocks import Section, folded, paragraph, table
 
 WORDS = (
@@ -16,7 +16,7 @@ WORDS = (
 def bayes(facts: Facts) -> Section | None:
     """The nomogram, drawn by the page's own script, and the table folded."""
     model = part(facts, "bayes")
-    if not items(model, "classes") or not items(model, "columns"):
+    if not items(model, "classes") or not records(model, "columns"):
         return None
     kept = {name: model.get(name) for name in ("classes", "log_prior", "rest", "columns")}
     body = [
@@ -32,7 +32,7 @@ def bayes(facts: Facts) -> Section | None:
 def hidden(model: Facts) -> Html | None:
     """Columns without an axis count as missing."""
     by_reason: dict[str, list[str]] = {}
-    for column in items(model, "not_shown"):
+    for column in records(model, "not_shown"):
         by_reason.setdefault(str(column.get("why", "")), []).append(str(column.get("name", "")))
     if not by_reason:
         return None
@@ -48,7 +48,7 @@ def listing(names: list[str], most: int = 8) -> str:
 def probability_table(model: Facts) -> Html | None:
     """Attribute, parameter, one column a class."""
     found = part(model, "table")
-    lines = [[str(cell) for cell in line] for line in items(found, "lines")]
+    lines = [[str(cell) for cell in line] for line in items(found, "lines") if line]
     classes = [str(name) for name in items(model, "classes")]
     lines = [line for line in lines if len(line) == len(classes) + 2]
     if not lines:

@@ -6,7 +6,7 @@ from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.canvas import hint, strip
 from foldwise.report.pictures.intervals import axis, bar
 from foldwise.report.pictures.scales import Scale, around
-from foldwise.report.reading import Facts, decimals, defined, fixed, items, number, part, percent, text
+from foldwise.report.reading import Facts, decimals, defined, fixed, items, number, part, percent, records, text, texts
 from foldwise.report.sections.blocks import Section, bullets, folded, paragraph, table
 
 SHOWN = 15
@@ -14,7 +14,7 @@ SHOWN = 15
 
 def importance(facts: Facts) -> Section | None:
     """Permutation importance with its intervals."""
-    entries = [entry for entry in items(facts, "importance") if defined(entry.get("mean"))]
+    entries = [entry for entry in records(facts, "importance") if defined(entry.get("mean"))]
     if not entries:
         return None
     entries = sorted(entries, key=lambda entry: -entry["mean"])
@@ -47,13 +47,13 @@ def importance_line(entry: Facts, scale: Scale, digits: int) -> Html:
 def audit(facts: Facts) -> Section | None:
     """What the table holds: notes first, the columns folded."""
     found = part(facts, "audit")
-    columns, notes = items(found, "columns"), items(found, "notes")
+    columns, notes = records(found, "columns"), texts(found, "notes")
     task = part(facts, "task")
     if not columns and not notes and not items(task, "classes"):
         return None
     body = [
         class_bars(task),
-        bullets(str(note) for note in notes),
+        bullets(notes),
         columns_table(columns) if columns else None,
     ]
     return Section("data", "What is in the table", join(body))
@@ -62,7 +62,7 @@ def audit(facts: Facts) -> Section | None:
 def class_bars(task: Facts) -> Html | None:
     """How many rows each class has."""
     classes, counts = items(task, "classes"), items(task, "class_counts")
-    if not classes or len(classes) != len(counts):
+    if not classes or len(classes) != len(counts) or not all(map(defined, counts)):
         return None
     total, most = sum(counts) or 1, max(counts) or 1
     lines = []

@@ -8,7 +8,7 @@ from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.canvas import hint, strip
 from foldwise.report.pictures.intervals import bar
 from foldwise.report.pictures.scales import Scale
-from foldwise.report.reading import Facts, defined, items, number, part, percent, text
+from foldwise.report.reading import Facts, defined, number, part, percent, records, text
 from foldwise.report.sections.blocks import Section, paragraph
 
 CELLS = 8  # of an example
@@ -17,7 +17,7 @@ CLASSES = 5
 
 def examples(facts: Facts) -> Section | None:
     """Right and wrong predictions, cell by cell."""
-    rows = items(facts, "examples")
+    rows = records(facts, "examples")
     if not rows:
         return None
     words = (
@@ -53,7 +53,7 @@ def probabilities(row: Facts) -> Html | None:
 
 def cells_of(row: Facts) -> Html | None:
     """The cells that say most, and the others as one."""
-    cells = [cell for cell in items(row, "cells") if defined(cell.get("contribution"))]
+    cells = [cell for cell in records(row, "cells") if defined(cell.get("contribution"))]
     if not cells:
         return None
     ranked = sorted(cells, key=lambda cell: -abs(cell["contribution"]))

@@ -15,7 +15,9 @@ from foldwise.report.reading import (
     number,
     part,
     percent,
+    records,
     text,
+    texts,
 )
 from foldwise.report.sections.blocks import bullets, folded, paragraph, table
 
@@ -24,7 +26,7 @@ DECIDING = 5  # columns that the top names
 
 def headline(facts: Facts) -> Html:
     """Title, sentences, the estimate in a picture, and two boxes."""
-    words = [str(word) for word in items(part(facts, "headline"), "words")]
+    words = texts(part(facts, "headline"), "words")
     target = text(part(facts, "task"), "target")
     title = f"Predicting {target}" if target else text(facts, "title") or "A report without facts"
     boxes = join([decides(facts), beware(facts)])
@@ -97,7 +99,7 @@ def line(name: str, about: str, mark: Html, figures: str, class_: str | None = N
 
 def other_measures(facts: Facts) -> Html | None:
     """The same procedure by other metrics."""
-    others = items(part(facts, "headline"), "others")
+    others = records(part(facts, "headline"), "others")
     if not others:
         return None
     rows = []
@@ -114,7 +116,7 @@ def other_measures(facts: Facts) -> Html | None:
 def separate_test(facts: Facts) -> Html | None:
     """The scores on a test table of its own."""
     test = part(facts, "headline", "test")
-    scores = [[text(score, "title"), number(score.get("value"))] for score in items(test, "scores")]
+    scores = [[text(score, "title"), number(score.get("value"))] for score in records(test, "scores")]
     if not scores:
         return None
     caption = f"On the separate test table ({counted(test.get('n_rows'), 'row', 'rows')})"
@@ -133,7 +135,7 @@ def decides(facts: Facts) -> Html | None:
 
 def deciding_columns(facts: Facts) -> Html | None:
     """The most important columns."""
-    ranked = [entry for entry in items(facts, "importance") if defined(entry.get("mean"))]
+    ranked = [entry for entry in records(facts, "importance") if defined(entry.get("mean"))]
     ranked = sorted(ranked, key=lambda entry: -entry["mean"])[:DECIDING]
     ranked = [entry for entry in ranked if entry["mean"] > 0]
     if not ranked:
@@ -148,11 +150,11 @@ def deciding_columns(facts: Facts) -> Html | None:
 
 def beware(facts: Facts) -> Html:
     """What may make the figures wrong."""
-    warnings = [str(word) for word in items(part(facts, "audit"), "warnings")]
+    warnings = texts(part(facts, "audit"), "warnings")
     made = part(facts, "made")
     if made.get("interrupted"):
         warnings.append(f"The run was stopped after {duration(made.get('seconds'))}; what was done by then is here.")
-    broken = [text(entry, "title") for entry in items(facts, "leaderboard") if entry.get("status") == "failed"]
+    broken = [text(entry, "title") for entry in records(facts, "leaderboard") if entry.get("status") == "failed"]
     if broken:
         warnings.append(f"Not every model could be trained: {', '.join(broken)}.")
     gap = part(facts, "predictions").get("calibration_error")

@@ -11,10 +11,10 @@ from foldwise.report.reading import (
     defined,
     duration,
     estimate_text,
-    items,
     number,
     part,
     percent,
+    records,
     short,
     text,
 )
@@ -23,7 +23,7 @@ from foldwise.report.sections.blocks import Section, folded, paragraph, table
 
 def leaderboard(facts: Facts) -> Section | None:
     """Models best first; those tied with the best are marked."""
-    entries = items(facts, "leaderboard")
+    entries = records(facts, "leaderboard")
     if not entries:
         return None
     scored = [entry for entry in entries if defined(part(entry, "estimate").get("value"))]

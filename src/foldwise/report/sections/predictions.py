@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures import curves as draw
-from foldwise.report.reading import Facts, counted, defined, items, number, numbers, part, percent, text
+from foldwise.report.reading import Facts, counted, defined, items, number, numbers, part, percent, records, text
 from foldwise.report.sections.blocks import Section, figure, legend, paragraph, table
 
 FIRST = 0.1  # the share of rows whose lift is told
@@ -18,13 +18,15 @@ def mistakes(facts: Facts) -> Section | None:
     confusion = part(predictions, "confusion")
     classes = [str(name) for name in items(confusion, "classes")]
     said = [str(name) for name in items(confusion, "said")] or classes
-    counts = [list(row) for row in items(confusion, "counts")]
-    if not classes or not counts:
+    counts = [list(row or ()) for row in items(confusion, "counts")]
+    whole = [len(row) for row in counts] == [len(said)] * len(classes)
+    if not classes or not whole or not all(defined(count) for row in counts for count in row):
         return None
     rows = predictions.get("n")
     words = f"Each row was predicted by models that had not seen it: {text(predictions, 'of')}" if rows else ""
     words += f" ({counted(rows, 'row', 'rows')})." if words else ""
-    tables = el("div", matrix(classes, said, counts), rates(classes, said, counts), class_="beside")
+    found = rates(classes, said, counts) if set(classes) & set(said) else None  # actions need not be classes
+    tables = el("div", matrix(classes, said, counts), found, class_="beside")
     body = [paragraph(words), tables]
     return Section("mistakes", "Which mistakes", join(body))
 
@@ -38,8 +40,9 @@ def matrix(classes: Sequence[str], said: Sequence[str], counts: Sequence[Sequenc
         cells = []
         for column, count in zip(said, row, strict=False):
             share = count / total
-            kind = "right" if column == name else "wrong"
-            words = f"{number(count)} of {number(total)} rows of {name} were said to be {column}"
+            kind = "right" if column == name else "wrong" if column in classes else "taken"
+            did = "said to be" if column in classes else "met with"
+            words = f"{number(count)} of {number(total)} rows of {name} were {did} {column}"
             value = join([number(count), el("small", percent(share))])
             style = f"--share:{share:.3f}" if count else None
             cells.append(el("td", value, class_=kind if count else "none", style=style, title=words))
@@ -75,7 +78,7 @@ def areas(drawn: Sequence[Facts]) -> list[str]:
 
 
 def roc(predictions: Facts) -> Html | None:
-    drawn = items(predictions, "roc")
+    drawn = records(predictions, "roc")
     if not drawn:
         return None
     note = "The area is the chance that a row of the class ranks above one that is not."
@@ -83,7 +86,7 @@ def roc(predictions: Facts) -> Html | None:
 
 
 def precision_recall(predictions: Facts) -> Html | None:
-    drawn = items(predictions, "precision_recall")
+    drawn = records(predictions, "precision_recall")
     if not drawn:
         return None
     note = "Of those said to be of the class, how many are; the figure is the average precision."
@@ -92,7 +95,7 @@ def precision_recall(predictions: Facts) -> Html | None:
 
 
 def calibration(predictions: Facts) -> Html | None:
-    drawn = items(predictions, "calibration")
+    drawn = records(predictions, "calibration")
     if not drawn:
         return None
     gap = predictions.get("calibration_error")
@@ -101,7 +104,7 @@ def calibration(predictions: Facts) -> Html | None:
 
 
 def lift(predictions: Facts) -> Html | None:
-    drawn = items(predictions, "lift")
+    drawn = records(predictions, "lift")
     if not drawn:
         return None
     return figure("Lift", draw.lift(drawn), legend(drawn), paragraph(lift_words(drawn[0]), "note"))

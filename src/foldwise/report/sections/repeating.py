@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.intervals import shares_bar
-from foldwise.report.reading import Facts, counted, defined, duration, items, number, part, percent, short, text
+from foldwise.report.reading import (
+    Facts,
+    counted,
+    defined,
+    duration,
+    items,
+    number,
+    part,
+    percent,
+    records,
+    short,
+    text,
+)
 from foldwise.report.sections.blocks import Section, folded, paragraph, table
 
 
@@ -57,7 +69,7 @@ def costs(task: Facts) -> Html | None:
     """The cost matrix in force."""
     given = part(task, "costs")
     actions, classes, matrix = (items(given, name) for name in ("actions", "classes", "matrix"))
-    if not actions or len(matrix) != len(actions):
+    if not actions or [len(line or ()) for line in matrix] != [len(classes)] * len(actions):
         return None
     rows = [[str(action), *(short(cost) for cost in line)] for action, line in zip(actions, matrix, strict=True)]
     heads = ["action", *(f"truth {name}" for name in classes)]
@@ -66,7 +78,11 @@ def costs(task: Facts) -> Html | None:
 
 def phases(made: Facts) -> Html | None:
     """Where the time went."""
-    found = [(str(name), float(seconds)) for name, seconds in items(made, "phases") if defined(seconds) and seconds > 0]
+    found = [
+        (str(phase[0]), float(phase[1]))
+        for phase in items(made, "phases")
+        if phase and defined(phase[1]) and phase[1] > 0
+    ]
     if not found:
         return None
     marks = el(
@@ -85,7 +101,7 @@ def final(facts: Facts) -> Html | None:
     """What the model file holds."""
     model = part(facts, "final")
     rows = []
-    for member in items(model, "members"):
+    for member in records(model, "members"):
         settings = ", ".join(f"{name} = {short(value)}" for name, value in part(member, "settings").items())
         rows.append([text(member, "title"), percent(member.get("weight")), settings or "as it comes"])
     words = [text(model, "calibration")]

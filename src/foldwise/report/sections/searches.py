@@ -6,7 +6,7 @@ from typing import Any
 
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.trials import against_category, against_number, over_time
-from foldwise.report.reading import Facts, counted, defined, items, number, part, short, text
+from foldwise.report.reading import Facts, counted, defined, number, part, records, short, text
 from foldwise.report.sections.blocks import Section, figure, folded, paragraph, table
 
 BEST = 5  # settings of the table
@@ -17,7 +17,7 @@ def searches(facts: Facts) -> Section | None:
     """One fold a family."""
     task = part(facts, "task")
     metric, greater = text(task, "metric_title") or "score", bool(task.get("greater"))
-    found = [search(entry, metric, greater) for entry in items(facts, "searches")]
+    found = [search(entry, metric, greater) for entry in records(facts, "searches")]
     drawn = [entry for entry in found if entry is not None]
     if not drawn:
         return None
@@ -27,7 +27,7 @@ def searches(facts: Facts) -> Section | None:
 
 def search(entry: Facts, metric: str, greater: bool) -> Html | None:
     """The pictures of one family."""
-    trials = [trial for trial in items(entry, "trials") if defined(trial.get("score"))]
+    trials = [trial for trial in records(entry, "trials") if defined(trial.get("score"))]
     if not trials:
         return None
     pictures = [

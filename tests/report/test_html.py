@@ -1,0 +1,268 @@
+"""The page: all sections, whatever facts lack, whatever names hold, and nothing that loads."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+from foldwise.errors import InputError
+from foldwise.report import prediction_facts, render
+from foldwise.report.markup import el, embedded
+from foldwise.report.pictures.scales import Scale, round_values
+from foldwise.report.reading import decimals, duration, fixed, number, percent
+from tests.report.hostile import PAYLOAD, hostile
+from tests.report.made import cancer_facts, weather_facts, wine_facts
+
+ALL = {"leaderboard", "mistakes", "curves", "importance", "examples", "nomogram", "data", "searches", "repeat"}
+VOID = {"meta", "input", "br", "link"}
+
+
+class Page(HTMLParser):
+    """What a page consists of; an element that is not closed where it should be is an error."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] == "script":
+            self.scripts.append(data)
+        else:
+            self.words.append(data)
+
+    @property
+    def ids(self) -> list[str]:
+        return [attributes["id"] or "" for _, attributes in self.elements if "id" in attributes]
+
+
+def sections(text: str) -> set[str]:
+    return {str(attributes["id"]) for tag, attributes in Page(text).elements if tag == "section"}
+
+
+@pytest.mark.parametrize("facts", [wine_facts, cancer_facts])
+def test_all_sections_are_there(facts: Any) -> None:
+    assert sections(render(facts())) == ALL
+
+
+def test_the_top_is_in_words_and_shows_the_honest_estimate_beside_the_others() -> None:
+    facts = wine_facts()
+    page = Page(render(facts))
+    words = "".join(page.words)
+    for sentence in facts["headline"]["words"]:
+        assert sentence in words
+    estimate = facts["headline"]["estimate"]
+    for figure in (estimate["value"], estimate["low"], estimate["high"], estimate["naive"]):
+        assert number(figure) in words
+    assert words.index(facts["headline"]["words"][0]) < words.index("What to beware of") < words.index("Which model")
+
+
+def test_models_without_a_score_say_why() -> None:
+    words = "".join(Page(render(wine_facts())).words)
+    assert "RBF SVM: too slow, one fold would not end within the budget" in words
+
+
+def test_models_tied_with_the_best_are_named() -> None:
+    facts = copy.deepcopy(wine_facts())
+    board = [entry for entry in facts["leaderboard"] if entry["status"] == "ok"]
+    for entry in board[1:]:
+        entry["tied"] = entry is board[1]
+    words = "".join(Page(render(facts)).words)
+    assert f"but the data do not tell it apart from {board[1]['title']}." in words
+    board[1]["tied"] = False
+    assert "no other model is tied with it." in "".join(Page(render(facts)).words)
+
+
+@pytest.mark.parametrize("facts", [wine_facts, cancer_facts, weather_facts])
+def test_nothing_is_loaded(facts: Any) -> None:
+    text = render(facts())
+    page = Page(text)
+    for _, attributes in page.elements:
+        assert "src" not in attributes
+        assert (attributes.get("href") or "#").startswith("#")
+        assert not any(name.startswith("on") for name in attributes)
+    assert not {"link", "img", "iframe", "object", "embed"} & {tag for tag, _ in page.elements}
+    assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", text)
+
+
+def test_ids_are_unique_and_contents_lead_somewhere() -> None:
+    page = Page(render(wine_facts()))
+    assert len(page.ids) == len(set(page.ids))
+    links = {(attributes["href"] or "")[1:] for tag, attributes in page.elements if tag == "a"}
+    assert links == ALL
+
+
+def test_pictures_say_what_they_show() -> None:
+    text = render(cancer_facts())
+    for picture in re.findall(r'<svg[^>]*role="img".*?</svg>', text, re.DOTALL):
+        assert re.match(r"<svg[^>]*><title>[^<]+</title><desc>[^<]+</desc>", picture)
+    assert text.count('role="img"') >= 5
+
+
+@pytest.mark.parametrize("facts", [wine_facts, cancer_facts, weather_facts])
+def test_hostile_names_are_harmless(facts: Any) -> None:
+    plain, page = Page(render(facts())), Page(render(hostile(facts())))
+    # a long name gets a title that tells it in full, nothing else may come of it
+    assert [tag for tag, _ in page.elements if tag != "title"] == [tag for tag, _ in plain.elements if tag != "title"]
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+    assert PAYLOAD in "".join(page.words)
+    told = json.loads(page.scripts[0])
+    assert told["columns"][0]["name"].endswith(PAYLOAD)
+
+
+def test_embedded_facts_cannot_end_their_script() -> None:
+    text = embedded({"a": PAYLOAD}, "x")
+    inside = text.removeprefix('<script type="application/json" id="x">').removesuffix("</script>")
+    assert not set("<>&\u2028") & set(inside)
+    assert json.loads(inside) == {"a": PAYLOAD}
+
+
+def test_empty_facts_make_a_page() -> None:
+    for facts in ({}, {"format": 1}, dict.fromkeys(wine_facts())):
+        facts = {**facts, "format": 1}
+        assert sections(render(facts)) == set()
+    assert sections(render({key: [] for key in wine_facts() if key != "format"})) == set()
+
+
+def places(facts: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in nested facts, of a list those of its first item."""
+    if path:
+        yield path
+    if isinstance(facts, dict):
+        for key, value in facts.items():
+            yield from places(value, (*path, key))
+    elif isinstance(facts, list) and facts:
+        yield from places(facts[0], (*path, 0))
+
+
+def test_every_fact_may_be_undefined() -> None:
+    facts = shortened(copy.deepcopy(cancer_facts()))
+    facts["bayes"]["table"]["lines"] = cancer_facts()["bayes"]["table"]["lines"][:2]  # lines are as long as they are
+    within_script = ("bayes", "columns", 0)  # handed to the page's own script as it is
+    seen, troubles = 0, []
+    for path in places(facts):
+        if path[0] == "format" or path[:3] == within_script:
+            continue
+        broken = holed(facts, path)
+        try:
+            render(broken)
+        except Exception as error:
+            troubles.append(f"{path}: {error!r}")
+        seen += 1
+    assert troubles == []
+    assert seen > 200
+
+
+def shortened(facts: Any) -> Any:
+    """The same facts with two items a list, so that a page takes a millisecond."""
+    if isinstance(facts, dict):
+        return {key: shortened(value) for key, value in facts.items()}
+    return [shortened(item) for item in facts[:2]] if isinstance(facts, list) else facts
+
+
+def holed(facts: Any, path: tuple[Any, ...]) -> Any:
+    """The facts with None in one place; only what lies on the way is copied."""
+    if not path:
+        return None
+    inner = copy.copy(facts)
+    inner[path[0]] = holed(facts[path[0]], path[1:])
+    return inner
+
+
+def test_rows_left_out_leave_no_row_in_the_page() -> None:
+    facts = {**wine_facts(), "examples": []}
+    facts["made"] = {**facts["made"], "rows_included": False}
+    text = render(facts)
+    assert sections(text) == ALL - {"examples"}
+    assert "rows of data in this file" in text
+
+
+def test_a_large_run_stays_small_and_quick(rng: np.random.Generator) -> None:
+    facts = copy.deepcopy(cancer_facts())
+    base = facts["searches"][0]
+    trials = [
+        {"settings": {f"s{k}": float(rng.random()) for k in range(6)} | {"kind": str(rng.integers(5))}}
+        | {"score": float(rng.random()), "folds": 5, "seconds": 0.1, "at": 0.1 * i}
+        for i in range(1500)
+    ]
+    facts["searches"] = [{**base, "title": f"family {i}", "trials": trials} for i in range(16)]
+    facts["importance"] = [{**facts["importance"][0], "column": f"column {i}"} for i in range(500)]
+    facts["audit"]["columns"] = [{**facts["audit"]["columns"][0], "name": f"column {i}"} for i in range(500)]
+    n_classes = 40
+    truth = rng.integers(0, n_classes, 5000)
+    proba = rng.dirichlet(np.ones(n_classes), 5000)
+    facts["predictions"] = prediction_facts(truth, proba, [f"class {i}" for i in range(n_classes)])
+    assert len(render(facts).encode()) < 3_000_000
+
+
+def test_rendering_is_quick() -> None:
+    facts = cancer_facts()
+    taken = []
+    for _ in range(5):
+        start = time.perf_counter()
+        render(facts)
+        taken.append(time.perf_counter() - start)
+    assert min(taken) < 0.3
+
+
+def test_the_page_needs_no_library_that_is_slow_to_load() -> None:
+    code = (
+        "import sys, foldwise.report; foldwise.report.render({}); "
+        "print([name for name in ('matplotlib', 'sklearn', 'numba', 'scipy', 'pandas') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_another_format_is_refused() -> None:
+    with pytest.raises(InputError, match="format 1, but these are of format 2"):
+        render({"format": 2})
+
+
+def test_an_element_escapes_what_is_not_markup() -> None:
+    assert el("p", "a < b", el("b", "&"), None, title='"') == '<p title="&quot;">a &lt; b<b>&amp;</b></p>'
+
+
+def test_ticks_are_round_and_few() -> None:
+    assert round_values(0.0, 1.0, 5) == [0.0, 0.5, 1.0]
+    assert Scale(0.001, 1000.0, log=True).ticks(4) == [0.001, 0.1, 10.0, 1000.0]
+    assert Scale(0.0, 10.0)(20.0) == 100.0
+    for low, high in ((0.0, 3e-7), (-12.0, 45.0), (1e9, 1e9 + 3), (5.0, 5.0)):
+        assert 1 <= len(Scale(low, high).ticks(5)) <= 5
+
+
+def test_numbers_read_well() -> None:
+    assert [number(v) for v in (12345, 1234.5, 0.12345, 0.00012, None, float("nan"))] == [
+        "12,345",
+        "1,234",
+        "0.123",
+        "0.00012",
+        "–",
+        "–",
+    ]
+    assert [percent(v) for v in (0.5, 0.004, 0.0001, 0.0, None)] == ["50 %", "0.4 %", "< 1 %", "0 %", "–"]
+    assert [duration(v) for v in (0.25, 75, 600, 9000)] == ["0.2 s", "75 s", "10 min", "2.5 h"]
+    assert fixed(-0.00061, decimals([0.25, 0.0039])) == "−0.001"
