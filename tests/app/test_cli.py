@@ -186,6 +186,8 @@ class TestFit:
         assert asked["started"] > 0
 
     def test_json_and_quiet(self, asked, here):
+        (here / "t.csv").write_text("a,y\n1,2\n")
+        (here / "t.csv.gz").write_text("")
         code, out, error = ask("fit", "t.csv", "--target", "y", "--json")
         assert (code, error) == (0, "")
         said = json.loads(out)
@@ -198,6 +200,7 @@ class TestFit:
         assert (here / "t-run-3").is_dir()
 
     def test_what_is_there_is_not_written_over(self, asked, here):
+        (here / "t.csv").write_text("a,y\n1,2\n")
         (here / "mine").mkdir()
         (here / "mine" / "thesis.txt").write_text("years of work")
         assert "holds other things than a run" in refused("fit", "t.csv", "--target", "y", "--out", "mine", "--force")
@@ -210,7 +213,11 @@ class TestFit:
         assert asked["force"]
         (here / "empty").mkdir()
         assert ask("fit", "t.csv", "--target", "y", "--out", "empty")[0] == 0
-        assert sorted(path.name for path in here.iterdir()) == ["empty", "mine", "run"]
+        assert sorted(path.name for path in here.iterdir()) == ["empty", "mine", "run", "t.csv"]
+
+    def test_a_missing_file_is_seen_at_once(self, asked, here):
+        assert "there is no file 't.csv'" in refused("fit", "t.csv", "--target", "y")
+        assert asked == {}
 
     def test_a_target_is_wanted(self):
         code, _, error = ask("fit", WEATHER)
@@ -337,7 +344,7 @@ class TestPredict:
         code, out, error = ask("predict", tree_run, new, "-o", "out.csv")
         assert (code, error) == (0, "")
         first, place = out.splitlines()
-        assert first.startswith("120 rows: ")
+        assert first.startswith("120 rows; decisions: ")
         assert "expected cost" in first
         assert place == "out.csv"
         code, out, _ = ask("predict", tree_run, new, "-o", "out.parquet", "--json", "--keep", "size,city")
@@ -353,7 +360,7 @@ class TestPredict:
         assert set(pl.read_csv("out.csv")["decision"]) == {"run"}
         (here / "costs.csv").write_text("action,up\nrun,1\n")
         assert "the class 'down' has no cost" in refused("predict", tree_run, new, "--costs", "costs.csv")
-        assert "'none.csv' cannot be used" in refused("predict", tree_run, new, "--costs", "none.csv")
+        assert "there is no file 'none.csv'" in refused("predict", tree_run, new, "--costs", "none.csv")
 
     def test_notes_about_the_table(self, tree_run, new):
         TABLE.X.with_columns(more=pl.lit(1), colour=pl.lit("pink")).write_csv(new)

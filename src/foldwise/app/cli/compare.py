@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from foldwise.app.cli.doors import check_table
 from foldwise.app.cli.showing import Progress, bar, print_json
 from foldwise.errors import InputError
 
@@ -30,6 +31,7 @@ class Asked:
 
 def compare(asked: Asked, *, as_json: bool, quiet: bool) -> None:
     """Compare, and print the table."""
+    check_table(asked.table)
     folds = folds_of(asked.cv)
     if len(set(asked.models)) < 2:
         raise InputError(f"a comparison needs two models, got {len(set(asked.models))}.", "pass --models a,b.")

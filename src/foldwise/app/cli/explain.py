@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from foldwise.app.cli.doors import check_run, check_table
 from foldwise.app.cli.showing import clipped, print_json
 from foldwise.errors import InputError
 
@@ -29,6 +30,8 @@ def explain(
     as_json: bool,
 ) -> None:
     """Explain one row of a file."""
+    check_run(run)
+    check_table(table, background)
     from foldwise.app import explaining
     from foldwise.app.opening import open_run
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from foldwise.app.cli import STARTED
+from foldwise.app.cli.doors import check_table
 from foldwise.app.cli.showing import Progress, bar, clipped, duration, print_json
 from foldwise.app.watching import Moment
 from foldwise.app.workers.pool import cores, open_pool
@@ -34,6 +35,7 @@ class Request:
 
 def fit(request: Request) -> None:
     """Run, save, and say what came of it."""
+    check_table(request.table, request.options.get("test"), request.options.get("costs"))
     place = place_of(request.out, request.table, request.force)
     pool = open_pool(cores(request.options.get("n_jobs"))) if request.table.is_file() else None
     from foldwise.app.run import fit as fitted  # late: this loads the libraries, while the workers load theirs

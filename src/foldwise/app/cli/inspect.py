@@ -6,6 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from foldwise.app.cli.doors import check_table
 from foldwise.app.cli.showing import WIDTH, clipped, print_json
 
 NAME = 22
@@ -13,6 +14,7 @@ NAME = 22
 
 def inspect(path: Path, target: str | None, *, as_json: bool) -> None:
     """Describe a file."""
+    check_table(path)
     from foldwise.data import read_table
 
     table = read_table(path, target=target)

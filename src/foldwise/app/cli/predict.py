@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from foldwise.app.cli.doors import check_run, check_table
 from foldwise.app.cli.failing import say
 from foldwise.app.cli.showing import Progress, print_json
 from foldwise.errors import InputError
@@ -15,6 +16,8 @@ def predict(
     run: Path, table: Path, out: str, *, costs: Path | None, keep: Sequence[str], as_json: bool, quiet: bool
 ) -> None:
     """Predict, and say how it went."""
+    check_run(run)
+    check_table(table, costs)
     if out == "-" and as_json:
         raise InputError("the predictions themselves go to the screen.", "name a file for them: -o out.csv --json.")
     from foldwise.app.predicting import predict_file
@@ -33,7 +36,7 @@ def predict(
         decided = {"decisions": done.decisions, "expected_cost": done.mean_cost}
         print_json({"out": out, "rows": done.n_rows, **decided, "notes": notes})
     elif not quiet:
-        counts = ", ".join(f"{n:,} {name}" for name, n in sorted(done.decisions.items(), key=lambda one: -one[1])[:8])
+        counts = ", ".join(f"{name} {n:,}" for name, n in sorted(done.decisions.items(), key=lambda one: -one[1])[:8])
         where = sys.stderr if out == "-" else sys.stdout
-        words = f"{done.n_rows:,} rows: {counts}; expected cost {done.mean_cost:.4g} a row"
+        words = f"{done.n_rows:,} rows; decisions: {counts}; expected cost {done.mean_cost:.4g} a row"
         print(words if out == "-" else f"{words}\n{out}", file=where)

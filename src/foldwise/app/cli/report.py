@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from foldwise.app.cli.doors import check_run
 from foldwise.app.cli.showing import print_json
 from foldwise.errors import InputError
 
 
 def report(run: Path, out: Path | None, *, as_json: bool, quiet: bool) -> None:
     """Write, and say where."""
+    check_run(run)
     from foldwise.app.opening import REPORT, read_facts
     from foldwise.report import render
 
