@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test fuzz lint types contract bench simulate nulls torture oracles clean
+.PHONY: demo test fuzz tables lint types contract bench simulate nulls torture oracles clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -14,6 +14,10 @@ test: $(READY)
 
 fuzz: $(READY)
 	$(BIN)/python -m pytest -n auto -m fuzz tests/data/test_fuzz.py
+
+# a quarter of an hour on a quiet machine: every real table through the command line, held to its budget
+tables: $(READY)
+	$(BIN)/python -m pytest -m tables -s tests/app/test_tables.py
 
 lint: $(READY)
 	$(BIN)/ruff check .
