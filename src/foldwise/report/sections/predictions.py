@@ -9,6 +9,7 @@ from foldwise.report.pictures import curves as draw
 from foldwise.report.reading import Facts, counted, defined, items, number, numbers, part, percent, records, text
 from foldwise.report.sections.blocks import Section, figure, legend, paragraph, table
 
+DENSE = 8  # more columns than that show their counts only
 FIRST = 0.1  # the share of rows whose lift is told
 
 
@@ -34,6 +35,7 @@ def mistakes(facts: Facts) -> Section | None:
 def matrix(classes: Sequence[str], said: Sequence[str], counts: Sequence[Sequence[float]]) -> Html:
     """Truth by what was said; a cell is the darker the greater its share of the truth."""
     head = el("tr", el("td", "truth ↓  said →", class_="corner"), *(el("th", name, scope="col") for name in said))
+    dense = len(said) > DENSE
     lines = []
     for name, row in zip(classes, counts, strict=False):
         total = sum(row) or 1
@@ -43,11 +45,11 @@ def matrix(classes: Sequence[str], said: Sequence[str], counts: Sequence[Sequenc
             kind = "right" if column == name else "wrong" if column in classes else "taken"
             did = "said to be" if column in classes else "met with"
             words = f"{number(count)} of {number(total)} rows of {name} were {did} {column}"
-            value = join([number(count), el("small", percent(share))])
+            value = join([number(count) if count or not dense else "", None if dense else el("small", percent(share))])
             style = f"--share:{share:.3f}" if count else None
             cells.append(el("td", value, class_=kind if count else "none", style=style, title=words))
         lines.append(el("tr", el("th", name, scope="row"), *cells))
-    grid = el("table", el("thead", head), el("tbody", *lines), class_="confusion")
+    grid = el("table", el("thead", head), el("tbody", *lines), class_="confusion dense" if dense else "confusion")
     return el("div", grid, class_="wide")
 
 
