@@ -530,6 +530,16 @@ class TestCompare:
     def test_bad_input(self, more, words):
         assert words in refused("compare", WEATHER, "--target", "play", *more)
 
+    def test_too_few_rows(self, here):
+        (here / "t.csv").write_text("x,y\n1,a\n2,b\n3,a\n")
+        assert "'b' has 1 of 3" in refused("compare", "t.csv", "--target", "y", "--models", "knn,naive_bayes")
+        words = refused("compare", "t.csv", "--target", "y", "--models", "knn,naive_bayes", "--cv", "10")
+        assert "no class has enough rows for 10 folds; the largest has 2" in words
+        (here / "t.csv").write_text("x,y\n1,a\n2,a\n3,a\n")
+        assert "every row has the same 'y'" in refused(
+            "compare", "t.csv", "--target", "y", "--models", "knn,naive_bayes"
+        )
+
     def test_a_target_that_is_a_quantity(self, here):
         (here / "t.csv").write_text("x,y\n" + "".join(f"{i % 5},{i * 1.5}\n" for i in range(50)))
         words = refused("compare", "t.csv", "--target", "y", "--models", "knn,naive_bayes")

@@ -143,7 +143,7 @@ def pairs_of(n_samples: int | None, n_background: int, n_columns: int, rng: np.r
     if n_samples is None:
         pairs = ASKED // (2 * max(1, n_columns - 1))
         if pairs < n_background:
-            used = np.sort(rng.choice(n_background, max(pairs // 2, min(20, n_background)), replace=False))
+            used = np.sort(rng.choice(n_background, max(pairs // 2, min(5, n_background)), replace=False))
         return max(2, pairs // len(used)), used
     if n_samples < 1:
         raise InputError(f"n_samples must be 1 or more, got {n_samples}.")

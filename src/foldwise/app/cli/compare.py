@@ -43,8 +43,9 @@ def compare(asked: Asked, *, as_json: bool, quiet: bool) -> None:
     if asked.groups is not None:
         groups = column_of(X, asked.groups)
         X = X.drop(asked.groups)
-    n_classes = check_labels(y, asked.target)
-    scoring = scoring_of(asked.metric, n_classes)
+    counts = class_counts(y, asked.target)
+    check_folds(counts, folds)
+    scoring = scoring_of(asked.metric, len(counts))
     estimators = estimators_of(asked, table, X, scoring)
 
     with Progress(not quiet, always=False) as progress:
@@ -144,8 +145,9 @@ def column_of(X: Any, name: str) -> Any:
     return X[name].rank("dense").to_numpy()
 
 
-def check_labels(y: Any, target: str) -> int:
-    """How many classes there are; refused where the target holds none."""
+def class_counts(y: Any, target: str) -> dict[Any, int]:
+    """The rows of each class; refused where the target holds none."""
+    import numpy as np
     import polars as pl
 
     from foldwise.data.audit import is_quantity
@@ -161,4 +163,20 @@ def check_labels(y: Any, target: str) -> int:
     encoded = encode_target(y, len(labels))
     if len(encoded.classes) < 2:
         raise InputError(f"every row has the same {target!r}.", "a classifier needs two classes at least.")
-    return len(encoded.classes)
+    return dict(zip(encoded.classes.tolist(), np.bincount(encoded.codes).tolist(), strict=True))
+
+
+def check_folds(counts: dict[Any, int], folds: tuple[int, int] | None) -> None:
+    """Refuse more folds than there are rows to deal, and a class that cannot be on both sides of a split."""
+    name, least = min(counts.items(), key=lambda one: one[1])
+    most = max(counts.values())
+    if folds is None and (least < 2 or sum(counts.values()) < 5 * len(counts)):
+        raise InputError(
+            f"resamples need two rows of each class and five rows a class in all, but {name!r} has {least} of "
+            f"{sum(counts.values())}.",
+            "leave the class out, or pass --cv with a number of folds.",
+        )
+    if folds is not None and folds[1] > most:
+        raise InputError(
+            f"no class has enough rows for {folds[1]} folds; the largest has {most}.", "pass a smaller --cv."
+        )

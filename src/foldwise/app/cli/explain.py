@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from foldwise.app.explaining import Contributions, Worked
 
 MOST_LINES = 20
+MOST_CLASSES = 3
 MOST_ROWS = 200  # of a background that is given
 HALF = 12  # of the bars, on each side
 NAME, CELL = 20, 15
@@ -77,7 +78,7 @@ def first_rows(table: Path, model: Any) -> Any:
 def worked_text(worked: Worked) -> str:
     text = str(worked.explanation)
     if worked.changed:
-        text += f"\nafter calibration: {shares(worked.classes, worked.proba)}"
+        text += f"\nas the whole model says: {shares(worked.classes, worked.proba)}"
     return text
 
 
@@ -105,13 +106,12 @@ def contribution_facts(found: Contributions) -> dict[str, Any]:
 
 def contribution_text(found: Contributions) -> str:
     """A table with a bar for each column, the strongest first."""
-    place = found.classes.index(found.about)
     largest = max(abs(found.values).max(), 1e-12)
     order = abs(found.values).argsort()[::-1]
     lines = [
         shares(found.classes, found.proba),
         "",
-        f"what each column adds to the log-odds of {str(found.about)!r}, p = {found.proba[place]:.3g}",
+        f"what each column adds to the log-odds of {clipped(found.about, 30)!r}",
         "",
         f"{'column':<{NAME}} {'cell':<{CELL}} {'adds':>8} {'±':>6}",
         f"{f'average of {found.n_background} training rows':<{NAME + CELL + 1}} {found.base:>+8.3f}",
@@ -139,5 +139,5 @@ def both_ways(share: float) -> str:
 def shares(classes: Any, proba: Any) -> str:
     """The likeliest classes with their probabilities."""
     ranked = sorted(zip(classes, proba.tolist(), strict=True), key=lambda one: -one[1])
-    text = ", ".join(f"{clipped(name, 20)} {share:.3g}" for name, share in ranked[:4])
-    return f"says: {text}" + (f" and {len(ranked) - 4} classes more" if len(ranked) > 4 else "")
+    text = ", ".join(f"P({clipped(name, 16)}) = {share:.3g}" for name, share in ranked[:MOST_CLASSES])
+    return text + (f" and {len(ranked) - MOST_CLASSES} more" if len(ranked) > MOST_CLASSES else "")
