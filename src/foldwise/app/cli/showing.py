@@ -65,7 +65,7 @@ def duration(seconds: float) -> str:
     """A time in words.
 
     >>> duration(7.2), duration(75), duration(3700)
-    ('7 s', '1 min 15 s', '1 h 2 min')
+    ('7 s', '1 min 15 s', '1 h 1 min')
     """
     whole = max(0, round(seconds))
     if whole < 60:
