@@ -288,11 +288,11 @@ two halves of the columns that are drawn alike, are compared at 5 % on fresh tab
 column). How often does the plain paired t-test say they differ → how often the corrected one (Nadeau & Bengio
 2003)? The target is 4 to 6 %. By chance alone 5 % may come out as 4.0 to 6.0 % of 2,000 tables, and as 3.6 to
 6.4 % of 1,000. Power: how often the corrected test finds a half that is better, by five points of accuracy with
-naive Bayes and 500 rows, by four with one neighbour and 300 rows ({power_runs} tables each).
+naive Bayes and 500 rows, by six with one neighbour and 300 rows ({power_runs} tables each).
 
 {table}
 
-The default was chosen by that table. So the one before (80/20) and the two nearest to 5 % were measured again on
+The default was chosen by that table. So the one before (80/20) and two of the nearest to 5 % were measured again on
 {again_runs} other tables of each kind, which had no part in the choice. The corrected test rejects:
 
 {again}
@@ -314,9 +314,9 @@ What it says:
   `compare`. They err to the careful side where models are stable, and find no fewer of the true differences than
   80/20 do. Their price: models learn from 60 % of the rows, so scores are a little below those of the whole
   table, and a model that needs many rows is seen at a disadvantage. Pass `cv` where that matters.
-- The other tests that were tried are worse. The 5 × 2 tests take their variance from pairs of halves which agree
+- The other tests that were tried are no better, as far as so few tables say. The 5 × 2 tests take their variance from pairs of halves which agree
   too well. A jackknife in which the models forget each fold too counts chance answers twice, and finds little at
-  ten times the fits; the conservative Z has no more power than its name promises.
+  four times the fits; the conservative Z has no more power than its name promises.
 - Where models are stable, ten times ten folds keep the level too and have more power. One round of ten folds is
   careful with every learner, and finds the least.
 """
