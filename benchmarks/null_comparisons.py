@@ -314,9 +314,9 @@ What it says:
   `compare`. They err to the careful side where models are stable, and find no fewer of the true differences than
   80/20 do. Their price: models learn from 60 % of the rows, so scores are a little below those of the whole
   table, and a model that needs many rows is seen at a disadvantage. Pass `cv` where that matters.
-- The other tests that were tried are no better, as far as so few tables say. The 5 × 2 tests take their variance from pairs of halves which agree
-  too well. A jackknife in which the models forget each fold too counts chance answers twice, and finds little at
-  four times the fits; the conservative Z has no more power than its name promises.
+- The other tests that were tried are no better, as far as so few tables say. The 5 × 2 tests take their variance
+  from pairs of halves which agree too well. A jackknife in which the models forget each fold too counts chance
+  answers twice, and finds little at four times the fits; the conservative Z has less power at ten times the fits.
 - Where models are stable, ten times ten folds keep the level too and have more power. One round of ten folds is
   careful with every learner, and finds the least.
 """
