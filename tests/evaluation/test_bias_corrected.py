@@ -131,6 +131,32 @@ def test_areas_and_rates_are_computed_anew(noisy):
     np.testing.assert_allclose(ours, plain_bbc(kept, f1, y, counts), atol=1e-12)
 
 
+def test_a_rare_class_that_resamples_lose_does_not_better_the_figure(rng):
+    """One row of the third class in each fold, which most bootstraps leave no row of in some fold."""
+    y = np.repeat([0, 1, 2], [60, 60, 10])
+    X = rng.normal(size=(130, 3)) + 1.5 * y[:, None] * [1, 0, 0]
+    cv = StratifiedKFold(10, shuffle=True, random_state=0)
+    search = GridSearchCV(KNNClassifier(), GRID, scoring="balanced_accuracy", cv=cv).fit(X, y)
+    kept = search.kept_
+    counts = next(draws_of(130, 60, np.random.default_rng(1)))
+    found = ScoredAgain(kept, search.plan().metrics["score"], search.estimator).draw(counts, choose_and([])).scores
+
+    def mean(setting, times):
+        by_classes = {1: [], 2: [], 3: []}
+        for k in range(10):
+            places = np.repeat(np.flatnonzero(kept.split == k), times[kept.rows[kept.split == k]])
+            truth, said = y[kept.rows[places]], kept.labels[setting, places]
+            recalls = [np.mean(said[truth == label] == label) for label in set(truth)]
+            if recalls:
+                by_classes[len(recalls)].append(np.mean(recalls))
+        return np.mean(by_classes[3] or by_classes[2])
+
+    best = [int(np.argmax([mean(setting, times) for setting in range(6)])) for times in counts]
+    plain = [mean(setting, (times == 0).astype(int)) for setting, times in zip(best, counts, strict=True)]
+    np.testing.assert_allclose(found, plain, atol=1e-12)
+    assert found.mean() < search.best_score_
+
+
 def test_means_of_losses_are_those_of_plain_loops(rng):
     """Rows tested several times, groups and weights: all places of a unit are drawn together."""
     m, n = 40, 20

@@ -43,6 +43,14 @@ def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = 
     n_bootstraps : how many bootstraps of the rows
     random_state : what they are drawn with
 
+    Notes
+    -----
+    A metric that averages over classes, such as balanced accuracy, is scored on the splits of each bootstrap that keep
+    the classes they test. A class of fewer rows than folds is not tested by every fold: the naive figure then averages
+    folds with and without it and is too good, and the corrected one leans further to the folds without it, so that it
+    can exceed the naive one. Where many classes are rare, no resampled split keeps all, with the same effect. Then
+    take fewer folds, join rare classes, or choose by a score that averages over rows.
+
     >>> from sklearn.datasets import load_iris
     >>> from foldwise import GridSearchCV, KNNClassifier, bias_corrected
     >>> X, y = load_iris(return_X_y=True)

@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from foldwise.evaluation.kept import Kept
-from foldwise.folds.protocol import Answer, Need
+from foldwise.folds.protocol import Answer, Labels, Need
 from foldwise.folds.splits import Split
 
 Floats = NDArray[np.float64]
@@ -155,12 +155,19 @@ def positive(weights: Floats) -> Floats:
 
 
 class ScoredAgain:
-    """Any other metric, computed anew split by split and averaged over splits, as the search itself did."""
+    """Any other metric, computed anew split by split and averaged over splits, as the search itself did.
+
+    A metric that averages over classes says something else of rows that lack one, and mostly something better, as it
+    is rare classes that get lost. So a draw is scored on the splits that keep all classes they test; where none does,
+    on those that lose the fewest.
+    """
 
     def __init__(self, kept: Kept, metric: Any, estimator: Any) -> None:
         self._kept, self._metric = kept, metric
         self._units = units_of(kept)
         self._places = [np.flatnonzero(kept.split == k) for k in range(int(kept.split.max()) + 1)]
+        self._codes = kept.target.codes[kept.rows] if isinstance(kept.target, Labels) else None
+        self._tested = [self._classes_of(places) for places in self._places]
         self._session = StoredSession(kept, estimator)
         self.n_settings = len(next(iter(kept.parts.values())))
         self.n_units, self.n_blocks = int(self._units.max()) + 1, 0
@@ -173,9 +180,16 @@ class ScoredAgain:
 
     def _mean(self, times: Ints, settings: Ints) -> Floats:  # (units,), settings -> (settings,)
         """The mean over the splits on which the metric is defined."""
-        scores = [self._on_split(np.repeat(places, times[self._units[places]]), settings) for places in self._places]
+        drawn = [np.repeat(places, times[self._units[places]]) for places in self._places]
+        lost = [tested - self._classes_of(places) for tested, places in zip(self._tested, drawn, strict=True)]
+        fewest = min((n for n, places in zip(lost, drawn, strict=True) if len(places)), default=0)
+        scores = [self._on_split(places, settings) for n, places in zip(lost, drawn, strict=True) if n <= fewest]
         defined = np.array([one for one in scores if one is not None])
         return defined.mean(axis=0) if len(defined) else np.full(len(settings), np.nan)
+
+    def _classes_of(self, places: NDArray[np.intp]) -> int:
+        """How many classes some places hold."""
+        return 0 if self._codes is None else int(np.count_nonzero(np.bincount(self._codes[places])))
 
     def _on_split(self, places: NDArray[np.intp], settings: Ints) -> Floats | None:
         if not len(places):

@@ -114,8 +114,8 @@ def test_a_model_against_itself_is_tied():
 def test_by_default_ten_stratified_resamples():
     small = {"a": GaussianNB(), "b": DummyClassifier()}
     found = compare(small, X, Y)
-    assert found.test_share == 30 / 120
-    cv = StratifiedShuffleSplit(10, test_size=0.2, random_state=0)
+    assert found.test_share == 60 / 90
+    cv = StratifiedShuffleSplit(10, test_size=0.4, random_state=0)
     np.testing.assert_allclose(found.scores[0], cross_val_score(GaussianNB(), X, Y, cv=cv), atol=1e-12)
     np.testing.assert_array_equal(found.scores, compare(small, X, Y).scores)
     assert (found.scores != compare(small, X, Y, random_state=1).scores).any()
@@ -125,7 +125,7 @@ def test_by_default_ten_stratified_resamples():
 def test_groups_stay_together():
     groups = np.arange(150) // 5
     found = compare({"a": GaussianNB(), "b": KNNClassifier(1)}, X, Y, groups=groups)
-    cv = GroupShuffleSplit(10, test_size=0.2, random_state=0)
+    cv = GroupShuffleSplit(10, test_size=0.4, random_state=0)
     wanted = cross_val_score(GaussianNB(), X, Y, groups=groups, cv=cv)
     np.testing.assert_allclose(found.scores[found.names.index("a")], wanted, atol=1e-12)
     again = compare({"a": GaussianNB(), "b": KNNClassifier(1)}, X, Y, groups=groups, cv=StratifiedGroupKFold(5))
