@@ -182,7 +182,7 @@ class TestFit:
         }  # fmt: skip
         assert expected.items() <= asked.items()
         assert "costs" not in asked
-        assert asked["command"].startswith("foldwise ")
+        assert asked["command"].startswith("foldwise")
         assert asked["started"] > 0
 
     def test_json_and_quiet(self, asked, here):

@@ -89,11 +89,11 @@ def fit(
     >>> run.model.predict(run.task.table.X[:2]).shape
     (2,)
     """
-    clock = Clock(seconds_of(budget)) if started is None else Clock(seconds_of(budget), started)
     n_workers = cores(n_jobs)
-    clock.enter("reading")
     pool = pool or open_pool(n_workers)  # loads its libraries while the table is read
     try:
+        clock = Clock(seconds_of(budget)) if started is None else Clock(seconds_of(budget), started)
+        clock.enter("reading")
         task = make_task(
             table, target, groups=groups, time=time, weights=weights, costs=costs, positive=positive, test=test
         )

@@ -126,9 +126,9 @@ def columns_of(model: Any) -> set[str] | None:
     """The columns that a pipeline of the catalogue reads; None where that is not known, which means all."""
     while isinstance(model, Wrapper):
         model = model.estimator_
-    first = model.steps[0][1] if hasattr(model, "steps") else model
+    first = model
     while hasattr(first, "steps"):
-        first = first.steps[0][1]
+        first = next(step for name, step in first.steps if name != "select")  # which takes and gives all columns
     if type(first).__name__ == "ColumnTransformer" and first.remainder == "drop":
         named = [columns for _, _, columns in first.transformers if isinstance(columns, list)]
         if len(named) == len(first.transformers) and all(isinstance(name, str) for part in named for name in part):
