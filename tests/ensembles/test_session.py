@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
@@ -205,3 +207,17 @@ def test_pipelines_that_differ_in_a_step_do_not_share():
         [{}, {"combiner": "vote"}, {"scaled__steps": members["ranged"].steps}],
         splits_of(len(y))[:2],
     )
+
+
+def test_a_fold_that_holds_out_all_rows_of_a_class():
+    """Of two classes one has a single row: where it is held out, members know one class, and say so."""
+    X, y = load_wine(return_X_y=True)
+    X, y = X[:, :4], np.minimum(y, 1)
+    members = {"bayes": NaiveBayes(), "near": KNNClassifier(3)}
+    settings = [{"combiner": Weighted(cv=3)}, {"combiner": Best(cv=3)}, {"size": Greedy(rounds=3, cv=3)}]
+    splits = [(np.r_[0:25, 100], np.r_[25:40, 101:103]), (np.r_[10:50, 100], np.r_[0:9])]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")
+        check_foldable(Ensemble(members), X, y, settings, splits)
+        stacked = Ensemble(members, combiner=Stacking(cv=3)).fit(X[splits[0][0]], y[splits[0][0]])
+    assert stacked.predict_proba(X).shape == (178, 2)
