@@ -221,3 +221,15 @@ def test_a_fold_that_holds_out_all_rows_of_a_class():
         check_foldable(Ensemble(members), X, y, settings, splits)
         stacked = Ensemble(members, combiner=Stacking(cv=3)).fit(X[splits[0][0]], y[splits[0][0]])
     assert stacked.predict_proba(X).shape == (178, 2)
+
+
+def test_members_that_are_pipelines_with_weights():
+    """Rows of weight 0 are unseen by the first steps too, in folds as in a refit."""
+    X, y = load_wine(return_X_y=True)
+    weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
+    members = {
+        "bayes": make_pipeline(StandardScaler(), GaussianNB()),
+        "tree": make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=0)),
+    }
+    settings = [{}, {"combiner": "vote"}, {"combiner": Weighted(cv=3)}, {"size": Greedy(rounds=3, cv=3)}]
+    check_foldable(Ensemble(members), X[:, :5], y, settings, splits_of(len(y)), {"sample_weight": weight})
