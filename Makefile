@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test fuzz tables lint types contract bench simulate nulls torture oracles clean
+.PHONY: demo test fuzz tables lint types contract bench recipes simulate nulls torture oracles clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -41,6 +41,10 @@ bench: $(READY)
 	$(BIN)/python benchmarks/leave_one_out.py
 	$(BIN)/python benchmarks/selection.py
 	$(BIN)/python benchmarks/decisions.py > docs/decisions.md
+
+# an hour; what was found is kept, so that it may be stopped and go on
+recipes: $(READY)
+	$(BIN)/python benchmarks/recipes.py --cache $(VENV)/recipes.jsonl
 
 # an hour: how far estimates are off, and how often their intervals hold the truth
 simulate: $(READY)

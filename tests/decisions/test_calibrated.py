@@ -288,3 +288,16 @@ def test_bad_input():
     with pytest.raises(InputError, match="needs scores"):
         Calibrated(Silent(), "sigmoid").fit(X, y)
     assert Calibrated(NearestCentroid(), "sigmoid").fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("method", ["auto", *MAPS])
+def test_a_fold_that_holds_out_all_rows_of_a_class_teaches_nothing(method):
+    """Of two classes one has a single row: the fold that holds it out leaves one class, which no model learns."""
+    X, y = load_wine(return_X_y=True)
+    rows = np.r_[0:30, 100]
+    model = Calibrated(NaiveBayes(), method).fit(X[rows], y[rows])
+    assert model.predict_proba(X).shape == (178, 2)
+    splits = [(np.r_[0:25, 100], np.r_[25:40, 101:103]), (np.r_[10:50, 100], np.r_[0:9])]
+    check_foldable(Calibrated(NaiveBayes()), X[:, :4], np.minimum(y, 1), [{"method": method}], splits)
+    three = [Calibrated(NaiveBayes(), method).fit(X[r], y[r]) for r in (np.r_[0:3, 100], np.r_[0:2, 100:102])]
+    assert all(np.isfinite(one.predict_proba(X)).all() for one in three)

@@ -16,11 +16,14 @@ from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldwise import Ensemble, EnsembleRegressor, NaiveBayes
 from foldwise.ensembles import (
+    Bootstrap,
     Diversity,
     Grading,
     Greedy,
@@ -227,3 +230,32 @@ def test_the_same_at_any_number_of_workers(model):
     X, y = load_wine(return_X_y=True)
     alone, together = (clone(model).set_params(n_jobs=n).fit(X, y).predict_proba(X) for n in (1, 2))
     np.testing.assert_array_equal(alone, together)
+
+
+def test_weights_reach_the_last_step_of_a_pipeline():
+    X, y = load_wine(return_X_y=True)
+    weights = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
+    seen = weights > 0
+    members = {"a": make_pipeline(StandardScaler(), GaussianNB()), "b": make_pipeline(StandardScaler(), tree(3))}
+    ours = Ensemble(members).fit(X, y, weights)
+    name = {"a": "gaussiannb__sample_weight", "b": "decisiontreeclassifier__sample_weight"}
+    theirs = [clone(one).fit(X[seen], y[seen], **{name[key]: weights[seen]}) for key, one in members.items()]
+    np.testing.assert_allclose(ours.predict_proba(X), np.mean([one.predict_proba(X) for one in theirs], axis=0))
+    stacked = Ensemble(members, combiner=Stacking(cv=3)).fit(X, y, weights)
+    assert stacked.score(X, y) > 0.9
+    boosted = adaboost(members["b"], 5, random_state=0).fit(X, y)
+    assert all(one.lesson.rows is None for one in boosted.crew_.members)  # by weights, not by resampling
+
+
+@pytest.mark.parametrize("diversity", [Bootstrap(by="weights"), "poisson"])
+def test_steps_before_the_last_see_only_rows_that_were_drawn(diversity):
+    X, y = load_wine(return_X_y=True)
+    member = make_pipeline(StandardScaler(), GaussianNB())
+    model = Ensemble(member, diversity=diversity, size=3, random_state=0).fit(X, y)
+    for one in model.crew_.members:
+        times = one.lesson.weights.astype(int)
+        np.testing.assert_allclose(one.model[0].mean_, np.repeat(X, times, axis=0).mean(axis=0))
+
+
+def tree(depth):
+    return DecisionTreeClassifier(max_depth=depth, random_state=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LinearRegression, Ridge
@@ -11,8 +12,19 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from foldwise import Ensemble, EnsembleRegressor
-from foldwise.ensembles import AdaBoost, Bootstrap, ColumnParts, Recoded, RowParts, Settings, Subspaces, Weighted
+from foldwise import Ensemble, EnsembleRegressor, NaiveBayes
+from foldwise.ensembles import (
+    AdaBoost,
+    Bootstrap,
+    ColumnParts,
+    Grading,
+    Recoded,
+    RowParts,
+    Settings,
+    Stacking,
+    Subspaces,
+    Weighted,
+)
 from foldwise.errors import FoldwiseTypeError, InputError
 
 X, Y = load_iris(return_X_y=True)
@@ -25,6 +37,8 @@ BAYES = GaussianNB()
         (Ensemble([]), "needs members"),
         (Ensemble({}), "needs members"),
         (Ensemble(None), "needs members"),
+        (Ensemble({"size": BAYES}), "cannot be called 'size': the name is a parameter"),
+        (Ensemble({"a__b": BAYES}), "cannot be called 'a__b': the name has two underscores"),
         (Ensemble([BAYES, LinearSVC()]), "reads probabilities, but the member 'linearsvc' has none"),
         (Ensemble({"svm": SVC()}, combiner="log_mean"), "reads probabilities, but the member 'svm' has none"),
         (Ensemble([LinearRegression()]), "must be a classifier"),
@@ -71,6 +85,23 @@ def test_types_that_are_none():
 def test_weights_for_members_that_take_none():
     with pytest.raises(InputError, match="KNeighborsClassifier takes no weights"):
         Ensemble([KNeighborsClassifier()]).fit(X, Y, np.ones(150))
+
+
+def test_weights_for_a_combiner_that_takes_none():
+    for combiner in (Stacking(KNeighborsClassifier(3)), Grading(KNeighborsClassifier(3))):
+        with pytest.raises(InputError, match="KNeighborsClassifier takes no weights"):
+            Ensemble([BAYES], combiner=combiner).fit(X, Y, np.ones(150))
+
+
+def test_columns_that_are_no_numbers_for_the_final_learner():
+    frame = pl.DataFrame({"a": list("xyz") * 10, "b": range(30)})
+    with pytest.raises(InputError, match="which must be numbers"):
+        Ensemble([NaiveBayes()], combiner=Stacking(passthrough=True)).fit(frame, list("pq") * 15)
+
+
+def test_no_class_of_two_rows_has_no_folds():
+    with pytest.raises(InputError, match="no class has more than one row"):
+        Ensemble([BAYES], combiner="stacking").fit(X[[0, 60, 120]], Y[[0, 60, 120]])
 
 
 def test_members_without_probabilities_vote():

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from foldwise import KNNClassifier, NaiveBayes
@@ -22,11 +23,36 @@ def near(k):
     return KNNClassifier(k, metric="heom")  # the distance of Weka's IBk
 
 
+class EveryTie(ClassifierMixin, BaseEstimator):
+    """Weka's IBk among categories: all rows at the distance of the k-th vote, and each class has 1/n of a vote more.
+
+    Ours takes the earliest of them, which artificial rows, put below the table, never are: there DECORATE of nearest
+    neighbours is the plain model (0.606, as by itself), where with Weka's voters it is Weka's ensemble (0.67).
+    """
+
+    def __init__(self, k=3):
+        self.k = k
+
+    def fit(self, X, y):
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self._rows, self._votes = np.asarray(X), np.eye(len(self.classes_))[codes]
+        return self
+
+    def predict_proba(self, X):
+        far = (np.asarray(X)[:, None] != self._rows).sum(axis=2)
+        votes = (far <= np.sort(far, axis=1)[:, [self.k - 1]]) @ self._votes + 1 / len(self._rows)
+        return votes / votes.sum(axis=1, keepdims=True)
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
 MODELS = {
     "bayes": lambda seed: NaiveBayes(ddof=0),
     "near": lambda seed: near(3),
     "decorate bayes": lambda seed: decorate(NaiveBayes(ddof=0), 6, trials=12, random_state=seed),
     "decorate near": lambda seed: decorate(near(3), 6, trials=12, random_state=seed),
+    "decorate every tie": lambda seed: decorate(EveryTie(), 6, trials=12, random_state=seed),
     "grading": lambda seed: grading([NaiveBayes(ddof=0), near(3), near(15)], near(10)),
 }
 
@@ -44,15 +70,13 @@ def accuracies(table, name):
     return np.array(found)
 
 
-# among categories most distances tie: Weka's IBk lets all rows tied at the last place vote, ours the earlier ones,
-# which artificial rows never are, so that DECORATE of nearest neighbours is another ensemble there
 CASES = [(table, name) for table in WEKA for name in ("decorate bayes", "decorate near", "grading")]
-CASES.remove(("categories", "decorate near"))
 
 
 @pytest.mark.parametrize(("table", "name"), CASES)
 def test_as_accurate_as_weka(table, name):
-    ours, theirs = accuracies(table, name), np.array(WEKA[table][name])
+    tied = (table, name) == ("categories", "decorate near")
+    ours, theirs = accuracies(table, "decorate every tie" if tied else name), np.array(WEKA[table][name])
     noise = np.sqrt(ours.var(ddof=1) / len(ours) + theirs.var(ddof=1) / len(theirs))
     # Weka's naive Bayes and nearest neighbours differ from ours a little by themselves (grids of numbers, ties)
     bases = max(abs(accuracies(table, base).mean() - np.mean(WEKA[table][base])) for base in ("bayes", "near"))

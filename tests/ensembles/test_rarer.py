@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from sklearn import multiclass as peer
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from foldwise import Ensemble, NaiveBayes
 from foldwise.ensembles import (
     ArbiterTree,
+    Bootstrap,
     Decode,
     Grading,
     Panel,
     Recoded,
     RowParts,
+    Stacking,
     arbiter_tree,
     decorate,
     ecoc,
     grading,
+    greedy_selection,
+    stacking,
+    weighted_vote,
 )
 from foldwise.ensembles.diversity.artificial import artificial_rows
 from foldwise.errors import InputError
@@ -36,6 +46,22 @@ from tests.conftest import mixed_columns
 
 X, Y = load_wine(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+class Counting(ClassifierMixin, BaseEstimator):
+    """A tree that remembers how many rows it was shown, a row of weight 2 twice."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.n_ = len(y) if sample_weight is None else sample_weight.sum()
+        self._tree = DecisionTreeClassifier(random_state=0).fit(X, y, sample_weight)
+        self.classes_ = self._tree.classes_
+        return self
+
+    def predict(self, X):
+        return self._tree.predict(X)
+
+    def predict_proba(self, X):
+        return self._tree.predict_proba(X)
 
 
 @pytest.mark.parametrize("member", [LogisticRegression(), GaussianNB(), DecisionTreeClassifier(random_state=0)])
@@ -158,6 +184,27 @@ def test_decorate_keeps_a_member_only_if_the_error_does_not_rise():
     assert apart > alike
 
 
+def test_decorate_by_votes_watches_the_error_of_the_vote():
+    few = np.arange(0, 178, 3)
+    model = decorate(DecisionTreeClassifier(max_depth=2), 10, trials=30, combiner="vote", random_state=1)
+    model.fit(X[few], Y[few])
+    votes = np.cumsum([np.eye(3)[one.predict(X[few])] for one in model.members_], axis=0)
+    errors = [np.mean(said.argmax(axis=1) != Y[few]) for said in votes]
+    np.testing.assert_allclose(model.crew_.history["errors"], errors)
+    assert errors[-1] == np.mean(model.predict(X[few]) != Y[few])
+    assert all(b <= a for a, b in itertools.pairwise(errors))
+
+
+@pytest.mark.parametrize("diversity", ["bootstrap", Bootstrap(by="weights"), "poisson"])
+def test_decorate_beside_another_diversity(diversity):
+    """Artificial rows come to a member's own sample: they are not left out with the rows that were not drawn."""
+    model = decorate(Counting(), 3, trials=40, diversity=diversity, random_state=0).fit(X, Y)
+    first, *others = (one.n_ for one in model.members_)
+    assert 130 < first < 230  # 178, if not by a Poisson draw
+    assert others
+    assert all(300 < n < 420 for n in others)
+
+
 def test_decorate_of_frames_with_categories():
     frame = pl.DataFrame(mixed_columns(np.random.default_rng(1), 120))
     y = (np.arange(120) % 3 == 0).astype(int)
@@ -198,6 +245,55 @@ def test_graders_of_members_that_are_always_right():
     assert model.score(X[Y < 2][:, [6, 12]], Y[Y < 2]) > 0.9
     with pytest.raises(InputError, match="grader needs probabilities"):
         Ensemble([GaussianNB()], combiner=Grading(LinearSVC())).fit(X, Y)
+
+
+def test_graders_know_the_weights_of_rows():
+    few = X[:, :2]
+    weights = np.random.default_rng(0).integers(1, 5, len(Y)).astype(float)
+    members, cv = [GaussianNB(), DecisionTreeClassifier(max_depth=2, random_state=0)], StratifiedKFold(5)
+    model = grading(members, GaussianNB(), cv=cv).fit(few, Y, weights)
+    for grader, one in zip(model._built.rule.graders, members, strict=True):
+        said = np.empty(len(Y), dtype=int)
+        for train, test in cv.split(few, Y):
+            said[test] = one.fit(few[train], Y[train], weights[train]).predict(few[test])
+        expected = GaussianNB().fit(few, said == Y, weights)
+        np.testing.assert_allclose(grader.predict_proba(few), expected.predict_proba(few))
+
+
+@pytest.mark.parametrize(
+    "combiner",
+    [
+        ArbiterTree(RandomForestClassifier(3)),
+        Grading(RandomForestClassifier(3), cv=3),
+        Stacking(RandomForestClassifier(3), cv=3),
+        Stacking(make_pipeline(StandardScaler(), RandomForestClassifier(3)), cv=3),
+    ],
+)
+def test_what_combiners_train_is_seeded_too(combiner):
+    few = X[:, :2]
+    models = [
+        Ensemble(DecisionTreeClassifier(max_depth=2), diversity=RowParts(), size=4, combiner=combiner, random_state=5)
+        for _ in range(2)
+    ]
+    one, other = (model.fit(few, Y).predict_proba(few) for model in models)
+    np.testing.assert_array_equal(one, other)
+
+
+def test_small_tables_have_fewer_folds():
+    """No class has ten rows, nor five; the folds are as many as the largest class has rows."""
+    rows = np.r_[0:4, 60:63, 140:143]
+    members = [GaussianNB(), DecisionTreeClassifier(random_state=0)]
+    for model in (grading(members, GaussianNB()), stacking(members), weighted_vote(members), greedy_selection(members)):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The least populated class")
+            model.fit(X[rows][:, :2], Y[rows])
+        assert model.predict_proba(X[:, :2]).shape == (178, 3)
+    four = weighted_vote(members, cv=4)
+    five = weighted_vote(members)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")
+        said = [model.fit(X[rows][:, :2], Y[rows]).predict_proba(X[:, :2]) for model in (four, five)]
+    np.testing.assert_array_equal(*said)
 
 
 @pytest.mark.parametrize("wrong", [False, True])

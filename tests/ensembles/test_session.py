@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
@@ -263,3 +265,29 @@ def test_members_of_single_precision_are_averaged_in_double():
     train, test = np.arange(0, 178, 2), np.arange(1, 178, 2)
     [block] = open_session(model, X, y).answer([{}], train, test, Need.PROBA)
     np.testing.assert_array_equal(block.answer.proba[0], model.fit(X[train], y[train]).predict_proba(X[test]))
+
+
+def test_a_fold_that_holds_out_all_rows_of_a_class():
+    """Of two classes one has a single row: where it is held out, members know one class, and say so."""
+    X, y = load_wine(return_X_y=True)
+    X, y = X[:, :4], np.minimum(y, 1)
+    members = {"bayes": NaiveBayes(), "near": KNNClassifier(3)}
+    settings = [{"combiner": Weighted(cv=3)}, {"combiner": Best(cv=3)}, {"size": Greedy(rounds=3, cv=3)}]
+    splits = [(np.r_[0:25, 100], np.r_[25:40, 101:103]), (np.r_[10:50, 100], np.r_[0:9])]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")
+        check_foldable(Ensemble(members), X, y, settings, splits)
+        stacked = Ensemble(members, combiner=Stacking(cv=3)).fit(X[splits[0][0]], y[splits[0][0]])
+    assert stacked.predict_proba(X).shape == (178, 2)
+
+
+def test_members_that_are_pipelines_with_weights():
+    """Rows of weight 0 are unseen by the first steps too, in folds as in a refit."""
+    X, y = load_wine(return_X_y=True)
+    weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
+    members = {
+        "bayes": make_pipeline(StandardScaler(), GaussianNB()),
+        "tree": make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=0)),
+    }
+    settings = [{}, {"combiner": "vote"}, {"combiner": Weighted(cv=3)}, {"size": Greedy(rounds=3, cv=3)}]
+    check_foldable(Ensemble(members), X[:, :5], y, settings, splits_of(len(y)), {"sample_weight": weight})

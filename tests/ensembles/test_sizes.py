@@ -17,7 +17,9 @@ from foldwise.ensembles import (
     Greedy,
     Pruned,
     Residuals,
+    RowParts,
     Settled,
+    Task,
     bagging,
     greedy_selection,
     select_greedily,
@@ -174,6 +176,57 @@ def test_boosting_stops_by_validation_rows_and_goes_back():
         random_state=0,
     ).fit(*two)
     assert len(boosted.members_) < 300
+
+
+def test_boosting_goes_back_also_where_it_was_not_stopped():
+    X, y = load_diabetes(return_X_y=True)
+    model = EnsembleRegressor(
+        DecisionTreeRegressor(max_depth=6),
+        dependency=Residuals(0.5),
+        combiner="sum",
+        size=Settled(12, by="validation", patience=50),
+        random_state=0,
+    ).fit(X, y)
+    held = np.setdiff1d(np.arange(len(y)), model.crew_.members[0].lesson.rows)
+    said = np.cumsum([0.5 * one.predict(X[held]) for one in model.members_], axis=0)
+    errors = ((said - y[held]) ** 2).mean(axis=1)
+    assert len(errors) < 12  # deep trees at this rate learn the noise after a few rounds
+    assert errors.argmin() == len(errors) - 1
+
+
+def test_rows_of_lessons_are_those_of_the_table():
+    """Beside validation rows, members are trained on some rows; what they saw is told by the table's own numbers."""
+    X, y = load_wine(return_X_y=True)
+    model = Ensemble(
+        KNeighborsClassifier(1), diversity="pasting", size=Settled(20, by="validation"), random_state=0
+    ).fit(X, y)
+    for member in model.crew_.members:
+        np.testing.assert_array_equal(member.model._fit_X, X[member.lesson.rows])
+    arbiters = Ensemble(
+        KNeighborsClassifier(1),
+        diversity=RowParts(),
+        size=Settled(4, by="validation", batch=4),
+        combiner="arbiters",
+        random_state=0,
+    ).fit(X, y)
+    rows = np.concatenate([member.lesson.rows for member in arbiters.crew_.members])
+    np.testing.assert_array_equal(np.sort(rows), np.sort(arbiters._built.rule.root.rows))
+    assert len(np.unique(rows)) == len(y) - int(0.2 * len(y))
+
+
+def test_the_settled_error_knows_the_weights_of_rows():
+    X, y = make_classification(200, 5, flip_y=0.3, random_state=0)
+    weights = np.where(np.arange(200) % 4 == 0, 5.0, 1.0)
+    model = bagging(DecisionTreeClassifier(), random_state=0).set_params(size=Settled(20)).fit(X, y, weights)
+    votes = np.zeros((200, 2))
+    for member in model.crew_.members:
+        out = member.lesson.left_out(Task(X, None, None, 200, 5))
+        votes[out] += member.model.predict_proba(X[out])
+    asked = votes.any(axis=1)
+    wrong = votes[asked].argmax(axis=1) != y[asked]
+    expected = np.average(wrong, weights=weights[asked])
+    assert model.crew_.history["errors"][-1] == pytest.approx(expected)
+    assert abs(expected - wrong.mean()) > 1e-3
 
 
 def test_no_out_of_bag_rows():

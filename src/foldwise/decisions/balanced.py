@@ -12,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.target import Target, encode_target
 from foldwise.decisions.resampling import balancing_weights, oversampled, synthesised, undersampled
-from foldwise.decisions.wrapping import Wrapper, log_softmax, plain_rows, repeats, weight_name, weight_params
+from foldwise.decisions.wrapping import Wrapper, log_softmax, plain_rows, repeats
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.folds.protocol import Rows
 from foldwise.folds.rows import count_rows, take_rows
+from foldwise.folds.weights import weight_name, weight_params
 
 Floats = NDArray[np.float64]
 

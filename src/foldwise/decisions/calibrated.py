@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from foldwise.data.arguments import check_jobs, one_of, whole_at_least
 from foldwise.decisions.calibration import METHODS, Lesson, Scores, learn
 from foldwise.decisions.calibration.scores import Map, model_scores, session_scores
-from foldwise.decisions.wrapping import Wrapper, plain_rows, weight_params
+from foldwise.decisions.wrapping import Wrapper, plain_rows
 from foldwise.errors import InputError
 from foldwise.evaluation.cross_predict import check_partition
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Failure, FoldSession, Labels, Rows
 from foldwise.folds.splits import Split, freeze_splits
+from foldwise.folds.weights import weight_params
 
 Floats = NDArray[np.float64]
 
@@ -123,7 +124,7 @@ class Calibrated(Wrapper):
 
 
 def calibration_splits(cv: Any, X: Any, y: Any, codes: NDArray[np.integer[Any]]) -> Sequence[Split]:
-    """The splits of a training set: every row is held out once."""
+    """The splits of a training set: every row is held out once, if two classes are left to learn from."""
     if isinstance(cv, int | np.integer) and cv is not True and cv is not False:
         largest = int(np.bincount(codes).max())
         folds = min(whole_at_least("cv", cv, 2), largest)
@@ -137,17 +138,19 @@ def calibration_splits(cv: Any, X: Any, y: Any, codes: NDArray[np.integer[Any]])
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # its rows teach nothing, if lost
         splits = freeze_splits(cv, X, y, n_rows=len(codes))
     check_partition(splits, len(codes))
-    return splits
+    return [split for split in splits if (codes[split.train] != codes[split.train[0]]).any()]  # one class: no model
 
 
 def lesson_of(parts: list[Scores], splits: Sequence[Split], codes: NDArray[np.integer[Any]], weights: Floats) -> Lesson:
     """The scores of all splits in the order of rows, without rows whose class their model had not seen."""
-    n_classes = parts[0].values.shape[1]
-    values, known = np.empty((len(codes), n_classes)), weights > 0
+    n_classes = int(codes.max()) + 1
+    if not parts:
+        return blank_lesson(n_classes)
+    values, known = np.empty((len(codes), n_classes)), np.zeros(len(codes), dtype=bool)
     for part, split in zip(parts, splits, strict=True):
         values[split.test] = part.values
         seen = np.bincount(codes[split.train], minlength=n_classes) > 0
-        known[split.test] &= seen[codes[split.test]]
+        known[split.test] = seen[codes[split.test]] & (weights[split.test] > 0)
     rows: Rows = np.flatnonzero(known)
     return Lesson(Scores(values, parts[0].normalised), codes, weights).take(rows)
 

@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.target import check_weights
 from foldwise.decisions.costs import Costs, read_costs
-from foldwise.decisions.wrapping import Wrapper, weight_params
+from foldwise.decisions.wrapping import Wrapper
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import Decision
+from foldwise.folds.weights import weight_params
 
 Floats = NDArray[np.float64]
 

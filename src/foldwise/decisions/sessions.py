@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 import sklearn
 
-from foldwise.decisions.wrapping import weight_params
 from foldwise.folds.groups import group_settings
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Need, Params, Rows
@@ -15,6 +14,7 @@ from foldwise.folds.rows import take_rows
 from foldwise.folds.sessions.models import ModelSession, Piece
 from foldwise.folds.sessions.pipelines import alike, key_of
 from foldwise.folds.sessions.randomness import nested_parts, seed_of
+from foldwise.folds.weights import weight_params
 
 INSIDE = "estimator__"
 

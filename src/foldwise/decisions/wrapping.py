@@ -8,9 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
 
 from foldwise.data.target import check_weights, label_array, refuse_lengths
 from foldwise.data.view import is_frame, plain_table
@@ -73,28 +71,6 @@ class Wrapper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def repeats(estimator: Any, n_rows: int) -> bool:
     """Whether each fit of an estimator on the same rows gives the same model."""
     return estimator._repeats(n_rows) if isinstance(estimator, Wrapper) else is_repeatable(estimator, Size(n_rows))
-
-
-def weight_name(estimator: Any) -> str | None:
-    """What fit calls the weights of rows; of a pipeline, those of its last step. None where it takes none."""
-    if isinstance(estimator, Pipeline):
-        name, last = estimator.steps[-1]
-        inner = weight_name(last)
-        return None if inner is None else f"{name}__{inner}"
-    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
-
-
-def weight_params(estimator: Any, sample_weight: Any) -> dict[str, Any]:
-    """The weights as fit wants them."""
-    if sample_weight is None:
-        return {}
-    name = weight_name(estimator)
-    if name is None:
-        raise InputError(
-            f"sample_weight was passed, but {type(estimator).__name__} takes no weights.",
-            "leave it out, or repeat rows instead.",
-        )
-    return {name: sample_weight}
 
 
 def plain_rows(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:

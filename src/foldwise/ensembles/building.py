@@ -13,6 +13,7 @@ from foldwise.ensembles.protocol import Crew, Learning, Lesson, Panel, Panels, R
 from foldwise.ensembles.stored import MemberError, Stored, needed, panel_of
 from foldwise.ensembles.training import Training, ask
 from foldwise.errors import InputError
+from foldwise.folds.protocol import Rows
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split, freeze_splits
 
@@ -34,8 +35,10 @@ def build(plan: Plan, task: Task) -> Built:
     train = task if watch is None or watch.train is None else task.some(watch.train)
     if watch is not None and watch.train is not None:
         lessons = draw_lessons(plan, train)
-    crew = plan.dependency.train(train, lessons, Training(plan.n_jobs, watch))
     proba = plan.wants_proba()
+    crew = plan.dependency.train(train, lessons, Training(plan.n_jobs, watch, proba))
+    if watch is not None and watch.train is not None:
+        crew = of_table(crew, train, watch.train)
     panels: Panels
     if plan.plain and is_plain(lessons):
         stored = Stored(task.X, task.y, task.weights, task.n_classes)
@@ -47,6 +50,14 @@ def build(plan: Plan, task: Task) -> Built:
         kept = np.flatnonzero(weights > 0)
         crew, panels = crew.some(kept.tolist(), weights[kept]), Some(panels, kept, weights[kept])
     return Built(crew, plan.combiner.learn(Learning(task, panels, crew, plan.seed)), proba)
+
+
+def of_table(crew: Crew, task: Task, rows: Rows) -> Crew:
+    """Members that were trained on some rows of a table, told by the rows of the table."""
+    lessons = [replace(member.lesson, rows=rows[member.lesson.rows_of(task)]) for member in crew.members]
+    return replace(
+        crew, members=tuple(replace(member, lesson=one) for member, one in zip(crew.members, lessons, strict=True))
+    )
 
 
 def is_plain(lessons: Sequence[Lesson]) -> bool:
@@ -82,7 +93,9 @@ class StoredPanels:
         need = needed(n_classes, self._proba)
         try:
             parts = [
-                panel_of(self._stored.answers(self._lessons, split.train, split.test, need), n_classes, self._proba)
+                panel_of(
+                    self._stored.inner_answers(self._lessons, split.train, split.test, need), n_classes, self._proba
+                )
                 for split in splits
             ]
         except MemberError as failed:
@@ -107,7 +120,7 @@ class TrainedPanels:
         for split in splits:
             task = self._task.some(split.train)
             lessons = draw_lessons(self._plan, task)[: self._n]  # as many as training went for
-            crew = self._plan.dependency.train(task, lessons, Training(self._plan.n_jobs))
+            crew = self._plan.dependency.train(task, lessons, Training(self._plan.n_jobs, proba=self._proba))
             parts.append(ask(crew, take_rows(self._task.X, split.test), task.n_classes, self._proba, self._plan.n_jobs))
         return joined(parts, splits)
 
@@ -125,7 +138,9 @@ class Some:
 
 
 def partition(cv: Any, task: Task) -> Sequence[Split]:
-    """Splits that test every row once."""
+    """Splits that test every row once; a number of folds is at most that of the rows of the largest class."""
+    if cv is None or (isinstance(cv, int | np.integer) and not isinstance(cv, bool)):
+        cv = most_folds(5 if cv is None else int(cv), task)
     splits = freeze_splits(cv, task.X, task.y, n_rows=task.n_rows, classifier=task.n_classes > 0)
     times = np.bincount(np.concatenate([split.test for split in splits]), minlength=task.n_rows)
     if (times != 1).any():
@@ -135,6 +150,17 @@ def partition(cv: Any, task: Task) -> Sequence[Split]:
             "use a splitter such as KFold or StratifiedKFold, without repeats.",
         )
     return splits
+
+
+def most_folds(folds: int, task: Task) -> int:
+    """So many folds, or fewer where no class has as many rows: a small table is no reason to fail."""
+    most = int(np.bincount(task.coded).max()) if task.n_classes else task.n_rows
+    if most < 2 <= folds:
+        raise InputError(
+            f"out-of-fold answers need folds, but no class has more than one row (n_samples = {task.n_rows}).",
+            "pass more rows.",
+        )
+    return min(folds, most)
 
 
 def joined(parts: Sequence[Panel], splits: Sequence[Split]) -> Panel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +10,16 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.pipeline import Pipeline
 
 from foldwise.ensembles.protocol import Floats, Lesson, Task
 from foldwise.ensembles.trees import is_tree
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels
 from foldwise.folds.rows import take_rows
+from foldwise.folds.weights import weight_name, weight_params
+
+MOST_SEED = np.iinfo(np.int32).max  # as scikit-learn's ensembles draw them, so that the same seed gives the same trees
 
 
 @dataclass(frozen=True)
@@ -67,13 +71,36 @@ def unfitted(lesson: Lesson) -> Any:
 
 
 def takes_weights(estimator: Any) -> bool:
-    return bool(has_fit_parameter(estimator, "sample_weight"))
+    return weight_name(estimator) is not None
+
+
+def random_names(estimator: Any, copies: bool) -> list[str]:
+    """The parameters that take a seed from the ensemble; what is no copy keeps the seeds it has."""
+    params = estimator.get_params(deep=True)
+    names = [name for name in sorted(params) if name == "random_state" or name.endswith("__random_state")]
+    return [name for name in names if copies or params[name] is None]
+
+
+def seeds_for(names: Sequence[str], seed: int | None) -> dict[str, Any]:
+    """A seed for each of those parameters: the estimator's own is the seed itself."""
+    if list(names) == ["random_state"]:  # a forest's trees: no source of chance is made for nothing
+        return {"random_state": seed}
+    more = np.random.RandomState(seed)
+    return {name: seed if name == "random_state" else int(more.randint(MOST_SEED)) for name in names}
+
+
+def with_seeds(estimator: Any, seed: int | None) -> Any:
+    """A clone in which whatever is random, and has no seed, has one; without a seed, as it is."""
+    model = clone(estimator)
+    if seed is None or not hasattr(model, "get_params"):
+        return model
+    return model.set_params(**seeds_for(random_names(model, copies=False), seed))
 
 
 def fit_member(lesson: Lesson, task: Task, shares: Floats | None = None) -> Member:
     """Fit the lesson's estimator; `shares` are the weights of all rows in boosting, as frequencies."""
     model = unfitted(lesson)
-    rows, weights = weigh(lesson, task, shares, takes_weights(model))
+    rows, weights = weigh(lesson, task, shares, model)
     target = task.target
     if not isinstance(target, Labels):
         y: NDArray[Any] = target.numbers if rows is None else target.numbers[rows]
@@ -105,21 +132,23 @@ def fit_model(
 ) -> Any:
     X = task.X if rows is None else take_rows(task.X, rows)
     X = take_columns(X, lesson.columns)
-    options: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
+    options = weight_params(model, weights)
     if task.checked and is_tree(model):
         options["check_input"] = False
     return model.fit(X, y, **options)
 
 
 def weigh(
-    lesson: Lesson, task: Task, shares: Floats | None, accepts: bool
+    lesson: Lesson, task: Task, shares: Floats | None, model: Any
 ) -> tuple[NDArray[np.intp] | None, Floats | None]:
     """The rows of a lesson and their weights: given to fit, drawn and boosted multiplied; None for all, and alike.
 
-    For a member that takes no weights, rows that count twice come twice.
+    For a member that takes no weights, rows that count twice come twice; so they do for a pipeline, whose first steps
+    know nothing of weights and would learn from rows that do not count.
     """
     rows, weights = lesson.rows, lesson.weights
-    if weights is not None and not accepts and lesson.counts:
+    accepts = takes_weights(model)
+    if weights is not None and lesson.counts and (not accepts or isinstance(model, Pipeline)):
         rows = np.repeat(lesson.rows_of(task), weights.astype(np.intp))
         weights = None
     for more in (task.weights, shares):

@@ -13,11 +13,11 @@ from foldwise.data.arguments import check_jobs
 from foldwise.ensembles.combiners import COMBINERS
 from foldwise.ensembles.dependency import DEPENDENCIES
 from foldwise.ensembles.diversity import DIVERSITIES, Together
+from foldwise.ensembles.members import MOST_SEED, random_names, seeds_for
 from foldwise.ensembles.protocol import Combiner, Dependency, Diversity, Lesson, Size, Task
 from foldwise.ensembles.sizes import Fixed
 from foldwise.errors import FoldwiseTypeError, InputError
 
-MOST_SEED = np.iinfo(np.int32).max  # as scikit-learn's ensembles draw them, so that the same seed gives the same trees
 USUAL = 10
 
 
@@ -51,6 +51,7 @@ def plan_of(ensemble: Any, regression: bool) -> Plan:
     """The plan of an ensemble; raises where its parameters do not fit together."""
     check_jobs(ensemble.n_jobs)
     named = named_members(ensemble.members)
+    check_names(named, ensemble.get_params(deep=False))
     size = ensemble.size if isinstance(ensemble.size, Size) else Fixed(ensemble.size)
     diversity = diversity_of(ensemble.diversity)
     dependency = block("dependency", ensemble.dependency, DEPENDENCIES, Dependency)
@@ -86,6 +87,14 @@ def named_members(members: Any) -> dict[str, Any]:
         kind if kinds.count(kind) == 1 else f"{kind}-{number}": one
         for kind, number, one in zip(kinds, numbers, members, strict=True)
     }
+
+
+def check_names(named: Mapping[str, Any], taken: Mapping[str, Any]) -> None:
+    """A member's name is one of the ensemble's parameters, so it must be no other's."""
+    for name in named:
+        if name in taken or "__" in name:
+            what = "is a parameter of the ensemble" if name in taken else "has two underscores, which part names"
+            raise InputError(f"a member cannot be called {name!r}: the name {what}.", "call it something else.")
 
 
 def block(name: str, value: Any, words: Mapping[str, type], kind: type) -> Any:
@@ -183,20 +192,9 @@ def usual_size(plan: Plan, task: Task) -> int:
     return (wanted or USUAL) if plan.copies else max(len(plan.names), wanted or 0)
 
 
-def random_names(estimator: Any, copies: bool) -> list[str]:
-    """The parameters that take a seed from the ensemble; different members keep seeds of their own."""
-    params = estimator.get_params(deep=True)
-    names = [name for name in sorted(params) if name == "random_state" or name.endswith("__random_state")]
-    return [name for name in names if copies or params[name] is None]
-
-
 def seeded(lesson: Lesson, names: Sequence[str]) -> Lesson:
     """The lesson with a seed for whatever is random in its estimator."""
     names = [name for name in names if name not in lesson.params]
     if not names:
         return lesson
-    if names == ["random_state"]:
-        return replace(lesson, params={**lesson.params, "random_state": lesson.seed})
-    more = np.random.RandomState(lesson.seed)
-    seeds = {name: lesson.seed if name == "random_state" else int(more.randint(MOST_SEED)) for name in names}
-    return replace(lesson, params={**lesson.params, **seeds})
+    return replace(lesson, params={**lesson.params, **seeds_for(names, lesson.seed)})

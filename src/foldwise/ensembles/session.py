@@ -235,16 +235,17 @@ class SplitPanels:
         for key, cv in {key_of(cv): cv for one in asked for cv in one.folds}.items():
             some = [one for one in asked if any(key_of(other) == key for other in one.folds)]
             splits = partition(cv, replace(self.task, X=take_rows(session.X, train)))
-            parts = [self._gather(some, train[split.train], train[split.test]) for split in splits]
+            parts = [self._gather(some, train[split.train], train[split.test], inner=True) for split in splits]
             self._folds[key] = (splits, parts)
 
-    def _gather(self, asked: Sequence[Asked], train: Rows, test: Rows) -> dict[Key, Said]:
+    def _gather(self, asked: Sequence[Asked], train: Rows, test: Rows, inner: bool = False) -> dict[Key, Said]:
         """The answers of all distinct members."""
         lessons = {key: lesson for one in asked for key, lesson in zip(one.keys, one.lessons, strict=True)}
         need = Need(0)
         for proba in {one.wants_proba for one in asked}:
             need |= needed(self._session._n_classes, proba)
-        said = self._session.stored.answers(list(lessons.values()), train, test, need)
+        stored = self._session.stored
+        said = (stored.inner_answers if inner else stored.answers)(list(lessons.values()), train, test, need)
         return {key: self._narrow(one) for key, one in zip(lessons, said, strict=True)}
 
     def _narrow(self, said: Said) -> Said:

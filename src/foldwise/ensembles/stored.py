@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.ensembles.members import takes_weights, unfitted
+from foldwise.ensembles.members import unfitted
 from foldwise.ensembles.protocol import Lesson, Panel
 from foldwise.errors import InputError
 from foldwise.folds.groups import same
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Failure, FoldSession, Need, Params, Rows
+from foldwise.folds.weights import weight_params
 
 
 class MemberError(Exception):
@@ -34,6 +35,7 @@ class Stored:
 
     def __init__(self, X: Any, y: Any, weights: Any, n_classes: int) -> None:
         self.X, self.y, self.weights, self.n_classes = X, y, weights, n_classes
+        self._codes = np.unique(np.asarray(y), return_inverse=True)[1] if n_classes else None
         self._sessions: dict[Any, tuple[FoldSession, dict[str, Any]]] = {}
         self._known: dict[Any, tuple[Any, FoldSession, Params, Any]] = {}
         self._lock = Lock()
@@ -72,12 +74,7 @@ class Stored:
             self._known[key] = (lesson, session, setting, setting_key(setting))
 
     def _open(self, model: Any) -> FoldSession:
-        fit_params = {}
-        if self.weights is not None:
-            if not takes_weights(model):
-                raise InputError(f"{type(model).__name__} takes no weights, but the rows have some.")
-            fit_params = {"sample_weight": self.weights}
-        return open_session(model, self.X, self.y, fit_params)
+        return open_session(model, self.X, self.y, weight_params(model, self.weights))
 
     def answers(self, lessons: Sequence[Lesson], train: Rows, test: Rows, need: Need) -> list[Said]:
         """What members fitted on `train` say of `test`, one a lesson; raises MemberError where one cannot."""
@@ -92,6 +89,13 @@ class Stored:
             for one, (session, settings) in asked.items()
         }
         return [found[one][at] for one, at in where]
+
+    def inner_answers(self, lessons: Sequence[Lesson], train: Rows, test: Rows, need: Need) -> list[Said]:
+        """The same inside a training set, of which a fold may hold one class only: then members say nothing else."""
+        if self._codes is None or (self._codes[train] != self._codes[train[0]]).any():
+            return self.answers(lessons, train, test, need)
+        labels = np.full(len(test), self._codes[train[0]], dtype=np.intp)
+        return [Said(labels, np.eye(self.n_classes)[labels])] * len(lessons)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ class Training:
 
     n_jobs: int | None = None
     watch: Any = None
+    proba: bool = True  # whether the combiner reads probabilities, or labels
 
     def fit(self, lessons: Sequence[Lesson], task: Task) -> list[Member]:
         """One member a lesson, in order."""

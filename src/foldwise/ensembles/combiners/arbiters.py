@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.ensembles.members import Member, fit_member
+from foldwise.ensembles.members import Member, fit_member, with_seeds
 from foldwise.ensembles.protocol import Combiner, Floats, Learning, Lesson, Panel, Rule, Task
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
@@ -53,7 +53,7 @@ class ArbiterTree(Combiner):
         return Node(-1, rows, left, right, self._train(chosen, members[0].lesson, task))
 
     def _train(self, rows: Rows, like: Lesson, task: Task) -> Member:
-        estimator = like.estimator if self.arbiter is None else self.arbiter
+        estimator = like.estimator if self.arbiter is None else with_seeds(self.arbiter, like.seed)
         params = like.params if self.arbiter is None else {}
         return fit_member(Lesson("arbiter", estimator, like.seed, rows=rows, params=params), task)
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from foldwise.bayes import NaiveBayes
 from foldwise.ensembles.combiners.votes import vote_shares
-from foldwise.ensembles.members import OnlyClass
+from foldwise.ensembles.members import OnlyClass, with_seeds
 from foldwise.ensembles.protocol import Combiner, Floats, Learning, Panel, Rule
 from foldwise.errors import InputError
+from foldwise.folds.weights import weight_params
 
 
 @dataclass(repr=False, eq=False)
@@ -41,7 +41,9 @@ class Grading(Combiner):
             if mine.all() or not mine.any():
                 graders.append(OnlyClass(bool(mine[0])))
             else:
-                graders.append(clone(grader).fit(learning.task.X, mine.astype(np.int64)))
+                model = with_seeds(grader, learning.seed)
+                weights = weight_params(model, learning.task.weights)
+                graders.append(model.fit(learning.task.X, mine.astype(np.int64), **weights))
         return Graded(tuple(graders))
 
 

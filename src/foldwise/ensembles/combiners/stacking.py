@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from foldwise.data.arguments import one_of
 from foldwise.data.view import is_frame
-from foldwise.ensembles.members import places_among, takes_weights
+from foldwise.ensembles.members import places_among, with_seeds
 from foldwise.ensembles.protocol import Combiner, Floats, Learning, Panel, Rule
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels
+from foldwise.folds.weights import weight_params
 
 
 @dataclass(repr=False, eq=False)
@@ -48,13 +48,8 @@ class Stacking(Combiner):
             raise InputError(f"final must be an estimator, got {final!r}.", "pass one, or None for the usual.")
         panel = learning.panels.out_of_fold(self.cv)
         columns = self._columns(panel, task.X)
-        model = clone(final)
-        if "random_state" in model.get_params() and model.get_params()["random_state"] is None:
-            model.set_params(random_state=learning.seed)
-        if task.weights is not None and takes_weights(model):
-            model.fit(columns, task.y, sample_weight=task.weights)
-        else:
-            model.fit(columns, task.y)
+        model = with_seeds(final, learning.seed)
+        model.fit(columns, task.y, **weight_params(model, task.weights))
         if not isinstance(task.target, Labels):
             return Stacked(self, model, None)
         return Stacked(self, model, places_among(model.classes_, task.target.classes))
@@ -67,7 +62,14 @@ class Stacking(Combiner):
         if sp.issparse(X):
             blocks: list[Any] = [sp.csr_array(found), X]
             return sp.hstack(blocks, format="csr")
-        return np.hstack([found, np.asarray(X.to_numpy() if is_frame(X) else X, dtype=np.float64)])
+        try:
+            cells = np.asarray(X.to_numpy() if is_frame(X) else X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"passthrough=True hands the columns to `final`, which must be numbers; {error}.",
+                "leave it out, or let each member prepare its own columns in a pipeline and stack these.",
+            ) from error
+        return np.hstack([found, cells])
 
 
 @dataclass(frozen=True)

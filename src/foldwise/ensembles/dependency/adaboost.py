@@ -45,6 +45,7 @@ class AdaBoost(Dependency):
         members: list[Member] = []
         votes: list[float] = []
         errors: list[float] = []
+        watch = training.watch
         for lesson in lessons:
             member = self._fit(lesson, replace(task, weights=None), w, row)
             said = member.says(task.X, proba=False)
@@ -61,12 +62,12 @@ class AdaBoost(Dependency):
             members.append(member)
             votes.append(alpha)
             w = reweigh(w, wrong, alpha, task.n_classes)
-            if training.watch is not None:
-                training.watch.add([member], [alpha])
-                if training.watch.settled:
-                    keep = training.watch.best_size
-                    members, votes = members[:keep], votes[:keep]
+            if watch is not None:
+                watch.add([member], [alpha])
+                if watch.settled:
                     break
+        if watch is not None and watch.sizes:
+            members, votes = members[: watch.best_size], votes[: watch.best_size]
         return Crew(tuple(members), np.array(votes), {"errors": errors, "votes": votes})
 
     def _fit(self, lesson: Lesson, task: Task, w: Floats, row: float) -> Member:

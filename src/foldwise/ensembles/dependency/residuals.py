@@ -48,8 +48,9 @@ class Residuals(Dependency):
             if watch is not None:
                 watch.add([member], [rate])
                 if watch.settled:
-                    members, weights = members[: watch.best_size], weights[: watch.best_size]
                     break
+        if watch is not None and watch.sizes:
+            members, weights = members[: watch.best_size], weights[: watch.best_size]
         return Crew(tuple(members), np.array(weights))
 
 

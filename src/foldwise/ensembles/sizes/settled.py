@@ -91,10 +91,11 @@ class Watch:
         if not asked.any():
             raise InputError("no row was left out by any member.", "take smaller samples, or Settled(by='validation').")
         truth = self._task.coded[asked]
+        given = None if self._task.weights is None else self._task.weights[asked]
         if self._task.n_classes:
-            return float(np.mean(self._totals[asked].argmax(axis=1) != truth))
+            return float(np.average(self._totals[asked].argmax(axis=1) != truth, weights=given))
         values = self._totals[asked] if self._adds else self._totals[asked] / self._weights[asked]
-        return float(np.mean((values - truth) ** 2))
+        return float(np.average((values - truth) ** 2, weights=given))
 
     @property
     def best_size(self) -> int:

@@ -1,0 +1,32 @@
+"""What `fit` calls the weights of rows: an estimator's own name for them, through pipelines too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from foldwise.errors import InputError
+
+
+def weight_name(estimator: Any) -> str | None:
+    """What fit calls the weights of rows; of a pipeline, those of its last step. None where it takes none."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = weight_name(last)
+        return None if inner is None else f"{name}__{inner}"
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def weight_params(estimator: Any, sample_weight: Any) -> dict[str, Any]:
+    """The weights as fit wants them."""
+    if sample_weight is None:
+        return {}
+    name = weight_name(estimator)
+    if name is None:
+        raise InputError(
+            f"sample_weight was passed, but {type(estimator).__name__} takes no weights.",
+            "leave it out, or repeat rows instead.",
+        )
+    return {name: sample_weight}
