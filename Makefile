@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .PHONY: demo test fuzz tables lint types contract bench recipes simulate nulls torture oracles clean
 
 demo: $(READY)
-	$(BIN)/python examples/demo.py
+	$(BIN)/foldwise fit examples/loans.csv --target repaid --budget 30s --out build/loans-run --force
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
