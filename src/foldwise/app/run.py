@@ -62,6 +62,9 @@ def fit(
 ) -> Run:
     """Train, tune, combine and honestly evaluate classifiers of a table within a budget of time.
 
+    The final model is a weighted mean of the best few settings, each fitted again on all rows. What it is worth is said
+    by the same choice made without the rows of each fold, so by models of a few rows less.
+
     Parameters
     ----------
     table : path of a file, a frame, or a `Table`
