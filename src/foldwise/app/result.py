@@ -218,7 +218,7 @@ def importance_facts(session: Session) -> list[dict[str, Any]]:
     lines = []
     for name, rises in found.items():
         mean = float(np.mean(rises))
-        spread = float(np.std(rises, ddof=1)) if len(rises) > 1 else 0.0
+        spread = float(np.std(rises, ddof=1) / np.sqrt(len(rises))) if len(rises) > 1 else 0.0
         lines.append({"column": name, "mean": mean, "low": mean - 2 * spread, "high": mean + 2 * spread})
     return sorted(lines, key=lambda one: -float(one["mean"]))
 
@@ -226,5 +226,6 @@ def importance_facts(session: Session) -> list[dict[str, Any]]:
 def importance_words(session: Session) -> str:
     if "importance" not in session.side:
         return ""
-    title = session.side_best.family.spec.title
-    return f"rise of the share of mistakes of {title} on rows it has not seen, when a column is shuffled among them"
+    spec = session.side_best.family.spec
+    what = "share of mistakes" if session.side_best.family.decision else "log loss"
+    return f"by the {what} of {spec.title} on rows it has not seen"

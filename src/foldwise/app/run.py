@@ -289,13 +289,8 @@ class Session:
         time_left = LATEST * self.clock.budget - self.clock.elapsed - REPORTING
         room = min(self.looking, time_left - best.seconds)
         if room > 0.2:
-            columns = tuple(self.X.columns)
-            jobs.append(
-                (
-                    "importance",
-                    Importance(best.family.spec.name, best.params, found.stack.scored[0], columns, self.seed, room),
-                )
-            )
+            asked = (tuple(found.stack.scored), tuple(self.X.columns), self.task.n_classes, self.seed, room)
+            jobs.append(("importance", Importance(best.family.spec.name, best.params, *asked)))
             self.side_best = best
         return jobs
 

@@ -27,8 +27,7 @@ class Cost:
     """Seconds of one fit with default settings, roughly: start + cell · rows^power · width, on one core.
 
     Width counts a number once, a category by the root of its levels, a date four times, a text twenty; times the
-    classes where one model a class is fitted. For ordering and budgets; on four tables right within a factor
-    of 6.
+    classes where one model a class is fitted. For ordering and budgets; @@
     """
 
     cell: float

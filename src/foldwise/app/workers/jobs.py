@@ -23,6 +23,7 @@ from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split
 
 KEPT_SESSIONS = 4
+LEAST = 1e-4  # of a probability, when columns are shuffled: one row must not decide
 
 
 @dataclass
@@ -120,37 +121,43 @@ class Refit:
 
 @dataclass(frozen=True)
 class Importance:
-    """How much worse a model gets on rows it has not seen when a column is shuffled among them."""
+    """How much worse models get on rows they have not seen when a column is shuffled among them, split after split."""
 
     family: str
     setting: Params
-    split: int
+    splits: tuple[int, ...]
     columns: tuple[str, ...]
+    n_classes: int
     seed: int
-    seconds: float  # stop repeating after that
+    seconds: float  # after which no further column is shuffled
     n_rows: int = 2_000
-    repeats: int = 5
+    repeats: int = 2
 
     def run(self, bench: Bench) -> dict[str, list[float]]:
         start = time.perf_counter()
-        split, rng = bench.splits[self.split], np.random.default_rng(self.seed)
-        model = bench.session(self.family).model(self.setting, split.train)
-        test = rng.permutation(split.test)[: self.n_rows]
-        X, y = take_rows(bench.X, test), bench.y[test]
-        before = self.losses(model, X, y)
+        rng = np.random.default_rng(self.seed)
         rises: dict[str, list[float]] = {name: [] for name in self.columns}
-        for _ in range(self.repeats):
-            for name in self.columns:
-                if time.perf_counter() - start > self.seconds:
-                    return {name: values for name, values in rises.items() if values}
-                shuffled = X.with_columns(X[name].gather(rng.permutation(X.height)))
-                rises[name].append(self.losses(model, shuffled, y) - before)
+        for number in self.splits:
+            split = bench.splits[number]
+            model = bench.session(self.family).model(self.setting, split.train)
+            test = rng.permutation(split.test)[: self.n_rows]
+            X, y = take_rows(bench.X, test), bench.y[test]
+            before = self.loss(model, X, y)
+            for _ in range(self.repeats):
+                for name in self.columns:
+                    if time.perf_counter() - start > self.seconds:
+                        return {name: values for name, values in rises.items() if values}
+                    shuffled = X.with_columns(X[name].gather(rng.permutation(X.height)))
+                    rises[name].append(self.loss(model, shuffled, y) - before)
         return rises
 
-    @staticmethod
-    def losses(model: Any, X: Any, y: NDArray[np.int64]) -> float:
-        """Mistakes, as a share: every classifier makes them."""
-        return float(np.mean(np.asarray(model.predict(X)) != y))
+    def loss(self, model: Any, X: Any, y: NDArray[np.int64]) -> float:
+        """Log loss where the model has probabilities, else the share of mistakes."""
+        if not hasattr(model, "predict_proba"):
+            return float(np.mean(np.asarray(model.predict(X)) != y))
+        said = np.full((len(y), self.n_classes), LEAST)
+        said[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(X)
+        return float(-np.mean(np.log(np.maximum(said[np.arange(len(y)), y], LEAST))))
 
 
 Job = Ask | Refit | Importance

@@ -31,7 +31,7 @@ SPECS = (
         make=lambda outline, seed: Perceptron(random_state=seed),
         prepare=scaled,
         search=lambda outline: {"penalty": [None, "l2", "l1", "elasticnet"], "alpha": loguniform(1e-6, 1e-2)},
-        cost=Cost(cell=1e-6, each_class=True),
+        cost=Cost(cell=2e-7, each_class=True),
         answers="decision",
         scales=True,
         selects=True,
@@ -43,7 +43,7 @@ SPECS = (
         make=lambda outline, seed: MLPClassifier(hidden_layer_sizes=(64,), alpha=1e-2, random_state=seed),
         prepare=lambda outline: scaled(outline, n_words=MOST_WORDS),
         search=search_network,
-        cost=Cost(cell=5e-5, start=0.3),
+        cost=Cost(cell=1.4e-5, start=0.2),
         scales=True,
     ),
 )

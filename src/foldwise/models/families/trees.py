@@ -39,7 +39,7 @@ SPECS = (
         prepare=for_trees,
         search=search_tree,
         shares=("ccp_alpha",),
-        cost=Cost(cell=8e-7, power=1.1),
+        cost=Cost(cell=1e-7, power=1.1),
     ),
     ModelSpec(
         name="random_forest",
@@ -47,7 +47,7 @@ SPECS = (
         make=lambda outline, seed: RandomForestClassifier(n_estimators=200, min_samples_leaf=2, random_state=seed),
         prepare=for_trees,
         search=search_forest,
-        cost=Cost(cell=1.5e-5, power=1.1, start=0.3),
+        cost=Cost(cell=1.8e-6, power=1.1, start=0.2),
         stages="model__n_estimators",
     ),
     ModelSpec(
@@ -56,7 +56,7 @@ SPECS = (
         make=lambda outline, seed: ExtraTreesClassifier(n_estimators=200, min_samples_leaf=2, random_state=seed),
         prepare=for_trees,
         search=search_forest,
-        cost=Cost(cell=1e-5, power=1.1, start=0.3),
+        cost=Cost(cell=1.6e-6, power=1.1, start=0.2),
         stages="model__n_estimators",
     ),
 )
