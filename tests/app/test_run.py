@@ -11,7 +11,9 @@ from sklearn.datasets import load_iris, load_wine
 
 import foldwise
 from foldwise import open_model
+from foldwise.app.choice import Chosen
 from foldwise.app.run import Session, fit
+from foldwise.decisions.calibration.scores import Identity
 from foldwise.errors import InputError
 
 QUICK = ["naive_bayes", "decision_tree"]
@@ -132,6 +134,37 @@ def test_weights_and_costs_and_a_test():
     assert found.facts["headline"]["test"]["n_rows"] == 30
     assert found.facts["predictions"]["expected_cost"] is not None
     assert "least expected cost" in found.facts["final"]["decides"]
+
+
+def test_a_separate_test_is_told_with_its_weights_and_what_is_not_defined_in_it():
+    frame = wine().with_columns(pl.Series("w", np.arange(178) % 3))
+    one_class = frame.filter(pl.col("kind") == "kind 1").head(6).select(reversed(frame.columns))
+    found = fit(frame, target="kind", weights="w", test=one_class, budget=6, models=["decision_tree"], n_jobs=2)
+    scores = {one["metric"]: one["value"] for one in found.facts["headline"]["test"]["scores"]}
+    right = found.predict(one_class.drop("kind", "w")) == "kind 1"
+    assert scores["accuracy"] == pytest.approx(np.average(right, weights=one_class["w"].to_numpy()))
+    assert scores["roc_auc"] is None
+    assert "on the separate test, 6 rows" in str(found)
+
+
+def test_members_that_were_not_fitted_in_time_are_not_said_to_be_in_the_model(monkeypatch):
+    perform = Session.perform
+
+    def one_only(self, jobs, needed):
+        done = perform(self, jobs, needed)
+        first = next(key for key in done if isinstance(key, int))
+        return {key: value for key, value in done.items() if key == first or isinstance(key, str)}
+
+    monkeypatch.setattr(Session, "perform", one_only)
+    monkeypatch.setattr(
+        "foldwise.app.run.choose", lambda stack, *rest: Chosen(np.full(len(stack), 1 / len(stack)), Identity(), False)
+    )
+    found = fit(wine(), target="kind", budget=8, models=["decision_tree", "naive_bayes"], n_jobs=2)
+    assert len(found.model.members) == 1
+    assert [one["weight"] for one in found.facts["final"]["members"]] == [1.0]
+    assert found.facts["final"]["words"].endswith("fitted again on all 178 rows.")
+    assert sum(line["weight"] for line in found.facts["leaderboard"]) == pytest.approx(1.0)
+    assert any("were not fitted on all rows in time" in words for words in found.facts["audit"]["warnings"])
 
 
 def test_an_interrupt_keeps_what_is_done(monkeypatch):

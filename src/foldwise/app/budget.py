@@ -53,6 +53,7 @@ class Clock:
         return self.phases[-1][0] if self.phases else ""
 
     def spent(self) -> list[tuple[str, float]]:
-        """The seconds of each phase."""
-        ends = [start for _, start in self.phases[1:]] + [self.elapsed]
-        return [(name, end - start) for (name, start), end in zip(self.phases, ends, strict=True)]
+        """The seconds of each phase; what passed before the first is the loading of libraries."""
+        phases = [("loading", 0.0), *self.phases]
+        ends = [start for _, start in self.phases] + [self.elapsed]
+        return [(name, end - start) for (name, start), end in zip(phases, ends, strict=True)]

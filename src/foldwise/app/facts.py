@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from foldwise.app.choice import Honest
 from foldwise.app.leaderboard import Line
 from foldwise.app.measures import MEASURES, SHOWN, Measure
-from foldwise.app.worth import estimate_of
+from foldwise.app.worth import estimate_of, score_of
 from foldwise.data.audit import Concern
 from foldwise.evaluation.cost import choose
 from foldwise.evaluation.estimates import Estimate
@@ -52,7 +54,7 @@ def facts_of(
         "leaderboard": [line_facts(line, session) for line in lines],
         "searches": [search_facts(line, session) for line in lines if line.family is not None and line.family.entries],
         "predictions": said_facts(session, found),
-        "final": final_facts(session, found, model),
+        "final": final_facts(session, found),
         **extra,
     }
     return plain(facts)  # type: ignore[no-any-return]
@@ -111,13 +113,31 @@ def audit_facts(session: Session) -> dict[str, Any]:
     columns = [column_facts(task.table.X[name], session) for name in task.table.X.columns]
     warnings = [warning(c) for c in audit if c.check in ("target", "duplicates", "alike")]
     if session.lost:
-        warnings.append(
-            f"{', '.join(session.lost)} could not be fitted on all rows in time, and is not in the final model."
-        )
+        warnings.append(lost_words(session))
+    warnings += unfinished_words(session)
     few = [str(c) for c, n in zip(task.classes.tolist(), task.counts, strict=True) if n < len(session.splits)]
     if few:
         warnings.append(f"{', '.join(few)}: fewer rows than folds, so some models never saw one.")
     return {"columns": columns, "notes": [str(note) for note in task.table.notes], "warnings": warnings}
+
+
+def lost_words(session: Session) -> str:
+    """Members that the estimate knows and the final model does not."""
+    lost = ", ".join(f"{title} ({n})" if n > 1 else title for title, n in Counter(session.lost).items())
+    are = "were" if len(session.lost) > 1 else "was"
+    return (
+        f"The choice fell on {len(session.lost) + len(session.members)} models, of which {lost} {are} not fitted on "
+        "all rows in time: the final model lacks what the estimate counts on. Give more time."
+    )
+
+
+def unfinished_words(session: Session) -> list[str]:
+    """A budget that was too short for most families."""
+    families, n_splits = session.contest.families, len(session.splits)
+    done = sum(any(e.complete(n_splits) for e in family.entries) for family in families)
+    if 2 * done >= len(families):
+        return []
+    return [f"There was time for {done} of {len(families)} families of models only; with more time others may win."]
 
 
 def warning(concern: Concern) -> str:
@@ -135,7 +155,7 @@ def column_facts(column: pl.Series, session: Session) -> dict[str, Any]:
         "name": column.name,
         "role": about.roles.get(column.name, "left out"),
         "missing": column.null_count() / max(1, len(column)),
-        "n_distinct": column.n_unique(),
+        "n_distinct": column.drop_nulls().n_unique(),
         "summary": summary(column),
         "left_out": left_out,
     }
@@ -177,6 +197,14 @@ def shown_measures(session: Session) -> list[Measure]:
     return [session.measure, *(MEASURES[name] for name in SHOWN if name != session.measure.name)]
 
 
+def worth_of(session: Session, found: Found, measure: Measure) -> Estimate:
+    """What the whole choice is worth, and beside it the score by the choice that saw all folds."""
+    stack = found.stack
+    seen = Honest(np.arange(len(stack.rows)), found.naive, tuple(range(stack.n_folds)))
+    naive = score_of(seen, stack, measure)
+    return estimate_of(found.honest, stack, measure, session.splits, naive=naive, groups=session.task.groups)
+
+
 def headline(session: Session, found: Found, model: Blend, lines: list[Line]) -> dict[str, Any]:
     stack, splits = found.stack, session.splits
     base = lines[-1]
@@ -185,10 +213,7 @@ def headline(session: Session, found: Found, model: Blend, lines: list[Line]) ->
     estimates: dict[str, Estimate] = {}
     bases: dict[str, Estimate] = {}
     for measure in shown_measures(session):
-        naive = measure(stack.codes, found.naive, stack.weights)
-        estimates[measure.name] = estimate_of(
-            found.honest, stack, measure, splits, naive=naive, groups=session.task.groups
-        )
+        estimates[measure.name] = worth_of(session, found, measure)
         bases[measure.name] = estimate_of(base.honest, stack, measure, splits)
         if measure is not session.measure:
             others.append(
@@ -232,7 +257,7 @@ def words(
         )
     tied = [line.title for line in lines if line.tied and line.family is not None]
     if len(tied) > 1:
-        said.append(f"Not to be told apart from the best single family: {', '.join(tied[1:])}.")
+        said.append(f"The best single family is {tied[0]}; not to be told apart from it: {', '.join(tied[1:])}.")
     if session.interrupted:
         said.append("The run was stopped early; with more time it might have found better models.")
     return said
@@ -246,10 +271,13 @@ def test_facts(session: Session, model: Blend) -> dict[str, Any] | None:
     """Scores on a separate test."""
     if session.task.test is None:
         return None
-    X, codes = session.task.test
-    proba = model.predict_proba(X.select(session.X.columns))
-    scores = [{"title": m.title, "metric": m.name, "value": m(codes, proba)} for m in shown_measures(session)]
-    return {"n_rows": len(codes), "scores": scores}
+    test = session.task.test
+    proba = model.predict_proba(test.X.select(session.X.columns))
+    scores = [
+        {"title": m.title, "metric": m.name, "value": m(test.codes, proba, test.weights)}
+        for m in shown_measures(session)
+    ]
+    return {"n_rows": len(test.codes), "scores": scores}
 
 
 def line_facts(line: Line, session: Session) -> dict[str, Any]:
@@ -335,21 +363,18 @@ def said_facts(session: Session, found: Found) -> dict[str, Any]:
     return prediction_facts(codes, honest.proba, classes, said=said, positive=positive, weights=weights, costs=costs)
 
 
-def final_facts(session: Session, found: Found, model: Blend) -> dict[str, Any]:
+def final_facts(session: Session, found: Found) -> dict[str, Any]:
     members = []
-    for i in np.argsort(-found.chosen.weights):
-        weight = float(found.chosen.weights[i])
-        if weight > 0:
-            one = found.kept[i]
-            members.append({"title": one.family.spec.title, "weight": weight, "settings": settings_shown(one.params)})
+    for i, weight in sorted(session.members.items(), key=lambda one: -one[1]):
+        one = found.kept[i]
+        members.append({"title": one.family.spec.title, "weight": weight, "settings": settings_shown(one.params)})
     inverse = getattr(found.chosen.map, "inverse", 1.0)
-    what = members[0]["title"] if len(members) == 1 else f"a weighted mean of {len(members)} models"
+    what = str(members[0]["title"]) if len(members) == 1 else f"a weighted mean of {len(members)} models"
     return {
-        "words": f"{what}, fitted again on all {session.task.n_rows:,} rows".capitalize()
-        if len(members) > 1
-        else f"{str(what)[0].upper()}{str(what)[1:]}, fitted again on all {session.task.n_rows:,} rows",
+        "words": f"{what[0].upper()}{what[1:]}, fitted again on all {session.task.n_rows:,} rows.",
         "members": members,
         "calibration": f"temperature {1 / inverse:.3g}, learned from out-of-fold predictions",
+        "what": what,
         "decides": "It takes the action of least expected cost."
         if session.task.costs is not None
         else "It names the likeliest class.",

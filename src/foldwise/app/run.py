@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,15 +103,32 @@ def fit(
         session.race()
         found = session.decide()
         model = session.finish(found)
-        return Run.of(session, found, model, rows=rows, command=command, asked=asked_of(table, target, budget, seed))
+        given = {
+            "target": target,
+            "budget": budget,
+            "models": models,
+            "metric": metric,
+            "costs": costs,
+            "groups": groups,
+        }
+        given |= {"time": time, "weights": weights, "positive": positive, "test": test, "seed": seed, "n_jobs": n_jobs}
+        return Run.of(session, found, model, rows=rows, command=command, asked=asked_of(table, given))
     finally:
         pool.close()
 
 
-def asked_of(table: Any, target: str | None, budget: float | str, seed: int) -> str:
-    """The call that repeats a run, as Python writes it."""
-    what = repr(str(table)) if isinstance(table, str | os.PathLike) else "table"
-    return f"foldwise.fit({what}, target={target!r}, budget={budget!r}, seed={seed})"
+def asked_of(table: Any, given: Mapping[str, Any]) -> str:
+    """The call that repeats a run, as Python writes it; what Python cannot write is called by its name."""
+
+    def written(name: str, value: Any) -> str:
+        if isinstance(value, os.PathLike):
+            return repr(str(value))
+        if isinstance(value, list | tuple):
+            return f"[{', '.join(written(getattr(one, 'name', 'model'), one) for one in value)}]"
+        return repr(value) if isinstance(value, str | int | float) else name
+
+    said = [f"{name}={written(name, value)}" for name, value in given.items() if value is not None]
+    return f"foldwise.fit({', '.join([written('table', table), *said])})"
 
 
 @dataclass(frozen=True)
@@ -139,7 +156,8 @@ class Session:
         self.splitter = ""
         self.skipped: list[tuple[ModelSpec, str]] = []
         self.side: dict[str, Any] = {}  # what was asked of workers beside the final members
-        self.lost: list[str] = []  # members that were not fitted in time
+        self.members: dict[int, float] = {}  # weights of the candidates that are in the final model
+        self.lost: list[str] = []  # families of members that were not fitted in time
 
     def prepare(self, models: str | Iterable[str | ModelSpec] | None) -> None:
         """The folds, the families, and the table for the workers."""
@@ -253,15 +271,13 @@ class Session:
         fitted = self.perform(jobs, set(members.tolist()))
         self.side = {key: value for key, value in fitted.items() if isinstance(key, str)}
         models = {key: value for key, value in fitted.items() if isinstance(key, int)}
-        weights = {i: float(found.chosen.weights[i]) for i in models}
+        total = sum(float(found.chosen.weights[i]) for i in models)
+        self.members = {i: float(found.chosen.weights[i]) / total for i in models}
         self.lost = [found.kept[i].family.spec.title for i in members if i not in models]
-        total = sum(weights.values())
-        order = list(models)
-        maps = [self.map_of(found.kept[i]) for i in order]
         return Blend(
-            [models[i] for i in order],
-            [weights[i] / total for i in order],
-            maps,
+            list(models.values()),
+            list(self.members.values()),
+            [self.map_of(found.kept[i]) for i in models],
             found.chosen.map,
             self.keeper.prior.tolist(),
             self.keeper.doubt,
