@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from foldwise.app.blend import Blend
 from foldwise.app.budget import Clock, seconds_of
 from foldwise.app.choice import Candidate, Chosen, Honest, Stack, candidates, choose, crossed_choice
+from foldwise.app.ending import let_end
 from foldwise.app.entries import Entry, Family, Keeper
 from foldwise.app.measures import Measure, measure_of
 from foldwise.app.race import Race
@@ -101,18 +102,26 @@ def fit(
         session = Session(task, measure, clock, pool, seed, watch or (lambda moment: None), n_workers)
         session.prepare(models)
         session.race()
-        found = session.decide()
-        model = session.finish(found)
-        given = {
-            "target": target,
-            "budget": budget,
-            "models": models,
-            "metric": metric,
-            "costs": costs,
-            "groups": groups,
-        }
-        given |= {"time": time, "weights": weights, "positive": positive, "test": test, "seed": seed, "n_jobs": n_jobs}
-        return Run.of(session, found, model, rows=rows, command=command, asked=asked_of(table, given))
+        with let_end(session.interrupted):
+            found = session.decide()
+            model = session.finish(found)
+            given = {
+                "target": target,
+                "budget": budget,
+                "models": models,
+                "metric": metric,
+                "costs": costs,
+                "groups": groups,
+            }
+            given |= {
+                "time": time,
+                "weights": weights,
+                "positive": positive,
+                "test": test,
+                "seed": seed,
+                "n_jobs": n_jobs,
+            }
+            return Run.of(session, found, model, rows=rows, command=command, asked=asked_of(table, given))
     finally:
         pool.close()
 
