@@ -41,6 +41,22 @@ def test_a_run_says_how_good_it_is(run):
     json.dumps(run.facts)
 
 
+def test_figures_of_a_run_agree_with_each_other(run):
+    counts = np.array(run.facts["predictions"]["confusion"]["counts"])
+    others = {one["metric"]: one["estimate"]["value"] for one in run.facts["headline"]["others"]}
+    assert others["accuracy"] == pytest.approx(np.trace(counts) / counts.sum())
+    assert others["balanced_accuracy"] == pytest.approx(np.mean(np.diag(counts) / counts.sum(axis=1)))
+    assert counts.sum() == run.facts["predictions"]["n"]
+    assert run.facts["headline"]["estimate"]["value"] == run.estimate.value
+    weights = [line["weight"] for line in run.facts["leaderboard"]]
+    assert (
+        sum(weights) == pytest.approx(sum(one["weight"] for one in run.facts["final"]["members"])) == pytest.approx(1)
+    )
+    assert sum(seconds for _, seconds in run.facts["made"]["phases"]) == pytest.approx(
+        run.facts["made"]["seconds"], abs=1
+    )
+
+
 def test_the_model_predicts_names_of_classes(run):
     X = wine().drop("kind")
     assert set(run.predict(X)) <= {"kind 0", "kind 1", "kind 2"}
@@ -134,6 +150,12 @@ def test_weights_and_costs_and_a_test():
     assert found.facts["headline"]["test"]["n_rows"] == 30
     assert found.facts["predictions"]["expected_cost"] is not None
     assert "least expected cost" in found.facts["final"]["decides"]
+    words = found.facts["headline"]["words"]
+    assert words[0].startswith("Deciding by least expected cost")
+    assert words[1].startswith("Naming the likeliest class instead, it would be right in")
+    told = found.facts["predictions"]
+    assert told["expected_cost"]["chosen"] == pytest.approx(found.estimate.value)
+    assert told["confusion"]["said"][-1] == "ask"
 
 
 def test_a_separate_test_is_told_with_its_weights_and_what_is_not_defined_in_it():

@@ -58,4 +58,5 @@ def test_rows_of_weight_0_are_not_there():
     there = weight > 0
     assert task.n_rows == there.sum()
     assert task.classes.tolist() == ["a", "b"]
+    assert f"{240 - there.sum()} rows of weight 0" in str(task.table.notes)
     assert task.table.X["x"].to_list() == frame["x"].to_numpy()[there].tolist()

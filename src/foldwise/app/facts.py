@@ -12,7 +12,7 @@ import polars as pl
 
 from foldwise.app.choice import Honest
 from foldwise.app.leaderboard import Line
-from foldwise.app.measures import MEASURES, SHOWN, Measure
+from foldwise.app.measures import MEASURES, SHOWN, Measure, cost_measure
 from foldwise.app.worth import estimate_of, score_of
 from foldwise.data.audit import Concern
 from foldwise.evaluation.cost import choose
@@ -166,6 +166,9 @@ def summary(column: pl.Series) -> str:
     cells = column.drop_nulls()
     if not len(cells):
         return "empty"
+    if cells.dtype.is_integer():
+        low, mid, high = (f"{float(q):,.12g}" for q in np.quantile(cells.to_numpy(), [0, 0.5, 1]))
+        return f"{low} to {high}, median {mid}"
     if cells.dtype.is_numeric():
         low, mid, high = (number(float(q)) for q in np.quantile(cells.to_numpy(), [0, 0.5, 1]))
         return f"{low} to {high}, median {mid}"
@@ -193,8 +196,11 @@ def estimate_facts(estimate: Estimate, measure: Measure) -> dict[str, Any]:
 
 
 def shown_measures(session: Session) -> list[Measure]:
-    """The measure that chose, then the usual ones."""
-    return [session.measure, *(MEASURES[name] for name in SHOWN if name != session.measure.name)]
+    """The measure that chose, the cost where costs are given, then the usual ones."""
+    task = session.task
+    costs = [] if task.costs is None else [cost_measure(task.costs, task.classes)]
+    others = [*costs, *(MEASURES[name] for name in SHOWN)]
+    return [session.measure, *(one for one in others if one.name != session.measure.name)]
 
 
 def worth_of(session: Session, found: Found, measure: Measure) -> Estimate:
@@ -241,14 +247,18 @@ def words(
     task = session.task
     right, usual = estimates["accuracy"], bases["accuracy"]
     low, high = right.interval()
-    said = [
-        f"On new rows the model is expected to be right in {percent(right.value)} of cases ({percent(low)} to "
-        f"{percent(high)}); always naming the most frequent class is right in {percent(usual.value)}."
-    ]
+    said = []
+    start = "On new rows the model is"
     if task.costs is not None:
-        cost = estimates.get("cost")
-        if cost is not None:
-            said.append(f"Deciding by least expected cost, a row costs {number(cost.value)} on the average.")
+        said.append(
+            f"Deciding by least expected cost, the model is expected to cost {number(estimates['cost'].value)} a new "
+            f"row; the same action for every row costs {number(bases['cost'].value)}."
+        )
+        start = "Naming the likeliest class instead, it would be"
+    said.append(
+        f"{start} {'' if said else 'expected to be '}right in {percent(right.value)} of cases ({percent(low)} to "
+        f"{percent(high)}); always naming the most frequent class is right in {percent(usual.value)}."
+    )
     own, base = estimates[session.measure.name], bases[session.measure.name]
     worse = session.measure.better(own.value) <= session.measure.better(base.value)
     if worse:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -179,8 +180,17 @@ class Run:
             "",
             f"  {made['n_models']:,} models of {made['n_settings']:,} settings in {made['seconds']:.0f} s",
             f"  final model: {final['what']}, fitted again on all {final['n_rows']:,} rows",
+            *warned(facts["audit"]["warnings"]),
         ]
         return "\n".join(lines)
+
+
+def warned(warnings: list[str]) -> list[str]:
+    """What to beware of, as the report says it."""
+    lines = [
+        line for words in warnings for line in textwrap.wrap(words, 76, initial_indent="- ", subsequent_indent="  ")
+    ]
+    return ["", "  beware", *(f"  {line}" for line in lines)] if lines else []
 
 
 def test_lines(test: dict[str, Any] | None) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.data.frames import as_polars
+from foldwise.data.notes import Note
 from foldwise.data.reading import read_table
 from foldwise.data.reading.dates import dates_of
 from foldwise.data.schema import Schema, listing
@@ -223,8 +224,9 @@ def with_weight(table: Table, name: str) -> Table:
     if there.all():
         return table
     assert table.y is not None
-    X, y = table.X.filter(there), np.asarray(table.y)[there]
-    return Table(X, y, table.schema, table.name, table.target, table.decided, table.declared)
+    text = f"{(~there).sum():,} rows of weight 0 were left out; rows are counted without them."
+    decided = (*table.decided, Note("weights", text, name))
+    return replace(table, X=table.X.filter(there), y=np.asarray(table.y)[there], decided=decided)
 
 
 def cost_matrix(costs: Any, classes: NDArray[Any]) -> CostMatrix:
