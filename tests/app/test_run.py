@@ -92,6 +92,13 @@ def test_rows_are_left_out_when_asked(tmp_path):
     assert not (found.save(tmp_path / "run") / "background.parquet").exists()
 
 
+def test_rows_inside_a_model_are_told_of_when_none_were_to_be_kept():
+    found = fit(wine(), target="kind", budget=6, models=["knn"], rows=False, n_jobs=2)
+    assert any("holds rows of data" in words for words in found.facts["audit"]["warnings"])
+    kept = fit(wine(), target="kind", budget=6, models=["decision_tree"], rows=False, n_jobs=2)
+    assert not any("holds rows of data" in words for words in kept.facts["audit"]["warnings"])
+
+
 def test_on_noise_a_run_says_so():
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({f"x{j}": rng.normal(size=300) for j in range(8)}).with_columns(

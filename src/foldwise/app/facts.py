@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 MOST_TRIALS = 400  # shown of a family
 MANY_LEVELS = 12
+HOLDING_ROWS = ("knn", "rbf_svm")  # families whose models are made of training rows
 
 
 def facts_of(
@@ -49,7 +50,7 @@ def facts_of(
         "title": task.table.name,
         "made": made(session, command, asked, rows),
         "task": task_facts(session),
-        "audit": audit_facts(session),
+        "audit": audit_facts(session, found, rows),
         "headline": headline(session, found, model, lines),
         "leaderboard": [line_facts(line, session) for line in lines],
         "searches": [search_facts(line, session) for line in lines if line.family is not None and line.family.entries],
@@ -107,7 +108,7 @@ def task_facts(session: Session) -> dict[str, Any]:
     }
 
 
-def audit_facts(session: Session) -> dict[str, Any]:
+def audit_facts(session: Session, found: Found, rows: bool) -> dict[str, Any]:
     task = session.task
     audit = task.table.audit()
     columns = [column_facts(task.table.X[name], session) for name in task.table.X.columns]
@@ -115,6 +116,10 @@ def audit_facts(session: Session) -> dict[str, Any]:
     if session.lost:
         warnings.append(lost_words(session))
     warnings += unfinished_words(session)
+    specs = [found.kept[i].family.spec for i in session.members]
+    inside = sorted({spec.title for spec in specs if spec.name in HOLDING_ROWS})
+    if inside and not rows:
+        warnings.append(f"The model file holds rows of data: {', '.join(inside)} cannot do without them.")
     few = [str(c) for c, n in zip(task.classes.tolist(), task.counts, strict=True) if n < len(session.splits)]
     if few:
         warnings.append(f"{', '.join(few)}: fewer rows than folds, so some models never saw one.")

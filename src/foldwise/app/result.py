@@ -63,7 +63,7 @@ class Run:
         left = session.clock.budget - session.clock.elapsed
         bayes = session.side.get("bayes")
         extra = {
-            "bayes": None if bayes is None else nomogram_of(bayes, session, rows),
+            "bayes": None if bayes is None else nomogram_of(bayes, session),
             "importance": importance_facts(session),
             "importance_of": importance_words(session),
             "examples": example_facts(session, found, model, background, seconds=0.4 * left) if rows else [],
@@ -214,18 +214,13 @@ def check_place(place: Path, force: bool) -> None:
     raise InputError(f"{str(place)!r} is there already.", hint)
 
 
-def nomogram_of(pipeline: Any, session: Session, rows: bool) -> dict[str, Any] | None:
-    """The nomogram of naive Bayes on all rows, with the names of the classes."""
+def nomogram_of(pipeline: Any, session: Session) -> dict[str, Any] | None:
+    """The nomogram of naive Bayes on all rows; its classes are codes in a run, and have their names here."""
     try:
         prepared = pipeline[:-1].transform(session.X)
         facts = nomogram(pipeline[-1], prepared)
     except InputError:
         return None
-    return with_names(facts, session)
-
-
-def with_names(facts: dict[str, Any], session: Session) -> dict[str, Any]:
-    """Models of a run know classes as codes; people know their names."""
     return {**facts, "classes": [str(one) for one in session.task.classes.tolist()]}
 
 

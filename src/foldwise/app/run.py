@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.blend import Blend
 from foldwise.app.budget import Clock, seconds_of
-from foldwise.app.choice import Candidate, Chosen, Honest, Stack, candidates, choose, crossed_choice
+from foldwise.app.choice import MOST_MEMBERS, Candidate, Chosen, Honest, Stack, candidates, choose, crossed_choice
 from foldwise.app.ending import let_end
 from foldwise.app.entries import Entry, Family, Keeper
 from foldwise.app.measures import Measure, measure_of
@@ -37,7 +37,6 @@ from foldwise.models.spec import ModelSpec
 
 REPORTING = 1.2  # seconds for facts, pictures and files
 LATEST = 0.97  # of the budget: when everything should be done
-IMPORTANT_ROWS = 2_000
 
 
 def fit(
@@ -149,7 +148,6 @@ class Found:
     chosen: Chosen
     honest: Honest
     naive: NDArray[np.float64]  # probabilities of all rows of the stack by the choice that saw them
-    most: int
 
 
 class Session:
@@ -261,11 +259,11 @@ class Session:
             quick = [min(finished, key=self.refit_seconds)]
         kept = candidates(quick, self.keeper)
         slowest = max(self.refit_seconds(one.entry) for one in kept)
-        most = int(np.clip(self.n_workers * left / max(1.3 * slowest, 1e-3), 1, 6))
+        most = int(np.clip(self.n_workers * left / max(1.3 * slowest, 1e-3), 1, MOST_MEMBERS))
         chosen = choose(np.stack([c.proba for c in kept]), stack.codes, stack.weights, self.measure, most)
         honest = crossed_choice(stack, kept, self.measure, most)
         naive = chosen.proba(np.stack([c.proba for c in kept]))
-        return Found(tuple(kept), stack, chosen, honest, naive, most)
+        return Found(tuple(kept), stack, chosen, honest, naive)
 
     def finish(self, found: Found) -> Blend:
         """The members fitted on all rows, together; beside them what the report wants of workers."""

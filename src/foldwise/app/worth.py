@@ -16,7 +16,7 @@ from foldwise.folds.splits import Split
 
 LEAST_SCORES = 8
 FREEDOM = 9  # as of ten folds: models of other rows would have been others
-METHOD = "the whole choice made again without the rows of each fold, from stored out-of-fold predictions"
+METHOD = "members, weights and temperature chosen again without the rows of each fold, from stored predictions"
 
 
 def fold_scores(honest: Honest, stack: Stack, measure: Measure, parts: int = 1) -> Floats:
