@@ -174,6 +174,15 @@ def test_a_separate_test_is_told_with_its_weights_and_what_is_not_defined_in_it(
     assert scores["accuracy"] == pytest.approx(np.average(right, weights=one_class["w"].to_numpy()))
     assert scores["roc_auc"] is None
     assert "on the separate test, 6 rows" in str(found)
+    # rows that weigh nothing were not learned from
+    known = one_class.filter(pl.col("w") > 0).height
+    assert f"{known} of the 6 rows of the separate test stand in the table too" in " ".join(str(found).split())
+
+
+def test_a_test_that_is_apart_is_not_warned_of():
+    frame = wine()
+    found = fit(frame[:140], target="kind", test=frame[140:], budget=6, models=["decision_tree"], n_jobs=2)
+    assert not any("separate test" in words for words in found.facts["audit"]["warnings"])
 
 
 def test_members_that_were_not_fitted_in_time_are_not_said_to_be_in_the_model(monkeypatch):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 MOST_TRIALS = 400  # shown of a family
 MANY_LEVELS = 12
+SHARED = 0.05  # of a test's rows: fewer may be alike by chance
 HOLDING_ROWS = ("knn", "rbf_svm")  # families whose models are made of training rows
 
 
@@ -116,6 +117,7 @@ def audit_facts(session: Session, found: Found, rows: bool) -> dict[str, Any]:
     if session.lost:
         warnings.append(lost_words(session))
     warnings += unfinished_words(session)
+    warnings += shared_words(session)
     specs = [found.kept[i].family.spec for i in session.members]
     inside = sorted({spec.title for spec in specs if spec.name in HOLDING_ROWS})
     if inside and not rows:
@@ -134,6 +136,21 @@ def lost_words(session: Session) -> str:
         f"The choice fell on {len(session.lost) + len(session.members)} models, of which {lost} {are} not fitted on "
         "all rows in time: the final model lacks what the estimate counts on. Give more time."
     )
+
+
+def shared_words(session: Session) -> list[str]:
+    """Rows of the separate test that the model has learned from, as far as cells tell."""
+    test = session.task.test
+    if test is None:
+        return []
+    learned = session.task.table.X.cast(pl.String).unique()
+    shared = test.X.cast(pl.String).join(learned, on=learned.columns, how="semi", nulls_equal=True).height
+    if shared < SHARED * test.X.height:
+        return []
+    return [
+        f"{shared:,} of the {test.X.height:,} rows of the separate test stand in the table too, equal in every column: "
+        "what was learned by heart is right there."
+    ]
 
 
 def unfinished_words(session: Session) -> list[str]:
