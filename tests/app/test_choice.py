@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 
-from foldwise.app.choice import Stack, choose, crossed_choice, pruned
+from foldwise.app.choice import Honest, Stack, choose, crossed_choice, pruned
 from foldwise.app.measures import MEASURES
 from foldwise.app.worth import estimate_of, fold_scores
 from foldwise.folds.splits import Split
@@ -100,3 +102,40 @@ def test_an_estimate_is_the_mean_of_rows_and_as_wide_as_groups_make_it():
 def test_small_weights_are_left_out():
     np.testing.assert_allclose(pruned(np.array([0.5, 0.01, 0.49]), 3), [0.5 / 0.99, 0, 0.49 / 0.99])
     np.testing.assert_allclose(pruned(np.array([0.4, 0.3, 0.3]), 1), [1, 0, 0])
+
+
+def rare_class(metric):
+    """Three classes, one of which has two rows."""
+    rng = np.random.default_rng(3)
+    codes = np.r_[rng.integers(2, size=98), 2, 2]
+    rng.shuffle(codes)
+    proba = rng.dirichlet([1, 1, 1], 100) + 0.5 * np.eye(3)[codes]
+    proba /= proba.sum(axis=1, keepdims=True)
+    fold = np.arange(100) % 10
+    stack = Stack(np.arange(100), fold, codes, None, 10, False, False)
+    splits = [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(10)]
+    return estimate_of(Honest(np.arange(100), proba, tuple(range(10))), stack, MEASURES[metric], splits), codes, proba
+
+
+def test_scores_of_labels_are_those_of_the_confusion_matrix():
+    for metric, score in (
+        ("accuracy", accuracy_score),
+        ("balanced_accuracy", balanced_accuracy_score),
+        ("f1", partial(f1_score, average="macro")),
+    ):
+        estimate, codes, proba = rare_class(metric)
+        assert estimate.value == pytest.approx(score(codes, proba.argmax(axis=1)), rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "log_loss", "brier", "balanced_accuracy", "roc_auc", "f1"])
+def test_rows_that_are_all_right_do_not_make_an_interval_of_no_width(metric):
+    codes, fold = np.arange(20) % 2, np.arange(20) // 4
+    proba = np.where(np.eye(2)[codes] > 0, 0.9, 0.1)
+    stack = Stack(np.arange(20), fold, codes, None, 5, False, False)
+    splits = [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
+    estimate = estimate_of(Honest(np.arange(20), proba, tuple(range(5))), stack, MEASURES[metric], splits)
+    low, high = estimate.interval()
+    assert high - low > 0.05
+    if metric == "accuracy":  # Clopper and Pearson say 0.83 of 20 right ones
+        assert 0.8 < low < 0.95
+        assert high == 1.0

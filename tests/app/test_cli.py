@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import types
@@ -340,12 +341,20 @@ class TestFitForReal:
 
 
 class TestPredict:
+    def test_without_costs_mistakes_are_told(self, bayes_run, new):
+        code, out, _ = ask("predict", bayes_run, new, "-o", "out.csv")
+        assert code == 0
+        found = re.fullmatch(
+            r"120 rows \((\w+: \d+, )+\w+: \d+\); expected to be wrong in (\S+) % of them", out.split("\n")[0]
+        )
+        wrong = 100 * pl.read_csv("out.csv")["expected_cost"].mean()
+        assert float(found[2]) == pytest.approx(wrong, abs=0.06)
+
     def test_what_is_said(self, tree_run, new):
         code, out, error = ask("predict", tree_run, new, "-o", "out.csv")
         assert (code, error) == (0, "")
         first, place = out.splitlines()
-        assert first.startswith("120 rows; decisions: ")
-        assert "expected cost" in first
+        assert re.fullmatch(r"120 rows \(wait: \d+, buy: \d+\); expected cost -0\.\d+ a row", first)
         assert place == "out.csv"
         code, out, _ = ask("predict", tree_run, new, "-o", "out.parquet", "--json", "--keep", "size,city")
         said = json.loads(out)

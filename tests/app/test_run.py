@@ -11,7 +11,9 @@ from sklearn.datasets import load_iris, load_wine
 
 import foldwise
 from foldwise import open_model
+from foldwise.app.choice import Chosen
 from foldwise.app.run import Session, fit
+from foldwise.decisions.calibration.scores import Identity
 from foldwise.errors import InputError
 
 QUICK = ["naive_bayes", "decision_tree"]
@@ -37,6 +39,22 @@ def test_a_run_says_how_good_it_is(run):
     assert {"naive_bayes", "decision_tree"} <= set(run.leaderboard["model"].to_list())
     assert max(map(len, str(run).splitlines())) <= 80
     json.dumps(run.facts)
+
+
+def test_figures_of_a_run_agree_with_each_other(run):
+    counts = np.array(run.facts["predictions"]["confusion"]["counts"])
+    others = {one["metric"]: one["estimate"]["value"] for one in run.facts["headline"]["others"]}
+    assert others["accuracy"] == pytest.approx(np.trace(counts) / counts.sum())
+    assert others["balanced_accuracy"] == pytest.approx(np.mean(np.diag(counts) / counts.sum(axis=1)))
+    assert counts.sum() == run.facts["predictions"]["n"]
+    assert run.facts["headline"]["estimate"]["value"] == run.estimate.value
+    weights = [line["weight"] for line in run.facts["leaderboard"]]
+    assert (
+        sum(weights) == pytest.approx(sum(one["weight"] for one in run.facts["final"]["members"])) == pytest.approx(1)
+    )
+    assert sum(seconds for _, seconds in run.facts["made"]["phases"]) == pytest.approx(
+        run.facts["made"]["seconds"], abs=1
+    )
 
 
 def test_the_model_predicts_names_of_classes(run):
@@ -72,6 +90,13 @@ def test_rows_are_left_out_when_asked(tmp_path):
     found = fit(wine(), target="kind", budget=6, models=["naive_bayes"], rows=False, n_jobs=1)
     assert found.facts["examples"] == []
     assert not (found.save(tmp_path / "run") / "background.parquet").exists()
+
+
+def test_rows_inside_a_model_are_told_of_when_none_were_to_be_kept():
+    found = fit(wine(), target="kind", budget=6, models=["knn"], rows=False, n_jobs=2)
+    assert any("holds rows of data" in words for words in found.facts["audit"]["warnings"])
+    kept = fit(wine(), target="kind", budget=6, models=["decision_tree"], rows=False, n_jobs=2)
+    assert not any("holds rows of data" in words for words in kept.facts["audit"]["warnings"])
 
 
 def test_on_noise_a_run_says_so():
@@ -132,6 +157,52 @@ def test_weights_and_costs_and_a_test():
     assert found.facts["headline"]["test"]["n_rows"] == 30
     assert found.facts["predictions"]["expected_cost"] is not None
     assert "least expected cost" in found.facts["final"]["decides"]
+    words = found.facts["headline"]["words"]
+    assert words[0].startswith("Deciding by least expected cost")
+    assert words[1].startswith("Naming the likeliest class instead, it would be right in")
+    told = found.facts["predictions"]
+    assert told["expected_cost"]["chosen"] == pytest.approx(found.estimate.value)
+    assert told["confusion"]["said"][-1] == "ask"
+
+
+def test_a_separate_test_is_told_with_its_weights_and_what_is_not_defined_in_it():
+    frame = wine().with_columns(pl.Series("w", np.arange(178) % 3))
+    one_class = frame.filter(pl.col("kind") == "kind 1").head(6).select(reversed(frame.columns))
+    found = fit(frame, target="kind", weights="w", test=one_class, budget=6, models=["decision_tree"], n_jobs=2)
+    scores = {one["metric"]: one["value"] for one in found.facts["headline"]["test"]["scores"]}
+    right = found.predict(one_class.drop("kind", "w")) == "kind 1"
+    assert scores["accuracy"] == pytest.approx(np.average(right, weights=one_class["w"].to_numpy()))
+    assert scores["roc_auc"] is None
+    assert "on the separate test, 6 rows" in str(found)
+    # rows that weigh nothing were not learned from
+    known = one_class.filter(pl.col("w") > 0).height
+    assert f"{known} of the 6 rows of the separate test stand in the table too" in " ".join(str(found).split())
+
+
+def test_a_test_that_is_apart_is_not_warned_of():
+    frame = wine()
+    found = fit(frame[:140], target="kind", test=frame[140:], budget=6, models=["decision_tree"], n_jobs=2)
+    assert not any("separate test" in words for words in found.facts["audit"]["warnings"])
+
+
+def test_members_that_were_not_fitted_in_time_are_not_said_to_be_in_the_model(monkeypatch):
+    perform = Session.perform
+
+    def one_only(self, jobs, needed):
+        done = perform(self, jobs, needed)
+        first = next(key for key in done if isinstance(key, int))
+        return {key: value for key, value in done.items() if key == first or isinstance(key, str)}
+
+    monkeypatch.setattr(Session, "perform", one_only)
+    monkeypatch.setattr(
+        "foldwise.app.run.choose", lambda stack, *rest: Chosen(np.full(len(stack), 1 / len(stack)), Identity(), False)
+    )
+    found = fit(wine(), target="kind", budget=8, models=["decision_tree", "naive_bayes"], n_jobs=2)
+    assert len(found.model.members) == 1
+    assert [one["weight"] for one in found.facts["final"]["members"]] == [1.0]
+    assert found.facts["final"]["words"].endswith("fitted again on all 178 rows.")
+    assert sum(line["weight"] for line in found.facts["leaderboard"]) == pytest.approx(1.0)
+    assert any("were not fitted on all rows in time" in words for words in found.facts["audit"]["warnings"])
 
 
 def test_an_interrupt_keeps_what_is_done(monkeypatch):

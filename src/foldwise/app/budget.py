@@ -40,10 +40,6 @@ class Clock:
     def elapsed(self) -> float:
         return time.monotonic() - self.started
 
-    @property
-    def left(self) -> float:
-        return self.budget - self.elapsed
-
     def enter(self, phase: str) -> None:
         """A new phase begins."""
         self.phases.append((phase, self.elapsed))
@@ -53,6 +49,8 @@ class Clock:
         return self.phases[-1][0] if self.phases else ""
 
     def spent(self) -> list[tuple[str, float]]:
-        """The seconds of each phase."""
-        ends = [start for _, start in self.phases[1:]] + [self.elapsed]
-        return [(name, end - start) for (name, start), end in zip(self.phases, ends, strict=True)]
+        """The seconds of each phase; what passed before the first is the loading of libraries."""
+        loaded = self.phases[0][1] if self.phases else 0.0
+        phases = [("loading", 0.0), *self.phases] if loaded > 0.05 else self.phases  # from Python all is loaded
+        ends = [start for _, start in phases[1:]] + [self.elapsed]
+        return [(name, end - start) for (name, start), end in zip(phases, ends, strict=True)]

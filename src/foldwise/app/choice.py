@@ -69,7 +69,7 @@ class Stack:
         fold = np.repeat(np.arange(len(keeper.splits)), [len(split.test) for split in keeper.splits])
         task = keeper.task
         weights = None if task.weights is None else task.weights[rows]
-        return cls(rows, fold, task.codes[rows], weights, len(keeper.splits), task.order is not None, raced)
+        return cls(rows, fold, task.codes[rows], weights, len(keeper.splits), task.moments is not None, raced)
 
     @property
     def scored(self) -> list[int]:

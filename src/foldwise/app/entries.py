@@ -126,14 +126,17 @@ class Keeper:
         return found
 
     def proba(self, entry: Entry, setting: int, split: int, *, own: bool = False) -> Floats:
-        """The probabilities of a setting on a split; decision values are mapped by what other splits teach.
+        """The probabilities of a setting on a split; decision values are mapped by what other splits teach,
+        in the order of time the earlier ones.
 
         With `own`, while no other split is there, by these very rows: for a first look.
         """
         said = entry.said(setting, split)
         if not entry.family.decision:
             return self.floored(said)
-        others = [k for k in entry.answers if k != split and not np.isnan(entry.said(setting, k)).any()]
+        in_time = self.task.moments is not None
+        others = [k for k in entry.answers if (k < split if in_time else k != split)]
+        others = [k for k in others if not np.isnan(entry.said(setting, k)).any()]
         taught = [split] if own or not others else others
         lesson = self.lesson(entry, setting, taught)
         log_proba = learn("sigmoid", lesson)[1].log_proba(Scores(said.astype(np.float64), False))

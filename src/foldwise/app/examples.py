@@ -22,8 +22,8 @@ def example_facts(
 ) -> list[dict[str, Any]]:
     """Two right and two wrong predictions, neither the surest nor the least sure; none where there is no time.
 
-    Which rows are shown and whether they are right is told by the honest predictions; the contributions are those of
-    the final model, whose probabilities are shown beside them.
+    Which rows are shown, what was said of them and how sure, is told by the honest predictions; the contributions are
+    those of the final model, which knows the rows, for and against the class that was said.
     """
     if seconds < 0.3:
         return []
@@ -46,8 +46,8 @@ def example_facts(
         return []
     facts = []
     for place, row in enumerate(rows.tolist()):
-        [one] = explain(model, X[place : place + 1], background, n_samples=asked, seed=session.seed)
-        about = [str(label) for label in session.task.classes.tolist()].index(str(one.about))
+        about = session.task.classes.tolist()[said[picked[place]]]
+        [one] = explain(model, X[place : place + 1], background, about, n_samples=asked, seed=session.seed)
         proba = honest.proba[picked[place]]
         facts.append(
             {
@@ -56,7 +56,7 @@ def example_facts(
                 "said": labels[said[picked[place]]],
                 "right": bool(said[picked[place]] == codes[picked[place]]),
                 "proba": dict(zip(labels, proba.tolist(), strict=True)),
-                "about": labels[about],
+                "about": str(about),
                 **contributions(one, X, place),
             }
         )
@@ -65,11 +65,15 @@ def example_facts(
 
 def contributions(one: Any, X: pl.DataFrame, place: int) -> dict[str, Any]:
     cells = [
-        {"column": name, "cell": str(X[name][place]), "contribution": float(value)}
+        {"column": name, "cell": cell_text(X[name][place]), "contribution": float(value)}
         for name, value in zip(one.columns, one.values, strict=True)
     ]
     cells.sort(key=lambda cell: -abs(cell["contribution"]))
     return {"cells": cells, "base": float(one.base), "total": float(one.total)}
+
+
+def cell_text(cell: Any) -> str:
+    return "missing" if cell is None else str(cell)
 
 
 def n_asked(model: Blend, background: pl.DataFrame, seconds: float, n_columns: int) -> int:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from foldwise.app.choice import Honest
 from foldwise.app.leaderboard import Line
-from foldwise.app.measures import MEASURES, SHOWN, Measure
-from foldwise.app.worth import estimate_of
+from foldwise.app.measures import MEASURES, SHOWN, Measure, cost_measure
+from foldwise.app.worth import estimate_of, score_of
 from foldwise.data.audit import Concern
 from foldwise.evaluation.cost import choose
 from foldwise.evaluation.estimates import Estimate
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 MOST_TRIALS = 400  # shown of a family
 MANY_LEVELS = 12
+SHARED = 0.05  # of a test's rows: fewer may be alike by chance
+HOLDING_ROWS = ("knn", "rbf_svm")  # families whose models are made of training rows
 
 
 def facts_of(
@@ -47,12 +51,12 @@ def facts_of(
         "title": task.table.name,
         "made": made(session, command, asked, rows),
         "task": task_facts(session),
-        "audit": audit_facts(session),
+        "audit": audit_facts(session, found, rows),
         "headline": headline(session, found, model, lines),
         "leaderboard": [line_facts(line, session) for line in lines],
         "searches": [search_facts(line, session) for line in lines if line.family is not None and line.family.entries],
         "predictions": said_facts(session, found),
-        "final": final_facts(session, found, model),
+        "final": final_facts(session, found),
         **extra,
     }
     return plain(facts)  # type: ignore[no-any-return]
@@ -105,19 +109,57 @@ def task_facts(session: Session) -> dict[str, Any]:
     }
 
 
-def audit_facts(session: Session) -> dict[str, Any]:
+def audit_facts(session: Session, found: Found, rows: bool) -> dict[str, Any]:
     task = session.task
     audit = task.table.audit()
     columns = [column_facts(task.table.X[name], session) for name in task.table.X.columns]
     warnings = [warning(c) for c in audit if c.check in ("target", "duplicates", "alike")]
     if session.lost:
-        warnings.append(
-            f"{', '.join(session.lost)} could not be fitted on all rows in time, and is not in the final model."
-        )
+        warnings.append(lost_words(session))
+    warnings += unfinished_words(session)
+    warnings += shared_words(session)
+    specs = [found.kept[i].family.spec for i in session.members]
+    inside = sorted({spec.title for spec in specs if spec.name in HOLDING_ROWS})
+    if inside and not rows:
+        warnings.append(f"The model file holds rows of data: {', '.join(inside)} cannot do without them.")
     few = [str(c) for c, n in zip(task.classes.tolist(), task.counts, strict=True) if n < len(session.splits)]
     if few:
         warnings.append(f"{', '.join(few)}: fewer rows than folds, so some models never saw one.")
     return {"columns": columns, "notes": [str(note) for note in task.table.notes], "warnings": warnings}
+
+
+def lost_words(session: Session) -> str:
+    """Members that the estimate knows and the final model does not."""
+    lost = ", ".join(f"{title} ({n})" if n > 1 else title for title, n in Counter(session.lost).items())
+    are = "were" if len(session.lost) > 1 else "was"
+    return (
+        f"The choice fell on {len(session.lost) + len(session.members)} models, of which {lost} {are} not fitted on "
+        "all rows in time: the final model lacks what the estimate counts on. Give more time."
+    )
+
+
+def shared_words(session: Session) -> list[str]:
+    """Rows of the separate test that the model has learned from, as far as cells tell."""
+    test = session.task.test
+    if test is None:
+        return []
+    learned = session.task.table.X.cast(pl.String).unique()
+    shared = test.X.cast(pl.String).join(learned, on=learned.columns, how="semi", nulls_equal=True).height
+    if shared < SHARED * test.X.height:
+        return []
+    return [
+        f"{shared:,} of the {test.X.height:,} rows of the separate test stand in the table too, equal in every column: "
+        "what was learned by heart is right there."
+    ]
+
+
+def unfinished_words(session: Session) -> list[str]:
+    """A budget that was too short for most families."""
+    families, n_splits = session.contest.families, len(session.splits)
+    done = sum(any(e.complete(n_splits) for e in family.entries) for family in families)
+    if 2 * done >= len(families):
+        return []
+    return [f"There was time for {done} of {len(families)} families of models only; with more time others may win."]
 
 
 def warning(concern: Concern) -> str:
@@ -135,7 +177,7 @@ def column_facts(column: pl.Series, session: Session) -> dict[str, Any]:
         "name": column.name,
         "role": about.roles.get(column.name, "left out"),
         "missing": column.null_count() / max(1, len(column)),
-        "n_distinct": column.n_unique(),
+        "n_distinct": column.drop_nulls().n_unique(),
         "summary": summary(column),
         "left_out": left_out,
     }
@@ -146,6 +188,9 @@ def summary(column: pl.Series) -> str:
     cells = column.drop_nulls()
     if not len(cells):
         return "empty"
+    if cells.dtype.is_integer():
+        low, mid, high = (f"{float(q):,.12g}" for q in np.quantile(cells.to_numpy(), [0, 0.5, 1]))
+        return f"{low} to {high}, median {mid}"
     if cells.dtype.is_numeric():
         low, mid, high = (number(float(q)) for q in np.quantile(cells.to_numpy(), [0, 0.5, 1]))
         return f"{low} to {high}, median {mid}"
@@ -173,8 +218,19 @@ def estimate_facts(estimate: Estimate, measure: Measure) -> dict[str, Any]:
 
 
 def shown_measures(session: Session) -> list[Measure]:
-    """The measure that chose, then the usual ones."""
-    return [session.measure, *(MEASURES[name] for name in SHOWN if name != session.measure.name)]
+    """The measure that chose, the cost where costs are given, then the usual ones."""
+    task = session.task
+    costs = [] if task.costs is None else [cost_measure(task.costs, task.classes)]
+    others = [*costs, *(MEASURES[name] for name in SHOWN)]
+    return [session.measure, *(one for one in others if one.name != session.measure.name)]
+
+
+def worth_of(session: Session, found: Found, measure: Measure) -> Estimate:
+    """What the whole choice is worth, and beside it the score by the choice that saw all folds."""
+    stack = found.stack
+    seen = Honest(np.arange(len(stack.rows)), found.naive, tuple(range(stack.n_folds)))
+    naive = score_of(seen, stack, measure)
+    return estimate_of(found.honest, stack, measure, session.splits, naive=naive, groups=session.task.groups)
 
 
 def headline(session: Session, found: Found, model: Blend, lines: list[Line]) -> dict[str, Any]:
@@ -185,10 +241,7 @@ def headline(session: Session, found: Found, model: Blend, lines: list[Line]) ->
     estimates: dict[str, Estimate] = {}
     bases: dict[str, Estimate] = {}
     for measure in shown_measures(session):
-        naive = measure(stack.codes, found.naive, stack.weights)
-        estimates[measure.name] = estimate_of(
-            found.honest, stack, measure, splits, naive=naive, groups=session.task.groups
-        )
+        estimates[measure.name] = worth_of(session, found, measure)
         bases[measure.name] = estimate_of(base.honest, stack, measure, splits)
         if measure is not session.measure:
             others.append(
@@ -216,14 +269,18 @@ def words(
     task = session.task
     right, usual = estimates["accuracy"], bases["accuracy"]
     low, high = right.interval()
-    said = [
-        f"On new rows the model is expected to be right in {percent(right.value)} of cases ({percent(low)} to "
-        f"{percent(high)}); always naming the most frequent class is right in {percent(usual.value)}."
-    ]
+    said = []
+    start = "On new rows the model is"
     if task.costs is not None:
-        cost = estimates.get("cost")
-        if cost is not None:
-            said.append(f"Deciding by least expected cost, a row costs {number(cost.value)} on the average.")
+        said.append(
+            f"Deciding by least expected cost, the model is expected to cost {number(estimates['cost'].value)} a new "
+            f"row; the same action for every row costs {number(bases['cost'].value)}."
+        )
+        start = "Naming the likeliest class instead, it would be"
+    said.append(
+        f"{start} {'' if said else 'expected to be '}right in {percent(right.value)} of cases ({percent(low)} to "
+        f"{percent(high)}); always naming the most frequent class is right in {percent(usual.value)}."
+    )
     own, base = estimates[session.measure.name], bases[session.measure.name]
     worse = session.measure.better(own.value) <= session.measure.better(base.value)
     if worse:
@@ -232,7 +289,7 @@ def words(
         )
     tied = [line.title for line in lines if line.tied and line.family is not None]
     if len(tied) > 1:
-        said.append(f"Not to be told apart from the best single family: {', '.join(tied[1:])}.")
+        said.append(f"The best single family is {tied[0]}; not to be told apart from it: {', '.join(tied[1:])}.")
     if session.interrupted:
         said.append("The run was stopped early; with more time it might have found better models.")
     return said
@@ -246,10 +303,13 @@ def test_facts(session: Session, model: Blend) -> dict[str, Any] | None:
     """Scores on a separate test."""
     if session.task.test is None:
         return None
-    X, codes = session.task.test
-    proba = model.predict_proba(X.select(session.X.columns))
-    scores = [{"title": m.title, "metric": m.name, "value": m(codes, proba)} for m in shown_measures(session)]
-    return {"n_rows": len(codes), "scores": scores}
+    test = session.task.test
+    proba = model.predict_proba(test.X.select(session.X.columns))
+    scores = [
+        {"title": m.title, "metric": m.name, "value": m(test.codes, proba, test.weights)}
+        for m in shown_measures(session)
+    ]
+    return {"n_rows": len(test.codes), "scores": scores}
 
 
 def line_facts(line: Line, session: Session) -> dict[str, Any]:
@@ -335,21 +395,18 @@ def said_facts(session: Session, found: Found) -> dict[str, Any]:
     return prediction_facts(codes, honest.proba, classes, said=said, positive=positive, weights=weights, costs=costs)
 
 
-def final_facts(session: Session, found: Found, model: Blend) -> dict[str, Any]:
+def final_facts(session: Session, found: Found) -> dict[str, Any]:
     members = []
-    for i in np.argsort(-found.chosen.weights):
-        weight = float(found.chosen.weights[i])
-        if weight > 0:
-            one = found.kept[i]
-            members.append({"title": one.family.spec.title, "weight": weight, "settings": settings_shown(one.params)})
+    for i, weight in sorted(session.members.items(), key=lambda one: -one[1]):
+        one = found.kept[i]
+        members.append({"title": one.family.spec.title, "weight": weight, "settings": settings_shown(one.params)})
     inverse = getattr(found.chosen.map, "inverse", 1.0)
-    what = members[0]["title"] if len(members) == 1 else f"a weighted mean of {len(members)} models"
+    what = str(members[0]["title"]) if len(members) == 1 else f"a weighted mean of {len(members)} models"
     return {
-        "words": f"{what}, fitted again on all {session.task.n_rows:,} rows".capitalize()
-        if len(members) > 1
-        else f"{str(what)[0].upper()}{str(what)[1:]}, fitted again on all {session.task.n_rows:,} rows",
+        "words": f"{what[0].upper()}{what[1:]}, fitted again on all {session.task.n_rows:,} rows.",
         "members": members,
         "calibration": f"temperature {1 / inverse:.3g}, learned from out-of-fold predictions",
+        "what": what,
         "decides": "It takes the action of least expected cost."
         if session.task.costs is not None
         else "It names the likeliest class.",

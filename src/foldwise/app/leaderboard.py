@@ -64,7 +64,7 @@ def leaderboard(session: Session, found: Found) -> list[Line]:
         honest, entry, i = crossed_family(stack, done, session.keeper)
         naive = float(np.mean([entry.scores[k][i] for k in range(n_splits)]))
         estimate, folds = worth(honest, naive if measure.greater else -naive, CHOSEN)
-        weight = sum(w for c, w in zip(found.kept, found.chosen.weights, strict=True) if c.family is family)
+        weight = sum(w for i, w in session.members.items() if found.kept[i].family is family)
         lines.append(
             Line(
                 family.spec.name,

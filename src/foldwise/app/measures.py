@@ -28,6 +28,7 @@ class Measure:
     bounds: tuple[float, float]
     rows: Callable[[Codes, Floats], Floats] | None = None  # what each row adds to the mean
     whole: Callable[[Codes, Floats, Floats | None], float] | None = None
+    ranks: bool = False  # whether it compares the probabilities of different rows
 
     def __call__(self, codes: Codes, proba: Floats, weights: Floats | None = None) -> float:
         """The score of some rows; NaN where it is not defined."""
@@ -92,7 +93,7 @@ MEASURES = {
         Measure("brier", "Brier score", False, (0.0, 2.0), rows=brier_losses),
         Measure("accuracy", "accuracy", True, (0.0, 1.0), rows=hits),
         Measure("balanced_accuracy", "balanced accuracy", True, (0.0, 1.0), whole=balanced),
-        Measure("roc_auc", "area under the ROC curve", True, (0.0, 1.0), whole=area),
+        Measure("roc_auc", "area under the ROC curve", True, (0.0, 1.0), whole=area, ranks=True),
         Measure("f1", "F1, mean over classes", True, (0.0, 1.0), whole=f1),
     )
 }

@@ -34,12 +34,16 @@ ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
 
 @dataclass(frozen=True)
 class Predicted:
-    """What was written: how many rows, how many of each decision, and what is to be known about the table."""
+    """What was written: how many rows, how many of each decision, and what is to be known about the table.
+
+    Where nobody gave costs, every mistake costs 1 and the mean cost is the share of mistakes to expect.
+    """
 
     n_rows: int
     decisions: dict[str, int]
     mean_cost: float
     notes: Notes
+    costs_given: bool
 
 
 def predict_file(
@@ -84,7 +88,7 @@ def predict_file(
                 if watch is not None:
                     watch(output.n_rows)
         output.finish()
-    return predictor.summary(output.n_rows)
+    return predictor.summary(output.n_rows, costs is not None or model.metadata.get("costs") is not None)
 
 
 def batches_for(model: StoredModel, table: str | Path, block: int = BLOCK) -> Iterator[pl.DataFrame]:
@@ -148,9 +152,9 @@ class Predictor:
         columns.append(pl.Series("expected_cost", decision.cost))
         return pl.DataFrame(columns)
 
-    def summary(self, n_rows: int) -> Predicted:
+    def summary(self, n_rows: int, costs_given: bool) -> Predicted:
         notes = Notes([*self._notes.values(), *self._novelties.notes()])
-        return Predicted(n_rows, self._decisions, self._cost / max(1, n_rows), notes)
+        return Predicted(n_rows, self._decisions, self._cost / max(1, n_rows), notes, costs_given)
 
 
 def checked_place(out: Path, table: Path) -> Path:

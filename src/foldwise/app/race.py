@@ -42,7 +42,7 @@ class Race:
         self.strategy = strategy or Random(1)
         self.n_splits = len(keeper.splits)
         self.waiting: dict[tuple[int, int], Entry] = {}  # by id of the settings, and split
-        self.begun = time.monotonic()
+        self.stop = float("inf")  # when the last job that was started had to end
 
     def run(self, end: Callable[[], float], tick: Callable[[], None]) -> None:
         """Race until there is nothing left to do, or the time `end()` has come."""
@@ -71,6 +71,7 @@ class Race:
         job = Ask(family.spec.name, entry.settings, split, self.keeper.task.n_classes, family.decision)
         self.waiting[id(job.settings), split] = entry
         self.pool.start(job, time.monotonic() + min(left, patience))
+        self.stop = stop
 
     def take(self, done: Done) -> None:
         """What came of a job."""
@@ -90,6 +91,8 @@ class Race:
                 self.bury(entry, next(iter(entry.errors.values()), "its score is not defined"), "failed")
         elif isinstance(result, Failed):
             self.bury(entry, result.error, "failed")
+        elif time.monotonic() >= self.stop:
+            self.bury(entry, "the time was over", "not finished")
         else:
             self.bury(entry, f"a fold took more than {done.seconds:.0f} s", "too slow")
 

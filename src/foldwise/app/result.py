@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.app.examples import example_facts
-from foldwise.app.facts import facts_of
+from foldwise.app.facts import facts_of, worth_of
 from foldwise.app.leaderboard import leaderboard
 from foldwise.app.task import Task
-from foldwise.app.worth import estimate_of
 from foldwise.errors import InputError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.tables import number
@@ -56,16 +56,14 @@ class Run:
         """The facts of a session that has ended."""
         session.clock.enter("reporting")
         session.tell()
-        stack, measure = found.stack, session.measure
-        naive = measure(stack.codes, found.naive, stack.weights)
-        estimate = estimate_of(found.honest, stack, measure, session.splits, naive=naive, groups=session.task.groups)
+        estimate = worth_of(session, found, session.measure)
         rng = np.random.default_rng(session.seed)
         chosen = np.sort(rng.permutation(session.X.height)[:BACKGROUND_ROWS])
         background = session.X[chosen]
         left = session.clock.budget - session.clock.elapsed
         bayes = session.side.get("bayes")
         extra = {
-            "bayes": None if bayes is None else nomogram_of(bayes, session, rows),
+            "bayes": None if bayes is None else nomogram_of(bayes, session),
             "importance": importance_facts(session),
             "importance_of": importance_words(session),
             "examples": example_facts(session, found, model, background, seconds=0.4 * left) if rows else [],
@@ -159,7 +157,7 @@ class Run:
         facts = self.facts
         task, head = facts["task"], facts["headline"]
         lines = [
-            f"{facts['title']}: {task['n_rows']:,} rows, {task['n_columns']} columns, "
+            f"{facts['title']}: {task['n_rows']:,} rows, {task['n_columns']} column{'s' * (task['n_columns'] != 1)}, "
             f"{len(task['classes'])} classes of {task['target']!r}",
             "",
             f"  {task['metric_title']:<25} {head['estimate']['text']}  baseline {number(head['baseline']['value'])}",
@@ -167,22 +165,40 @@ class Run:
                 f"  {one['title']:<25} {one['estimate']['text']}  baseline {number(one['baseline'])}"
                 for one in head["others"]
             ),
+            *test_lines(head["test"]),
             "",
-            f"  {'family':<30} {task['metric_title']:>9}  {'95 % interval':<18} tied  weight",
+            f"  {'family':<31} {task['metric_title']:>9}  {'95 % interval':<18} tied  weight",
         ]
         rated = [one for one in facts["leaderboard"] if one["estimate"]]
         for one in [*rated[:-1][:SHOWN_LINES], rated[-1]]:
             worth = one["estimate"]
             between = f"{number(worth['low'])} to {number(worth['high'])}"
             tied, weight = "yes" if one["tied"] else "", f"{one['weight']:.2f}" if one["weight"] else ""
-            lines.append(f"  {one['title'][:30]:<30} {number(worth['value']):>9}  {between:<18} {tied:<4}  {weight}")
-        made, words = facts["made"], facts["final"]["words"]
+            lines.append(f"  {one['title'][:31]:<31} {number(worth['value']):>9}  {between:<18} {tied:<4}  {weight}")
+        made, final = facts["made"], facts["final"]
         lines += [
             "",
             f"  {made['n_models']:,} models of {made['n_settings']:,} settings in {made['seconds']:.0f} s",
-            f"  final model: {words[0].lower()}{words[1:]}",
+            f"  final model: {final['what']}, fitted again on all {final['n_rows']:,} rows",
+            *warned(facts["audit"]["warnings"]),
         ]
         return "\n".join(lines)
+
+
+def warned(warnings: list[str]) -> list[str]:
+    """What to beware of, as the report says it."""
+    lines = [
+        line for words in warnings for line in textwrap.wrap(words, 76, initial_indent="- ", subsequent_indent="  ")
+    ]
+    return ["", "  beware", *(f"  {line}" for line in lines)] if lines else []
+
+
+def test_lines(test: dict[str, Any] | None) -> list[str]:
+    """The scores on a separate test."""
+    if test is None:
+        return []
+    scores = (f"  {one['title']:<25} {'–' if one['value'] is None else number(one['value'])}" for one in test["scores"])
+    return ["", f"  on the separate test, {test['n_rows']:,} rows", *scores]
 
 
 def check_place(place: Path, force: bool) -> None:
@@ -198,18 +214,13 @@ def check_place(place: Path, force: bool) -> None:
     raise InputError(f"{str(place)!r} is there already.", hint)
 
 
-def nomogram_of(pipeline: Any, session: Session, rows: bool) -> dict[str, Any] | None:
-    """The nomogram of naive Bayes on all rows, with the names of the classes."""
+def nomogram_of(pipeline: Any, session: Session) -> dict[str, Any] | None:
+    """The nomogram of naive Bayes on all rows; its classes are codes in a run, and have their names here."""
     try:
         prepared = pipeline[:-1].transform(session.X)
         facts = nomogram(pipeline[-1], prepared)
     except InputError:
         return None
-    return with_names(facts, session)
-
-
-def with_names(facts: dict[str, Any], session: Session) -> dict[str, Any]:
-    """Models of a run know classes as codes; people know their names."""
     return {**facts, "classes": [str(one) for one in session.task.classes.tolist()]}
 
 

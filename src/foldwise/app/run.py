@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from foldwise.app.blend import Blend
 from foldwise.app.budget import Clock, seconds_of
-from foldwise.app.choice import Candidate, Chosen, Honest, Stack, candidates, choose, crossed_choice
+from foldwise.app.choice import MOST_MEMBERS, Candidate, Chosen, Honest, Stack, candidates, choose, crossed_choice
+from foldwise.app.ending import let_end
 from foldwise.app.entries import Entry, Family, Keeper
 from foldwise.app.measures import Measure, measure_of
 from foldwise.app.race import Race
@@ -36,7 +37,6 @@ from foldwise.models.spec import ModelSpec
 
 REPORTING = 1.2  # seconds for facts, pictures and files
 LATEST = 0.97  # of the budget: when everything should be done
-IMPORTANT_ROWS = 2_000
 
 
 def fit(
@@ -104,17 +104,42 @@ def fit(
         session = Session(task, measure, clock, pool, seed, watch or (lambda moment: None), n_workers)
         session.prepare(models)
         session.race()
-        found = session.decide()
-        model = session.finish(found)
-        return Run.of(session, found, model, rows=rows, command=command, asked=asked_of(table, target, budget, seed))
+        with let_end(session.interrupted):
+            found = session.decide()
+            model = session.finish(found)
+            given = {
+                "target": target,
+                "budget": budget,
+                "models": models,
+                "metric": metric,
+                "costs": costs,
+                "groups": groups,
+            }
+            given |= {
+                "time": time,
+                "weights": weights,
+                "positive": positive,
+                "test": test,
+                "seed": seed,
+                "n_jobs": n_jobs,
+            }
+            return Run.of(session, found, model, rows=rows, command=command, asked=asked_of(table, given))
     finally:
         pool.close()
 
 
-def asked_of(table: Any, target: str | None, budget: float | str, seed: int) -> str:
-    """The call that repeats a run, as Python writes it."""
-    what = repr(str(table)) if isinstance(table, str | os.PathLike) else "table"
-    return f"foldwise.fit({what}, target={target!r}, budget={budget!r}, seed={seed})"
+def asked_of(table: Any, given: Mapping[str, Any]) -> str:
+    """The call that repeats a run, as Python writes it; what Python cannot write is called by its name."""
+
+    def written(name: str, value: Any) -> str:
+        if isinstance(value, os.PathLike):
+            return repr(str(value))
+        if isinstance(value, list | tuple):
+            return f"[{', '.join(written(getattr(one, 'name', 'model'), one) for one in value)}]"
+        return repr(value) if isinstance(value, str | int | float) else name
+
+    said = [f"{name}={written(name, value)}" for name, value in given.items() if value is not None]
+    return f"foldwise.fit({', '.join([written('table', table), *said])})"
 
 
 @dataclass(frozen=True)
@@ -126,7 +151,6 @@ class Found:
     chosen: Chosen
     honest: Honest
     naive: NDArray[np.float64]  # probabilities of all rows of the stack by the choice that saw them
-    most: int
 
 
 class Session:
@@ -142,7 +166,8 @@ class Session:
         self.splitter = ""
         self.skipped: list[tuple[ModelSpec, str]] = []
         self.side: dict[str, Any] = {}  # what was asked of workers beside the final members
-        self.lost: list[str] = []  # members that were not fitted in time
+        self.members: dict[int, float] = {}  # weights of the candidates that are in the final model
+        self.lost: list[str] = []  # families of members that were not fitted in time
 
     def prepare(self, models: str | Iterable[str | ModelSpec] | None) -> None:
         """The folds, the families, and the table for the workers."""
@@ -237,11 +262,11 @@ class Session:
             quick = [min(finished, key=self.refit_seconds)]
         kept = candidates(quick, self.keeper)
         slowest = max(self.refit_seconds(one.entry) for one in kept)
-        most = int(np.clip(self.n_workers * left / max(1.3 * slowest, 1e-3), 1, 6))
+        most = int(np.clip(self.n_workers * left / max(1.3 * slowest, 1e-3), 1, MOST_MEMBERS))
         chosen = choose(np.stack([c.proba for c in kept]), stack.codes, stack.weights, self.measure, most)
         honest = crossed_choice(stack, kept, self.measure, most)
         naive = chosen.proba(np.stack([c.proba for c in kept]))
-        return Found(tuple(kept), stack, chosen, honest, naive, most)
+        return Found(tuple(kept), stack, chosen, honest, naive)
 
     def finish(self, found: Found) -> Blend:
         """The members fitted on all rows, together; beside them what the report wants of workers."""
@@ -256,15 +281,13 @@ class Session:
         fitted = self.perform(jobs, set(members.tolist()))
         self.side = {key: value for key, value in fitted.items() if isinstance(key, str)}
         models = {key: value for key, value in fitted.items() if isinstance(key, int)}
-        weights = {i: float(found.chosen.weights[i]) for i in models}
+        total = sum(float(found.chosen.weights[i]) for i in models)
+        self.members = {i: float(found.chosen.weights[i]) / total for i in models}
         self.lost = [found.kept[i].family.spec.title for i in members if i not in models]
-        total = sum(weights.values())
-        order = list(models)
-        maps = [self.map_of(found.kept[i]) for i in order]
         return Blend(
-            [models[i] for i in order],
-            [weights[i] / total for i in order],
-            maps,
+            list(models.values()),
+            list(self.members.values()),
+            [self.map_of(found.kept[i]) for i in models],
             found.chosen.map,
             self.keeper.prior.tolist(),
             self.keeper.doubt,

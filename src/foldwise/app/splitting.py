@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Sequence
 
@@ -23,7 +24,7 @@ def n_folds(n_rows: int) -> int:
 def make_splits(task: Task, seed: int) -> tuple[list[Split], str]:
     """The splits, and what they are in words."""
     wanted = n_folds(task.n_rows)
-    if task.order is not None:
+    if task.moments is not None:
         return forward(task, min(wanted, 5))
     blank = np.empty((task.n_rows, 0))
     with warnings.catch_warnings():
@@ -47,13 +48,29 @@ def make_splits(task: Task, seed: int) -> tuple[list[Split], str]:
 
 
 def forward(task: Task, k: int) -> tuple[list[Split], str]:
-    """Each part in turn tested by models of all earlier ones; rows of one moment are not parted."""
-    assert task.order is not None
-    parts = np.array_split(task.order, k + 1)
-    splits = [Split(np.sort(np.concatenate(parts[:i])), np.sort(parts[i])) for i in range(1, k + 1)]
+    """Each part in turn tested by models of all earlier ones; rows of one moment are not parted.
+
+    Where groups are given, rows of a group that is tested are not learned from.
+    """
+    assert task.moments is not None
+    order = np.argsort(task.moments, kind="stable")
+    later = task.moments[order]
+    starts = np.searchsorted(later, [later[len(order) * i // (k + 1)] for i in range(1, k + 1)])
+    cuts = [*np.unique(starts[starts > 0]).tolist(), len(order)]
+    splits = []
+    for start, stop in itertools.pairwise(cuts):
+        train, test = np.sort(order[:start]), np.sort(order[start:stop])
+        if task.groups is not None:
+            train = train[~np.isin(task.groups[train], task.groups[test])]
+        splits.append(Split(train, test))
+    named = task.named or {}
+    if not splits:
+        raise InputError(f"{named.get('time')!r} holds one moment only.", "an order needs two at least.")
     check_splits(splits, task)
-    name = (task.named or {}).get("time", "time")
-    return splits, f"{k} parts in the order of {name}, each tested by models of the earlier rows"
+    words = (
+        f"{len(splits)} parts in the order of {named.get('time', 'time')}, each tested by models of the earlier rows"
+    )
+    return splits, words + (f" of others in {named['groups']}" if task.groups is not None else "")
 
 
 def check_splits(splits: Sequence[Split], task: Task) -> None:
@@ -61,6 +78,6 @@ def check_splits(splits: Sequence[Split], task: Task) -> None:
     for number, split in enumerate(splits):
         if len(np.unique(task.codes[split.train])) < 2:
             raise InputError(
-                f"the rows before fold {number + 1} are all of one class.",
+                f"the rows that fold {number + 1} would be predicted from are all of one class.",
                 "give a longer table, or other groups or another column of time.",
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.data.frames import as_polars
+from foldwise.data.notes import Note
 from foldwise.data.reading import read_table
+from foldwise.data.reading.dates import dates_of
 from foldwise.data.schema import Schema, listing
 from foldwise.data.table import Table
 from foldwise.data.target import check_weights, encode_target
@@ -29,6 +31,15 @@ LEAST_ROWS = 8
 
 
 @dataclass(frozen=True)
+class HeldOut:
+    """The rows of a separate test, with codes of the same classes; weighed where it has the column of weights."""
+
+    X: pl.DataFrame
+    codes: NDArray[np.int64]
+    weights: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True)
 class Task:
     """A checked question: rows, their classes as codes, and whatever must be known to split and weigh them."""
 
@@ -37,12 +48,12 @@ class Task:
     classes: NDArray[Any]
     codes: NDArray[np.int64]
     groups: NDArray[np.intp] | None = None
-    order: NDArray[np.intp] | None = None  # rows by time, the earliest first
+    moments: NDArray[np.intp] | None = None  # rows by time: 0 for the earliest, the same for rows of one time
     weights: NDArray[np.float64] | None = None
     costs: CostMatrix | None = None
     positive: int | None = None  # place among classes
     named: dict[str, str] | None = None  # groups, time, weights: the columns
-    test: tuple[pl.DataFrame, NDArray[np.int64]] | None = None
+    test: HeldOut | None = None
 
     @property
     def n_rows(self) -> int:
@@ -70,25 +81,28 @@ def make_task(
 ) -> Task:
     """Read, check and describe; every refusal is one sentence and what to do."""
     read = read_any(table, target)
-    assert read.target is not None
-    assert read.y is not None
     named = {
         what: name for what, name in (("groups", groups), ("time", time), ("weights", weights)) if name is not None
     }
     check_named(read, named)
+    if weights is not None:
+        read = with_weight(read, weights)
+    assert read.target is not None
+    assert read.y is not None
     check_target(read)
     encoded = encode_target(read.y, read.X.height)
     classes = plain_labels(encoded.classes)
     check_classes(classes, encoded.codes, read.target)
     features = without(read, list(named.values()))
     group_codes = None if groups is None else grouped(read.X[groups], groups)
-    order = None if time is None else ordered(read.X[time], time)
+    moments = None if time is None else ordered(read.X[time], time)
     weighed = None if weights is None else weighted(read.X[weights], weights)
     matrix = None if costs is None else cost_matrix(costs, classes)
     asked = None if positive is None else place_of(positive, classes, read.target)
-    held_out = None if test is None else read_test(test, read.target, classes, features.X.columns)
+    held_out = None if test is None else read_test(test, read.target, classes, features.X.columns, weights)
     return Task(
-        features, outline(features), classes, encoded.codes, group_codes, order, weighed, matrix, asked, named, held_out
+        *(features, outline(features), classes, encoded.codes, group_codes, moments, weighed, matrix, asked, named),
+        held_out,
     )
 
 
@@ -187,7 +201,13 @@ def grouped(column: pl.Series, name: str) -> NDArray[np.intp]:
 def ordered(column: pl.Series, name: str) -> NDArray[np.intp]:
     if column.null_count():
         raise InputError(f"{column.null_count():,} rows have no time in {name!r}.", "every row needs one.")
-    return np.asarray(column.arg_sort().to_numpy(), dtype=np.intp)
+    if not column.dtype.is_numeric() and not column.dtype.is_temporal():
+        column = dates_of(column.cast(pl.String))  # in the order of letters 10.1. would come before 2.1.
+        if column.null_count():
+            raise InputError(
+                f"{name!r} orders nothing: it is text that is no date.", "give a column of dates, times or numbers."
+            )
+    return np.asarray(column.rank("dense").to_numpy().astype(np.intp) - 1)
 
 
 def weighted(column: pl.Series, name: str) -> NDArray[np.float64]:
@@ -196,6 +216,17 @@ def weighted(column: pl.Series, name: str) -> NDArray[np.float64]:
     found = check_weights(column.cast(pl.Float64).to_numpy(), len(column))
     assert found is not None
     return found
+
+
+def with_weight(table: Table, name: str) -> Table:
+    """The rows of a weight above 0: any other row is as if it were not there, so it is in no fold and no count."""
+    there = weighted(table.X[name], name) > 0
+    if there.all():
+        return table
+    assert table.y is not None
+    text = f"{(~there).sum():,} rows of weight 0 were left out; rows are counted without them."
+    decided = (*table.decided, Note("weights", text, name))
+    return replace(table, X=table.X.filter(there), y=np.asarray(table.y)[there], decided=decided)
 
 
 def cost_matrix(costs: Any, classes: NDArray[Any]) -> CostMatrix:
@@ -231,10 +262,8 @@ def place_of(label: Any, classes: NDArray[Any], target: str) -> int:
     return found[0]
 
 
-def read_test(
-    test: Any, target: str, classes: NDArray[Any], columns: Sequence[str]
-) -> tuple[pl.DataFrame, NDArray[np.int64]]:
-    """The rows of a separate test, with codes of the same classes."""
+def read_test(test: Any, target: str, classes: NDArray[Any], columns: Sequence[str], weights: str | None) -> HeldOut:
+    """A separate test, which must have the columns and no other classes; more columns and another order do no harm."""
     table = read_any(test, target)
     absent = [name for name in columns if name not in table.X.columns]
     if absent:
@@ -247,4 +276,5 @@ def read_test(
         raise InputError(
             f"the test holds the class {listing(strange)}, which the table does not.", "check how it is written."
         )
-    return table.X.select(columns), np.array([places[one] for one in labels.tolist()], dtype=np.int64)
+    weighed = weighted(table.X[weights], weights) if weights in table.X.columns else None
+    return HeldOut(table.X.select(columns), np.array([places[one] for one in labels.tolist()], dtype=np.int64), weighed)

@@ -16,7 +16,7 @@ from foldwise.folds.splits import Split
 
 LEAST_SCORES = 8
 FREEDOM = 9  # as of ten folds: models of other rows would have been others
-METHOD = "the whole choice made again without the rows of each fold, from stored out-of-fold predictions"
+METHOD = "members, weights and temperature chosen again without the rows of each fold, from stored predictions"
 
 
 def fold_scores(honest: Honest, stack: Stack, measure: Measure, parts: int = 1) -> Floats:
@@ -29,6 +29,16 @@ def fold_scores(honest: Honest, stack: Stack, measure: Measure, parts: int = 1) 
             places = honest.places[some]
             found.append(measure(stack.codes[places], honest.proba[some], stack.weighing(places)))
     return np.array(found)
+
+
+def score_of(honest: Honest, stack: Stack, measure: Measure) -> float:
+    """The score over all scored rows, as the confusion matrix shows them; where it ranks rows, the mean over folds.
+
+    Models of different folds do not rank rows on one scale; and a class is in few folds where it has few rows.
+    """
+    if measure.ranks:
+        return float(np.nanmean(fold_scores(honest, stack, measure)))
+    return measure(stack.codes[honest.places], honest.proba, stack.weighing(honest.places))
 
 
 def parts_of(n_folds: int) -> int:
@@ -49,12 +59,14 @@ def estimate_of(
     """The score over all scored rows and how far it may be off.
 
     Of a mean over rows: its standard error from rows, from groups of rows and from folds, whichever is greatest. Of any
-    other score: the corrected resampled error of the folds.
+    other score: the corrected resampled error of the folds. Never less than what one more miss would change: rows that
+    are all right say that mistakes are rare, not that there are none.
     """
     by_fold = fold_scores(honest, stack, measure)
     if measure.rows is None:
-        value = float(np.nanmean(by_fold))
+        value = score_of(honest, stack, measure)
         error = float(corrected_error(by_fold[np.isfinite(by_fold)], share_tested(splits)))
+        error = max(error, 1.0 / len(honest.places))
         return Estimate(value, method, StudentSpread(error, max(len(by_fold) - 1, 1)), naive, None, measure.bounds)
     losses = measure.rows(stack.codes[honest.places], honest.proba)
     weights = stack.weighing(honest.places)
@@ -62,13 +74,21 @@ def estimate_of(
     share = weights / weights.sum()
     value = float(losses @ share)
     parts = share * (losses - value)
-    errors = [np.sqrt((parts**2).sum())]
+    errors = [np.sqrt((parts**2).sum()), abs(worst(honest.proba, measure) - value) / len(losses)]
     if groups is not None:
         errors.append(np.sqrt((np.bincount(groups[stack.rows[honest.places]], parts) ** 2).sum()))
     if len(by_fold) >= 4:
         errors.append(float(np.std(by_fold, ddof=1) / np.sqrt(len(by_fold))))
     variance = float(share @ (losses - value) ** 2)
     return Estimate(value, method, StudentSpread(float(max(errors)), FREEDOM), naive, variance, measure.bounds)
+
+
+def worst(proba: Floats, measure: Measure) -> float:
+    """The score of the row that could be most wrong, by what was said of it."""
+    assert measure.rows is not None
+    n_rows, n_classes = proba.shape
+    every = [measure.rows(np.full(n_rows, k, dtype=np.int64), proba) for k in range(n_classes)]
+    return float(np.min(every) if measure.greater else np.max(every))
 
 
 def differs(first: Honest, second: Honest, stack: Stack, measure: Measure, splits: Sequence[Split]) -> TTest | None:

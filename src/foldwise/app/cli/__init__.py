@@ -8,11 +8,25 @@ from __future__ import annotations
 import sys
 import time
 
+INTERRUPTED = "foldwise: interrupted before anything could be kept."
 STARTED = time.monotonic()  # a budget covers the loading of libraries
 
 
 def main() -> None:
     """The program `foldwise`."""
+    try:
+        run()
+    except KeyboardInterrupt:  # while libraries are loaded
+        print(INTERRUPTED, file=sys.stderr)
+        sys.exit(130)
+    except SystemExit as end:
+        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):  # typer says nothing of it
+            print(INTERRUPTED, file=sys.stderr)
+        raise
+
+
+def run() -> None:
+    """Find the command and run it."""
     from typer.main import get_command
 
     from foldwise.app.cli.commands import app

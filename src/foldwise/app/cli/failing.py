@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
+import signal
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import typer
 
+from foldwise.app.cli import INTERRUPTED
+
 BAD_INPUT = 2
-INTERRUPTED = 130
+EXIT_INTERRUPTED = 130
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -28,8 +32,10 @@ def guarded(command: Command) -> Command:
                 allow_ours()
                 command(*args, **kwargs)
         except KeyboardInterrupt:
-            say("interrupted before anything could be kept.")
-            raise typer.Exit(INTERRUPTED) from None
+            with suppress(ValueError):  # not in the main thread
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # another one would only break the way out
+            print(INTERRUPTED, file=sys.stderr)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
         except Exception as error:
             sentence = bad_input(error)
             if sentence is None:

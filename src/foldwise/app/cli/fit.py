@@ -12,6 +12,7 @@ from typing import Any
 from foldwise.app.cli import STARTED
 from foldwise.app.cli.doors import check_table
 from foldwise.app.cli.showing import Progress, bar, clipped, duration, print_json
+from foldwise.app.ending import let_end
 from foldwise.app.watching import Moment
 from foldwise.app.workers.pool import cores, open_pool
 from foldwise.errors import InputError
@@ -37,21 +38,24 @@ def fit(request: Request) -> None:
     """Run, save, and say what came of it."""
     check_table(request.table, request.options.get("test"), request.options.get("costs"))
     place = place_of(request.out, request.table, request.force)
-    pool = open_pool(cores(request.options.get("n_jobs"))) if request.table.is_file() else None
-    from foldwise.app.run import fit as fitted  # late: this loads the libraries, while the workers load theirs
+    pool = open_pool(cores(request.options.get("n_jobs")))
+    try:
+        from foldwise.app.run import fit as fitted  # late: this loads the libraries, while the workers load theirs
 
-    command = shlex.join(["foldwise", *sys.argv[1:]])
-    with Progress(not request.quiet, always=not request.as_json) as progress:
-        run = fitted(
-            str(request.table),
-            target=request.target,
-            watch=lambda moment: progress.show(line_of(moment), moment.phase),
-            command=command,
-            started=STARTED,
-            pool=pool,
-            **request.options,
-        )
-    run.save(place, force=request.force)
+        with Progress(not request.quiet, always=not request.as_json) as progress:
+            run = fitted(
+                str(request.table),
+                target=request.target,
+                watch=lambda moment: progress.show(line_of(moment), moment.phase),
+                command=shlex.join(["foldwise", *sys.argv[1:]]),
+                started=STARTED,
+                pool=pool,
+                **request.options,
+            )
+    finally:
+        pool.close()
+    with let_end():
+        run.save(place, force=request.force)
     if request.as_json:
         told = ("title", "task", "headline", "leaderboard", "final", "made")
         facts = {name: run.facts.get(name) for name in told}

@@ -36,7 +36,12 @@ def predict(
         decided = {"decisions": done.decisions, "expected_cost": done.mean_cost}
         print_json({"out": out, "rows": done.n_rows, **decided, "notes": notes})
     elif not quiet:
-        counts = ", ".join(f"{name} {n:,}" for name, n in sorted(done.decisions.items(), key=lambda one: -one[1])[:8])
+        counts = ", ".join(f"{name}: {n:,}" for name, n in sorted(done.decisions.items(), key=lambda one: -one[1])[:8])
         where = sys.stderr if out == "-" else sys.stdout
-        words = f"{done.n_rows:,} rows; decisions: {counts}; expected cost {done.mean_cost:.4g} a row"
+        expected = (
+            f"expected cost {done.mean_cost:.4g} a row"
+            if done.costs_given
+            else f"expected to be wrong in {100 * done.mean_cost:.1f} % of them"
+        )
+        words = f"{done.n_rows:,} rows ({counts}); {expected}"
         print(words if out == "-" else f"{words}\n{out}", file=where)

@@ -60,7 +60,7 @@ class Pool(Protocol):
         """Stop all jobs that run."""
 
     def close(self) -> None:
-        """End all workers."""
+        """End all workers; once more does no harm."""
 
 
 def cores(n_jobs: int | None = None) -> int:

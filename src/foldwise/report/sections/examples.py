@@ -21,8 +21,9 @@ def examples(facts: Facts) -> Section | None:
     if not rows:
         return None
     words = (
-        "Bars to the right speak for the class named above them, bars to the left against it, in log-odds; "
-        "together with the starting point they sum to the prediction."
+        "What was said, and how likely, comes from models that had not seen the row. The bars are of the final model, "
+        "which has learned from it since: those to the right speak for the class named above them, those to the left "
+        "against it; with the starting point they sum to its log-odds."
     )
     cards = el("div", *(example(row) for row in rows), class_="grid cards")
     return Section("examples", "A few predictions worked through", join([paragraph(words), cards]))

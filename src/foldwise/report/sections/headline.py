@@ -87,7 +87,7 @@ def honest(facts: Facts) -> Html | None:
         "figure",
         el("figcaption", f"How good really: {title}, {direction}" if title else direction),
         el("div", *lines, el("span"), axis(scale), el("span"), class_="strips estimate"),
-        paragraph(text(estimate, "method"), "note"),
+        paragraph(f"How it was found: {text(estimate, 'method')}." if text(estimate, "method") else "", "note"),
         class_="card",
     )
 

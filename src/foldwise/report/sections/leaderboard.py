@@ -119,7 +119,7 @@ def details(entries: list[Facts]) -> Html:
                 number(p) if defined(p) else "",
                 counted(entry.get("n_settings"), "setting", "settings") if defined(entry.get("n_settings")) else "",
                 duration(entry.get("seconds")),
-                settings,
+                settings or ("as it comes" if part(entry, "estimate") and entry.get("n_settings") else ""),
             ]
         )
     heads = ["model", "estimate (95 % interval)", "naive", "p against the best", "tried", "time", "its best settings"]

@@ -10,7 +10,6 @@ from foldwise.report.reading import (
     defined,
     duration,
     items,
-    number,
     part,
     percent,
     records,
@@ -28,11 +27,10 @@ def repeating(facts: Facts) -> Section | None:
     command = text(made, "command")
     body = [
         paragraph(
-            "The same command on the same table, with the same versions and seed, does the same work:"
-            if command
-            else "The run was started from Python."
+            "The same command on the same table, with the same versions and seed, draws the same folds and settings; "
+            "how many of them are tried depends on the time each takes:"
         ),
-        el("pre", el("code", command)) if command else None,
+        el("pre", el("code", command or text(made, "python"))),
         how(facts),
         phases(made),
         final(facts),
@@ -44,17 +42,14 @@ def repeating(facts: Facts) -> Section | None:
 def how(facts: Facts) -> Html:
     """The frame of the run, as a list of terms."""
     made, task = part(facts, "made"), part(facts, "task")
-    folds = (
-        f"{text(task, 'splitter')}, {counted(task.get('n_folds'), 'fold', 'folds')}" if text(task, "splitter") else ""
-    )
     pairs = [
         ("seed", short(made.get("seed"))),
         ("budget", duration(made.get("budget"))),
         ("time taken", duration(made.get("seconds"))),
         ("made", text(made, "when").replace("T", " ")[:16]),
-        ("tried", f"{number(made.get('n_settings'))} settings of {number(made.get('n_models'))} models"),
+        ("tried", tried(made)),
         ("measured by", text(task, "metric_title")),
-        ("folds", folds),
+        ("folds", text(task, "splitter")),
         ("groups", text(task, "groups")),
         ("time order", text(task, "time")),
         ("weights", text(task, "weights")),
@@ -63,6 +58,14 @@ def how(facts: Facts) -> Html:
     ]
     shown = [el("div", el("dt", name), el("dd", value)) for name, value in pairs if value and value != "–"]
     return join([el("dl", *shown), costs(task)])
+
+
+def tried(made: Facts) -> str:
+    """Settings, and the models that were fitted of them."""
+    settings, models = made.get("n_settings"), made.get("n_models")
+    if not defined(settings) or not defined(models):
+        return ""
+    return f"{counted(settings, 'setting', 'settings')}, in {counted(models, 'model', 'models')} of single folds"
 
 
 def costs(task: Facts) -> Html | None:
@@ -114,6 +117,5 @@ def final(facts: Facts) -> Html | None:
 
 
 def versions(made: Facts) -> Html | None:
-    rows = [["Python", text(made, "python")]] if text(made, "python") else []
-    rows += [[str(name), str(version)] for name, version in part(made, "versions").items()]
+    rows = [[str(name), str(version)] for name, version in part(made, "versions").items()]
     return folded("Versions", table(["library", "version"], rows, left=(0, 1), class_="small")) if rows else None

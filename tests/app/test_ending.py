@@ -1,0 +1,65 @@
+"""Interrupts while a run ends: one is let pass, two are not, and whoever answers them otherwise goes on to do so."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from foldwise.app.ending import let_end
+from foldwise.app.workers.pool import open_pool
+
+
+@pytest.fixture(autouse=True)
+def answered_by_python():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_one_interrupt_passes_and_the_next_does_not():
+    with let_end():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_after_an_interrupt_none_passes():
+    with let_end(interrupted=True), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_handler_of_somebody_else_is_kept():
+    heard = []
+    signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    with let_end():
+        signal.raise_signal(signal.SIGINT)
+    assert heard == [signal.SIGINT]
+
+
+def test_a_thread_changes_nothing():
+    def work():
+        with let_end():
+            pass
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_before_any_command_is_told_in_a_sentence():
+    code = "import sys, foldwise.app.cli as cli\ndef stop(): raise KeyboardInterrupt\ncli.run = stop\ncli.main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr == "foldwise: interrupted before anything could be kept.\n"
+
+
+def test_workers_can_be_closed_twice():
+    pool = open_pool(1)
+    pool.close()
+    pool.close()
