@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 
-from foldwise.app.choice import Honest, Stack, choose, crossed_choice, pruned
+from foldwise.app.choice import Honest, Slate, Stack, best_few, choose, crossed_choice, pruned
 from foldwise.app.measures import MEASURES
 from foldwise.app.worth import estimate_of, fold_scores
 from foldwise.folds.splits import Split
@@ -26,7 +26,9 @@ def stacked(n_rows=300, n_folds=5, n_members=8, seed=0, strength=0.0, raced=Fals
     proba = np.stack([1 - p, p], axis=2).astype(np.float32)
     stack = Stack(np.arange(n_rows), fold, codes, None, n_folds, in_time, raced)
     splits = [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
-    return stack, [SimpleNamespace(proba=one) for one in proba], proba, splits
+    every = np.arange(n_members)
+    kept = tuple(SimpleNamespace(proba=one) for one in proba)
+    return stack, Slate(kept, every, dict.fromkeys(range(n_folds), every)), proba, splits
 
 
 def test_the_honest_predictions_are_those_of_a_choice_without_the_fold():
@@ -97,6 +99,17 @@ def test_an_estimate_is_the_mean_of_rows_and_as_wide_as_groups_make_it():
     means = np.bincount(groups[stack.rows[found.places]], losses - losses.mean()) / 300
     assert wide.spread.error >= np.sqrt((means**2).sum()) * (1 - 1e-12)
     assert len(fold_scores(found, stack, LOG_LOSS)) == 5
+
+
+def test_a_fold_has_no_say_in_who_its_candidates_are():
+    stack, slate, proba, _ = stacked(strength=0.5)
+    some = {**slate.without, 2: np.array([1, 4])}
+    honest = crossed_choice(stack, Slate(slate.kept, slate.final, some), LOG_LOSS, 4)
+    others, own = np.flatnonzero(stack.fold != 2), np.flatnonzero(stack.fold == 2)
+    chosen = choose(proba[[1, 4]][:, others], stack.codes[others], None, LOG_LOSS, 4)
+    here = stack.fold[honest.places] == 2
+    np.testing.assert_allclose(honest.proba[here], chosen.proba(proba[[1, 4]][:, own]), rtol=1e-12)
+    assert best_few(np.array([0.1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]), [0, 1, 1, 1, 1, 1, 0], 6) == [1, 2, 3, 4, 6, 0]
 
 
 def test_small_weights_are_left_out():

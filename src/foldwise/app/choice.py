@@ -8,7 +8,7 @@ a fold rests on earlier folds only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,10 @@ class Stack:
         chosen = self.fold < fold if self.in_time else self.fold != fold
         return np.flatnonzero(chosen)
 
+    def looked(self, fold: int) -> list[int]:
+        """The folds that a choice for this fold may look at."""
+        return [k for k in range(self.n_folds) if (k < fold if self.in_time else k != fold)]
+
     def of_fold(self, fold: int) -> NDArray[np.intp]:
         return np.flatnonzero(self.fold == fold)
 
@@ -88,23 +92,47 @@ class Stack:
         return None if self.weights is None else self.weights[places]
 
 
-def candidates(entries: Sequence[Entry], keeper: Keeper) -> list[Candidate]:
-    """The settings that answered every fold, the best of each family and of all."""
-    found: list[tuple[float, Entry, int]] = []
-    for entry in entries:
-        means = np.mean([entry.scores[k] for k in range(len(keeper.splits))], axis=0)
-        found += [(float(means[i]), entry, i) for i in entry.usable()]
-    found.sort(key=lambda one: -one[0])
-    taken: list[tuple[float, Entry, int]] = []
+@dataclass(frozen=True)
+class Slate:
+    """The settings that a choice is made among: for the final model, and for each fold by the other folds' scores."""
+
+    kept: tuple[Candidate, ...]
+    final: NDArray[np.intp]  # places in `kept`
+    without: Mapping[int, NDArray[np.intp]]  # by fold
+
+    def only(self, places: Sequence[int]) -> Slate:
+        """Some candidates alone, whatever the fold."""
+        every = np.arange(len(places))
+        return Slate(tuple(self.kept[i] for i in places), every, dict.fromkeys(self.without, every))
+
+
+def candidates(entries: Sequence[Entry], keeper: Keeper, stack: Stack) -> Slate:
+    """The best few settings of each family that answered every fold; a fold has no say in its own list."""
+    table = [(entry, i) for entry in entries for i in entry.usable()]
+    scores = np.array([[entry.scores[k][i] for k in range(stack.n_folds)] for entry, i in table])
+    most = int(np.clip(MOST_CELLS / (len(stack.codes) * keeper.task.n_classes), 4, MOST_CANDIDATES))
+    families = [id(entry.family) for entry, _ in table]
+    final = best_few(scores.mean(axis=1), families, most)
+    without = {fold: best_few(scores[:, stack.looked(fold)].mean(axis=1), families, most) for fold in stack.scored}
+    used = sorted({*final, *(i for some in without.values() for i in some)})
+    place = {i: at for at, i in enumerate(used)}
+    kept = tuple(Candidate(*table[i], float(scores[i].mean()), stored(keeper, *table[i])) for i in used)
+    return Slate(
+        kept,
+        np.array([place[i] for i in final], dtype=np.intp),
+        {fold: np.array([place[i] for i in some], dtype=np.intp) for fold, some in without.items()},
+    )
+
+
+def best_few(means: Floats, families: Sequence[int], most: int) -> list[int]:
+    """The settings of greatest score, not too many of one family."""
+    taken: list[int] = []
     of_family: dict[int, int] = {}
-    for one in found:
-        key = id(one[1].family)
-        if of_family.get(key, 0) < EACH_FAMILY:
-            of_family[key] = of_family.get(key, 0) + 1
-            taken.append(one)
-    cells = len(keeper.task.codes) * keeper.task.n_classes
-    most = int(np.clip(MOST_CELLS / cells, 4, MOST_CANDIDATES))
-    return [Candidate(entry, i, score, stored(keeper, entry, i)) for score, entry, i in taken[:most]]
+    for i in np.argsort(-means, kind="stable").tolist():
+        if of_family.get(families[i], 0) < EACH_FAMILY and len(taken) < most:
+            of_family[families[i]] = of_family.get(families[i], 0) + 1
+            taken.append(i)
+    return taken
 
 
 def stored(keeper: Keeper, entry: Entry, setting: int) -> NDArray[np.float32]:
@@ -173,27 +201,17 @@ class Honest:
     folds: tuple[int, ...]
 
 
-def crossed(stack: Stack, decide: Callable[[NDArray[np.intp], NDArray[np.intp]], Floats]) -> Honest:
-    """Make a choice on the other rows and apply it to the rows of each fold that is scored."""
+def crossed_choice(stack: Stack, slate: Slate, measure: Measure, most: int) -> Honest:
+    """The choice made anew for each fold that is scored, from the other rows, and applied to its own."""
+    every = np.stack([one.proba for one in slate.kept])
     places, parts = [], []
     for fold in stack.scored:
-        own = stack.of_fold(fold)
-        parts.append(decide(stack.others(fold), own))
+        others, own, some = stack.others(fold), stack.of_fold(fold), slate.without[fold]
+        weights = stack.weighing(others)
+        chosen = choose(every[np.ix_(some, others)], stack.codes[others], weights, measure, most)
+        parts.append(chosen.proba(every[np.ix_(some, own)]))
         places.append(own)
     return Honest(np.concatenate(places), np.concatenate(parts), tuple(stack.scored))
-
-
-def crossed_choice(stack: Stack, kept: Sequence[Candidate], measure: Measure, most: int) -> Honest:
-    """The whole choice, made anew for each fold."""
-    every = np.stack([one.proba for one in kept])
-
-    def decide(others: NDArray[np.intp], own: NDArray[np.intp]) -> Floats:
-        chosen = choose(
-            np.ascontiguousarray(every[:, others]), stack.codes[others], stack.weighing(others), measure, most
-        )
-        return chosen.proba(every[:, own])
-
-    return crossed(stack, decide)
 
 
 def crossed_family(stack: Stack, entries: Sequence[Entry], keeper: Keeper) -> tuple[Honest, Entry, int]:
@@ -203,8 +221,7 @@ def crossed_family(stack: Stack, entries: Sequence[Entry], keeper: Keeper) -> tu
 
     parts, places = [], []
     for fold in stack.scored:
-        looked = [k for k in range(stack.n_folds) if (k < fold if stack.in_time else k != fold)]
-        entry, i = table[int(np.argmax(scores[:, looked].mean(axis=1)))]
+        entry, i = table[int(np.argmax(scores[:, stack.looked(fold)].mean(axis=1)))]
         parts.append(keeper.proba(entry, i, fold))
         places.append(stack.of_fold(fold))
     best = table[int(np.argmax(scores.mean(axis=1)))]

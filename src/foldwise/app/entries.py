@@ -78,15 +78,14 @@ class Entry:
         ]
 
     def forget(self, n_kept: int) -> None:
-        """Keep the answers of settings that some choice may fall on: the best few, and those best without some split.
+        """Keep the answers of settings that some choice may fall on: the best few, of all splits and without each.
 
-        Whatever is best of a family without a split is best of its entry without it, so no choice is lost.
+        Whatever is among the best few of a family without a split is so in its entry, so no choice is lost.
         """
         scores = np.array([self.scores[k] for k in sorted(self.scores)])  # (splits, settings)
         means = [scores.mean(axis=0), *(np.delete(scores, k, axis=0).mean(axis=0) for k in range(len(scores)))]
         means += [scores[:k].mean(axis=0) for k in range(1, len(scores))]  # in time, of the splits before
-        best = set(np.argsort(-np.nan_to_num(means[0], nan=-np.inf))[:n_kept].tolist())
-        best |= {int(np.argmax(np.nan_to_num(one, nan=-np.inf))) for one in means}
+        best = {i for one in means for i in np.argsort(-np.nan_to_num(one, nan=-np.inf))[:n_kept].tolist()}
         self.forgotten = {i for i in range(len(self.settings)) if i not in best}
         order = sorted(best)
         self.places = {setting: place for place, setting in enumerate(order)}

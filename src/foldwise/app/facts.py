@@ -129,12 +129,12 @@ def audit_facts(session: Session, found: Found, rows: bool) -> dict[str, Any]:
 
 
 def lost_words(session: Session) -> str:
-    """Members that the estimate knows and the final model does not."""
+    """Members that were chosen and not fitted in time."""
     lost = ", ".join(f"{title} ({n})" if n > 1 else title for title, n in Counter(session.lost).items())
     are = "were" if len(session.lost) > 1 else "was"
     return (
-        f"The choice fell on {len(session.lost) + len(session.members)} models, of which {lost} {are} not fitted on "
-        "all rows in time: the final model lacks what the estimate counts on. Give more time."
+        f"{lost} {are} chosen, but not fitted on all rows in time: the final model and its estimate are of the others. "
+        "Give more time."
     )
 
 
@@ -228,7 +228,7 @@ def shown_measures(session: Session) -> list[Measure]:
 def worth_of(session: Session, found: Found, measure: Measure) -> Estimate:
     """What the whole choice is worth, and beside it the score by the choice that saw all folds."""
     stack = found.stack
-    seen = Honest(np.arange(len(stack.rows)), found.naive, tuple(range(stack.n_folds)))
+    seen = Honest(found.honest.places, found.naive, found.honest.folds)  # the same rows, by the choice that saw them
     naive = score_of(seen, stack, measure)
     return estimate_of(found.honest, stack, measure, session.splits, naive=naive, groups=session.task.groups)
 

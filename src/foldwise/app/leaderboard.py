@@ -11,6 +11,7 @@ from foldwise.app.choice import Honest, Stack, crossed_family, prior_only
 from foldwise.app.entries import Entry, Family
 from foldwise.app.measures import Floats
 from foldwise.app.worth import differs, estimate_of, fold_scores
+from foldwise.evaluation.comparing.paired import holm
 from foldwise.evaluation.estimates import Estimate
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def leaderboard(session: Session, found: Found) -> list[Line]:
             )
             continue
         honest, entry, i = crossed_family(stack, done, session.keeper)
-        naive = float(np.mean([entry.scores[k][i] for k in range(n_splits)]))
+        naive = float(np.mean([entry.scores[k][i] for k in stack.scored]))
         estimate, folds = worth(honest, naive if measure.greater else -naive, CHOSEN)
         weight = sum(w for i, w in session.members.items() if found.kept[i].family is family)
         lines.append(
@@ -92,7 +93,18 @@ def leaderboard(session: Session, found: Found) -> list[Line]:
     rated.sort(key=lambda line: -measure.better(line.estimate.value))  # type: ignore[union-attr]
     rest = [line for line in lines if line.estimate is None]
     best = rated[0]
-    return [*(tested(line, best, session, stack) for line in rated), *rest, tested(baseline, best, session, stack)]
+    lines = [tested(line, best, session, stack) for line in [*rated, baseline]]
+    return [*judged(lines)[:-1], *rest, judged(lines)[-1]]
+
+
+def judged(lines: list[Line]) -> list[Line]:
+    """The lines with p adjusted for all comparisons with the first (Holm), and what that leaves tied with it."""
+    known = [at for at, line in enumerate(lines) if line.p is not None]
+    adjusted = dict(zip(known, holm([lines[at].p or 0.0 for at in known]).tolist(), strict=True)) if known else {}
+    return [
+        Line(**{**vars(line), "p": adjusted.get(at), "tied": at == 0 or adjusted.get(at, 0.0) > LEVEL})
+        for at, line in enumerate(lines)
+    ]
 
 
 def tested(line: Line, best: Line, session: Session, stack: Stack) -> Line:
@@ -101,5 +113,4 @@ def tested(line: Line, best: Line, session: Session, stack: Stack) -> Line:
     assert best.honest is not None
     test = None if line is best else differs(best.honest, line.honest, stack, session.measure, session.splits)
     p = None if test is None or not np.isfinite(test.p) else float(test.p)
-    tied = line is best or (p is not None and p > LEVEL)
-    return Line(**{**vars(line), "p": p, "tied": tied})
+    return Line(**{**vars(line), "p": p})

@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 
 from foldwise.app.blend import Blend
 from foldwise.app.budget import Clock, seconds_of
-from foldwise.app.choice import MOST_MEMBERS, Candidate, Chosen, Honest, Stack, candidates, choose, crossed_choice
+from foldwise.app.choice import (
+    MOST_MEMBERS,
+    Candidate,
+    Chosen,
+    Honest,
+    Slate,
+    Stack,
+    candidates,
+    choose,
+    crossed_choice,
+)
 from foldwise.app.ending import let_end
 from foldwise.app.entries import Entry, Family, Keeper
 from foldwise.app.measures import Measure, measure_of
@@ -106,7 +116,7 @@ def fit(
         session.race()
         with let_end(session.interrupted):
             found = session.decide()
-            model = session.finish(found)
+            found, model = session.finish(found)
             given = {
                 "target": target,
                 "budget": budget,
@@ -146,11 +156,13 @@ def asked_of(table: Any, given: Mapping[str, Any]) -> str:
 class Found:
     """What was chosen, and what the choice is worth."""
 
-    kept: tuple[Candidate, ...]
+    slate: Slate
+    kept: tuple[Candidate, ...]  # of the slate, those that the final choice was made among
     stack: Stack
     chosen: Chosen
     honest: Honest
-    naive: NDArray[np.float64]  # probabilities of all rows of the stack by the choice that saw them
+    naive: NDArray[np.float64]  # probabilities of the rows of `honest` by the choice that saw them
+    most: int  # members at most
 
 
 class Session:
@@ -233,6 +245,8 @@ class Session:
         """Seconds for the choice, the fits on all rows, and the report."""
         cells = self.task.n_rows * self.task.n_classes * 20
         choosing = 0.3 + 4e-8 * cells * (len(self.splits) + 1)
+        if self.task.n_classes > 2:  # decision values are mapped class by class
+            choosing += 4e-3 * self.task.n_classes * len(self.splits)
         best = sorted(self.contest.finished, key=lambda e: -float(np.nanmax(np.mean(list(e.scores.values()), axis=0))))
         times = [self.refit_seconds(entry) for entry in best[:4]]
         looking = times[0] + self.looking if times else 0.0  # for what columns are worth
@@ -260,16 +274,24 @@ class Session:
         quick = [e for e in finished if 1.2 * self.refit_seconds(e) < left]
         if not quick:
             quick = [min(finished, key=self.refit_seconds)]
-        kept = candidates(quick, self.keeper)
-        slowest = max(self.refit_seconds(one.entry) for one in kept)
+        slate = candidates(quick, self.keeper, stack)
+        slowest = max(self.refit_seconds(one.entry) for one in slate.kept)
         most = int(np.clip(self.n_workers * left / max(1.3 * slowest, 1e-3), 1, MOST_MEMBERS))
-        chosen = choose(np.stack([c.proba for c in kept]), stack.codes, stack.weights, self.measure, most)
-        honest = crossed_choice(stack, kept, self.measure, most)
-        naive = chosen.proba(np.stack([c.proba for c in kept]))
-        return Found(tuple(kept), stack, chosen, honest, naive)
+        return self.found(slate, stack, most)
 
-    def finish(self, found: Found) -> Blend:
-        """The members fitted on all rows, together; beside them what the report wants of workers."""
+    def found(self, slate: Slate, stack: Stack, most: int) -> Found:
+        """The choice among candidates, and the same without the rows of each fold."""
+        every = np.stack([one.proba for one in slate.kept])[slate.final]
+        chosen = choose(every, stack.codes, stack.weights, self.measure, most)
+        honest = crossed_choice(stack, slate, self.measure, most)
+        kept = tuple(slate.kept[i] for i in slate.final)
+        return Found(slate, kept, stack, chosen, honest, chosen.proba(every)[honest.places], most)
+
+    def finish(self, found: Found) -> tuple[Found, Blend]:
+        """The members fitted on all rows, together; beside them what the report wants of workers.
+
+        Where time was too short for some, the choice and its worth are of those that were fitted.
+        """
         self.clock.enter("fitting the final model")
         self.tell()
         members = np.flatnonzero(found.chosen.weights)
@@ -281,13 +303,18 @@ class Session:
         fitted = self.perform(jobs, set(members.tolist()))
         self.side = {key: value for key, value in fitted.items() if isinstance(key, str)}
         models = {key: value for key, value in fitted.items() if isinstance(key, int)}
-        total = sum(float(found.chosen.weights[i]) for i in models)
-        self.members = {i: float(found.chosen.weights[i]) / total for i in models}
         self.lost = [found.kept[i].family.spec.title for i in members if i not in models]
-        return Blend(
-            list(models.values()),
+        if self.lost:
+            places = list(models)
+            slate = found.slate.only([int(found.slate.final[i]) for i in places])
+            found = self.found(slate, found.stack, found.most)
+            models = {at: models[i] for at, i in enumerate(places)}
+        used = [i for i in models if found.chosen.weights[i] > 0]
+        self.members = {i: float(found.chosen.weights[i]) for i in used}
+        return found, Blend(
+            [models[i] for i in used],
             list(self.members.values()),
-            [self.map_of(found.kept[i]) for i in models],
+            [self.map_of(found.kept[i]) for i in used],
             found.chosen.map,
             self.keeper.prior.tolist(),
             self.keeper.doubt,

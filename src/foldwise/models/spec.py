@@ -27,7 +27,8 @@ class Cost:
     """Seconds of one fit with default settings, roughly: start + cell · rows^power · width, on one core.
 
     Width counts a number once, a category by the root of its levels, a date four times, a text twenty; times the
-    classes where one model a class is fitted. For ordering and budgets; @@
+    classes where one model a class is fitted. For ordering and budgets; measured on four
+    tables, it is right within a factor of 3 nearly everywhere.
     """
 
     cell: float
