@@ -62,7 +62,7 @@ SPECS = (
         make=make_bayes,
         prepare=lambda outline: as_frame(outline, "number", "category", "text"),
         search=search_bayes,
-        cost=Cost(cell=3e-8, start=0.03, each_class=True),
+        cost=Cost(cell=3e-8, start=0.01, each_class=True),
         selects=True,
         shares=("alpha", "missing", "families", "var_floor", "bins"),
     ),
