@@ -112,6 +112,10 @@ class Race:
         opening.sort(key=lambda f: f.seconds(self.speed))
         affordable = [f for f in opening if f.seconds(self.speed) < max(0.3, OPENING_SHARE * left)]
         seen = sum(bool(f.entries) for f in self.families)
+        if seen >= AT_ONCE:
+            best = max((e for e in self.entries if 0 in e.scores and not e.dead), key=Entry.first, default=None)
+            if best is not None and len(best.asked) < self.n_splits and self.rest(best) < 0.5 * left:
+                return best, self.unasked(best)  # a stop at any moment leaves the best so far
         if affordable and (seen < AT_ONCE or self.finished or self.under_way):
             return self.open(affordable[0]), 0
         going_on = self.promoted(left)
@@ -162,8 +166,12 @@ class Race:
         begun = [e for e in looked if 1 < len(e.asked) < self.n_splits]
         worth_it = [e for e in looked[:width] if len(e.asked) == 1 and self.rest(e) < 1.5 * left]
         for entry in [*begun, *worth_it]:
-            return entry, next(k for k in range(self.n_splits) if k not in entry.asked)
+            return entry, self.unasked(entry)
         return None
+
+    def unasked(self, entry: Entry) -> int:
+        """The first split that an entry was not asked about."""
+        return next(k for k in range(self.n_splits) if k not in entry.asked)
 
     def rest(self, entry: Entry) -> float:
         """Seconds for the splits that an entry was not asked about."""

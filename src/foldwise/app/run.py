@@ -10,6 +10,8 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -45,7 +47,7 @@ from foldwise.folds.splits import Split
 from foldwise.models.catalogue import models_for
 from foldwise.models.spec import ModelSpec
 
-REPORTING = 1.2  # seconds for facts, pictures and files
+REPORTING = 1.8  # seconds for facts, pictures and files, of two classes and few columns
 LATEST = 0.97  # of the budget: when everything should be done
 
 
@@ -211,6 +213,7 @@ class Session:
     def race(self) -> None:
         """Try families and settings until the rest of the time is needed for the end; an interrupt ends it earlier."""
         self.clock.enter("trying models")
+        Thread(target=import_module, args=("skops.io",), daemon=True).start()  # loaded before the model is written
         try:
             self.contest.run(self.end_of_race, self.tell)
         except KeyboardInterrupt:
@@ -251,7 +254,14 @@ class Session:
         times = [self.refit_seconds(entry) for entry in best[:4]]
         looking = times[0] + self.looking if times else 0.0  # for what columns are worth
         fitting = max([0.0, *times, (sum(times) + looking) / self.n_workers])
-        return REPORTING + min(choosing, 0.2 * self.clock.budget) + min(1.2 * fitting, 0.3 * self.clock.budget)
+        return self.reporting + min(choosing, 0.2 * self.clock.budget) + min(1.2 * fitting, 0.3 * self.clock.budget)
+
+    @property
+    def reporting(self) -> float:
+        """Seconds for facts, pictures and files; forests are large files."""
+        best = sorted(self.contest.finished, key=lambda e: -e.first())[:4]
+        forests = 2.0 if any("forest" in e.family.spec.title or "trees" in e.family.spec.title for e in best) else 0.0
+        return REPORTING + 0.15 * (self.task.n_classes - 2) + 0.03 * self.X.width + forests
 
     @property
     def looking(self) -> float:
@@ -270,7 +280,7 @@ class Session:
         finished = self.contest.finished
         raced = any(0 in e.scores and not e.complete(len(self.splits)) for e in self.contest.entries)
         stack = Stack.of(self.keeper, raced)
-        left = max(0.5, LATEST * self.clock.budget - self.clock.elapsed - REPORTING)
+        left = max(0.5, LATEST * self.clock.budget - self.clock.elapsed - self.reporting)
         quick = [e for e in finished if 1.2 * self.refit_seconds(e) < left]
         if not quick:
             quick = [min(finished, key=self.refit_seconds)]
@@ -336,7 +346,7 @@ class Session:
             ours = [c for c in found.kept if c.family is bayes]
             jobs.append(("bayes", Refit("naive_bayes", ours[0].params if ours else bayes.entries[0].settings[0])))
         best = found.kept[int(np.argmax(found.chosen.weights))]
-        time_left = LATEST * self.clock.budget - self.clock.elapsed - REPORTING
+        time_left = LATEST * self.clock.budget - self.clock.elapsed - self.reporting
         room = min(self.looking, time_left - best.seconds)
         if room > 0.2:
             asked = (tuple(found.stack.scored), tuple(self.X.columns), self.task.n_classes, self.seed, room)
@@ -349,7 +359,7 @@ class Session:
         done: dict[Any, Any] = {}
         keys = {id(job): key for key, job in jobs}
         waiting = [job for _, job in jobs]
-        deadline = self.clock.started + LATEST * self.clock.budget - 0.8 * REPORTING
+        deadline = self.clock.started + LATEST * self.clock.budget - 0.8 * self.reporting
         while waiting or self.pool.running:
             have_one = bool(needed & set(done))
             late = time.monotonic() > deadline
