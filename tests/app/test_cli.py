@@ -255,11 +255,7 @@ def test_live_progress_on_a_terminal(monkeypatch):
 
 
 class TestFitForReal:
-    """Once there is a run."""
-
-    @pytest.fixture(autouse=True)
-    def real(self):
-        pytest.importorskip("foldwise.app.run")
+    """The run itself, behind the command line."""
 
     @pytest.fixture
     def table(self, tmp_path):
@@ -558,7 +554,6 @@ class TestCompare:
 class TestReport:
     def test_bad_input(self, here):
         (here / "run").mkdir()
-        pytest.importorskip("foldwise.report")
         assert "is no run folder" in refused("report", "run")
         (here / "run" / "run.json").write_text("[1")
         assert "cannot be read" in refused("report", "run")

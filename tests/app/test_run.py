@@ -76,12 +76,12 @@ def test_a_run_is_written_whole_and_read_again(run, tmp_path):
     stored = open_model(folder / "model.foldwise")
     np.testing.assert_allclose(stored.predict_proba(X), run.predict_proba(X), atol=1e-12)
     assert "<html" in (folder / "report.html").read_text()
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="holds a run already"):
         run.save(folder)
     run.save(folder, force=True)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("mine")
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="holds other things"):
         run.save(tmp_path / "other", force=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["other", "run"]
 

@@ -54,7 +54,8 @@ class Blend(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The probabilities, in the order of `classes_`."""
         total = np.zeros(1)
         for model, weight, to in zip(self.members, self.weights, self.maps, strict=True):
-            total = total + weight * self._floored(member_proba(model, to, X, len(self.labels)))
+            said = member_proba(model, to, X, len(self.labels))
+            total = total + weight * with_doubt(said, np.asarray(self.prior), self.doubt)
         temper = Identity() if self.temper is None else self.temper
         return np.asarray(np.exp(temper.log_proba(Scores(np.log(total), True))))
 
@@ -62,11 +63,13 @@ class Blend(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The likeliest class of each row."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
-    def _floored(self, proba: Floats) -> Floats:
-        prior = np.asarray(self.prior)
-        total = proba.sum(axis=1, keepdims=True)
-        proba = np.divide(proba, total, out=np.broadcast_to(prior, proba.shape).copy(), where=total > 0)
-        return np.asarray((1 - self.doubt) * proba + self.doubt * prior)
+
+def with_doubt(proba: NDArray[Any], prior: Floats, doubt: float) -> Floats:
+    """Probabilities mixed with a little of the shares of classes; where a model said nothing, these alone."""
+    wide = proba.astype(np.float64)
+    total = wide.sum(axis=-1, keepdims=True)
+    wide = np.divide(wide, total, out=np.broadcast_to(prior, wide.shape).copy(), where=total > 0)
+    return np.asarray((1 - doubt) * wide + doubt * prior)
 
 
 def member_proba(model: Any, to: Map | None, X: Any, n_classes: int) -> Floats:

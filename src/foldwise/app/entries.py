@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.app.blend import with_doubt
 from foldwise.app.measures import Floats, Measure
 from foldwise.app.task import Task
 from foldwise.decisions.calibration import Lesson, Scores, learn
@@ -107,10 +108,7 @@ class Keeper:
 
     def floored(self, proba: NDArray[Any]) -> Floats:
         """Probabilities mixed with a little of the shares of classes: no model of n rows is surer than 1 - 1/n."""
-        wide = proba.astype(np.float64)
-        total = wide.sum(axis=-1, keepdims=True)
-        wide = np.divide(wide, total, out=np.broadcast_to(self.prior, wide.shape).copy(), where=total > 0)
-        return np.asarray((1 - self.doubt) * wide + self.doubt * self.prior)
+        return with_doubt(proba, self.prior, self.doubt)
 
     def score(self, entry: Entry, split: int) -> Floats:
         """One score a setting on a split, more is better."""

@@ -13,6 +13,7 @@ import polars as pl
 from foldwise.app.choice import Honest
 from foldwise.app.leaderboard import Line
 from foldwise.app.measures import MEASURES, SHOWN, Measure, cost_measure
+from foldwise.app.plainly import plain
 from foldwise.app.worth import estimate_of, score_of
 from foldwise.data.audit import Concern
 from foldwise.evaluation.cost import choose
@@ -412,18 +413,3 @@ def final_facts(session: Session, found: Found) -> dict[str, Any]:
         else "It names the likeliest class.",
         "n_rows": session.task.n_rows,
     }
-
-
-def plain(value: Any) -> Any:
-    """Facts as JSON holds them; what is not a finite number is None."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return value if np.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    return value

@@ -9,11 +9,10 @@ from typing import Any
 
 import polars as pl
 
+from foldwise.app.folder import BACKGROUND, FACTS, MODEL
 from foldwise.data.reading.parsed import REFUSALS, first_line
 from foldwise.errors import InputError
 from foldwise.storage import StoredModel, open_model
-
-MODEL, FACTS, REPORT, BACKGROUND = "model.foldwise", "run.json", "report.html", "background.parquet"
 
 
 @dataclass(frozen=True)

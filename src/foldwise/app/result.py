@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.examples import example_facts
 from foldwise.app.facts import facts_of, worth_of
+from foldwise.app.folder import BACKGROUND, FACTS, MODEL, REPORT, check_place
 from foldwise.app.leaderboard import leaderboard
 from foldwise.app.task import Task
 from foldwise.errors import InputError
@@ -145,13 +146,11 @@ class Run:
             "estimate": estimate,
             "rows": self.task.n_rows,
         }
-        save_model(
-            inside / "model.foldwise", self.model, self._sample, target=self.task.table.target, metadata=metadata
-        )
-        (inside / "run.json").write_text(json.dumps(self.facts, ensure_ascii=False, indent=1), encoding="utf-8")
-        self.report(inside / "report.html")
+        save_model(inside / MODEL, self.model, self._sample, target=self.task.table.target, metadata=metadata)
+        (inside / FACTS).write_text(json.dumps(self.facts, ensure_ascii=False, indent=1), encoding="utf-8")
+        self.report(inside / REPORT)
         if self.background.height:
-            self.background.write_parquet(inside / "background.parquet")
+            self.background.write_parquet(inside / BACKGROUND)
 
     def __repr__(self) -> str:
         facts = self.facts
@@ -199,19 +198,6 @@ def test_lines(test: dict[str, Any] | None) -> list[str]:
         return []
     scores = (f"  {one['title']:<25} {'–' if one['value'] is None else number(one['value'])}" for one in test["scores"])
     return ["", f"  on the separate test, {test['n_rows']:,} rows", *scores]
-
-
-def check_place(place: Path, force: bool) -> None:
-    """Refuse to write over anything but a run, and that only when asked to."""
-    if not place.exists():
-        return
-    empty = place.is_dir() and not any(place.iterdir())
-    if empty or (force and (place / "run.json").is_file()):
-        return
-    hint = (
-        "choose another name." if force or not (place / "run.json").is_file() else "pass force, or choose another name."
-    )
-    raise InputError(f"{str(place)!r} is there already.", hint)
 
 
 def nomogram_of(pipeline: Any, session: Session) -> dict[str, Any] | None:

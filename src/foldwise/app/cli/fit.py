@@ -13,11 +13,11 @@ from foldwise.app.cli import STARTED
 from foldwise.app.cli.doors import check_table
 from foldwise.app.cli.showing import Progress, bar, clipped, duration, print_json
 from foldwise.app.ending import let_end
+from foldwise.app.folder import MODEL, REPORT, check_place
 from foldwise.app.watching import Moment
 from foldwise.app.workers.pool import cores, open_pool
 from foldwise.errors import InputError
 
-FACTS, REPORT, MODEL = "run.json", "report.html", "model.foldwise"
 MOST_FOLDERS = 10_000
 
 
@@ -72,13 +72,7 @@ def place_of(out: Path | None, table: Path, force: bool) -> Path:
         base = Path(f"{stem or 'table'}-run")
         numbered = (base.with_name(f"{base.name}-{number}") for number in range(2, MOST_FOLDERS))
         return writable(next(place for place in (base, *numbered) if not place.exists()))
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{str(out)!r} is a file, not a folder for a run.", "choose another --out.")
-    if out.exists() and any(out.iterdir()):
-        if not (out / FACTS).is_file():
-            raise InputError(f"{str(out)!r} holds other things than a run.", "choose another --out.")
-        if not force:
-            raise InputError(f"{str(out)!r} holds a run already.", "choose another --out, or pass --force.")
+    check_place(out, force)
     return writable(out)
 
 

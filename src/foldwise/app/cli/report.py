@@ -13,7 +13,8 @@ from foldwise.errors import InputError
 def report(run: Path, out: Path | None, *, as_json: bool, quiet: bool) -> None:
     """Write, and say where."""
     check_run(run)
-    from foldwise.app.opening import REPORT, read_facts
+    from foldwise.app.folder import REPORT
+    from foldwise.app.opening import read_facts
     from foldwise.report import render
 
     facts = read_facts(run)

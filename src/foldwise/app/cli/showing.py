@@ -9,6 +9,8 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
+from foldwise.app.plainly import plain
+
 WIDTH = 80
 BAR = 24
 EVERY = 10.0  # seconds between lines where no terminal is
@@ -78,19 +80,6 @@ def duration(seconds: float) -> str:
 def print_json(value: Any) -> None:
     """One document on stdout."""
     print(json.dumps(plain(value), ensure_ascii=False, indent=1, allow_nan=False))
-
-
-def plain(value: Any) -> Any:
-    """The same without numbers that are none, and without types of other libraries."""
-    if isinstance(value, dict):
-        return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if isinstance(value, str | int | bool | None) else str(value)
 
 
 def clipped(text: Any, width: int) -> str:
