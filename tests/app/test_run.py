@@ -13,6 +13,7 @@ import foldwise
 from foldwise import open_model
 from foldwise.app.choice import Chosen
 from foldwise.app.run import Session, fit
+from foldwise.app.workers.pool import InlinePool
 from foldwise.decisions.calibration.scores import Identity
 from foldwise.errors import InputError
 
@@ -285,3 +286,29 @@ def test_bad_input_is_refused_in_a_sentence(given, asked, says):
 def test_a_target_must_be_named():
     with pytest.raises(InputError, match="no target"):
         fit(wine())
+
+
+class Waiting(InlinePool):
+    """Nearly as on a new machine: naive Bayes is not compiled before it was asked about a few times."""
+
+    def __init__(self, asked):
+        super().__init__()
+        self.left = asked
+
+    def compiled(self, family):
+        self.left -= family == "naive_bayes"
+        return family != "naive_bayes" or self.left < 0
+
+
+def test_a_race_waits_for_what_is_compiled():
+    run = fit(wine(), target="kind", budget=20, models=["naive_bayes"], pool=Waiting(6))
+    assert run.facts["leaderboard"][0]["family"] == "naive_bayes"
+    assert run.facts["leaderboard"][0]["status"] == "ok"
+
+
+def test_what_was_not_compiled_in_time_is_said():
+    run = fit(wine(), target="kind", budget=6, models=QUICK, pool=Waiting(10**9))
+    lines = {line["family"]: line for line in run.facts["leaderboard"]}
+    assert lines["decision_tree"]["status"] == "ok"
+    assert lines["naive_bayes"]["status"] == "not finished"
+    assert "still being compiled" in lines["naive_bayes"]["why"]

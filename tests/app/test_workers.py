@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from foldwise.app.workers.jobs import Answered, Ask, Bench, Failed, Refit
-from foldwise.app.workers.pool import ForkedPool, InlinePool, open_pool
+from foldwise.app.workers.pool import COMPILED, ForkedPool, InlinePool, end_process, open_pool
 from foldwise.folds.splits import Split
 
 LATER = 60.0
@@ -108,5 +108,29 @@ def test_a_worker_that_dies_is_replaced():
         assert isinstance(found, Failed)
         assert "ended" in found.error
         assert isinstance(result_of(pool, Refit("it", {})), Failed)
+    finally:
+        pool.close()
+
+
+def test_what_is_compiled_is_told(pool):
+    """Other families never wait; ours are ready some time, and at once where nothing is compiled beside."""
+    pool.give(bench(DecisionTreeClassifier()))
+    assert pool.compiled("decision_tree")
+    end = time.monotonic() + 240.0  # a machine that has compiled nothing yet, and runs other tests beside
+    while not all(map(pool.compiled, COMPILED)):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_a_compiler_that_died_keeps_nobody_waiting():
+    pool = open_pool(1)
+    try:
+        pool.give(bench(DecisionTreeClassifier()))
+        result_of(pool, Refit("it", {}))
+        end_process(pool._compiler)
+        start = time.monotonic()
+        while not pool.compiled("knn"):
+            assert time.monotonic() - start < LATER
+            time.sleep(0.05)
     finally:
         pool.close()

@@ -26,6 +26,7 @@ class Family:
     pipeline: Any
     rng: np.random.Generator
     predicted: float  # seconds of an entry on one fold, before any was measured
+    space: Params = field(default_factory=dict)  # what is searched
     entries: list[Entry] = field(default_factory=list)
     spent: float = 0.0
     status: str = "not finished"
@@ -42,7 +43,7 @@ class Family:
     def seconds(self, speed: float) -> float:
         """What one entry on one fold will take: as long as it took so far, or as it is said to."""
         measured = self.measured
-        return float(np.mean(measured[-8:])) if measured else self.predicted * speed
+        return float(np.median(measured[-8:])) if measured else self.predicted * speed
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,17 +16,22 @@ if TYPE_CHECKING:
 
 EACH = 2  # right and wrong
 MOST_SECONDS = 3.0
+LEAST_SECONDS = 0.3
+MOST_PAIRS = 200  # of orders of columns, for each row
+LEAST_PAIRS = 5
 
 
 def example_facts(
     session: Session, found: Found, model: Blend, background: pl.DataFrame, *, seconds: float
 ) -> list[dict[str, Any]]:
-    """Two right and two wrong predictions, neither the surest nor the least sure; none where there is no time.
+    """Two right and two wrong predictions, neither the surest nor the least sure; fewer where there is no time.
 
     Which rows are shown, what was said of them and how sure, is told by the honest predictions; the contributions are
     those of the final model, which knows the rows, for and against the class that was said.
     """
-    if seconds < 0.3:
+    started = time.perf_counter()
+    seconds = min(seconds, MOST_SECONDS)
+    if seconds < LEAST_SECONDS:
         return []
     honest, codes = found.honest, found.stack.codes[found.honest.places]
     said = honest.proba.argmax(axis=1)
@@ -41,13 +47,16 @@ def example_facts(
     rows = found.stack.rows[honest.places[picked]]
     X = session.X[rows.tolist()]
     labels = [str(one) for one in session.task.classes.tolist()]
-    asked = n_asked(model, background, min(seconds, MOST_SECONDS) / len(picked), X.width)
-    if asked < 2:
+    pairs = n_pairs(model, background, seconds / len(picked), X.width)
+    if pairs < LEAST_PAIRS:
         return []
+    background = background[:pairs]  # in random order, as it was drawn
     facts = []
     for place, row in enumerate(rows.tolist()):
+        if time.perf_counter() - started > seconds:
+            break
         about = session.task.classes.tolist()[said[picked[place]]]
-        [one] = explain(model, X[place : place + 1], background, about, n_samples=asked, seed=session.seed)
+        [one] = explain(model, X[place : place + 1], background, about, n_samples=2 * pairs, seed=session.seed)
         proba = honest.proba[picked[place]]
         facts.append(
             {
@@ -76,11 +85,9 @@ def cell_text(cell: Any) -> str:
     return "missing" if cell is None else str(cell)
 
 
-def n_asked(model: Blend, background: pl.DataFrame, seconds: float, n_columns: int) -> int:
-    """How many orders of columns can be tried in so many seconds, from the time of one prediction."""
-    import time
-
+def n_pairs(model: Blend, background: pl.DataFrame, seconds: float, n_columns: int) -> int:
+    """How many pairs of orders of columns can be tried in so many seconds, from the time of one prediction."""
     start = time.perf_counter()
     model.predict_proba(background)
     a_row = (time.perf_counter() - start) / background.height
-    return int(min(400, seconds / max(a_row, 1e-7) / (n_columns + 1)))
+    return int(min(MOST_PAIRS, seconds / max(a_row, 1e-7) / (2 * n_columns)))

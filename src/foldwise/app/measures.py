@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import f1_score
 
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix, choose
+from foldwise.evaluation.metrics.ranking import against_rest
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -60,16 +61,9 @@ def hits(codes: Codes, proba: Floats) -> Floats:
 
 def area(codes: Codes, proba: Floats, weights: Floats | None) -> float:
     """Under the ROC curve; of several classes the mean of each against the rest, those that are there."""
-    if proba.shape[1] == 2:
-        if len(np.unique(codes)) < 2:
-            return float("nan")
-        return float(roc_auc_score(codes, proba[:, 1], sample_weight=weights))
-    found = [
-        roc_auc_score(codes == k, proba[:, k], sample_weight=weights)
-        for k in range(proba.shape[1])
-        if 0 < (codes == k).sum() < len(codes)
-    ]
-    return float(np.mean(found)) if found else float("nan")
+    places = range(1, 2) if proba.shape[1] == 2 else range(proba.shape[1])
+    found = [against_rest(np.ascontiguousarray(proba[:, k])[None], codes == k, weights) for k in places]
+    return float(np.mean([one[0] for one in found if one is not None] or [np.nan]))
 
 
 def balanced(codes: Codes, proba: Floats, weights: Floats | None) -> float:

@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from foldwise.app.entries import Entry, Family, Keeper
 from foldwise.app.workers.jobs import Answered, Ask, Failed
-from foldwise.app.workers.pool import Done, Pool
+from foldwise.app.workers.pool import COMPILED, Done, Pool
 from foldwise.folds.protocol import Params
 from foldwise.tuning.strategies import Random, Strategy
 
 COMPANIONS = 24  # settings that share one piece of work
 STAGES = (1.0, 0.5, 0.25, 0.125)
 MOST_ENTRIES = 60  # of a family: more settings find little
-OPENING_SHARE = 0.12  # of the race: a family that takes longer on one fold waits until the others are done
+OPENING_SHARE = 0.6  # of the race: a family that takes longer on all folds waits until the others are done
 AT_ONCE = 3  # families that are looked at before the best of them is finished
 PATIENCE = 4.0  # times what was predicted, before a job is stopped
 KEPT = 4  # settings of an entry whose answers are kept
-MOST_BYTES = 32e6  # of an entry's answers on a fold
+MOST_CELLS = 1.2e7  # test rows × classes × columns of an entry's settings: nearly free is not free
 REMEMBERED = 60  # entries that may still go on
 STEP = 0.2  # seconds between looks at the clock
 
@@ -40,9 +39,10 @@ class Race:
         self.families = list(families)
         self.keeper, self.pool, self.started = keeper, pool, started
         self.strategy = strategy or Random(1)
-        self.n_splits = len(keeper.splits)
+        self.n_splits, self.n_workers = len(keeper.splits), pool.idle
         self.waiting: dict[tuple[int, int], Entry] = {}  # by id of the settings, and split
         self.stop = float("inf")  # when the last job that was started had to end
+        self.speed = 1.0  # how this machine compares with what families say of themselves
 
     def run(self, end: Callable[[], float], tick: Callable[[], None]) -> None:
         """Race until there is nothing left to do, or the time `end()` has come."""
@@ -55,12 +55,16 @@ class Race:
                 if found is None:
                     break
                 self.start(*found, stop)
-            if not self.pool.running:
+            if not self.pool.running and not self.compiling:
                 break
+            if not self.pool.running:
+                time.sleep(STEP)
             for done in self.pool.collect(min(STEP, max(0.0, stop - time.monotonic()))):
                 self.take(done)
             tick()
         self.pool.stop()
+        for family in self.compiling:
+            family.why = "its code was still being compiled for this machine, which is done once"
 
     def start(self, entry: Entry, split: int, stop: float) -> None:
         family = entry.family
@@ -68,8 +72,8 @@ class Race:
         predicted = family.seconds(self.speed)
         left = stop - time.monotonic()
         patience = max(3.0, PATIENCE * predicted if family.measured else 0.5 * left)
-        if type(family.pipeline[-1]).__module__.startswith("foldwise.") and len(family.measured) < 2:
-            patience = left  # on a new machine its first fit compiles
+        if family.spec.name in COMPILED and len(family.measured) < 2:
+            patience = left  # what no small table calls is compiled now
         job = Ask(family.spec.name, entry.settings, split, self.keeper.task.n_classes, family.decision)
         self.waiting[id(job.settings), split] = entry
         self.pool.start(job, time.monotonic() + min(left, patience))
@@ -87,6 +91,8 @@ class Race:
             entry.seconds[split] = done.seconds
             entry.errors.update(dict(result.errors))
             entry.scores[split] = self.keeper.score(entry, split)
+            ratios = [min(f.measured) / f.predicted for f in self.families if f.measured and not f.spec.shares]
+            self.speed = float(np.clip(np.median(ratios or [1.0]), 0.3, 3.0))
             if entry.complete(self.n_splits):
                 entry.forget(KEPT)
             if np.isnan(entry.scores[split]).all():
@@ -108,9 +114,10 @@ class Race:
     def next(self, stop: float) -> tuple[Entry, int] | None:
         """The entry and the split to do now."""
         left = stop - time.monotonic()
-        opening = [f for f in self.families if not f.entries]
+        opening = [f for f in self.families if not f.entries and self.pool.compiled(f.spec.name)]
         opening.sort(key=lambda f: f.seconds(self.speed))
-        affordable = [f for f in opening if f.seconds(self.speed) < max(0.3, OPENING_SHARE * left)]
+        room = max(1.0, OPENING_SHARE * left) * self.n_workers
+        affordable = [f for f in opening if f.seconds(self.speed) * self.n_splits < room]
         seen = sum(bool(f.entries) for f in self.families)
         if seen >= AT_ONCE:
             best = max((e for e in self.entries if 0 in e.scores and not e.dead), key=Entry.first, default=None)
@@ -130,6 +137,11 @@ class Race:
         return (self.open(later[0]), 0) if later else None
 
     @property
+    def compiling(self) -> list[Family]:
+        """Families that wait until their code is compiled."""
+        return [f for f in self.families if not f.entries and not self.pool.compiled(f.spec.name)]
+
+    @property
     def finished(self) -> list[Entry]:
         return [entry for entry in self.entries if entry.complete(self.n_splits) and entry.usable()]
 
@@ -141,12 +153,6 @@ class Race:
     @property
     def entries(self) -> Iterator[Entry]:
         return (entry for family in self.families for entry in family.entries)
-
-    @property
-    def speed(self) -> float:
-        """How this machine compares with what families say of themselves."""
-        ratios = [np.mean(f.measured) / f.predicted for f in self.families if f.measured]
-        return float(np.clip(np.median(ratios), 0.1, 5.0)) if ratios else 1.0
 
     def promoted(self, left: float) -> tuple[Entry, int] | None:
         """The next split of the best entry that goes on."""
@@ -179,8 +185,7 @@ class Race:
 
     def explore(self, left: float) -> Entry | None:
         """A new entry of the family that has had the least time for its rank."""
-        tried = [f for f in self.families if f.entries and f.spec.search(f.spec.seen(self.keeper.task.outline))]
-        tried = [f for f in tried if any(0 in e.scores and not e.dead for e in f.entries)]
+        tried = [f for f in self.families if f.space and any(0 in e.scores and not e.dead for e in f.entries)]
         tried.sort(key=lambda f: max(e.first() for e in f.entries), reverse=True)
         share = {id(f): f.spent * (1 + rank) ** 1.5 for rank, f in enumerate(tried)}
         for family in sorted(tried, key=lambda f: share[id(f)]):
@@ -190,20 +195,22 @@ class Race:
 
     def open(self, family: Family) -> Entry:
         """A new entry: the family's own setting first, then others as the strategy proposes."""
-        outline = self.keeper.task.outline
-        space = family.spec.space(outline)
-        base: Params = dict(self.strategy.propose(space, [], family.rng)[0]) if family.entries and space else {}
-        entry = Entry(family, tuple(self.companions(family, space, base)), time.monotonic() - self.started)
+        space = family.space
+        base = dict(self.strategy.propose(space, [], family.rng)[0]) if family.entries and space else {}
+        if not self.pool.compiled("naive_bayes"):  # which selects columns
+            base.pop("select", None)
+        entry = Entry(family, tuple(self.companions(family, base)), time.monotonic() - self.started)
         family.entries.append(entry)
         return entry
 
-    def companions(self, family: Family, space: dict[str, Any], base: Params) -> list[Params]:
+    def companions(self, family: Family, base: Params) -> list[Params]:
         """Settings that are answered from the same work: shorter stages, or other values of what is shared."""
-        spec = family.spec
+        spec, space = family.spec, family.space
         shared = {f"model__{name}": space[f"model__{name}"] for name in spec.shares if f"model__{name}" in space}
         if shared:
-            a_setting = 4 * len(self.keeper.splits[0].test) * self.keeper.task.n_classes
-            number = int(np.clip(MOST_BYTES / a_setting, 3, COMPANIONS))
+            task = self.keeper.task
+            a_setting = len(self.keeper.splits[0].test) * task.n_classes * len(task.outline.roles)
+            number = int(np.clip(MOST_CELLS / a_setting, 3, COMPANIONS))
             return [base, *({**base, **one} for one in Random(number).propose(shared, [], family.rng))]
         if spec.stages in space:
             assert spec.stages is not None

@@ -59,17 +59,15 @@ class Run:
         session.tell()
         estimate = worth_of(session, found, session.measure)
         rng = np.random.default_rng(session.seed)
-        chosen = np.sort(rng.permutation(session.X.height)[:BACKGROUND_ROWS])
-        background = session.X[chosen]
-        left = session.clock.budget - session.clock.elapsed
+        background = session.X[rng.permutation(session.X.height)[:BACKGROUND_ROWS]]
+        lines = leaderboard(session, found)
         bayes = session.side.get("bayes")
         extra = {
             "bayes": None if bayes is None else nomogram_of(bayes, session),
             "importance": importance_facts(session),
             "importance_of": importance_words(session),
-            "examples": example_facts(session, found, model, background, seconds=0.4 * left) if rows else [],
+            "examples": example_facts(session, found, model, background, seconds=session.spare) if rows else [],
         }
-        lines = leaderboard(session, found)
         facts = facts_of(session, found, model, lines, rows=rows, command=command, asked=asked, extra=extra)
         return cls(estimate, model, facts, session.task, background if rows else background[:0])
 

@@ -47,7 +47,9 @@ from foldwise.folds.splits import Split
 from foldwise.models.catalogue import models_for
 from foldwise.models.spec import ModelSpec
 
-REPORTING = 1.8  # seconds for facts, pictures and files, of two classes and few columns
+REPORTING = 0.4  # seconds for facts, pictures and small files
+A_BYTE = 4e-8  # seconds to write it of a model
+FOREST = 1.2  # seconds to write its trees, few bytes or many
 LATEST = 0.97  # of the budget: when everything should be done
 
 
@@ -140,6 +142,11 @@ def fit(
         pool.close()
 
 
+def is_forest(entry: Entry) -> bool:
+    """Whether it makes many deep trees."""
+    return entry.family.spec.name in ("random_forest", "extra_trees")
+
+
 def asked_of(table: Any, given: Mapping[str, Any]) -> str:
     """The call that repeats a run, as Python writes it; what Python cannot write is called by its name."""
 
@@ -182,6 +189,8 @@ class Session:
         self.side: dict[str, Any] = {}  # what was asked of workers beside the final members
         self.members: dict[int, float] = {}  # weights of the candidates that are in the final model
         self.lost: list[str] = []  # families of members that were not fitted in time
+        self.n_bytes = 0  # of the final members
+        self.has_forest = False  # among them
 
     def prepare(self, models: str | Iterable[str | ModelSpec] | None) -> None:
         """The folds, the families, and the table for the workers."""
@@ -204,7 +213,8 @@ class Session:
         for number, spec in enumerate(specs):
             pipeline = spec.pipeline(self.task.outline, self.seed)
             predicted = spec.seconds(self.task.outline) * (1 - 1 / len(self.splits))
-            families.append(Family(spec, pipeline, np.random.default_rng([self.seed, number]), predicted))
+            rng = np.random.default_rng([self.seed, number])
+            families.append(Family(spec, pipeline, rng, predicted, spec.space(self.task.outline)))
         self.X: pl.DataFrame = self.task.table.X.select(used)
         pipelines = {f.spec.name: (f.pipeline, self.task.weights is not None) for f in families}
         self.pool.give(Bench(self.X, self.task.codes, self.splits, self.task.weights, pipelines))
@@ -247,7 +257,7 @@ class Session:
     def reserve(self) -> float:
         """Seconds for the choice, the fits on all rows, and the report."""
         cells = self.task.n_rows * self.task.n_classes * 20
-        choosing = 0.3 + 4e-8 * cells * (len(self.splits) + 1)
+        choosing = 0.3 + 2.5e-8 * cells * (len(self.splits) + 1)
         if self.task.n_classes > 2:  # decision values are mapped class by class
             choosing += 4e-3 * self.task.n_classes * len(self.splits)
         best = sorted(self.contest.finished, key=lambda e: -float(np.nanmax(np.mean(list(e.scores.values()), axis=0))))
@@ -258,10 +268,21 @@ class Session:
 
     @property
     def reporting(self) -> float:
-        """Seconds for facts, pictures and files; forests are large files."""
+        """Seconds for the facts, worked examples, and files; forests are large ones."""
         best = sorted(self.contest.finished, key=lambda e: -e.first())[:4]
-        forests = 2.0 if any("forest" in e.family.spec.title or "trees" in e.family.spec.title for e in best) else 0.0
-        return REPORTING + 0.15 * (self.task.n_classes - 2) + 0.03 * self.X.width + forests
+        forests = FOREST + 5e-5 * self.task.n_rows if any(map(is_forest, best)) else 0.0
+        return 2 * self.telling + min(forests, 0.2 * self.clock.budget) + min(1.0, 0.04 * self.clock.budget)
+
+    @property
+    def telling(self) -> float:
+        """Seconds for the facts and files alone; as much again for the leaderboard before them."""
+        return REPORTING + 0.02 * (self.task.n_classes - 2) + 0.003 * self.X.width
+
+    @property
+    def spare(self) -> float:
+        """Seconds that are left for worked examples, once the final model is there."""
+        forests = FOREST if self.has_forest else 0.0
+        return LATEST * self.clock.budget - self.clock.elapsed - self.telling - forests - A_BYTE * self.n_bytes
 
     @property
     def looking(self) -> float:
@@ -269,9 +290,11 @@ class Session:
         return min(5.0, 0.04 * self.clock.budget)
 
     def refit_seconds(self, entry: Entry) -> float:
-        """A fit on all rows, by fits on the folds."""
+        """A fit on all rows, by fits on the folds; where settings share work, most of the time went into the others."""
         share = len(self.splits[0].train) / self.task.n_rows
-        return float(np.mean(list(entry.seconds.values()))) / share
+        if entry.family.spec.shares:
+            share *= len(entry.settings) ** 0.5
+        return float(np.median(list(entry.seconds.values()))) / share
 
     def decide(self) -> Found:
         """The members, their weights, and what the choice is worth."""
@@ -321,6 +344,7 @@ class Session:
             models = {at: models[i] for at, i in enumerate(places)}
         used = [i for i in models if found.chosen.weights[i] > 0]
         self.members = {i: float(found.chosen.weights[i]) for i in used}
+        self.has_forest = any(is_forest(found.kept[i].entry) for i in used)
         return found, Blend(
             [models[i] for i in used],
             list(self.members.values()),
@@ -374,6 +398,7 @@ class Session:
             for one in self.pool.collect(0.1):
                 if one.result is not None and not isinstance(one.result, Failed):
                     done[keys[id(one.job)]] = one.result
+                    self.n_bytes += one.size
             self.tell()
         self.pool.stop()
         if not needed & set(done):
@@ -392,5 +417,8 @@ class Session:
             top = max(firsts, key=Entry.first)
             score = top.first() if self.measure.greater else -top.first()
             best = f"{top.family.spec.title}: {self.measure.title} {score:.3g}"
-        doing = tuple(getattr(job, "family", "") for job, _ in self.pool.running)
-        self.watch(Moment(self.clock.phase, self.clock.elapsed, self.clock.budget, n_models, n_settings, best, doing))
+        doing = [getattr(job, "family", "") for job, _ in self.pool.running]
+        if race and self.clock.phase == "trying models":
+            doing += [f"compiling {f.spec.name} (once)" for f in race.compiling]
+        clock = self.clock
+        self.watch(Moment(clock.phase, clock.elapsed, clock.budget, n_models, n_settings, best, tuple(doing)))

@@ -143,19 +143,27 @@ class Words(Reader):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the words and how rare they are."""
         texts = self._texts(self._enter(X))
-        self.vectorizer_: TfidfVectorizer | None = TfidfVectorizer(max_features=self.most, sublinear_tf=True)
+        found = TfidfVectorizer(max_features=self.most, sublinear_tf=True)
+        # arrays, not the vectorizer: a stored model would hold each of its words as an object
+        self.words_, self.rarity_ = np.empty(0, dtype=np.str_), np.empty(0)
         try:
-            self.vectorizer_.fit(texts)
+            found.fit(texts)
         except ValueError as error:
-            if "empty vocabulary" not in str(error):
+            if "empty vocabulary" not in str(error):  # not one word: the column says nothing
                 raise
-            self.vectorizer_ = None  # not one word: the column says nothing
+        else:
+            self.words_, self.rarity_ = found.get_feature_names_out().astype(np.str_), found.idf_
         return self
 
     def transform(self, X: Any) -> Any:
         """One column a word."""
         texts = self._texts(self._again(X))
-        found = sp.csr_matrix((len(texts), 1)) if self.vectorizer_ is None else self.vectorizer_.transform(texts)
+        if not self.words_.size:
+            found = sp.csr_matrix((len(texts), 1))
+        else:
+            vectorizer = TfidfVectorizer(vocabulary=self.words_.tolist(), sublinear_tf=True)
+            vectorizer.idf_ = self.rarity_
+            found = vectorizer.transform(texts)
         return found.toarray() if self.dense else found
 
     def _texts(self, table: View) -> list[str]:

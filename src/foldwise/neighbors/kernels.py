@@ -142,7 +142,7 @@ def add_powers(q: Floats, law: Law, first: int, last: int, block: Floats, sums: 
             sums[i] += law.factors[j] * abs(q[j] - block[j * BLOCK + i]) ** law.p
 
 
-@njit(nogil=True)
+@njit(nogil=True, cache=True)
 def add_numbers(law: Law, q: Floats, first: int, last: int, block: Floats, sums: Floats) -> None:
     """`sums` (TILE * BLOCK,) of the queries `q` (TILE, d) plus the numeric columns first..last."""
     if law.term == PLAIN_SQUARES:  # a constant in every call, so every term gets a loop without a branch
@@ -170,7 +170,7 @@ def whole_tiles(numbers: Floats) -> Floats:
     return out
 
 
-@njit(nogil=True)
+@njit(nogil=True, cache=True)
 def sum_numbers(law: Law, queries: Floats, block: Floats, sums: Floats) -> None:
     """`sums` (m * BLOCK,) over the numeric columns for queries in whole tiles, a panel of columns at a time.
 
@@ -212,7 +212,7 @@ def count_bits(is_ratio: bool, marks: Bytes, gap: Bytes, own_gap: int, differ: B
             differ[i] += ones(np.uint8(marks[i] | gap[i] | own))
 
 
-@njit(nogil=True)
+@njit(nogil=True, cache=True)
 def add_overlap(
     law: Law, values: Bytes, own_gaps: Bytes, planes: Bytes, gaps: Bytes, work: Bytes, sums: Floats, weights: Floats
 ) -> None:
@@ -276,7 +276,7 @@ def add_look_ups(look_up: Floats, n_columns: int, slots: NDArray[np.int32], sums
             sums[i] += look_up[x[i]]
 
 
-@njit(nogil=True)
+@njit(nogil=True, cache=True)
 def add_codes(
     law: Law, blocks: Blocks, b: int, asked: Asked, first: int, n: int, look_ups: Floats, sums: Floats, weights: Floats
 ) -> None:

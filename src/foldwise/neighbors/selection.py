@@ -139,7 +139,7 @@ def mark_hits(is_ratio: bool, sums: Floats, weights: Floats, bound: float, n_row
     return n_hits
 
 
-@njit(nogil=True)
+@njit(nogil=True, cache=True)
 def shrink(distances: Floats, places: Ints, n: int, k: int, limit: float) -> tuple[int, float]:
     """Lets go of rows that are not among the `k` first; how many are still held, and what others must stay below.
 

@@ -36,19 +36,30 @@ class Part:
 
 def take_apart(model: Any) -> tuple[Any, list[Part]]:
     """The model with placeholders for its parts, and the parts; the model itself stays as it is."""
-    found = [value for value in walk(model) if codec_of(value) is not None]
+    every = list(walk(model))
+    found = [value for value in every if codec_of(value) is not None]
     parts = []
-    memo: dict[int, Any] = {}
+    memo: dict[int, Any] = {id(value): whole_numbers(value) for value in every if counts(value)}
     for number, value in enumerate(found):
         name, codec = codec_of(value) or ("", None)
         assert codec is not None
         parts.append(Part(name, codec.write(value)))
         memo[id(value)] = Placeholder(number)
-    if not parts:
+    if not memo:
         return model, []
     if id(model) in memo:
         return memo[id(model)], parts
     return copy.deepcopy(model, memo), parts
+
+
+def counts(value: Any) -> bool:
+    """Whether it is a vocabulary: numbers of NumPy by their words, each of which would be a file of its own."""
+    return type(value) is dict and any(isinstance(one, np.integer) for one in value.values())
+
+
+def whole_numbers(values: dict[Any, Any]) -> dict[Any, Any]:
+    """The same numbers as Python writes them."""
+    return {key: int(one) if isinstance(one, np.integer) else one for key, one in values.items()}
 
 
 def put_together(model: Any, parts: list[Part]) -> Any:

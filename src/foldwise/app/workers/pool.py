@@ -24,16 +24,18 @@ if TYPE_CHECKING:
 
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA")
 ONE_THREAD = {**{f"{name}_NUM_THREADS": "1" for name in THREADS}, "POLARS_MAX_THREADS": "1"}
-STARTING = "from foldwise.app.workers.nurse import main; import sys; main(int(sys.argv[1]))"
+STARTING = "from foldwise.app.workers.nurse import main; import sys; main(*map(int, sys.argv[1:]))"
+COMPILED = ("naive_bayes", "knn")  # families whose kernels are compiled on a new machine, in this order
 
 
 @dataclass(frozen=True)
 class Done:
-    """A job that ended, its result, and the seconds it took."""
+    """A job that ended, its result, the seconds it took, and how large the result is in bytes."""
 
     job: Job
     result: Any
     seconds: float
+    size: int = 0
 
 
 class Pool(Protocol):
@@ -41,6 +43,9 @@ class Pool(Protocol):
 
     def give(self, bench: Bench) -> None:
         """The table, before the first job."""
+
+    def compiled(self, family: str) -> bool:
+        """Whether a family can be fitted without compiling first."""
 
     @property
     def idle(self) -> int:
@@ -95,13 +100,17 @@ class ForkedPool:
         self._n_workers = n_workers
         self._workers: list[Worker] = []
         self._packed = b""
-        self._ready = False
+        self._heard: bytes | None = b""  # lines of what is compiled; None when there is nothing more to hear
+        self._compiler = 0
         mine, theirs = socket.socketpair()
+        hear, bell = os.pipe()
+        os.set_blocking(hear, False)
+        self._hear = hear
         mine.sendall("\n".join([p or os.getcwd() for p in sys.path]).encode() + b"\n\n")
         self._nurse_door = mine
         self._nurse = subprocess.Popen(
-            [sys.executable, "-P", "-c", STARTING, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
+            [sys.executable, "-P", "-c", STARTING, str(theirs.fileno()), str(bell)],
+            pass_fds=[theirs.fileno(), bell],
             env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -109,9 +118,17 @@ class ForkedPool:
             start_new_session=True,  # an interrupt from the keyboard is for the run alone
         )
         theirs.close()
+        os.close(bell)
 
     def give(self, bench: Bench) -> None:
         self._packed = cloudpickle.dumps(bench, protocol=5)
+
+    def compiled(self, family: str) -> bool:
+        if self._heard is not None and family in COMPILED:
+            with suppress(BlockingIOError):
+                text = os.read(self._hear, 1 << 12)
+                self._heard = self._heard + text if text else None  # it has ended: with all, or with an error
+        return self._heard is None or family not in COMPILED or family.encode() in self._heard.split(b"\n")
 
     @property
     def idle(self) -> int:
@@ -123,9 +140,8 @@ class ForkedPool:
         worker.door.send_bytes(cloudpickle.dumps(job, protocol=5))
 
     def _fork(self) -> Worker:
-        if not self._ready:
-            self._told()
-            self._ready = True
+        if not self._compiler:
+            self._compiler = int.from_bytes(self._told(), "little")
         mine, theirs = socket.socketpair()
         socket.send_fds(self._nurse_door, [b"one more"], [theirs.fileno()])
         theirs.close()
@@ -155,22 +171,23 @@ class ForkedPool:
             assert worker.job is not None
             job, spent = worker.job, time.monotonic() - worker.since
             if worker.door in found:
-                done.append(Done(job, self._received(worker), spent))
+                done.append(Done(job, *self._received(worker, spent)))
             elif time.monotonic() >= worker.deadline:
                 self._kill(worker)
                 done.append(Done(job, None, spent))
         return done
 
-    def _received(self, worker: Worker) -> Any:
+    def _received(self, worker: Worker, seconds: float) -> tuple[Any, float, int]:
         try:
-            result = pickle.loads(worker.door.recv_bytes())
+            packed = worker.door.recv_bytes()
+            result = pickle.loads(packed)
         except (EOFError, OSError):  # it died: a library crashed, or the system wanted its memory
             from foldwise.app.workers.jobs import Failed
 
             self._kill(worker)
-            return Failed("the process that fitted it ended")
+            return Failed("the process that fitted it ended"), seconds, 0
         worker.job = None
-        return result
+        return result, seconds, len(packed)
 
     @property
     def running(self) -> list[tuple[Job, float]]:
@@ -183,15 +200,24 @@ class ForkedPool:
     def _kill(self, worker: Worker) -> None:
         self._workers.remove(worker)
         worker.door.close()
-        with suppress(ProcessLookupError):
-            os.kill(worker.pid, signal.SIGKILL)
+        end_process(worker.pid)
 
     def close(self) -> None:
         for worker in list(self._workers):
             self._kill(worker)
+        if self._compiler:
+            end_process(self._compiler)
+            self._compiler = 0
+            os.close(self._hear)
         self._nurse_door.close()
         self._nurse.kill()
         self._nurse.wait()
+
+
+def end_process(pid: int) -> None:
+    """Stop a process at once, if it still is there."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 class InlinePool:
@@ -203,6 +229,9 @@ class InlinePool:
 
     def give(self, bench: Bench) -> None:
         self._bench = bench
+
+    def compiled(self, family: str) -> bool:
+        return True
 
     @property
     def idle(self) -> int:

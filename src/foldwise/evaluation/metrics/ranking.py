@@ -52,7 +52,11 @@ class RocAucOneVsRest(OfProbabilities):
 
 def areas(case: Case, scores: Floats, place: int) -> Scores | None:
     """The area of one class against the rest for each setting; None where it is not defined."""
-    positive, weights = case.truth == place, case.weights
+    return against_rest(scores, case.truth == place, case.weights)
+
+
+def against_rest(scores: Floats, positive: NDArray[np.bool_], weights: Floats | None) -> Floats | None:
+    """The areas of rows of scores, one a setting, where some rows are positive; None where it is not defined."""
     if weights is not None:
         kept = weights > 0
         positive, weights, scores = positive[kept], weights[kept], scores[:, kept]

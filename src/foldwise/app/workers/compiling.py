@@ -1,0 +1,82 @@
+"""Our kernels, compiled for this machine: once, beside a race rather than within it.
+
+numba compiles a kernel where it is first called and keeps what it made on disk. Twenty seconds of that in the first run
+on a new machine would be most of a small budget, so a process of its own calls them all on a small table while other
+families race. What it has finished stays finished, also when the run ends before it does.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from foldwise.app.choice import choose
+from foldwise.app.measures import measure_of
+from foldwise.app.splitting import make_splits
+from foldwise.app.task import Task, make_task
+from foldwise.app.workers.jobs import Ask, Bench, Refit
+from foldwise.app.workers.pool import COMPILED
+from foldwise.folds.protocol import Params
+from foldwise.models.catalogue import spec_of
+from foldwise.models.selecting import ColumnsThatTell
+from foldwise.tuning.strategies import Random
+
+N_ROWS = 120
+N_SETTINGS = 20  # of a family: among them every way that its kernels are called
+
+
+def compile_all(bell: int) -> None:
+    """Call all that is compiled, and write the name of each family to a pipe when it is ready."""
+    warnings.simplefilter("ignore")
+    with os.fdopen(bell, "w", buffering=1) as out:
+        compile_choosing()
+        task = small_task()
+        for name in COMPILED:
+            compile_family(name, task)
+            out.write(f"{name}\n")
+
+
+def compile_choosing() -> None:
+    """What the run itself calls when it chooses members."""
+    rng = np.random.default_rng(0)
+    stack = rng.dirichlet(np.ones(2), size=(3, N_ROWS)).astype(np.float32)
+    codes = rng.integers(0, 2, N_ROWS)
+    for metric in ("log_loss", "roc_auc"):
+        choose(stack, codes, None, measure_of(metric, None, np.arange(2)))
+
+
+def compile_family(name: str, task: Task) -> None:
+    """Fits and answers of a family, as a worker does them."""
+    X, spec = task.table.X, spec_of(name)
+    splits, _ = make_splits(task, 0)
+    bench = Bench(X, task.codes, splits, None, {name: (spec.pipeline(task.outline), False)})
+    Refit(name, {}).run(bench).predict_proba(X)
+    for settings in some_settings(name, task):
+        for split in (0, 1):
+            Ask(name, settings, split, task.n_classes, False).run(bench)
+
+
+def some_settings(name: str, task: Task) -> Iterator[tuple[Params, ...]]:
+    """Settings of all kinds, then one with columns selected."""
+    drawn = Random(N_SETTINGS).propose(spec_of(name).space(task.outline), [], np.random.default_rng(0))
+    yield tuple({**one, "select": "passthrough"} for one in drawn)
+    yield ({"select": ColumnsThatTell(tuple(task.table.X.columns))},)
+
+
+def small_task() -> Task:
+    """Numbers, some of them missing, and categories."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, N_ROWS)
+    columns = {
+        "number": rng.normal(size=N_ROWS) + y,
+        "gaps": np.where(rng.random(N_ROWS) < 0.1, np.nan, rng.normal(size=N_ROWS)),
+        "whole": rng.integers(0, 50, N_ROWS),
+        "few": rng.choice(["a", "b", "c"], N_ROWS),
+        "many": rng.choice([f"level {i}" for i in range(20)], N_ROWS),
+        "target": np.where(y == 1, "yes", "no"),
+    }
+    return make_task(pl.DataFrame(columns, nan_to_null=True), "target")
