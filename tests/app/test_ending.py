@@ -63,3 +63,13 @@ def test_workers_can_be_closed_twice():
     pool = open_pool(1)
     pool.close()
     pool.close()
+
+
+def test_being_ended_is_an_interrupt():
+    code = (
+        "import os, signal, time, foldwise.app.cli as cli\n"
+        "def stop(): os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)\n"
+        "cli.run = stop\ncli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 130

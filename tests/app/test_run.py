@@ -13,6 +13,7 @@ import foldwise
 from foldwise import open_model
 from foldwise.app.choice import Chosen
 from foldwise.app.run import Session, fit
+from foldwise.app.task import make_task
 from foldwise.app.workers.pool import InlinePool
 from foldwise.decisions.calibration.scores import Identity
 from foldwise.errors import InputError
@@ -312,3 +313,21 @@ def test_what_was_not_compiled_in_time_is_said():
     assert lines["decision_tree"]["status"] == "ok"
     assert lines["naive_bayes"]["status"] == "not finished"
     assert "still being compiled" in lines["naive_bayes"]["why"]
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], [0, 1], [0.5, 1.5]])
+def test_rows_without_a_target_are_left_out_only_when_that_is_asked_for(labels, tmp_path):
+    cells = [None if i % 10 == 3 else labels[i % 2] for i in range(60)]
+    frame = pl.DataFrame({"x": range(60), "y": cells})
+    frame.write_csv(tmp_path / "t.csv")
+    for table in (frame, tmp_path / "t.csv"):
+        with pytest.raises(InputError, match=r"6 of 60 rows have no 'y'.*drop_unlabelled"):
+            make_task(table, "y")
+        task = make_task(table, "y", drop_unlabelled=True)
+        assert task.n_rows == 54
+        assert task.n_unlabelled == 6
+        assert task.classes.tolist() == labels
+        assert task.table.X["x"].to_list() == [i for i in range(60) if i % 10 != 3]
+        np.testing.assert_array_equal(task.codes, [i % 2 for i in range(60) if i % 10 != 3])
+    run = fit(frame, target="y", budget=5, models=["decision_tree"], drop_unlabelled=True, n_jobs=1)
+    assert "6 rows without 'y' were left out." in run.facts["audit"]["warnings"]

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from foldwise.app.workers.jobs import Answered, Ask, Bench, Failed, Refit
-from foldwise.app.workers.pool import COMPILED, ForkedPool, InlinePool, end_process, open_pool
+from foldwise.app.workers.pool import COMPILED, ForkedPool, InlinePool, open_pool
 from foldwise.folds.splits import Split
 
 LATER = 60.0
@@ -125,12 +125,14 @@ def test_what_is_compiled_is_told(pool):
 def test_a_compiler_that_died_keeps_nobody_waiting():
     pool = open_pool(1)
     try:
-        pool.give(bench(DecisionTreeClassifier()))
-        result_of(pool, Refit("it", {}))
-        end_process(pool._compiler)
-        start = time.monotonic()
-        while not pool.compiled("knn"):
-            assert time.monotonic() - start < LATER
-            time.sleep(0.05)
+        hear, bell = os.pipe()
+        os.set_blocking(hear, False)
+        pool._hear = os.fdopen(hear, "rb", buffering=0)
+        assert not pool.compiled("naive_bayes")
+        os.write(bell, b"naive_bayes\n")
+        assert pool.compiled("naive_bayes")
+        assert not pool.compiled("knn")
+        os.close(bell)
+        assert pool.compiled("knn")
     finally:
         pool.close()

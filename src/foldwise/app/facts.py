@@ -115,6 +115,8 @@ def audit_facts(session: Session, found: Found, rows: bool) -> dict[str, Any]:
     audit = task.table.audit()
     columns = [column_facts(task.table.X[name], session) for name in task.table.X.columns]
     warnings = [warning(c) for c in audit if c.check in ("target", "duplicates", "alike")]
+    if task.n_unlabelled:
+        warnings.append(f"{task.n_unlabelled:,} rows without {task.table.target!r} were left out.")
     if session.lost:
         warnings.append(lost_words(session))
     warnings += unfinished_words(session)

@@ -66,6 +66,7 @@ def fit(
     weights: str | None = None,
     positive: Any = None,
     test: Any = None,
+    drop_unlabelled: bool = False,
     rows: bool = True,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -93,6 +94,7 @@ def fit(
     weights : the column that weighs rows
     positive : the class that curves are about
     test : a separate table, on which the final model is scored once
+    drop_unlabelled : whether rows without a target are left out; by default they are refused
     rows : whether rows of data may appear in the report and the run's folder
     seed : of folds and settings
     n_jobs : how many workers; by default as many as there are cores
@@ -111,9 +113,9 @@ def fit(
     try:
         clock = Clock(seconds_of(budget)) if started is None else Clock(seconds_of(budget), started)
         clock.enter("reading")
-        task = make_task(
-            table, target, groups=groups, time=time, weights=weights, costs=costs, positive=positive, test=test
-        )
+        columns = {"groups": groups, "time": time, "weights": weights}
+        asked = {"costs": costs, "positive": positive, "test": test, "drop_unlabelled": drop_unlabelled}
+        task = make_task(table, target, **columns, **asked)
         measure = measure_of(metric, task.costs, task.classes)
         session = Session(task, measure, clock, pool, seed, watch or (lambda moment: None), n_workers)
         session.prepare(models)
@@ -134,6 +136,7 @@ def fit(
                 "weights": weights,
                 "positive": positive,
                 "test": test,
+                "drop_unlabelled": drop_unlabelled or None,
                 "seed": seed,
                 "n_jobs": n_jobs,
             }

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.data.frames import as_polars
+from foldwise.data.levels import is_missing
 from foldwise.data.notes import Note
 from foldwise.data.reading import read_table
 from foldwise.data.reading.dates import dates_of
@@ -54,6 +55,7 @@ class Task:
     positive: int | None = None  # place among classes
     named: dict[str, str] | None = None  # groups, time, weights: the columns
     test: HeldOut | None = None
+    n_unlabelled: int = 0  # rows without a target, which were left out
 
     @property
     def n_rows(self) -> int:
@@ -78,9 +80,11 @@ def make_task(
     costs: Any = None,
     positive: Any = None,
     test: Any = None,
+    drop_unlabelled: bool = False,
 ) -> Task:
     """Read, check and describe; every refusal is one sentence and what to do."""
-    read = read_any(table, target)
+    whole = read_any(table, target)
+    read = labelled(whole, drop_unlabelled)
     named = {
         what: name for what, name in (("groups", groups), ("time", time), ("weights", weights)) if name is not None
     }
@@ -99,10 +103,13 @@ def make_task(
     weighed = None if weights is None else weighted(read.X[weights], weights)
     matrix = None if costs is None else cost_matrix(costs, classes)
     asked = None if positive is None else place_of(positive, classes, read.target)
-    held_out = None if test is None else read_test(test, read.target, classes, features.X.columns, weights)
+    held_out = None
+    if test is not None:
+        tested = labelled(read_any(test, read.target), drop_unlabelled)
+        held_out = held_out_of(tested, classes, features.X.columns, weights)
     return Task(
         *(features, outline(features), classes, encoded.codes, group_codes, moments, weighed, matrix, asked, named),
-        held_out,
+        *(held_out, whole.X.height - read.X.height),
     )
 
 
@@ -130,11 +137,27 @@ def of_frame(frame: pl.DataFrame, target: str, name: str) -> Table:
         raise InputError(f"there is no column {target!r}.", f"there are {listing(frame.columns)}.")
     X = frame.drop(target)
     labels = frame[target]
-    if labels.null_count():
+    y = np.array(labels.to_list(), dtype=object) if labels.null_count() else np.asarray(labels.to_numpy())
+    return Table(X, y, view_of_frame(nw.from_native(X)).schema, name, target)
+
+
+def labelled(table: Table, drop: bool) -> Table:
+    """The table, if every row has a target; else, where that was asked for, the rows that have one."""
+    assert table.y is not None
+    if table.y.dtype.kind not in "fO":
+        return table
+    known = np.array([not is_missing(one) for one in table.y.tolist()], dtype=bool)
+    if known.all():
+        return table
+    if not drop:
         raise InputError(
-            f"{labels.null_count():,} rows have no {target!r}.", "leave them out; a target is never guessed."
+            f"{int((~known).sum()):,} of {len(known):,} rows have no {table.target!r}, and a target is never guessed.",
+            "leave them out: --drop-unlabelled, in Python drop_unlabelled=True.",
         )
-    return Table(X, np.asarray(labels.to_numpy()), view_of_frame(nw.from_native(X)).schema, name, target)
+    y = np.array(table.y[known].tolist())  # of texts or numbers again, not of objects
+    if y.dtype.kind == "f" and (y == np.trunc(y)).all():  # whole numbers, before gaps made them others
+        y = y.astype(np.int64)
+    return replace(table, X=table.X.filter(pl.Series(known)), y=y)
 
 
 def without(table: Table, columns: Sequence[str]) -> Table:
@@ -262,9 +285,8 @@ def place_of(label: Any, classes: NDArray[Any], target: str) -> int:
     return found[0]
 
 
-def read_test(test: Any, target: str, classes: NDArray[Any], columns: Sequence[str], weights: str | None) -> HeldOut:
+def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], weights: str | None) -> HeldOut:
     """A separate test, which must have the columns and no other classes; more columns and another order do no harm."""
-    table = read_any(test, target)
     absent = [name for name in columns if name not in table.X.columns]
     if absent:
         raise InputError(f"the test lacks the column {listing(absent)}.", "it needs the columns of the table.")

@@ -5,6 +5,7 @@ Nothing that computes is imported before a command needs it, so `--help` answers
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 
@@ -14,6 +15,7 @@ STARTED = time.monotonic()  # a budget covers the loading of libraries
 
 def main() -> None:
     """The program `foldwise`."""
+    signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))  # it ends as by Ctrl-C
     try:
         run()
     except KeyboardInterrupt:  # while libraries are loaded

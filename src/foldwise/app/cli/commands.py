@@ -51,6 +51,9 @@ def fit(
     test: Annotated[
         Path | None, typer.Option(help="A separate table, on which the final model is scored once.")
     ] = None,
+    drop_unlabelled: Annotated[
+        bool, typer.Option("--drop-unlabelled", help="Leave out rows without a target, which are refused otherwise.")
+    ] = False,
     no_rows: Annotated[bool, typer.Option("--no-rows", help="Keep rows of data out of report and folder.")] = False,
     jobs: Jobs = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a run folder that is there.")] = False,
@@ -67,7 +70,17 @@ def fit(
     asked: dict[str, Any] = {"budget": budget, "models": names, "metric": metric, "costs": costs, "n_jobs": jobs}
     asked |= {"groups": groups, "time": time, "weights": weights, "positive": positive, "test": test}
     given = {name: value for name, value in asked.items() if value is not None}
-    fit(Request(table, target, out, force, json, quiet, {**given, "seed": seed, "rows": not no_rows}))
+    fit(
+        Request(
+            table,
+            target,
+            out,
+            force,
+            json,
+            quiet,
+            {**given, "seed": seed, "rows": not no_rows, "drop_unlabelled": drop_unlabelled},
+        )
+    )
 
 
 @app.command()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,9 +81,11 @@ def writable(place: Path) -> Path:
     parent = place.absolute().parent
     while not parent.exists():
         parent = parent.parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise InputError(f"{str(parent)!r} cannot be written to.", "choose another --out.")
-    return place
+    try:
+        with tempfile.TemporaryDirectory(dir=parent, prefix=".foldwise-"):
+            return place
+    except OSError as error:
+        raise InputError(f"{str(parent)!r} cannot be written to.", "choose another --out.") from error
 
 
 def line_of(moment: Moment) -> str:

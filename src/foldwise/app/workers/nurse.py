@@ -1,8 +1,8 @@
 """The process that workers are forked from: it has loaded the libraries once, and runs nothing itself.
 
 A fork of it starts in milliseconds and holds no threads of anybody, so workers can be stopped and replaced at will. It
-reads a line of paths, forks the process that compiles, and answers with its number; then it takes one end of a
-connection for each worker that is wanted, and answers with the worker's.
+reads a line of paths and forks the process that compiles; then it takes one end of a connection for each worker that is
+wanted, and answers with its number.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ def main(place: int, bell: int) -> None:
     load()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for workers that end
     gc.freeze()
-    compiler = os.fork()
-    if compiler == 0:
+    if os.fork() == 0:
         door.close()
         from foldwise.app.workers.compiling import compile_all
 
         compile_all(bell)
         os._exit(0)
     os.close(bell)
-    door.sendall(compiler.to_bytes(8, "little"))
+    door.sendall(b"ready---")
     while True:
         word, handles, _, _ = socket.recv_fds(door, 8, 1)
         if not word or not handles:

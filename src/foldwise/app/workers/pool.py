@@ -100,12 +100,13 @@ class ForkedPool:
         self._n_workers = n_workers
         self._workers: list[Worker] = []
         self._packed = b""
-        self._heard: bytes | None = b""  # lines of what is compiled; None when there is nothing more to hear
-        self._compiler = 0
+        self._ready = False
+        self._heard = b""  # lines of what is compiled
+        self._all_heard = False  # there is nothing more to hear
         mine, theirs = socket.socketpair()
         hear, bell = os.pipe()
         os.set_blocking(hear, False)
-        self._hear = hear
+        self._hear = os.fdopen(hear, "rb", buffering=0)
         mine.sendall("\n".join([p or os.getcwd() for p in sys.path]).encode() + b"\n\n")
         self._nurse_door = mine
         self._nurse = subprocess.Popen(
@@ -124,11 +125,11 @@ class ForkedPool:
         self._packed = cloudpickle.dumps(bench, protocol=5)
 
     def compiled(self, family: str) -> bool:
-        if self._heard is not None and family in COMPILED:
-            with suppress(BlockingIOError):
-                text = os.read(self._hear, 1 << 12)
-                self._heard = self._heard + text if text else None  # it has ended: with all, or with an error
-        return self._heard is None or family not in COMPILED or family.encode() in self._heard.split(b"\n")
+        if family in COMPILED and not self._all_heard:
+            text = self._hear.read(1 << 12)  # None where there is nothing yet, empty where it has ended
+            self._heard += text or b""
+            self._all_heard = text == b""
+        return family not in COMPILED or self._all_heard or family.encode() in self._heard.split(b"\n")
 
     @property
     def idle(self) -> int:
@@ -140,8 +141,9 @@ class ForkedPool:
         worker.door.send_bytes(cloudpickle.dumps(job, protocol=5))
 
     def _fork(self) -> Worker:
-        if not self._compiler:
-            self._compiler = int.from_bytes(self._told(), "little")
+        if not self._ready:
+            self._told()
+            self._ready = True
         mine, theirs = socket.socketpair()
         socket.send_fds(self._nurse_door, [b"one more"], [theirs.fileno()])
         theirs.close()
@@ -200,24 +202,17 @@ class ForkedPool:
     def _kill(self, worker: Worker) -> None:
         self._workers.remove(worker)
         worker.door.close()
-        end_process(worker.pid)
+        with suppress(ProcessLookupError):
+            os.kill(worker.pid, signal.SIGKILL)
 
     def close(self) -> None:
         for worker in list(self._workers):
             self._kill(worker)
-        if self._compiler:
-            end_process(self._compiler)
-            self._compiler = 0
-            os.close(self._hear)
+        self._hear.close()
         self._nurse_door.close()
-        self._nurse.kill()
+        if self._nurse.poll() is None:
+            os.killpg(self._nurse.pid, signal.SIGKILL)  # and with it whoever compiles
         self._nurse.wait()
-
-
-def end_process(pid: int) -> None:
-    """Stop a process at once, if it still is there."""
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
 
 
 class InlinePool:
