@@ -40,6 +40,20 @@ def text(facts: Facts, name: str) -> str:
     return "" if inner is None else str(inner)
 
 
+def class_of(curve: Facts) -> str:
+    """The class that a curve is about; a bare number is called a class, beside figures it would be one of them.
+
+    >>> class_of({"class": 1}), class_of({"class": "yes"})
+    ('class 1', 'yes')
+    """
+    name = text(curve, "class")
+    try:
+        float(name)
+    except ValueError:
+        return name
+    return f"class {name}"
+
+
 def defined(value: Any) -> TypeGuard[float]:
     """Whether this is a number that can be drawn."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from foldwise.report.markup import Html, join
 from foldwise.report.pictures.canvas import Plot, svg
 from foldwise.report.pictures.scales import Scale, around
-from foldwise.report.reading import Facts, defined, number, numbers, percent, text
+from foldwise.report.reading import Facts, class_of, defined, number, numbers, percent
 
 UNIT = Scale(0.0, 1.0)
 
@@ -39,7 +39,7 @@ def precision_recall(curves: Sequence[Facts]) -> Html:
 def lines_of(plot: Plot, curves: Sequence[Facts], x: str, y: str, area: str) -> Html:
     drawn = []
     for i, curve in enumerate(curves):
-        words = f"{text(curve, 'class')}: {area} {number(curve.get('area'))}"
+        words = f"{class_of(curve)}: {area} {number(curve.get('area'))}"
         xs, ys = numbers(curve, x), numbers(curve, y)
         if len(xs) == len(ys) > 0:
             drawn.append(plot.line(xs, ys, words, f"s{i % 6}"))
@@ -56,10 +56,10 @@ def calibration(curves: Sequence[Facts]) -> Html:
             continue
         if len(curves) <= 2:  # more would hide each other
             marks += [plot.straight((x, a), (x, b), f"error s{i % 6}") for x, a, b in zip(said, low, high, strict=True)]
-        marks.append(plot.line(said, came, text(curve, "class"), f"thin s{i % 6}"))
+        marks.append(plot.line(said, came, class_of(curve), f"thin s{i % 6}"))
         rows = numbers(curve, "counts") or [0.0] * len(said)
         for x, y, n in zip(said, came, rows, strict=False):
-            words = f"{text(curve, 'class')}: said {percent(x)}, came {percent(y)} ({number(int(n))} rows)"
+            words = f"{class_of(curve)}: said {percent(x)}, came {percent(y)} ({number(int(n))} rows)"
             marks.append(plot.dot(x, y, words, f"f{i % 6}"))
     return svg(
         "Calibration",
@@ -77,7 +77,7 @@ def lift(curves: Sequence[Facts]) -> Html:
     for i, curve in enumerate(curves):
         share, captured = numbers(curve, "share"), numbers(curve, "captured")
         if len(share) == len(captured) > 0:
-            marks.append(plot.line([0.0, *share], [0.0, *captured], text(curve, "class"), f"s{i % 6}"))
+            marks.append(plot.line([0.0, *share], [0.0, *captured], class_of(curve), f"s{i % 6}"))
     return svg(
         "Lift",
         "Share of the class among the rows that are likeliest to be of it; on the diagonal as many as by chance.",

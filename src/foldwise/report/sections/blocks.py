@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from foldwise.report.markup import Html, each, el, join
-from foldwise.report.reading import Facts, text
+from foldwise.report.reading import Facts, class_of
 
 
 @dataclass(frozen=True)
@@ -55,5 +55,5 @@ def legend(curves: Sequence[Facts], value: str | None = None, show: Sequence[str
     for i, curve in enumerate(curves):
         shown = el("b", show[i]) if value and i < len(show) else None
         swatch = el("i", class_=f"b{i % 6}") if len(curves) > 1 else None
-        entries.append(el("li", swatch, text(curve, "class"), " " if shown else None, shown))
+        entries.append(el("li", swatch, class_of(curve), " " if shown else None, shown))
     return el("ul", join(entries), class_="legend") if entries else None

@@ -6,7 +6,19 @@ from collections.abc import Sequence
 
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures import curves as draw
-from foldwise.report.reading import Facts, counted, defined, items, number, numbers, part, percent, records, text
+from foldwise.report.reading import (
+    Facts,
+    class_of,
+    counted,
+    defined,
+    items,
+    number,
+    numbers,
+    part,
+    percent,
+    records,
+    text,
+)
 from foldwise.report.sections.blocks import Section, figure, legend, paragraph, table
 
 DENSE = 8  # more columns than that show their counts only
@@ -119,7 +131,7 @@ def lift_words(curve: Facts) -> str:
         return ""
     place = min(range(len(share)), key=lambda i: abs(share[i] - FIRST))
     return (
-        f"The likeliest {percent(share[place])} of rows hold {percent(captured[place])} of {text(curve, 'class')}: "
+        f"The likeliest {percent(share[place])} of rows hold {percent(captured[place])} of {class_of(curve)}: "
         f"{number(times[place], 1)} times as many as by chance."
     )
 
