@@ -127,6 +127,7 @@ def test_a_compiler_that_died_keeps_nobody_waiting():
     try:
         hear, bell = os.pipe()
         os.set_blocking(hear, False)
+        pool._hear.close()
         pool._hear = os.fdopen(hear, "rb", buffering=0)
         assert not pool.compiled("naive_bayes")
         os.write(bell, b"naive_bayes\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import polars as pl
 
 from foldwise.app.choice import Honest
 from foldwise.app.leaderboard import Line
+from foldwise.app.learning import gain_of
 from foldwise.app.measures import MEASURES, SHOWN, Measure, cost_measure
 from foldwise.app.plainly import plain
 from foldwise.app.worth import estimate_of, score_of
@@ -233,7 +235,15 @@ def worth_of(session: Session, found: Found, measure: Measure) -> Estimate:
     stack = found.stack
     seen = Honest(found.honest.places, found.naive, found.honest.folds)  # the same rows, by the choice that saw them
     naive = score_of(seen, stack, measure)
-    return estimate_of(found.honest, stack, measure, session.splits, naive=naive, groups=session.task.groups)
+    worth = estimate_of(found.honest, stack, measure, session.splits, naive=naive, groups=session.task.groups)
+    gain = gain_of(session, found, measure)
+    if not gain:
+        return worth
+    share = len(session.splits[-1].train) / session.task.n_rows
+    allowed = f"the interval allows for {number(abs(gain))} that the rest may be worth to the final model"
+    return replace(
+        worth, gain=gain, method=f"{worth.method}; of models that learned from {percent(share)} of the rows: {allowed}"
+    )
 
 
 def headline(session: Session, found: Found, model: Blend, lines: list[Line]) -> dict[str, Any]:

@@ -33,13 +33,14 @@ from foldwise.app.choice import (
 )
 from foldwise.app.ending import let_end
 from foldwise.app.entries import Entry, Family, Keeper
+from foldwise.app.learning import halving_jobs
 from foldwise.app.measures import Measure, measure_of
 from foldwise.app.race import Race
 from foldwise.app.result import Run
 from foldwise.app.splitting import make_splits
 from foldwise.app.task import Task, make_task
 from foldwise.app.watching import Moment, Watch
-from foldwise.app.workers.jobs import Bench, Failed, Importance, Refit
+from foldwise.app.workers.jobs import Answered, Bench, Failed, Importance, Refit
 from foldwise.app.workers.pool import Pool, cores, open_pool
 from foldwise.decisions.calibration import learn
 from foldwise.errors import InputError
@@ -113,7 +114,7 @@ def fit(
     try:
         clock = Clock(seconds_of(budget)) if started is None else Clock(seconds_of(budget), started)
         clock.enter("reading")
-        columns = {"groups": groups, "time": time, "weights": weights}
+        columns: dict[str, Any] = {"groups": groups, "time": time, "weights": weights}
         asked = {"costs": costs, "positive": positive, "test": test, "drop_unlabelled": drop_unlabelled}
         task = make_task(table, target, **columns, **asked)
         measure = measure_of(metric, task.costs, task.classes)
@@ -190,6 +191,7 @@ class Session:
         self.splitter = ""
         self.skipped: list[tuple[ModelSpec, str]] = []
         self.side: dict[str, Any] = {}  # what was asked of workers beside the final members
+        self.halves: dict[int, Answered] = {}  # by id of a candidate: what it says when it learned from half the rows
         self.members: dict[int, float] = {}  # weights of the candidates that are in the final model
         self.lost: list[str] = []  # families of members that were not fitted in time
         self.n_bytes = 0  # of the final members
@@ -266,7 +268,7 @@ class Session:
         best = sorted(self.contest.finished, key=lambda e: -float(np.nanmax(np.mean(list(e.scores.values()), axis=0))))
         times = [self.refit_seconds(entry) for entry in best[:4]]
         looking = times[0] + self.looking if times else 0.0  # for what columns are worth
-        fitting = max([0.0, *times, (sum(times) + looking) / self.n_workers])
+        fitting = max([0.0, *times, (1.5 * sum(times) + looking) / self.n_workers])  # half of the rows once more
         return self.reporting + min(choosing, 0.2 * self.clock.budget) + min(1.2 * fitting, 0.3 * self.clock.budget)
 
     @property
@@ -335,9 +337,10 @@ class Session:
             (int(i), Refit(found.kept[i].family.spec.name, found.kept[i].params))
             for i in members[np.argsort(-found.chosen.weights[members])]
         ]
-        jobs += self.side_jobs(found)
+        jobs += [*halving_jobs(self, found), *self.side_jobs(found)]
         fitted = self.perform(jobs, set(members.tolist()))
         self.side = {key: value for key, value in fitted.items() if isinstance(key, str)}
+        self.halves = {id(found.kept[key[1]]): value for key, value in fitted.items() if isinstance(key, tuple)}
         models = {key: value for key, value in fitted.items() if isinstance(key, int)}
         self.lost = [found.kept[i].family.spec.title for i in members if i not in models]
         if self.lost:

@@ -75,6 +75,8 @@ class Estimate:
     spread : what intervals are made of
     row_variance : the variance of a single row's part in the score, the noise of a test; None where it is not known
     bounds : the least and the greatest value the score can take; intervals end there
+    gain : how much greater the value may be (below 0: how much less) because the model learns from more rows than the
+        tested ones; intervals reach so much further on that side
 
     >>> estimate = Estimate(0.861, "10-fold cross-validation", StudentSpread(0.009), naive=0.872, row_variance=0.12)
     >>> print(estimate)
@@ -89,6 +91,7 @@ class Estimate:
     naive: float | None = None
     row_variance: float | None = None
     bounds: tuple[float, float] = (-np.inf, np.inf)
+    gain: float = 0.0
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Where the true value lies, in this share of cases. NaN where the work does not say."""
@@ -107,7 +110,7 @@ class Estimate:
         return self._cut(self.spread.widened(self.row_variance / n_rows).between(self.value, level))
 
     def _cut(self, ends: tuple[float, float]) -> tuple[float, float]:
-        low, high = np.clip(ends, *self.bounds)
+        low, high = np.clip((ends[0] + min(self.gain, 0.0), ends[1] + max(self.gain, 0.0)), *self.bounds)
         return float(low), float(high)
 
     def __float__(self) -> float:

@@ -76,10 +76,13 @@ class Ask:
     split: int
     n_classes: int
     decision: bool  # whether the family has decision values only
+    rows: NDArray[np.intp] | None = None  # to learn from, instead of the split's
 
     def run(self, bench: Bench) -> Answered:
         start = time.perf_counter()
         session, split = bench.session(self.family), bench.splits[self.split]
+        if self.rows is not None:
+            split = Split(self.rows, split.test)
         need = Need.DECISION if self.decision else Need.PROBA
         scores = np.full((len(self.settings), len(split.test), self.n_classes), np.nan, dtype=np.float32)
         errors: list[tuple[int, str]] = []
