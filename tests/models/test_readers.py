@@ -80,6 +80,20 @@ def test_words_are_those_of_tfidf():
     assert Words().fit(pl.DataFrame({"t": ["!", None]})).transform(frame).toarray().tolist() == [[0.0]] * 4
 
 
+def test_words_of_older_model_files_are_read():
+    frame = pl.DataFrame({"t": ["win cash now", "no cash", "lunch now", None]})
+    now = Words().fit(frame)
+    state = {key: value for key, value in now.__getstate__().items() if key not in ("words_", "rarity_")}
+    for vectorizer, expected in (
+        (None, np.zeros((4, 1))),
+        (TfidfVectorizer(sublinear_tf=True), now.transform(frame).toarray()),
+    ):
+        before = None if vectorizer is None else vectorizer.fit([text or "" for text in frame["t"]])
+        old = Words.__new__(Words)
+        old.__setstate__({**state, "vectorizer_": before})
+        np.testing.assert_array_equal(old.transform(frame).toarray(), expected)
+
+
 def test_dates_become_numbers():
     frame = pl.DataFrame(
         {

@@ -166,6 +166,16 @@ class Words(Reader):
             found = vectorizer.transform(texts)
         return found.toarray() if self.dense else found
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Also of model files that still hold the vectorizer."""
+        if "vectorizer_" in state:
+            found = state.pop("vectorizer_")
+            state["words_"] = (
+                np.empty(0, dtype=np.str_) if found is None else found.get_feature_names_out().astype(np.str_)
+            )
+            state["rarity_"] = np.empty(0) if found is None else found.idf_
+        super().__setstate__(state)
+
     def _texts(self, table: View) -> list[str]:
         if table.n_columns != 1:
             raise InputError(f"one column of text is wanted, but {table.n_columns} came.")
