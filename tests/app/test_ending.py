@@ -65,9 +65,11 @@ def test_workers_can_be_closed_twice():
     pool.close()
 
 
-def test_being_ended_is_an_interrupt():
+@pytest.mark.parametrize("before", ["", "signal.signal(signal.SIGINT, signal.SIG_IGN)"])
+def test_being_ended_is_an_interrupt(before):
+    """Also in the background of a script, where interrupts are ignored."""
     code = (
-        "import os, signal, time, foldwise.app.cli as cli\n"
+        f"import os, signal, time, foldwise.app.cli as cli\n{before}\n"
         "def stop(): os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)\n"
         "cli.run = stop\ncli.main()"
     )

@@ -354,11 +354,29 @@ def test_intervals_allow_for_rows_that_only_the_final_model_learns_from():
     assert in_time.estimate.gain == 0.0
 
 
-def test_half_of_the_rows_are_those_of_half_the_groups():
-    train = np.arange(10, 50)
-    assert set(half_of(train, None, 0)) < set(train)
-    assert len(half_of(train, None, 0)) == 20
+def test_half_of_the_rows():
+    train, codes = np.arange(10, 50), np.arange(60) % 3
+    rows = half_of(train, codes, None, 0)
+    assert set(rows) < set(train)
+    np.testing.assert_array_equal(np.bincount(codes[rows]), -(-np.bincount(codes[train]) // 2))
     groups = np.arange(60) // 4
-    rows = half_of(train, groups, 0)
+    rows = half_of(train, codes, groups, 0)
     assert set(groups[rows]).isdisjoint(groups[np.setdiff1d(train, rows)])
-    assert len(set(groups[rows])) == 6  # of eleven
+    assert 18 <= len(rows) <= 24
+
+
+@pytest.mark.parametrize("groups", [np.arange(900) % 2, np.repeat([0, 1, 2], [600, 10, 290])])
+def test_groups_that_cannot_be_halved_say_nothing_of_learning(groups):
+    frame = looked_up().drop("when").with_columns(g=groups)
+    run = fit(frame, target="y", budget=8, models=["naive_bayes"], groups="g", n_jobs=2)
+    assert np.isfinite(run.estimate.gain)
+    assert abs(run.estimate.gain) < 0.3
+    assert np.isfinite(run.estimate.interval()).all()
+
+
+def test_rows_of_no_weight_are_not_unlabelled():
+    frame = wine().with_columns(w=pl.Series(np.arange(178) % 10 > 0).cast(pl.Float64))
+    assert make_task(frame, "kind", weights="w").n_unlabelled == 0
+    nothing = frame.with_columns(kind=pl.lit(None, dtype=pl.String))
+    with pytest.raises(InputError, match="no row has a 'kind'"):
+        make_task(nothing, "kind", drop_unlabelled=True)

@@ -68,7 +68,7 @@ def expected(estimator):
         Ensemble({"a": GaussianNB(), "b": LogisticRegression()}, combiner="log_mean"),
         Ensemble([GaussianNB(), LogisticRegression(), DecisionTreeClassifier()], combiner="median"),
         Ensemble(DecisionTreeClassifier(), diversity="bootstrap", size=5),
-        Ensemble(GaussianNB(), diversity=["poisson", Subspaces(1.0)], size=5, combiner="vote"),
+        Ensemble(GaussianNB(), diversity=["poisson", Subspaces(1.0)], size=5, combiner="vote", random_state=0),
         Ensemble(DecisionTreeClassifier(), diversity="row_parts", size=2),
         random_forest(5),
         adaboost(size=5),

@@ -129,12 +129,7 @@ class Keeper:
 
         With `own`, while no other split is there, by these very rows: for a first look.
         """
-        return self.proba_of(entry.said(setting, split), entry, setting, split, own=own)
-
-    def proba_of(
-        self, said: NDArray[np.float32], entry: Entry, setting: int, split: int, *, own: bool = False
-    ) -> Floats:
-        """The same of whatever a model of this setting said of these rows."""
+        said = entry.said(setting, split)
         if not entry.family.decision:
             return self.floored(said)
         in_time = self.task.moments is not None

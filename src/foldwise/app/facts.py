@@ -13,7 +13,6 @@ import polars as pl
 
 from foldwise.app.choice import Honest
 from foldwise.app.leaderboard import Line
-from foldwise.app.learning import gain_of
 from foldwise.app.measures import MEASURES, SHOWN, Measure, cost_measure
 from foldwise.app.plainly import plain
 from foldwise.app.worth import estimate_of, score_of
@@ -236,7 +235,7 @@ def worth_of(session: Session, found: Found, measure: Measure) -> Estimate:
     seen = Honest(found.honest.places, found.naive, found.honest.folds)  # the same rows, by the choice that saw them
     naive = score_of(seen, stack, measure)
     worth = estimate_of(found.honest, stack, measure, session.splits, naive=naive, groups=session.task.groups)
-    gain = gain_of(session, found, measure)
+    gain = session.learning.gain(measure) if session.learning else 0.0
     if not gain:
         return worth
     share = len(session.splits[-1].train) / session.task.n_rows

@@ -33,7 +33,7 @@ from foldwise.app.choice import (
 )
 from foldwise.app.ending import let_end
 from foldwise.app.entries import Entry, Family, Keeper
-from foldwise.app.learning import halving_jobs
+from foldwise.app.learning import Learning, halving_jobs, learning_of
 from foldwise.app.measures import Measure, measure_of
 from foldwise.app.race import Race
 from foldwise.app.result import Run
@@ -192,6 +192,7 @@ class Session:
         self.skipped: list[tuple[ModelSpec, str]] = []
         self.side: dict[str, Any] = {}  # what was asked of workers beside the final members
         self.halves: dict[int, Answered] = {}  # by id of a candidate: what it says when it learned from half the rows
+        self.learning: Learning | None = None  # what they say together
         self.members: dict[int, float] = {}  # weights of the candidates that are in the final model
         self.lost: list[str] = []  # families of members that were not fitted in time
         self.n_bytes = 0  # of the final members
@@ -337,7 +338,7 @@ class Session:
             (int(i), Refit(found.kept[i].family.spec.name, found.kept[i].params))
             for i in members[np.argsort(-found.chosen.weights[members])]
         ]
-        jobs += [*halving_jobs(self, found), *self.side_jobs(found)]
+        jobs += [*self.side_jobs(found), *halving_jobs(self, found)]
         fitted = self.perform(jobs, set(members.tolist()))
         self.side = {key: value for key, value in fitted.items() if isinstance(key, str)}
         self.halves = {id(found.kept[key[1]]): value for key, value in fitted.items() if isinstance(key, tuple)}
@@ -351,10 +352,12 @@ class Session:
         used = [i for i in models if found.chosen.weights[i] > 0]
         self.members = {i: float(found.chosen.weights[i]) for i in used}
         self.has_forest = any(is_forest(found.kept[i].entry) for i in used)
+        maps = {i: self.map_of(found.kept[i]) for i in used}
+        self.learning = learning_of(self, found, maps)
         return found, Blend(
             [models[i] for i in used],
             list(self.members.values()),
-            [self.map_of(found.kept[i]) for i in used],
+            list(maps.values()),
             found.chosen.map,
             self.keeper.prior.tolist(),
             self.keeper.doubt,

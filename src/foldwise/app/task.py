@@ -85,6 +85,7 @@ def make_task(
     """Read, check and describe; every refusal is one sentence and what to do."""
     whole = read_any(table, target)
     read = labelled(whole, drop_unlabelled)
+    n_unlabelled = whole.X.height - read.X.height
     named = {
         what: name for what, name in (("groups", groups), ("time", time), ("weights", weights)) if name is not None
     }
@@ -109,7 +110,7 @@ def make_task(
         held_out = held_out_of(tested, classes, features.X.columns, weights)
     return Task(
         *(features, outline(features), classes, encoded.codes, group_codes, moments, weighed, matrix, asked, named),
-        *(held_out, whole.X.height - read.X.height),
+        *(held_out, n_unlabelled),
     )
 
 
@@ -149,13 +150,17 @@ def labelled(table: Table, drop: bool) -> Table:
     known = np.array([not is_missing(one) for one in table.y.tolist()], dtype=bool)
     if known.all():
         return table
+    if not known.any():
+        raise InputError(f"no row has a {table.target!r}.", "choose another target.")
     if not drop:
         raise InputError(
             f"{int((~known).sum()):,} of {len(known):,} rows have no {table.target!r}, and a target is never guessed.",
             "leave them out: --drop-unlabelled, in Python drop_unlabelled=True.",
         )
     y = np.array(table.y[known].tolist())  # of texts or numbers again, not of objects
-    if y.dtype.kind == "f" and (y == np.trunc(y)).all():  # whole numbers, before gaps made them others
+    if (
+        y.dtype.kind == "f" and (y == np.trunc(y)).all() and (np.abs(y) < 2**53).all()
+    ):  # whole numbers, before gaps made them others
         y = y.astype(np.int64)
     return replace(table, X=table.X.filter(pl.Series(known)), y=y)
 

@@ -144,37 +144,32 @@ class Words(Reader):
         """Learn the words and how rare they are."""
         texts = self._texts(self._enter(X))
         found = TfidfVectorizer(max_features=self.most, sublinear_tf=True)
-        # arrays, not the vectorizer: a stored model would hold each of its words as an object
-        self.words_, self.rarity_ = np.empty(0, dtype=np.str_), np.empty(0)
+        # one text, not the vectorizer: a stored model would hold each of its words as an object
+        self.words_, self.rarity_ = "", np.empty(0)
         try:
             found.fit(texts)
         except ValueError as error:
             if "empty vocabulary" not in str(error):  # not one word: the column says nothing
                 raise
         else:
-            self.words_, self.rarity_ = found.get_feature_names_out().astype(np.str_), found.idf_
+            self.words_, self.rarity_ = "\n".join(found.get_feature_names_out()), found.idf_
         return self
 
     def transform(self, X: Any) -> Any:
         """One column a word."""
         texts = self._texts(self._again(X))
-        if not self.words_.size:
-            found = sp.csr_matrix((len(texts), 1))
-        else:
-            vectorizer = TfidfVectorizer(vocabulary=self.words_.tolist(), sublinear_tf=True)
-            vectorizer.idf_ = self.rarity_
-            found = vectorizer.transform(texts)
+        vectorizer = self._vectorizer()
+        found = sp.csr_matrix((len(texts), 1)) if vectorizer is None else vectorizer.transform(texts)
         return found.toarray() if self.dense else found
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Also of model files that still hold the vectorizer."""
-        if "vectorizer_" in state:
-            found = state.pop("vectorizer_")
-            state["words_"] = (
-                np.empty(0, dtype=np.str_) if found is None else found.get_feature_names_out().astype(np.str_)
-            )
-            state["rarity_"] = np.empty(0) if found is None else found.idf_
-        super().__setstate__(state)
+    def _vectorizer(self) -> TfidfVectorizer | None:
+        if hasattr(self, "vectorizer_"):  # of an older model file
+            return self.vectorizer_
+        if not self.words_:
+            return None
+        found = TfidfVectorizer(vocabulary=self.words_.split("\n"), sublinear_tf=True)
+        found.idf_ = self.rarity_
+        return found
 
     def _texts(self, table: View) -> list[str]:
         if table.n_columns != 1:

@@ -54,12 +54,16 @@ def take_apart(model: Any) -> tuple[Any, list[Part]]:
 
 def counts(value: Any) -> bool:
     """Whether it is a vocabulary: numbers of NumPy by their words, each of which would be a file of its own."""
-    return type(value) is dict and any(isinstance(one, np.integer) for one in value.values())
+    if type(value) is not dict or not any(isinstance(one, np.signedinteger) for one in value.values()):
+        return False
+    return all(
+        isinstance(one, int | np.signedinteger) and not isinstance(one, np.timedelta64) for one in value.values()
+    )
 
 
 def whole_numbers(values: dict[Any, Any]) -> dict[Any, Any]:
     """The same numbers as Python writes them."""
-    return {key: int(one) if isinstance(one, np.integer) else one for key, one in values.items()}
+    return {key: int(one) for key, one in values.items()}
 
 
 def put_together(model: Any, parts: list[Part]) -> Any:

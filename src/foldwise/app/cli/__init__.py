@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from types import FrameType
 
 INTERRUPTED = "foldwise: interrupted before anything could be kept."
 STARTED = time.monotonic()  # a budget covers the loading of libraries
@@ -15,7 +16,7 @@ STARTED = time.monotonic()  # a budget covers the loading of libraries
 
 def main() -> None:
     """The program `foldwise`."""
-    signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))  # it ends as by Ctrl-C
+    signal.signal(signal.SIGTERM, end_as_by_interrupt)
     try:
         run()
     except KeyboardInterrupt:  # while libraries are loaded
@@ -25,6 +26,13 @@ def main() -> None:
         if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):  # typer says nothing of it
             print(INTERRUPTED, file=sys.stderr)
         raise
+
+
+def end_as_by_interrupt(number: int, frame: FrameType | None) -> None:
+    """Whoever ends the program wants what Ctrl-C gives, also where a script has turned that off."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.raise_signal(signal.SIGINT)
 
 
 def run() -> None:
