@@ -16,7 +16,7 @@ from foldwise.evaluation.metrics import metrics_of
 from foldwise.folds import Need, Split, evaluate, open_subsets
 from foldwise.folds.audit import disagreement
 from foldwise.folds.engine import Question, Work
-from foldwise.folds.sessions.subsets import SubsetRefitSession
+from foldwise.folds.subset_session import SubsetRefitSession
 from foldwise.testing import CELLS
 from tests.conftest import mixed_columns
 

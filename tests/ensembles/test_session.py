@@ -35,7 +35,7 @@ from foldwise.ensembles.combiners.averages import Mean
 from foldwise.ensembles.combiners.votes import Vote
 from foldwise.ensembles.session import SplitPanels
 from foldwise.folds import Need, open_session
-from foldwise.folds.sessions.refit import RefitSession
+from foldwise.folds.refit_session import RefitSession
 from foldwise.testing import check_foldable
 from tests.conftest import mixed_columns
 

@@ -22,10 +22,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 import foldwise
 from foldwise import CostMatrix, NaiveBayes, RandomizedSearchCV
+from foldwise.bayes.nomogram import nomogram
 from foldwise.evaluation import corrected_t_test
 from foldwise.evaluation.estimates import StudentSpread
 from foldwise.evaluation.intervals import corrected_error
-from foldwise.report import nomogram, prediction_facts
+from foldwise.evaluation.prediction_curves import prediction_facts
 
 WEATHER = Path(__file__).parents[2] / "examples" / "weather.csv"
 GRIDS: dict[str, dict[str, Any]] = {

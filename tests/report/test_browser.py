@@ -13,7 +13,8 @@ import pytest
 from sklearn.datasets import load_wine
 
 from foldwise import NaiveBayes
-from foldwise.report import nomogram, render
+from foldwise.bayes.nomogram import nomogram
+from foldwise.report import render
 from tests.report.hostile import hostile
 from tests.report.made import WEATHER, cancer_facts, weather_facts, wine_facts
 

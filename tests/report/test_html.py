@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from foldwise.errors import InputError
-from foldwise.report import prediction_facts, render
+from foldwise.evaluation.prediction_curves import prediction_facts
+from foldwise.report import render
 from foldwise.report.markup import el, embedded
 from foldwise.report.pictures.scales import Scale, round_values
 from foldwise.report.reading import decimals, duration, fixed, number, percent

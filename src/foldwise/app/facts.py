@@ -19,9 +19,9 @@ from foldwise.app.worth import estimate_of, score_of
 from foldwise.data.audit import Concern
 from foldwise.evaluation.cost import choose
 from foldwise.evaluation.estimates import Estimate
+from foldwise.evaluation.prediction_curves import prediction_facts
 from foldwise.evaluation.tables import number
 from foldwise.models.selecting import ColumnsThatTell
-from foldwise.report import prediction_facts
 from foldwise.storage.file import versions
 
 if TYPE_CHECKING:

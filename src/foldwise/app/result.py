@@ -20,10 +20,11 @@ from foldwise.app.facts import facts_of, worth_of
 from foldwise.app.folder import BACKGROUND, FACTS, MODEL, REPORT, check_place
 from foldwise.app.leaderboard import leaderboard
 from foldwise.app.task import Task
+from foldwise.bayes.nomogram import nomogram
 from foldwise.errors import InputError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.tables import number
-from foldwise.report import nomogram, render
+from foldwise.report import render
 from foldwise.storage import save_model
 
 if TYPE_CHECKING:

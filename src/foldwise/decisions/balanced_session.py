@@ -17,10 +17,10 @@ from foldwise.data.target import check_weights
 from foldwise.decisions.balanced import DRAWN, balance_params, check_method, corrected, generator
 from foldwise.decisions.resampling import balancing_weights
 from foldwise.decisions.sessions import WrapperSession, branches_of, inside, may_share
+from foldwise.folds.model_session import Piece
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows
 from foldwise.folds.rows import count_rows
-from foldwise.folds.sessions.models import Piece
 
 SHARED = ("weights", *DRAWN)
 

@@ -17,9 +17,9 @@ from foldwise.decisions.calibrated import blank_lesson, calibration_splits, less
 from foldwise.decisions.calibration import METHODS, Lesson, Scores, learn
 from foldwise.decisions.calibration.scores import Map, session_scores
 from foldwise.decisions.sessions import WrapperSession, branches_of, inside, may_share
+from foldwise.folds.model_session import Piece
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows
 from foldwise.folds.rows import count_rows, take_rows
-from foldwise.folds.sessions.models import Piece
 
 BLOCK_CELLS = 1 << 23  # scores that are held at a time
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from foldwise.decisions.costs import read_costs
 from foldwise.decisions.sessions import WrapperSession, branches_of, inside, may_share
+from foldwise.folds.model_session import Piece, places_of
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows
 from foldwise.folds.rows import count_rows, take_rows
-from foldwise.folds.sessions.models import Piece, places_of
 
 PROBABILITIES = Need.LABELS | Need.PROBA | Need.DECISION
 

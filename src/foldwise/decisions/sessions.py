@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 import sklearn
 
+from foldwise.adapters.sklearn_pipelines import alike, key_of
 from foldwise.folds.groups import group_settings
+from foldwise.folds.model_session import ModelSession, Piece
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Need, Params, Rows
+from foldwise.folds.randomness import nested_parts, seed_of
 from foldwise.folds.rows import take_rows
-from foldwise.folds.sessions.models import ModelSession, Piece
-from foldwise.folds.sessions.pipelines import alike, key_of
-from foldwise.folds.sessions.randomness import nested_parts, seed_of
 from foldwise.folds.weights import weight_params
 
 INSIDE = "estimator__"

@@ -13,8 +13,8 @@ from sklearn.utils import get_tags
 from foldwise.data.target import check_weights, label_array, refuse_lengths
 from foldwise.data.view import is_frame, plain_table
 from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.folds.randomness import Size, is_repeatable
 from foldwise.folds.rows import count_rows, with_rows
-from foldwise.folds.sessions.randomness import Size, is_repeatable
 
 
 class Wrapper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -26,10 +26,10 @@ from foldwise.ensembles.sizes import Fixed
 from foldwise.ensembles.stored import MemberError, Said, Stored, needed, panel_of
 from foldwise.ensembles.variants import Variants
 from foldwise.folds.groups import same
+from foldwise.folds.model_session import ModelSession, Piece, in_order
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
+from foldwise.folds.randomness import Size, is_repeatable
 from foldwise.folds.rows import take_rows
-from foldwise.folds.sessions.models import ModelSession, Piece, in_order
-from foldwise.folds.sessions.randomness import Size, is_repeatable
 
 Key = tuple[Any, ...]
 

@@ -3,7 +3,7 @@
 from foldwise.folds.engine import evaluate
 from foldwise.folds.opening import open_session, open_subsets, register
 from foldwise.folds.protocol import Answer, Block, Failure, FoldSession, Need
-from foldwise.folds.sessions.refit import RefitSession
+from foldwise.folds.refit_session import RefitSession
 from foldwise.folds.splits import Split, freeze_splits
 
 __all__ = [

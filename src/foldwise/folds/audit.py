@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from foldwise.errors import FoldwiseError
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows
+from foldwise.folds.refit_session import RefitSession
 from foldwise.folds.rows import take_rows
-from foldwise.folds.sessions.refit import RefitSession
 from foldwise.folds.splits import Split
 from foldwise.folds.turns import answer_one_turn, takes_turns
 

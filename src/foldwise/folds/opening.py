@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import Any
 
 from foldwise.folds.protocol import FoldSession
+from foldwise.folds.refit_session import RefitSession
 from foldwise.folds.rows import with_rows
-from foldwise.folds.sessions.refit import RefitSession
-from foldwise.folds.sessions.subsets import SubsetRefitSession
+from foldwise.folds.subset_session import SubsetRefitSession
 
 Opener = Callable[[Any, Any, Any, dict[str, Any]], FoldSession | None]
 
@@ -17,35 +17,35 @@ _REGISTERED: dict[type, Opener] = {}
 
 # the sessions that come with Foldwise, by package and name of the type: a library is not loaded to be registered
 _SHIPPED: dict[tuple[str, str], str] = {
-    ("sklearn", "MultinomialNB"): "foldwise.folds.sessions.naive_bayes",
-    ("sklearn", "GaussianNB"): "foldwise.folds.sessions.naive_bayes",
-    ("sklearn", "ComplementNB"): "foldwise.folds.sessions.naive_bayes",
-    ("sklearn", "CategoricalNB"): "foldwise.folds.sessions.naive_bayes",
-    ("sklearn", "BernoulliNB"): "foldwise.folds.sessions.naive_bayes",
-    ("sklearn", "AdaBoostClassifier"): "foldwise.folds.sessions.staged",
-    ("sklearn", "AdaBoostRegressor"): "foldwise.folds.sessions.staged",
-    ("sklearn", "BaggingClassifier"): "foldwise.folds.sessions.staged",
-    ("sklearn", "BaggingRegressor"): "foldwise.folds.sessions.staged",
-    ("sklearn", "ExtraTreesClassifier"): "foldwise.folds.sessions.staged",
-    ("sklearn", "ExtraTreesRegressor"): "foldwise.folds.sessions.staged",
-    ("sklearn", "GradientBoostingClassifier"): "foldwise.folds.sessions.staged",
-    ("sklearn", "GradientBoostingRegressor"): "foldwise.folds.sessions.staged",
-    ("sklearn", "HistGradientBoostingClassifier"): "foldwise.folds.sessions.staged",
-    ("sklearn", "HistGradientBoostingRegressor"): "foldwise.folds.sessions.staged",
-    ("sklearn", "RandomForestClassifier"): "foldwise.folds.sessions.staged",
-    ("sklearn", "RandomForestRegressor"): "foldwise.folds.sessions.staged",
-    ("sklearn", "DecisionTreeClassifier"): "foldwise.folds.sessions.pruning",
-    ("sklearn", "DecisionTreeRegressor"): "foldwise.folds.sessions.pruning",
-    ("sklearn", "ExtraTreeClassifier"): "foldwise.folds.sessions.pruning",
-    ("sklearn", "ExtraTreeRegressor"): "foldwise.folds.sessions.pruning",
-    ("sklearn", "LinearDiscriminantAnalysis"): "foldwise.folds.sessions.discriminants",
-    ("sklearn", "QuadraticDiscriminantAnalysis"): "foldwise.folds.sessions.discriminants",
-    ("sklearn", "KNeighborsClassifier"): "foldwise.folds.sessions.neighbors",
-    ("sklearn", "KNeighborsRegressor"): "foldwise.folds.sessions.neighbors",
-    ("lightgbm", "LGBMClassifier"): "foldwise.folds.sessions.boosters",
-    ("xgboost", "XGBClassifier"): "foldwise.folds.sessions.boosters",
-    ("catboost", "CatBoostClassifier"): "foldwise.folds.sessions.boosters",
-    ("sklearn", "Pipeline"): "foldwise.folds.sessions.pipelines",
+    ("sklearn", "MultinomialNB"): "foldwise.adapters.sklearn_naive_bayes",
+    ("sklearn", "GaussianNB"): "foldwise.adapters.sklearn_naive_bayes",
+    ("sklearn", "ComplementNB"): "foldwise.adapters.sklearn_naive_bayes",
+    ("sklearn", "CategoricalNB"): "foldwise.adapters.sklearn_naive_bayes",
+    ("sklearn", "BernoulliNB"): "foldwise.adapters.sklearn_naive_bayes",
+    ("sklearn", "AdaBoostClassifier"): "foldwise.adapters.sklearn_staged",
+    ("sklearn", "AdaBoostRegressor"): "foldwise.adapters.sklearn_staged",
+    ("sklearn", "BaggingClassifier"): "foldwise.adapters.sklearn_staged",
+    ("sklearn", "BaggingRegressor"): "foldwise.adapters.sklearn_staged",
+    ("sklearn", "ExtraTreesClassifier"): "foldwise.adapters.sklearn_staged",
+    ("sklearn", "ExtraTreesRegressor"): "foldwise.adapters.sklearn_staged",
+    ("sklearn", "GradientBoostingClassifier"): "foldwise.adapters.sklearn_staged",
+    ("sklearn", "GradientBoostingRegressor"): "foldwise.adapters.sklearn_staged",
+    ("sklearn", "HistGradientBoostingClassifier"): "foldwise.adapters.sklearn_staged",
+    ("sklearn", "HistGradientBoostingRegressor"): "foldwise.adapters.sklearn_staged",
+    ("sklearn", "RandomForestClassifier"): "foldwise.adapters.sklearn_staged",
+    ("sklearn", "RandomForestRegressor"): "foldwise.adapters.sklearn_staged",
+    ("sklearn", "DecisionTreeClassifier"): "foldwise.adapters.sklearn_trees",
+    ("sklearn", "DecisionTreeRegressor"): "foldwise.adapters.sklearn_trees",
+    ("sklearn", "ExtraTreeClassifier"): "foldwise.adapters.sklearn_trees",
+    ("sklearn", "ExtraTreeRegressor"): "foldwise.adapters.sklearn_trees",
+    ("sklearn", "LinearDiscriminantAnalysis"): "foldwise.adapters.sklearn_discriminants",
+    ("sklearn", "QuadraticDiscriminantAnalysis"): "foldwise.adapters.sklearn_discriminants",
+    ("sklearn", "KNeighborsClassifier"): "foldwise.adapters.sklearn_neighbors",
+    ("sklearn", "KNeighborsRegressor"): "foldwise.adapters.sklearn_neighbors",
+    ("lightgbm", "LGBMClassifier"): "foldwise.adapters.boosters",
+    ("xgboost", "XGBClassifier"): "foldwise.adapters.boosters",
+    ("catboost", "CatBoostClassifier"): "foldwise.adapters.boosters",
+    ("sklearn", "Pipeline"): "foldwise.adapters.sklearn_pipelines",
 }
 
 

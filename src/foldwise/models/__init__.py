@@ -4,7 +4,6 @@ from foldwise.models.catalogue import catalogue, models_for, register, spec_of, 
 from foldwise.models.coded import CodedLabels
 from foldwise.models.preparing import as_frame, for_trees, native, scaled
 from foldwise.models.roles import Outline, outline
-from foldwise.models.rules import RuleList
 from foldwise.models.spec import Cost, ModelSpec
 
 __all__ = [
@@ -12,7 +11,6 @@ __all__ = [
     "Cost",
     "ModelSpec",
     "Outline",
-    "RuleList",
     "as_frame",
     "catalogue",
     "for_trees",

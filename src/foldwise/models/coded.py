@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.target import encode_target
 from foldwise.folds import open_session
+from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
 from foldwise.folds.rows import count_rows
-from foldwise.folds.sessions.models import ModelSession
 
 PREFIX = "estimator__"
 

@@ -19,10 +19,10 @@ from foldwise.data.arguments import check_jobs
 from foldwise.data.entrance import enter
 from foldwise.data.view import View, mixes_text_and_numbers
 from foldwise.folds.groups import group_settings, same
+from foldwise.folds.model_session import ModelSession, Piece
 from foldwise.folds.nearest.lists import Lists, Search, Shelf
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows, Values
 from foldwise.folds.rows import take_rows
-from foldwise.folds.sessions.models import ModelSession, Piece
 from foldwise.neighbors.cells import Cells
 from foldwise.neighbors.classifier import with_laplace
 from foldwise.neighbors.distance import Distance

@@ -1,10 +1,5 @@
-"""The report: results become plain facts, facts become pictures and words, all of it one HTML file.
+"""The report: facts become words and pictures, all of it one HTML file. It formats and computes nothing."""
 
-`prediction_facts` and `nomogram` compute and know nothing of pages; `render` writes the page and computes nothing.
-"""
-
-from foldwise.report.curves import prediction_facts
 from foldwise.report.html import render
-from foldwise.report.nomogram import nomogram
 
-__all__ = ["nomogram", "prediction_facts", "render"]
+__all__ = ["render"]

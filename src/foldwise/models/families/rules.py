@@ -5,8 +5,8 @@ from __future__ import annotations
 from scipy.stats import loguniform
 
 from foldwise.models.preparing import as_frame
-from foldwise.models.rules import RuleList
 from foldwise.models.spec import Cost, ModelSpec
+from foldwise.rules import RuleList
 
 SPECS = (
     ModelSpec(

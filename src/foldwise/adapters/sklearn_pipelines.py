@@ -28,11 +28,10 @@ import sklearn
 from sklearn.base import clone, is_classifier, is_regressor
 
 from foldwise.folds.groups import same
+from foldwise.folds.model_session import ModelSession, Piece, in_order, places_of
 from foldwise.folds.opening import open_session, opener_of
 from foldwise.folds.protocol import Answer, Block, Failure, FoldSession, Labels, Need, Params, Rows
-from foldwise.folds.rows import has_length, take_params, take_rows
-from foldwise.folds.sessions.models import ModelSession, Piece, in_order, places_of
-from foldwise.folds.sessions.randomness import (
+from foldwise.folds.randomness import (
     Size,
     columns_after,
     dense_columns,
@@ -41,6 +40,7 @@ from foldwise.folds.sessions.randomness import (
     is_repeatable,
     writes_in_place,
 )
+from foldwise.folds.rows import has_length, take_params, take_rows
 
 Own = dict[str, Any]  # what a setting says of one step: its parameters by name, under "" an estimator in its place
 CHANGING = {"", "copy", "copy_X"}  # plain values of these may make a step of another kind, or one that overwrites

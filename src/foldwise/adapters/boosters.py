@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from foldwise.adapters.sklearn_staged import is_seed
+from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows
-from foldwise.folds.sessions.models import ModelSession
-from foldwise.folds.sessions.staged import is_seed
 
 
 @dataclass(frozen=True)

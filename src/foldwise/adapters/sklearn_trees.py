@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from numbers import Real
 from typing import Any
 
+from foldwise.adapters.sklearn_staged import is_seed
+from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Params, Rows
-from foldwise.folds.sessions.models import ModelSession
-from foldwise.folds.sessions.staged import is_seed
 
 
 class PruningSession(ModelSession):

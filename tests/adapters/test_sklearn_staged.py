@@ -31,8 +31,8 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from foldwise import GridSearchCV, read_table
+from foldwise.adapters.sklearn_staged import StagedSession
 from foldwise.folds import Answer, Failure, Need, RefitSession, open_session
-from foldwise.folds.sessions.staged import StagedSession
 from foldwise.testing import check_foldable
 from tests.conftest import data_folder
 

@@ -16,10 +16,10 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.utils.multiclass import type_of_target
 
+from foldwise.adapters.sklearn_bayes_models import KINDS, Facts, Kind, Unusual, Wanted
+from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
-from foldwise.folds.sessions.bayes_kinds import KINDS, Facts, Kind, Unusual, Wanted
-from foldwise.folds.sessions.models import ModelSession
 
 BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
 MOST_CLASSES = 30_000  # labels are int16

@@ -19,12 +19,12 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
 
+from foldwise.folds.model_session import ModelSession, Piece, in_order
 from foldwise.folds.nearest import Asked, Cells, Measure, Measured, Plain, Problem, Split, by_tree, is_known
 from foldwise.folds.nearest.asking import is_usual
 from foldwise.folds.nearest.lists import Lists, Shelf
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
-from foldwise.folds.sessions.models import ModelSession, Piece, in_order
 
 LAZY = frozenset({"n_neighbors", "weights", "algorithm", "leaf_size", "n_jobs"})
 BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foldwise.folds.sessions.models import ModelSession
+from foldwise.folds.model_session import ModelSession
 
 
 class RefitSession(ModelSession):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.models.rules.cells import Codes, Scheme, matches, passes
+from foldwise.rules.cells import Codes, Scheme, matches, passes
 
 Test = tuple[int, str, int]  # column, sign, code
 Rule = tuple[Test, ...]

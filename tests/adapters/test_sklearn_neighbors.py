@@ -18,9 +18,9 @@ from sklearn.model_selection import KFold, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from foldwise import GridSearchCV
+from foldwise.adapters.sklearn_neighbors import NeighborSession
 from foldwise.folds import Answer, Failure, Need, RefitSession, open_session
 from foldwise.folds.nearest import searching
-from foldwise.folds.sessions.neighbors import NeighborSession
 from foldwise.testing import check_foldable
 from tests.conftest import data_folder
 

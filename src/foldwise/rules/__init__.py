@@ -1,5 +1,5 @@
 """Rule lists: the estimator, the cells that conditions look at, and the learning (RIPPER)."""
 
-from foldwise.models.rules.estimator import RuleList
+from foldwise.rules.estimator import RuleList
 
 __all__ = ["RuleList"]

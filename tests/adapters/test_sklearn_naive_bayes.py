@@ -13,8 +13,8 @@ from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, Stratified
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 
 from foldwise import GridSearchCV, nested_cv, read_table
+from foldwise.adapters.sklearn_bayes_models import sum_categories
 from foldwise.folds import Need, open_session
-from foldwise.folds.sessions.bayes_kinds import sum_categories
 from foldwise.testing import check_foldable
 from tests.conftest import data_folder
 
@@ -168,7 +168,7 @@ def test_real_tables():
 
 
 def test_blocks_stay_small_when_probabilities_are_wanted(rng, monkeypatch):
-    monkeypatch.setattr("foldwise.folds.sessions.naive_bayes.BLOCK_CELLS", 300)
+    monkeypatch.setattr("foldwise.adapters.sklearn_naive_bayes.BLOCK_CELLS", 300)
     X, y = rng.normal(size=(100, 2)), np.arange(100) % 2
     session = open_session(GaussianNB(), X, y)
     settings = [{"var_smoothing": v} for v in np.logspace(-9, 0, 7)]

@@ -13,9 +13,9 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from foldwise.data.view import view
 from foldwise.errors import InputError
-from foldwise.models import RuleList
-from foldwise.models.rules.cells import cut_points, learn_scheme, matches
-from foldwise.models.rules.ripper import Learner, subset_bits
+from foldwise.rules import RuleList
+from foldwise.rules.cells import cut_points, learn_scheme, matches
+from foldwise.rules.ripper import Learner, subset_bits
 from tests.conftest import data_folder
 from tests.models.tables import real
 

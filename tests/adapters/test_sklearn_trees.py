@@ -13,8 +13,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 from foldwise import GridSearchCV, read_table
 from foldwise.folds import Need, RefitSession, open_session
 from foldwise.testing import check_foldable
+from tests.adapters.test_sklearn_staged import assert_same_bits, name_of, splits_of, table
 from tests.conftest import data_folder
-from tests.folds.sessions.test_staged import assert_same_bits, name_of, splits_of, table
 
 ALPHAS = [0.01, 0, 0.003, 0.0, 0.05, 1.0, -1, "x", None, np.inf, np.nan, True, np.float32(0.02)]
 SETTINGS = [{"ccp_alpha": alpha} for alpha in ALPHAS]

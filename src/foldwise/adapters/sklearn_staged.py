@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
-from foldwise.folds.sessions.models import ModelSession
 
 BINNED = 200_000  # HistGradientBoosting finds its bins on a random sample of more rows
 STOPPED = 10_000  # early_stopping="auto" sets rows aside at random among more rows

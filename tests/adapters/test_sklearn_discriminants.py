@@ -15,8 +15,8 @@ from sklearn.model_selection import KFold
 from foldwise import GridSearchCV, read_table
 from foldwise.folds import Failure, Need, RefitSession, open_session
 from foldwise.testing import check_foldable
+from tests.adapters.test_sklearn_staged import ALL, assert_same_bits, name_of, splits_of, table
 from tests.conftest import data_folder
-from tests.folds.sessions.test_staged import ALL, assert_same_bits, name_of, splits_of, table
 
 REGULAR = [0.0, 0.3, 1, np.float32(0.05), 2.0, -0.1, "x", None, True]
 SHRINKAGES = [None, "auto", 0.2, 0, 1.0, 3.0, "x", True]

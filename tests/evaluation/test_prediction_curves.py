@@ -11,8 +11,15 @@ from sklearn import metrics
 
 from foldwise import CostMatrix, reliability
 from foldwise.errors import InputError
-from foldwise.report import prediction_facts
-from foldwise.report.curves import CLASSES_COUNTED, OTHERS, POINTS, Ranking, thinned, wilson
+from foldwise.evaluation.prediction_curves import (
+    CLASSES_COUNTED,
+    OTHERS,
+    POINTS,
+    Ranking,
+    prediction_facts,
+    thinned,
+    wilson,
+)
 
 
 def drawn(rng: np.random.Generator, n: int, n_classes: int, ties: bool = False) -> tuple[Any, Any]:

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from sklearn import discriminant_analysis, get_config
 from sklearn.covariance import shrunk_covariance
 
+from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
-from foldwise.folds.sessions.models import ModelSession
 
 Array = NDArray[Any]
 

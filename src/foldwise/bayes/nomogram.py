@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from foldwise.bayes import NaiveBayes
-    from foldwise.report.axes import Axis
+    from foldwise.bayes.nomogram_axes import Axis
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +30,10 @@ def nomogram(model: NaiveBayes, X: Any) -> dict[str, Any]:
     `X` are the rows the model was fitted on; its values are the cells that can be chosen, of numbers a grid of them.
     A contribution of None is -inf: the cell does not occur in that class. Columns of text are not shown.
     """
-    from foldwise.report.axes import axis, columns_of  # not above: a page can be written without a table's libraries
+    from foldwise.bayes.nomogram_axes import (  # not above: a page can be written without a table's libraries
+        axis,
+        columns_of,
+    )
 
     columns = columns_of(model.schema_.names, X)
     families = model.families_
@@ -60,7 +63,7 @@ def contributions(model: NaiveBayes, axes: Sequence[Axis], X: Any) -> dict[str, 
 
     One table is explained in which each column runs through its cells: a column's factor does not depend on the others.
     """
-    from foldwise.report.axes import through_all
+    from foldwise.bayes.nomogram_axes import through_all
 
     by_name = {a.name: a for a in axes}
     rows = model.explain(through_all(axes, model.schema_.names, X))

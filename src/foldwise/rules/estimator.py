@@ -15,8 +15,8 @@ from foldwise.data.entrance import enter
 from foldwise.data.target import encode_target
 from foldwise.data.view import View
 from foldwise.errors import InputError
-from foldwise.models.rules.cells import Condition, Scheme, learn_scheme, matches
-from foldwise.models.rules.ripper import Learner, Rule
+from foldwise.rules.cells import Condition, Scheme, learn_scheme, matches
+from foldwise.rules.ripper import Learner, Rule
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import polars as pl
-    >>> from foldwise.models import RuleList
+    >>> from foldwise.rules import RuleList
     >>> X = pl.DataFrame({"outlook": ["sunny", "rainy", "sunny", None] * 5, "humidity": [85.0, 70.0, 90.0, 60.0] * 5})
     >>> print(RuleList().fit(X, ["no", "yes", "no", "yes"] * 5))
     if outlook = sunny: no (10 rows)

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from foldwise.folds.columns import take_columns
+from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Block, Failure, Need, Params, Rows
 from foldwise.folds.rows import take_params, take_rows
-from foldwise.folds.sessions.models import ModelSession
 
 
 class SubsetRefitSession(ModelSession):

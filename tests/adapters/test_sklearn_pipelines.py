@@ -37,11 +37,11 @@ from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
 from foldwise import GridSearchCV, NaiveBayes, nested_cv
+from foldwise.adapters.sklearn_pipelines import PipelineSession, open_folds, stack_rows
 from foldwise.folds import Answer, Failure, Need, RefitSession, freeze_splits, open_session
 from foldwise.folds.audit import AuditError, check_one
 from foldwise.folds.groups import group_settings
-from foldwise.folds.sessions.pipelines import PipelineSession, open_folds, stack_rows
-from foldwise.folds.sessions.randomness import Size, is_repeatable
+from foldwise.folds.randomness import Size, is_repeatable
 from foldwise.testing import check_foldable
 from tests.conftest import mixed_columns
 from tests.tuning.test_search import assert_same_results

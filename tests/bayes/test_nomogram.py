@@ -14,10 +14,9 @@ from scipy import sparse
 from sklearn.datasets import load_iris
 
 from foldwise import NaiveBayes
+from foldwise.bayes.nomogram import NUMBERS, nomogram
+from foldwise.bayes.nomogram_axes import GRID
 from foldwise.errors import InputError
-from foldwise.report import nomogram
-from foldwise.report.axes import GRID
-from foldwise.report.nomogram import NUMBERS
 from tests.conftest import mixed_columns
 
 
