@@ -61,7 +61,7 @@ torture: $(READY)
 oracles: $(READY)
 	$(BIN)/python -m tests.bayes.oracles.make_fixtures $(WEKA)
 	$(BIN)/python -m tests.evaluation.comparing.oracles.make_fixtures $(WEKA)
-	$(BIN)/python -m tests.models.oracles.make_fixtures $(WEKA)
+	$(BIN)/python -m tests.rules.oracles.make_fixtures $(WEKA)
 	$(BIN)/python -m tests.ensembles.oracles.make_fixtures $(WEKA)
 
 clean:

@@ -1,4 +1,4 @@
-"""Asks Weka's JRip for its accuracy in ten folds: python -m tests.models.oracles.make_fixtures path/to/weka.jar"""
+"""Asks Weka's JRip for its accuracy in ten folds: python -m tests.rules.oracles.make_fixtures path/to/weka.jar"""
 
 from __future__ import annotations
 
