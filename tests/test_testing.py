@@ -34,8 +34,8 @@ def test_a_family_that_breaks_a_law_is_caught(monkeypatch):
     class Forgetful(Gaussian):
         """Learns the first rows only, so parts do not merge to the whole."""
 
-        def summarise(self, view, columns, share):
-            return super().summarise(view, columns, replace(share, stop=min(share.stop, share.start + 10)))
+        def summarize(self, view, columns, share):
+            return super().summarize(view, columns, replace(share, stop=min(share.stop, share.start + 10)))
 
     monkeypatch.setitem(FAMILIES, "gaussian", Forgetful())
     with pytest.raises(AssertionError, match="differ"):

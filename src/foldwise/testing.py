@@ -43,7 +43,7 @@ CELLS: dict[str, CellMaker] = {
 
 
 def check_merging(
-    summarise: Callable[[np.ndarray[Any, Any]], Any],
+    summarize: Callable[[np.ndarray[Any, Any]], Any],
     n_rows: int,
     same: Callable[[Any, Any], bool],
     *,
@@ -52,13 +52,13 @@ def check_merging(
 ) -> None:
     """Any split of the rows, merged in any order, gives the summary of all rows.
 
-    `summarise` takes an array of row numbers, `same` compares two summaries.
+    `summarize` takes an array of row numbers, `same` compares two summaries.
     """
     rng = np.random.default_rng(seed)
-    whole = summarise(np.arange(n_rows))
+    whole = summarize(np.arange(n_rows))
     for n_parts in parts:
         part = rng.integers(0, n_parts, n_rows)
-        merged = [summarise(np.flatnonzero(part == k)) for k in rng.permutation(n_parts)]
+        merged = [summarize(np.flatnonzero(part == k)) for k in rng.permutation(n_parts)]
         while len(merged) > 1:
             i = int(rng.integers(len(merged) - 1))
             merged[i : i + 2] = [merged[i] + merged[i + 1]]

@@ -45,7 +45,7 @@ class Facts:
 
         def part(start: int, stop: int) -> Facts:
             share = Share(target.codes, weights, n_classes, start, stop)
-            summaries = tuple(FAMILIES[block.family].summarise(view, block.columns, share) for block in blocks)
+            summaries = tuple(FAMILIES[block.family].summarize(view, block.columns, share) for block in blocks)
             weight, rows = class_weights_of(share)
             return cls(target.classes, weight, rows, summaries)
 

@@ -26,7 +26,7 @@ class Bernoulli:
 
     name = "bernoulli"
 
-    def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Sums:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Sums:
         if isinstance(view, SparseView):
             MARKS.check_sparse(view)
             return sums_of_sparse(view, share)

@@ -27,7 +27,7 @@ class Binned:
 
     name = "binned"
 
-    def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Values:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Values:
         return values_of(dense(view, self.name), columns, share, check_finite)
 
     def finish(

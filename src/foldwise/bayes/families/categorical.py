@@ -29,7 +29,7 @@ class Categorical:
 
     name = "categorical"
 
-    def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Counts:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Counts:
         return counts_of(dense(view, self.name), columns, share)
 
     def finish(

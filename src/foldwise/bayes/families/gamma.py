@@ -31,7 +31,7 @@ class Gamma:
 
     name = "gamma"
 
-    def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> LogMoments:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> LogMoments:
         return log_moments_of(dense(view, self.name).numbers(columns), share, POSITIVE.check)
 
     def finish(

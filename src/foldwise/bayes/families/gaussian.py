@@ -28,7 +28,7 @@ class Gaussian:
 
     name = "gaussian"
 
-    def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Moments:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Moments:
         return moments_of(dense(view, self.name).numbers(columns), share)
 
     def finish(

@@ -28,7 +28,7 @@ class Kde:
 
     name = "kde"
 
-    def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Values:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Values:
         return values_of(dense(view, self.name), columns, share, check_finite)
 
     def finish(

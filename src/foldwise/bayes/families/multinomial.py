@@ -25,7 +25,7 @@ class Multinomial:
 
     name = "multinomial"
 
-    def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Sums:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Sums:
         if isinstance(view, SparseView):
             COUNTS.check_sparse(view)
             return sums_of_sparse(view, share)

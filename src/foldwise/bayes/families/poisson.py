@@ -26,7 +26,7 @@ class Poisson:
 
     name = "poisson"
 
-    def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Sums:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Sums:
         return sums_of(dense(view, self.name).numbers(columns), share, WHOLE.check)
 
     def finish(

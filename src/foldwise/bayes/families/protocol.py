@@ -135,7 +135,7 @@ class Family(Protocol):
 
     name: str
 
-    def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> Summary:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Summary:
         """The facts of a share of the rows."""
 
     def finish(self, summary: Any, columns: Sequence[Column], totals: ClassTotals, setting: Setting) -> Likelihood: ...

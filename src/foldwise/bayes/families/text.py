@@ -29,7 +29,7 @@ class Text:
 
     name = "text"
 
-    def summarise(self, view: AnyView, columns: Sequence[int], share: Share) -> WordCounts:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> WordCounts:
         return word_counts_of(readers(view, columns), share)
 
     def finish(
