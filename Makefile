@@ -4,13 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test fuzz tables lint types contract bench recipes simulate nulls torture oracles clean
+.PHONY: demo test test-slow test-all fuzz tables lint types contract bench recipes simulate nulls torture oracles clean
 
 demo: $(READY)
 	$(BIN)/foldwise fit examples/loans.csv --target repaid --budget 30s --out build/loans-run --force
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
+
+# simulations and models × tables, which make test leaves out
+test-slow: $(READY)
+	$(BIN)/python -m pytest -n auto -m slow
+
+test-all: test test-slow
 
 fuzz: $(READY)
 	$(BIN)/python -m pytest -n auto -m fuzz tests/data/test_fuzz.py
