@@ -32,9 +32,9 @@ class FoldwiseTypeError(FoldwiseError, TypeError):
 class ForgetError(InputError):
     """Rows cannot be removed: they were never learned, or too little precision would be left."""
 
-    def __init__(self, message: str, hint: str = "", place: tuple[int | None, int] | None = None) -> None:
+    def __init__(self, message: str, hint: str = "", index: tuple[int | None, int] | None = None) -> None:
         super().__init__(message, hint)
-        self.place = place  # class and column, for a caller that knows their names
+        self.index = index  # class and column, for a caller that knows their names
 
 
 class PlotError(FoldwiseError, ImportError):

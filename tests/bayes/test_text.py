@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 
 from foldwise import NaiveBayes
-from foldwise.data.words import words_of
+from foldwise.data.tokens import tokenize
 from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.passes import Share
 from foldwise.summaries.word_counts import WordCounts, word_counts_of
@@ -51,7 +51,7 @@ def documents(rng, n, missing=0.0):
 @given(st.lists(st.one_of(st.none(), st.text(), st.text("aB1_ .é²‿\u0301İς\n")), min_size=1, max_size=12))
 @settings(max_examples=300, deadline=None)
 def test_words_are_those_of_count_vectorizer(texts):
-    words = words_of(pl.Series(texts, dtype=pl.String))
+    words = tokenize(pl.Series(texts, dtype=pl.String))
     analyse = CountVectorizer().build_analyzer()
     for i, text in enumerate(texts):
         one = words.of_rows(i, i + 1)
@@ -148,7 +148,7 @@ def test_numbers_are_no_text():
 
 def word_counts(docs, y, w=None):
     series = pl.Series(docs, dtype=pl.String)
-    return word_counts_of([lambda a, b: words_of(series[a:b])], Share.of(y, 3, w))
+    return word_counts_of([lambda a, b: tokenize(series[a:b])], Share.of(y, 3, w))
 
 
 def same(a, b):

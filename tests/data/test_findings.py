@@ -89,7 +89,7 @@ def test_findings_of_a_table(tmp_path):
     assert [finding.kind for finding in table.findings] == ["identifier", "text", "numeric"]
     assert table.findings["colour"].reason == "as declared"
     assert table.findings.of_kind("identifier") == ["id"]
-    assert table.findings.frame.columns == ["column", "kind", "reason"]
+    assert table.findings.to_frame().columns == ["column", "kind", "reason"]
     assert "index='id'" in str(table.notes.about("identifier"))
     assert max(map(len, str(table.findings).split("\n"))) <= 80
     with pytest.raises(InputError, match="no column 'z'"):
@@ -176,8 +176,8 @@ def test_audit(messy):
     assert "green" in audit.of("rare")[0].detail
     assert [c.detail for c in audit.of("alike")] == ["'Red ', 'red'"]
     assert audit.of("duplicates") == []
-    assert audit.frame.columns == ["check", "column", "rows", "share", "detail"]
-    assert audit.frame.height == len(audit) == len(list(audit))
+    assert audit.to_frame().columns == ["check", "column", "rows", "share", "detail"]
+    assert audit.to_frame().height == len(audit) == len(list(audit))
     text = str(audit)
     assert max(map(len, text.split("\n"))) <= 80
     assert all(f"{check}: " in text for check in CHECKS if audit.of(check))

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foldwise.data.cells import BUFFER_ROWS, CHUNK_ROWS, Cells, common_block
-from foldwise.data.transposition import transpose_into
+from foldwise.data.cells import BUFFER_ROWS, CHUNK_ROWS, ChunkedCells, common_block
+from foldwise.data.transpose import transpose_into
 from foldwise.data.view import view
 from foldwise.summaries.class_weights import class_weights_of
 from foldwise.summaries.counts import counts_of
@@ -108,7 +108,7 @@ def test_a_reader_and_an_array_may_stand_side_by_side():
     def ones(start, stop, out):
         out[:] = 1.0
 
-    cells = Cells(["a", "b"], 3, [np.arange(3.0), ones], np.float64)
+    cells = ChunkedCells(["a", "b"], 3, [np.arange(3.0), ones], np.float64)
     assert cells.chunk(1, 3).rows.tolist() == [[1.0, 1.0], [2.0, 1.0]]
 
 

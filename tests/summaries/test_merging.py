@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldwise.data.cells import Cells
+from foldwise.data.cells import ChunkedCells
 from foldwise.data.view import view
 from foldwise.errors import ForgetError
 from foldwise.summaries import CategoryCounts, Counts, Moments, Sums
@@ -24,7 +24,7 @@ def moments(X, y, w=None, n_classes=3):
 
 
 def sums(X, y, w=None, n_classes=3):
-    cells = Cells([f"x{j}" for j in range(X.shape[1])], len(X), list(np.ascontiguousarray(X).T), np.float64)
+    cells = ChunkedCells([f"x{j}" for j in range(X.shape[1])], len(X), list(np.ascontiguousarray(X).T), np.float64)
     return sums_of(cells, Share.of(y, n_classes, w), lambda rows, names, row: None)
 
 

@@ -113,7 +113,7 @@ def test_what_was_never_learned_cannot_be_taken_away():
     whole = Values(2, (some, some))
     with pytest.raises(ForgetError) as caught:
         whole - Values(2, (some, some + some))
-    assert caught.value.place == (0, 1)
+    assert caught.value.index == (0, 1)
 
 
 def test_damaged_values_are_refused():

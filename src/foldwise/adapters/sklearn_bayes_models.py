@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import binarize
 from sklearn.utils.validation import check_non_negative, validate_data
 
-from foldwise.data.cells import Cells, read_only
+from foldwise.data.cells import ChunkedCells, read_only
 from foldwise.folds.protocol import Params, Rows
 from foldwise.folds.sums import CodedTable, CountLogs, Linear, LookUp, Numbers, PriorLogs, Products, Ratios, Scores
 from foldwise.folds.sums.summation import sum_rows
@@ -129,7 +129,7 @@ class Gaussian:
 
     def learn(self, facts: Facts) -> Facts:
         x = np.ascontiguousarray(self.numbers[facts.rows])
-        cells = Cells([str(j) for j in range(x.shape[1])], len(x), list(x.T), np.float64)
+        cells = ChunkedCells([str(j) for j in range(x.shape[1])], len(x), list(x.T), np.float64)
         share = Share(read_only(facts.y), facts.weights, len(facts.class_weight), 0, len(x))
         moments = moments_of(cells, share)
         whole = moments if facts.weights is None else moments_of(cells, replace(share, weights=None))

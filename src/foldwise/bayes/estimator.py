@@ -30,9 +30,9 @@ from foldwise.bayes.presence import with_presence
 from foldwise.bayes.probability_table import ProbabilityTable
 from foldwise.bayes.storage import model_from_json, model_to_json
 from foldwise.data.arguments import check_jobs
-from foldwise.data.entrance import enter
 from foldwise.data.schema import Schema, listing
 from foldwise.data.target import Target, check_weights, encode_labels, encode_target, label_array
+from foldwise.data.validation import validate_table
 from foldwise.data.view import SparseView, mixes_text_and_numbers
 from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, ForgetError, InputError
 from foldwise.summaries.number_kernels import Floats
@@ -290,7 +290,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _view(self, X: Any, reset: bool) -> AnyView:
         """The view of X, after scikit-learn's checks of its shape and names."""
-        entered = enter(self, X, None if reset else self.schema_.names, sparse=True)
+        entered = validate_table(self, X, None if reset else self.schema_.names, sparse=True)
         if reset:
             self._backend = entered.backend
         elif isinstance(entered.table, SparseView) and len(self._blocks) > 1:

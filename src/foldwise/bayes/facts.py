@@ -76,9 +76,9 @@ class Facts:
             try:
                 left.append(x - y)
             except ForgetError as error:
-                if error.place is None:
+                if error.index is None:
                     raise
-                c, j = error.place
+                c, j = error.index
                 where = f"column {names[block.columns[j]]!r}"
                 if c is not None:
                     where += f", class {self.classes.tolist()[c]!r}"

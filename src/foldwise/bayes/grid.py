@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from foldwise.bayes.families.gaussian import finish_settings
 from foldwise.bayes.families.protocol import Setting
-from foldwise.data.cells import Cells, common_block
+from foldwise.data.cells import ChunkedCells, common_block
 from foldwise.data.encoded import CodedColumn
 from foldwise.folds.sums import CodedTable, CountLogs, LookUp, Numbers, Scores
 from foldwise.folds.sums.coding import Places
@@ -182,7 +182,7 @@ class NumberTable:
 
     def learn(self, share: Share, rows: Places, settings: Settings) -> Numbers:
         """Mean (K, d), and scale and log_norm (K, d, S), learned from some rows, for every setting."""
-        cells = Cells(self.names, len(rows), list(np.ascontiguousarray(self.numbers[rows]).T), np.float64)
+        cells = ChunkedCells(self.names, len(rows), list(np.ascontiguousarray(self.numbers[rows]).T), np.float64)
         mean, scale, log_norm = finish_settings(moments_of(cells, share), settings.all)
         if settings.subsets:
             out = settings.left_out(self.places)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.bayes.families.protocol import Setting
-from foldwise.data.arguments import above_zero, at_least_zero, one_of, place_of_column, whole_at_least
+from foldwise.data.arguments import above_zero, at_least_zero, column_index, one_of, whole_at_least
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.number_kernels import Floats
@@ -51,7 +51,7 @@ def by_name(setting: Setting, names: Sequence[str]) -> Setting:
     for parameter in BY_COLUMN:
         given = getattr(setting, parameter)
         if isinstance(given, Mapping):
-            places = [place_of_column(parameter, key, names) for key in given]
+            places = [column_index(parameter, key, names) for key in given]
             named[parameter] = {names[j]: entry for j, entry in zip(places, given.values(), strict=True)}
     return replace(setting, **named) if named else setting
 
@@ -74,7 +74,7 @@ def check_columns(columns: Any, names: Sequence[str]) -> tuple[int, ...] | None:
         return None
     if isinstance(columns, str) or not hasattr(columns, "__iter__"):
         raise FoldwiseTypeError(f"columns must be None or a list of names or places, got {columns!r}.")
-    return tuple(sorted({place_of_column("columns", key, names) for key in columns}))
+    return tuple(sorted({column_index("columns", key, names) for key in columns}))
 
 
 def check_priors(priors: Any, classes: NDArray[Any], class_weight: Floats) -> Floats:

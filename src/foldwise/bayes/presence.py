@@ -23,7 +23,7 @@ from foldwise.bayes.families.protocol import (
 )
 from foldwise.bayes.families.reading import log_shares
 from foldwise.bayes.scoring_kernels import linear_scores
-from foldwise.data.cells import Cells
+from foldwise.data.cells import ChunkedCells
 from foldwise.data.view import SparseView, View
 from foldwise.summaries.number_kernels import Floats
 
@@ -74,7 +74,7 @@ class PresenceScorer:
 
     def __init__(self, inner: Scorer, view: View, columns: Sequence[int], log: Floats) -> None:
         self._inner = inner
-        self._cells: Cells = view.numbers(columns)
+        self._cells: ChunkedCells = view.numbers(columns)
         self._log = log
 
     @property

@@ -23,7 +23,7 @@ from foldwise.bayes.grid import CodeTable, Grid, NumberTable, Settings
 from foldwise.bayes.left_out.answering import LeavingOut, can_turn
 from foldwise.bayes.parameters import CHECKS, by_name, check_columns, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities
-from foldwise.data.arguments import check_jobs, place_of_column
+from foldwise.data.arguments import check_jobs, column_index
 from foldwise.data.cells import read_only
 from foldwise.data.columns import check_comparable
 from foldwise.data.encoded import EncodedView, encode_view, take_view
@@ -258,7 +258,7 @@ class NaiveBayesSession:
         asked = self._ask({})
         if isinstance(asked, Failure) or asked.chooses or asked.params["columns"] is not None:
             return None
-        if any(place_of_column("columns", j, names) != j for j in range(len(names))):
+        if any(column_index("columns", j, names) != j for j in range(len(names))):
             return None  # columns are named by other numbers than their places
         coupled = any(block.family in COUPLED for block in asked.opened.blocks) or len(self.classes) > MOST_CLASSES
         by_facts = coupled or isinstance(self.table, SparseView)

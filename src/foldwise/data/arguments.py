@@ -54,7 +54,7 @@ def check_jobs(n_jobs: Any) -> None:
         raise InputError(f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}.", "-1 uses all cores.")
 
 
-def place_of_column(argument: str, key: Any, names: Sequence[str]) -> int:
+def column_index(argument: str, key: Any, names: Sequence[str]) -> int:
     """The place of a column that an argument names, by its name or by its place."""
     if str(key) in names:
         return list(names).index(str(key))

@@ -49,7 +49,7 @@ class Concern:
 
 @dataclass(frozen=True, repr=False)
 class Audit:
-    """The concerns of one table; `frame` holds them all, printing shows the first of each check."""
+    """The concerns of one table; `to_frame()` holds them all, printing shows the first of each check."""
 
     title: str
     n_rows: int
@@ -65,8 +65,7 @@ class Audit:
         """The concerns of one check."""
         return [concern for concern in self.concerns if concern.check == check]
 
-    @property
-    def frame(self) -> pl.DataFrame:
+    def to_frame(self) -> pl.DataFrame:
         """One row a concern: check, column, rows, share of rows, detail."""
         rows = [(c.check, c.column or None, c.rows, c.rows / max(1, self.n_rows), c.detail) for c in self.concerns]
         types: dict[str, Any] = {
@@ -79,7 +78,7 @@ class Audit:
         return pl.DataFrame(rows, schema=types, orient="row")
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.title}</p>{self.frame._repr_html_()}"
+        return f"<p>{self.title}</p>{self.to_frame()._repr_html_()}"
 
     def __repr__(self) -> str:
         lines = [textwrap.fill(self.title, WIDTH)]
@@ -88,7 +87,7 @@ class Audit:
             if concerns:
                 lines += ["", f"{check}: {words}", *self._lines(concerns[:MOST_SHOWN])]
             if len(concerns) > MOST_SHOWN:
-                lines.append(f"  … and {len(concerns) - MOST_SHOWN} more, in .frame")
+                lines.append(f"  … and {len(concerns) - MOST_SHOWN} more, in .to_frame()")
         if not self.concerns:
             lines.append("nothing to look at")
         return "\n".join(lines)
@@ -110,7 +109,7 @@ def clipped(name: str, most: int = 26) -> str:
 
 
 @dataclass(frozen=True)
-class Examined:
+class AuditInput:
     """What an audit looks at."""
 
     title: str
@@ -125,7 +124,7 @@ class Examined:
         return None if self.y is None else pl.Series("target", self.y.tolist(), strict=False)
 
 
-def audit(table: Examined) -> Audit:
+def audit(table: AuditInput) -> Audit:
     """All concerns of a table."""
     concerns = [
         *missing(table),
@@ -148,7 +147,7 @@ def n_missing(column: pl.Series) -> int:
     return count
 
 
-def missing(table: Examined) -> list[Concern]:
+def missing(table: AuditInput) -> list[Concern]:
     found = [Concern("missing", column.name, n_missing(column), "") for column in table.X]
     found = sorted((concern for concern in found if concern.rows), key=lambda concern: -concern.rows)
     labels = table.labels
@@ -157,7 +156,7 @@ def missing(table: Examined) -> list[Concern]:
     return found
 
 
-def duplicates(table: Examined) -> list[Concern]:
+def duplicates(table: AuditInput) -> list[Concern]:
     """Rows whose every cell, and label, was there before."""
     labels = table.labels
     whole = table.X if labels is None else table.X.with_columns(labels.alias("\x00target"))
@@ -187,7 +186,7 @@ def copies(X: pl.DataFrame) -> list[Concern]:
     return found
 
 
-def balance(table: Examined) -> list[Concern]:
+def balance(table: AuditInput) -> list[Concern]:
     """The rows of each class, from the largest to the smallest; nothing where the target is a quantity."""
     labels = table.labels
     if labels is None or is_quantity(labels):
@@ -207,7 +206,7 @@ def is_quantity(labels: pl.Series) -> bool:
     )
 
 
-def giveaways(table: Examined) -> list[Concern]:
+def giveaways(table: AuditInput) -> list[Concern]:
     """Columns from which the target can be told in nearly every row."""
     labels = table.labels
     if labels is None:
@@ -274,7 +273,7 @@ def wrong_by_cuts(pair: pl.DataFrame, n_labels: int) -> int:
     return max(0, int((ordered != ordered.shift()).sum() or 0) - (n_labels - 1))
 
 
-def rare(table: Examined) -> list[Concern]:
+def rare(table: AuditInput) -> list[Concern]:
     """Categories with few rows, and categories that are one when blanks and capitals are set aside."""
     found = []
     for finding in table.findings:

@@ -1,7 +1,7 @@
-"""Cells of some columns as the compiled kernels want them: contiguous float64 or int64, a chunk of rows at a time.
+"""Cells of some columns as compiled kernels need them: contiguous float64 or int64, one chunk of rows at a time.
 
 Where the cells already lie so in memory nothing is copied; elsewhere a chunk is gathered into one reused buffer.
-A `Cells` belongs to one thread; opening another over the same columns costs next to nothing.
+One `ChunkedCells` belongs to one thread; opening another over the same columns costs next to nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.data.transposition import transpose_into
+from foldwise.data.transpose import transpose_into
 
 Reader = Callable[[int, int, NDArray[Any]], None]
 """Writes the cells of rows start..stop of one column into an array."""
@@ -60,7 +60,7 @@ class Chunk:
         return read_only(rows)
 
 
-class Cells:
+class ChunkedCells:
     """The cells of some columns of one table, read chunk by chunk."""
 
     def __init__(

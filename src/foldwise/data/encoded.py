@@ -9,12 +9,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.data.cells import Cells, Reader
+from foldwise.data.cells import ChunkedCells, Reader
 from foldwise.data.columns import ArrayColumn, ColumnSource, copy_reader_through
 from foldwise.data.levels import sort_levels
 from foldwise.data.schema import Column, Level
+from foldwise.data.tokens import TextColumn
 from foldwise.data.view import SparseView, View
-from foldwise.data.words import WordColumn
 
 Rows = NDArray[np.intp]
 
@@ -64,7 +64,7 @@ class EncodedView(View):
         self,
         numbers: NDArray[np.float64],
         coded: dict[int, CodedColumn],
-        texts: dict[int, WordColumn],
+        texts: dict[int, TextColumn],
         columns: tuple[Column, ...],
     ) -> None:
         self.number_table, self.coded_columns, self.text_columns, self._columns = numbers, coded, texts, columns
@@ -101,7 +101,7 @@ def encode_view(
             source.codes(levels)(0, view.n_rows, codes)
             coded[j] = CodedColumn(source.column, codes, levels)
     sources = {j: view.sources[j] for j in text}
-    texts = {j: WordColumn(source.column, source.texts(0, view.n_rows)) for j, source in sources.items()}
+    texts = {j: TextColumn(source.column, source.texts(0, view.n_rows)) for j, source in sources.items()}
     others = [j for j in range(len(view.sources)) if j not in coded and j not in texts]
     numbers = np.empty((view.n_rows, len(others)))
     if others:
@@ -116,7 +116,7 @@ def few_integers(view: View, categorical: Sequence[int]) -> dict[int, CodedColum
     chosen = [j for j, values in integers.items() if values is not None]
     if not chosen or view.n_rows == 0:
         return {}
-    cells = Cells(
+    cells = ChunkedCells(
         [str(j) for j in chosen], view.n_rows, [values for values in integers.values() if values is not None], np.int64
     )
     rows = cells.chunk(0, view.n_rows).rows

@@ -61,8 +61,7 @@ class Findings:
         """The columns of one kind."""
         return [finding.column for finding in self.columns if finding.kind == kind]
 
-    @property
-    def frame(self) -> pl.DataFrame:
+    def to_frame(self) -> pl.DataFrame:
         """The same as a frame."""
         rows = [(finding.column, finding.kind, finding.reason) for finding in self.columns]
         return pl.DataFrame(rows, schema={"column": pl.String, "kind": pl.String, "reason": pl.String}, orient="row")

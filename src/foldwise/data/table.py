@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from numpy.typing import NDArray
 
-from foldwise.data.audit import Audit, Examined, audit
+from foldwise.data.audit import Audit, AuditInput, audit
 from foldwise.data.disguises import Disguise, disguise_of
 from foldwise.data.findings import Findings, findings
 from foldwise.data.notes import Note, Notes
@@ -46,7 +46,7 @@ class Table:
         """What to look at before a model is fitted: missing cells, constants, duplicates, identifiers, near-copies of
         the target, balance of classes, rare categories, disguised missing cells.
         """
-        return audit(Examined(self._title(), self.X, self.y, self.target, self.findings, self._disguises))
+        return audit(AuditInput(self._title(), self.X, self.y, self.target, self.findings, self._disguises))
 
     @cached_property
     def _disguises(self) -> tuple[Disguise, ...]:

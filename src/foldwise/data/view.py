@@ -10,11 +10,11 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
-from foldwise.data.cells import Cells
+from foldwise.data.cells import ChunkedCells
 from foldwise.data.columns import ArrayColumn, ColumnSource, ObjectColumn, sources_of_frame
 from foldwise.data.levels import are_text
 from foldwise.data.schema import Column, Level, Schema, check_unique_names
-from foldwise.data.words import WordColumn, Words, words_of
+from foldwise.data.tokens import TextColumn, TokenizedText, tokenize
 from foldwise.errors import FoldwiseTypeError, InputError
 
 
@@ -37,30 +37,30 @@ class View:
     def schema(self) -> Schema:
         return Schema(self.columns)
 
-    def numbers(self, columns: Sequence[int]) -> Cells:
+    def numbers(self, columns: Sequence[int]) -> ChunkedCells:
         """The cells of these columns as float64, missing as NaN."""
         chosen = [self.sources[j] for j in columns]
         names = [source.column.name for source in chosen]
-        return Cells(names, self.n_rows, [source.numbers() for source in chosen], np.float64)
+        return ChunkedCells(names, self.n_rows, [source.numbers() for source in chosen], np.float64)
 
-    def integers(self, columns: Sequence[int]) -> Cells | None:
+    def integers(self, columns: Sequence[int]) -> ChunkedCells | None:
         """The cells of these columns as int64 where all are whole numbers with none missing; else None."""
         found = [self.sources[j].integers() for j in columns]
         values = [array for array in found if array is not None]
         if len(values) < len(found):
             return None
-        return Cells([self.sources[j].column.name for j in columns], self.n_rows, values, np.int64)
+        return ChunkedCells([self.sources[j].column.name for j in columns], self.n_rows, values, np.int64)
 
-    def codes(self, columns: Sequence[int], levels: Sequence[Sequence[Level]]) -> Cells:
+    def codes(self, columns: Sequence[int], levels: Sequence[Sequence[Level]]) -> ChunkedCells:
         """The cells of these columns as codes into the levels given for each."""
         chosen = [self.sources[j] for j in columns]
         readers = [source.codes(known) for source, known in zip(chosen, levels, strict=True)]
-        return Cells([source.column.name for source in chosen], self.n_rows, readers, np.int64)
+        return ChunkedCells([source.column.name for source in chosen], self.n_rows, readers, np.int64)
 
-    def words(self, column: int, start: int, stop: int) -> Words:
+    def words(self, column: int, start: int, stop: int) -> TokenizedText:
         """The words of rows start..stop of a column of text."""
         source = self.sources[column]
-        return source.words(start, stop) if isinstance(source, WordColumn) else words_of(source.texts(start, stop))
+        return source.words(start, stop) if isinstance(source, TextColumn) else tokenize(source.texts(start, stop))
 
 
 @dataclass(frozen=True)

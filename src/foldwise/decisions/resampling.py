@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from foldwise.data.encoded import EncodedView, encode_view
-from foldwise.data.entrance import refuse_empty
+from foldwise.data.validation import refuse_empty
 from foldwise.data.view import View, is_frame, view
 from foldwise.errors import FoldwiseError, InputError
 from foldwise.folds.protocol import Rows

@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from foldwise.data.entrance import enter
 from foldwise.data.levels import as_level
 from foldwise.data.target import check_weights, encode_target, number_target
+from foldwise.data.validation import validate_table
 from foldwise.data.view import is_frame, plain_table
 from foldwise.ensembles.building import Built, build
 from foldwise.ensembles.dependency import DEPENDENCIES
@@ -86,7 +86,7 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
             if X.dtype == object:  # a member may never draw the row that holds it
                 refuse_containers(X)
             return X
-        entered = enter(self, X, None if reset else self._columns)
+        entered = validate_table(self, X, None if reset else self._columns)
         if reset:
             self._columns = tuple(column.name for column in entered.table.columns)
         return X.to_native() if hasattr(X, "to_native") else X

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.arguments import at_least_zero, check_jobs
-from foldwise.data.entrance import enter
 from foldwise.data.schema import Schema
+from foldwise.data.validation import validate_table
 from foldwise.data.view import View
 from foldwise.neighbors.cells import Cells
 from foldwise.neighbors.distance import MIXED
@@ -98,7 +98,7 @@ class NearestRows(BaseEstimator):  # type: ignore[misc]
         """The cells of rows that are asked about; of the training rows themselves, with what each must not find."""
         if X is None:
             return self._cells, np.arange(self.n_samples_fit_)
-        table = enter(self, X, self.schema_.names).table
+        table = validate_table(self, X, self.schema_.names).table
         assert isinstance(table, View)
         return self._layout.cells(table, self._index.space.distance.p), None
 

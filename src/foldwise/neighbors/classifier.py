@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from foldwise.data.entrance import enter
 from foldwise.data.target import encode_target
+from foldwise.data.validation import validate_table
 from foldwise.data.view import View
 from foldwise.neighbors.base import NearestRows, Weights
 from foldwise.neighbors.parameters import Poll, check_poll
@@ -103,7 +103,7 @@ class KNNClassifier(ClassifierMixin, NearestRows):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:
         """Keep the rows of X with labels y, placed so that the nearest are found."""
         self._asked()
-        table = enter(self, X, None).table
+        table = validate_table(self, X, None).table
         assert isinstance(table, View)
         target = encode_target(y, table.n_rows)
         self._place(table, target.codes, len(target.classes))

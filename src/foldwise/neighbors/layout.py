@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.data.arguments import place_of_column
+from foldwise.data.arguments import column_index
 from foldwise.data.columns import ObjectColumn, warn_of_broken_levels
 from foldwise.data.levels import sort_levels
 from foldwise.data.schema import Column, Level, listing
@@ -124,4 +124,4 @@ def places(categorical: Sequence[Any] | None, columns: Sequence[Column]) -> set[
     if isinstance(categorical, str) or not hasattr(categorical, "__iter__"):
         raise FoldwiseTypeError(f"categorical must be None or a list of names or places, got {categorical!r}.")
     names = [column.name for column in columns]
-    return {place_of_column("categorical", key, names) for key in categorical}
+    return {column_index("categorical", key, names) for key in categorical}

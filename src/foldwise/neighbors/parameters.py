@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.data.arguments import at_least_zero, one_of, place_of_column
+from foldwise.data.arguments import at_least_zero, column_index, one_of
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.neighbors.distance import MIXED, NUMERIC, SCALES, Distance
 from foldwise.neighbors.layout import Layout
@@ -107,7 +107,7 @@ def check_column_weights(weights: Any, names: Sequence[str]) -> NDArray[np.float
     if isinstance(weights, Mapping):
         found = np.ones(len(names))
         for key, weight in weights.items():
-            found[place_of_column("column_weights", key, names)] = at_least_zero(f"the weight of {key!r}", weight)
+            found[column_index("column_weights", key, names)] = at_least_zero(f"the weight of {key!r}", weight)
     else:
         try:
             found = np.array(weights, dtype=np.float64)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
-from foldwise.data.entrance import enter
 from foldwise.data.target import number_target
+from foldwise.data.validation import validate_table
 from foldwise.data.view import View
 from foldwise.errors import InputError
 from foldwise.neighbors.base import NearestRows, Weights
@@ -63,7 +63,7 @@ class KNNRegressor(RegressorMixin, NearestRows):  # type: ignore[misc]
             raise InputError(
                 "metric='hvdm' learns from classes, and a regression has none.", "metric='heom' or 'gower' needs none."
             )
-        table = enter(self, X, None).table
+        table = validate_table(self, X, None).table
         assert isinstance(table, View)
         values = number_target(y, table.n_rows)
         self._place(table, None, 0)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from foldwise.data.arguments import check_jobs
-from foldwise.data.entrance import enter
+from foldwise.data.validation import validate_table
 from foldwise.data.view import View, mixes_text_and_numbers
 from foldwise.folds.groups import group_settings, same
 from foldwise.folds.model_session import ModelSession, Piece
@@ -229,7 +229,7 @@ def open_knn(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> KNNS
     """A session, or None where a refit must decide: fit takes no parameters; some tables are refused by their rows."""
     if fit_params:
         return None
-    table = enter(clone(estimator), X, None).table
+    table = validate_table(clone(estimator), X, None).table
     if not isinstance(table, View) or mixes_text_and_numbers(table):
         return None
     return KNNSession(estimator, X, y, table)

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.arguments import at_least_zero
-from foldwise.data.entrance import enter
 from foldwise.data.target import encode_target
+from foldwise.data.validation import validate_table
 from foldwise.data.view import View
 from foldwise.errors import InputError
 from foldwise.rules.cells import Condition, Scheme, learn_scheme, matches
@@ -78,7 +78,7 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.optimise < 0 or self.least < 1:
             raise InputError(f"optimise must be at least 0 and least at least 1; got {self.optimise}, {self.least}.")
         at_least_zero("laplace", self.laplace)
-        table = enter(self, X, None).table
+        table = validate_table(self, X, None).table
         if not isinstance(table, View):
             raise InputError("RuleList takes no sparse matrices.", "pass a frame or an array.")
         target = encode_target(y, table.n_rows)
@@ -132,7 +132,7 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.array([rule.counts for rule in self.rules_], dtype=np.float64)
 
     def _rows(self, X: Any) -> NDArray[np.intp]:
-        table = enter(self, X, self._scheme.names).table
+        table = validate_table(self, X, self._scheme.names).table
         assert isinstance(table, View)
         return self._first(self._scheme.codes(table))
 

@@ -25,8 +25,8 @@ def rows_left(before: Floats, gone: Floats) -> Floats:
     """Counts of rows after a removal: whole numbers, so what is gone is known exactly."""
     left = before - gone
     if (left < 0).any():
-        place = tuple(int(i) for i in np.argwhere(left < 0)[0])
-        raise ForgetError("more rows were taken away than had been learned.", place=(place[0], place[-1]))
+        index = tuple(int(i) for i in np.argwhere(left < 0)[0])
+        raise ForgetError("more rows were taken away than had been learned.", index=(index[0], index[-1]))
     return left
 
 
@@ -47,12 +47,12 @@ def check_kept(before: Floats, left: Floats, rows: Floats) -> None:
     whole = (before % 1 == 0) & (left % 1 == 0)
     poor = (EPS * before > FORGET_TOLERANCE * left) & (rows > 0) & ~whole
     if poor.any():
-        place = tuple(int(i) for i in np.argwhere(poor)[0])
+        index = tuple(int(i) for i in np.argwhere(poor)[0])
         raise ForgetError(
-            f"of a weight of {before[place]:g} only {left[place]:g} would be left, "
+            f"of a weight of {before[index]:g} only {left[index]:g} would be left, "
             f"not known to {FORGET_TOLERANCE:.0e} of itself.",
             "fit again on the rows that stay.",
-            place=(place[0], place[-1]),
+            index=(index[0], index[-1]),
         )
 
 

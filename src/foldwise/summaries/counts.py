@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.data.cells import Cells, read_only
+from foldwise.data.cells import ChunkedCells, read_only
 from foldwise.data.levels import as_level, sort_levels
 from foldwise.data.schema import Level
 from foldwise.data.view import View
@@ -152,7 +152,7 @@ def counts_of(view: View, columns: Sequence[int], share: Share) -> Counts:
     return Counts(tuple(found))
 
 
-def counts_of_integers(cells: Cells, share: Share) -> Counts | None:
+def counts_of_integers(cells: ChunkedCells, share: Share) -> Counts | None:
     """Counts of whole numbers by their own value; None where their ranges are long.
 
     The ranges are guessed from the first rows. Whatever falls outside is counted as the rest, so a wrong guess shows
@@ -184,7 +184,7 @@ def worth_direct(span: NDArray[Any], n_classes: int) -> bool:
     return short and (int(span.sum()) + 2 * span.size) * n_classes <= DIRECT_CELLS
 
 
-def count(cells: Cells, layout: SlotLayout, share: Share) -> tuple[Floats, Floats]:  # (slots, K) both
+def count(cells: ChunkedCells, layout: SlotLayout, share: Share) -> tuple[Floats, Floats]:  # (slots, K) both
     """One pass of the counting kernels: weights, and rows of a weight above 0."""
     weight = own_lines((layout.size, share.n_classes))
     rows = weight if share.weights is None else own_lines((layout.size, share.n_classes))
@@ -202,7 +202,7 @@ def count(cells: Cells, layout: SlotLayout, share: Share) -> tuple[Floats, Float
     return weight, rows
 
 
-def range_of(cells: Cells, start: int, stop: int) -> tuple[Ints, Ints]:
+def range_of(cells: ChunkedCells, start: int, stop: int) -> tuple[Ints, Ints]:
     """The least and the greatest value of each column in rows start..stop."""
     lows, highs = [], []
     for a, b in windows(start, stop, cells.chunk_rows):

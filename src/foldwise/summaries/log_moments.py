@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.data.cells import Cells
+from foldwise.data.cells import ChunkedCells
 from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.alignment import EPS, FORGET_TOLERANCE, rows_left, spread, stored_array, weight_left
 from foldwise.summaries.moments import POOR_PIVOT
@@ -48,7 +48,7 @@ class LogMoments:
         """The facts of a small array of positive numbers, NaN for missing: for tests and for a few rows at hand."""
         array = np.ascontiguousarray(cells, dtype=np.float64)
         names = [f"x{j}" for j in range(array.shape[1])]
-        cells_of = Cells(names, len(array), list(array.T), np.float64)
+        cells_of = ChunkedCells(names, len(array), list(array.T), np.float64)
         return log_moments_of(cells_of, Share.of(y, n_classes, weights), lambda rows, names, row: None)
 
     @property
@@ -77,7 +77,7 @@ class LogMoments:
                 "after these rows are gone, the log-spread would be known only to "
                 f"{min(float(error[c, j]), 1.0):.0e} of itself (at most {FORGET_TOLERANCE:.0e} is accepted).",
                 "fit again on the rows that stay.",
-                place=(c, j),
+                index=(c, j),
             )
         return left
 
@@ -197,7 +197,7 @@ def largest_by_row(cells: Floats, y: Ints, w: Floats, largest: Floats) -> None:
                     largest[y[i], j] = cells[i, j]
 
 
-def log_moments_of(cells: Cells, share: Share, check: Check) -> LogMoments:
+def log_moments_of(cells: ChunkedCells, share: Share, check: Check) -> LogMoments:
     """One pass over a share of the rows; `check(rows, names, first row)` refuses what is not positive."""
     total = LogMoments.empty(share.n_classes, len(cells.names))
     for window in share.windows(cells.chunk_rows):

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.data.cells import Cells, Chunk
+from foldwise.data.cells import Chunk, ChunkedCells
 from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.alignment import EPS, FORGET_TOLERANCE, rows_left, spread, stored_array, weight_left
 from foldwise.summaries.number_kernels import (
@@ -62,7 +62,7 @@ class Moments:
         """The moments of a small array, NaN for missing: for tests and for a few rows at hand."""
         array = np.ascontiguousarray(cells, dtype=np.float64)
         names = [f"x{j}" for j in range(array.shape[1])]
-        return moments_of(Cells(names, len(array), list(array.T), np.float64), Share.of(y, n_classes, weights))
+        return moments_of(ChunkedCells(names, len(array), list(array.T), np.float64), Share.of(y, n_classes, weights))
 
     @property
     def mean(self) -> Floats:
@@ -92,7 +92,7 @@ class Moments:
                 "after these rows are gone, the spread would be known only to "
                 f"{min(float(error[c, j]), 1.0):.0e} of itself (at most {FORGET_TOLERANCE:.0e} is accepted).",
                 "fit again on the rows that stay.",
-                place=(c, j),
+                index=(c, j),
             )
         return left
 
@@ -161,7 +161,7 @@ def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     return s, (a - (s - t)) + (b - t)
 
 
-def moments_of(cells: Cells, share: Share) -> Moments:
+def moments_of(cells: ChunkedCells, share: Share) -> Moments:
     """One pass over a share of the rows."""
     total = Moments.empty(share.n_classes, len(cells.names))
     first = np.full(len(cells.names), np.nan)  # the first value of each column that counts

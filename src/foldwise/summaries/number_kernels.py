@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.data.transposition import transpose_into
+from foldwise.data.transpose import transpose_into
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -38,7 +38,7 @@ class PerColumn(Generic[Column]):
             try:
                 left.append(a - b)
             except ForgetError as error:
-                raise ForgetError(error.message, error.hint, place=(None, j)) from error
+                raise ForgetError(error.message, error.hint, index=(None, j)) from error
         return type(self)(tuple(left))
 
     def expand(self, places: NDArray[np.int64], n_classes: int) -> Self:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from foldwise.data.cells import Cells
+from foldwise.data.cells import ChunkedCells
 from foldwise.data.view import SparseView
 from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_kept
 from foldwise.summaries.number_kernels import Floats, Ints
@@ -55,7 +55,7 @@ class Sums:
         return cls(*(stored_array(facts, name, (n_classes, n_columns), 0.0) for name in FIELDS))
 
 
-def sums_of(cells: Cells, share: Share, check: Check) -> Sums:
+def sums_of(cells: ChunkedCells, share: Share, check: Check) -> Sums:
     """One pass over a share of the rows; `check(rows, names, first row)` refuses cells that are no counts."""
     zero = np.zeros((share.n_classes, len(cells.names)))
     total = Sums(zero, zero, zero, zero)

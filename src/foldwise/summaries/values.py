@@ -69,7 +69,7 @@ class ValueWeights:
             i = int(np.argmax(left.rows < 0))
             raise ForgetError(
                 f"the value {left.x[i]:g} was taken away more often than it had been learned.",
-                place=(int(left.y[i]), 0),
+                index=(int(left.y[i]), 0),
             )
         kept = left.rows > 0  # what is gone was among our values, so places are ours
         weight = np.maximum(left.weight, 0.0)
@@ -171,8 +171,8 @@ class Values:
             try:
                 left.append(a - b)
             except ForgetError as error:
-                c = None if error.place is None else error.place[0]
-                raise ForgetError(error.message, error.hint, place=(c, j)) from error
+                c = None if error.index is None else error.index[0]
+                raise ForgetError(error.message, error.hint, index=(c, j)) from error
         return Values(self.n_classes, tuple(left))
 
     def expand(self, places: NDArray[np.int64], n_classes: int) -> Values:

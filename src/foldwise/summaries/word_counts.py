@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.data.words import Words
+from foldwise.data.tokens import TokenizedText
 from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_kept
 from foldwise.summaries.number_kernels import Floats, Ints
@@ -123,12 +123,12 @@ def count_words(codes: Ints, starts: Ints, y: Ints, w: Floats, weight: Floats, r
                     rows[word, y[i]] += 1.0
 
 
-def word_counts_of(read: Sequence[Callable[[int, int], Words]], share: Share) -> WordCounts:
+def word_counts_of(read: Sequence[Callable[[int, int], TokenizedText]], share: Share) -> WordCounts:
     """One pass over a share of the rows; `read[j](start, stop)` gives the words of a column."""
     return WordCounts(tuple(count_column(words, share) for words in read))
 
 
-def count_column(read: Callable[[int, int], Words], share: Share) -> ColumnWords:
+def count_column(read: Callable[[int, int], TokenizedText], share: Share) -> ColumnWords:
     zeros = np.zeros(share.n_classes)
     total = ColumnWords((), np.zeros((0, share.n_classes)), np.zeros((0, share.n_classes)), zeros, zeros)
     for window in share.windows(TEXT_ROWS):

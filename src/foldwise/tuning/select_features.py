@@ -18,8 +18,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from foldwise.data.arguments import check_jobs, one_of
-from foldwise.data.entrance import enter
 from foldwise.data.schema import listing
+from foldwise.data.validation import validate_table
 from foldwise.data.view import array_names, is_frame, plain_table
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import check_level
@@ -240,7 +240,7 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
         tags = get_tags(self).input_tags
         X = plain_table(X)
         if is_frame(X):
-            table = enter(self, X, None if reset else self._names).table
+            table = validate_table(self, X, None if reset else self._names).table
             X = X.to_native() if isinstance(X, nw.DataFrame) else X
             names = tuple(column.name for column in table.columns)
         else:

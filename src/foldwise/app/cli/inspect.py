@@ -21,7 +21,7 @@ def inspect(path: Path, target: str | None, *, as_json: bool) -> None:
     audit = None if target is None else table.audit()
     columns = [column_facts(table, finding) for finding in table.findings]
     if as_json:
-        concerns = None if audit is None else audit.frame.to_dicts()
+        concerns = None if audit is None else audit.to_frame().to_dicts()
         notes = [{"topic": note.topic, "column": note.column, "text": note.text} for note in table.notes]
         about = {"table": table.name, "rows": table.X.height, "target": table.target}
         print_json({**about, "columns": columns, "notes": notes, "audit": concerns})

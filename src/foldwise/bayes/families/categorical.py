@@ -16,7 +16,7 @@ from foldwise.bayes.scoring_kernels import (
     codes_by_row,
     codes_by_row_few,
 )
-from foldwise.data.cells import Cells, Chunk
+from foldwise.data.cells import Chunk, ChunkedCells
 from foldwise.data.schema import Column, Level
 from foldwise.data.view import View
 from foldwise.summaries.counts import DIRECT_RANGE, CategoryCounts, Counts, SlotLayout, counts_of, worth_direct
@@ -106,7 +106,7 @@ class CategoricalLikelihood:
         layout = SlotLayout.of(np.zeros(len(self.tables)), [len(t.levels) + 1 for t in self.tables])
         return code_scorer(self._codes(table, columns), layout, np.vstack([t.log for t in self.tables]))
 
-    def _codes(self, view: View, columns: Sequence[int]) -> Cells:
+    def _codes(self, view: View, columns: Sequence[int]) -> ChunkedCells:
         return view.codes(columns, [table.levels for table in self.tables])
 
     def _direct_scorer(self, view: View, columns: Sequence[int]) -> ChunkScorer | None:
@@ -175,7 +175,7 @@ def whole_range(levels: tuple[Level, ...]) -> tuple[int, int] | None:
     return low, high - low + 1
 
 
-def code_scorer(cells: Cells, layout: SlotLayout, table: Floats) -> ChunkScorer:
+def code_scorer(cells: ChunkedCells, layout: SlotLayout, table: Floats) -> ChunkScorer:
     """A scorer of codes by a table of log-probabilities (slots, K)."""
     where = (layout.low, layout.width, layout.base)
     by_class = np.ascontiguousarray(table.T)

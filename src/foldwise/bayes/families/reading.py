@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from foldwise.bayes.families.protocol import AnyView, Factor
-from foldwise.data.cells import Cells, Chunk
+from foldwise.data.cells import Chunk, ChunkedCells
 from foldwise.data.view import SparseView, View
 from foldwise.errors import FoldwiseTypeError
 from foldwise.summaries.number_kernels import Floats
@@ -19,7 +19,7 @@ SPARSE_ROWS = 16_384
 class ChunkScorer:
     """Scores chunk by chunk with one function: `add(chunk, first row, scores)`."""
 
-    def __init__(self, cells: Cells, add: Callable[[Chunk, int, Floats], None]) -> None:
+    def __init__(self, cells: ChunkedCells, add: Callable[[Chunk, int, Floats], None]) -> None:
         self._cells = cells
         self._add = add
 

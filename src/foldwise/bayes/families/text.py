@@ -16,7 +16,7 @@ from foldwise.bayes.families.reading import SPARSE_ROWS, dense, left_out, log_sh
 from foldwise.bayes.presence import presence_logs
 from foldwise.data.cells import read_only
 from foldwise.data.schema import Column
-from foldwise.data.words import Words
+from foldwise.data.tokens import TokenizedText
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
 from foldwise.summaries.word_counts import ColumnWords, WordCounts, word_counts_of
@@ -51,7 +51,7 @@ class Text:
         return WordCounts.from_dict(facts, n_classes, n_columns)
 
 
-def readers(view: AnyView, columns: Sequence[int]) -> list[Callable[[int, int], Words]]:
+def readers(view: AnyView, columns: Sequence[int]) -> list[Callable[[int, int], TokenizedText]]:
     """For each column a function that reads the words of rows start..stop."""
     table = dense(view, Text.name)
     return [partial(table.words, j) for j in columns]
@@ -106,7 +106,7 @@ class WordScorer:
 
     chunk_rows = SPARSE_ROWS
 
-    def __init__(self, likelihood: TextLikelihood, read: Sequence[Callable[[int, int], Words]]) -> None:
+    def __init__(self, likelihood: TextLikelihood, read: Sequence[Callable[[int, int], TokenizedText]]) -> None:
         self._likelihood, self._read = likelihood, read
 
     def add(self, start: int, stop: int, scores: Floats) -> None:
@@ -137,7 +137,7 @@ class TextLikelihood:
             by_column.append([self._factor(j, words.of_rows(i, i + 1), source.value(i)) for i in range(n_rows)])
         return [list(row) for row in zip(*by_column, strict=True)]
 
-    def _factor(self, j: int, words: Words, value: Any) -> Factor:
+    def _factor(self, j: int, words: TokenizedText, value: Any) -> Factor:
         table, there = self.tables[j], self.presence[0, :, j]
         if words.missing[0]:
             gone = self.presence[1, :, j]

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import scipy.sparse as sp
 
-from foldwise.data.audit import Examined, giveaways, is_quantity
+from foldwise.data.audit import AuditInput, giveaways, is_quantity
 from foldwise.data.findings import findings
 from foldwise.data.frames import as_polars, as_series
 from foldwise.data.table import Table
@@ -84,7 +84,7 @@ def held_targets(looked: Looked) -> list[Leak]:
     """Columns that (nearly) hold the target."""
     if looked.labels is None or not looked.frame.width:
         return []
-    examined = Examined("", looked.frame, looked.labels.to_numpy(), None, findings(pl.DataFrame(), {}), ())
+    examined = AuditInput("", looked.frame, looked.labels.to_numpy(), None, findings(pl.DataFrame(), {}), ())
     remedy = "leave it out if it is known only after the target is."
     return [
         Leak("target", "suspicion", one.column, one.rows, 1.0, f"{one.column!r}: {one.detail}.", (), remedy)

@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Words:
+class TokenizedText:
     """Rows of text as codes into the distinct words that occur in them, in no order."""
 
     distinct: pl.Series  # of strings
@@ -28,17 +28,19 @@ class Words:
     starts: Ints  # (n + 1,), where the words of each row begin
     missing: NDArray[np.bool_]  # (n,)
 
-    def of_rows(self, start: int, stop: int) -> Words:
+    def of_rows(self, start: int, stop: int) -> TokenizedText:
         """The words of rows start..stop."""
         a, b = self.starts[start], self.starts[stop]
-        return Words(self.distinct, self.codes[a:b], self.starts[start : stop + 1] - a, self.missing[start:stop])
+        return TokenizedText(
+            self.distinct, self.codes[a:b], self.starts[start : stop + 1] - a, self.missing[start:stop]
+        )
 
-    def take(self, rows: NDArray[np.intp]) -> Words:
+    def take(self, rows: NDArray[np.intp]) -> TokenizedText:
         """The words of some rows."""
         starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[rows])]).astype(np.int64)
         codes = np.empty(starts[-1], dtype=np.int64)
         gather(self.codes, self.starts, np.asarray(rows, dtype=np.int64), codes)
-        return Words(self.distinct, codes, starts, self.missing[rows])
+        return TokenizedText(self.distinct, codes, starts, self.missing[rows])
 
 
 @njit(nogil=True, cache=True)
@@ -51,7 +53,7 @@ def gather(codes: Ints, starts: Ints, rows: Ints, out: Ints) -> None:
             at += 1
 
 
-def words_of(texts: pl.Series) -> Words:
+def tokenize(texts: pl.Series) -> TokenizedText:
     """The words of a series of text, null for missing."""
     lists = split_words(texts)
     lengths = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
@@ -61,7 +63,7 @@ def words_of(texts: pl.Series) -> Words:
         words.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64).to_numpy() if len(words) else np.empty(0, np.int64)
     )
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Words(distinct, np.ascontiguousarray(codes), starts, texts.is_null().to_numpy())
+    return TokenizedText(distinct, np.ascontiguousarray(codes), starts, texts.is_null().to_numpy())
 
 
 def split_words(texts: pl.Series) -> pl.Series:
@@ -75,14 +77,14 @@ def split_words(texts: pl.Series) -> pl.Series:
     return pl.concat([fast, pl.Series(fast.name, slow, dtype=pl.List(pl.String))]).gather(order)
 
 
-class WordColumn:
+class TextColumn:
     """A column of text in a table held ready: split into words once."""
 
-    def __init__(self, column: Column, texts: pl.Series, words: Words | None = None) -> None:
+    def __init__(self, column: Column, texts: pl.Series, words: TokenizedText | None = None) -> None:
         self.column, self._texts = column, texts
-        self._words = words_of(texts) if words is None else words
+        self._words = tokenize(texts) if words is None else words
 
-    def words(self, start: int, stop: int) -> Words:
+    def words(self, start: int, stop: int) -> TokenizedText:
         return self._words.of_rows(start, stop)
 
     def texts(self, start: int, stop: int) -> pl.Series:
@@ -103,5 +105,5 @@ class WordColumn:
     def value(self, row: int) -> Any:
         return self._texts[row]
 
-    def take(self, rows: NDArray[np.intp]) -> WordColumn:
-        return WordColumn(self.column, self._texts.gather(rows), self._words.take(rows))
+    def take(self, rows: NDArray[np.intp]) -> TextColumn:
+        return TextColumn(self.column, self._texts.gather(rows), self._words.take(rows))

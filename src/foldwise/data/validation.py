@@ -17,14 +17,14 @@ from foldwise.errors import InputError
 
 
 @dataclass(frozen=True)
-class Entered:
+class ValidatedTable:
     """A view, and the library that frames should be given back in."""
 
     table: View | SparseView
     backend: str
 
 
-def enter(estimator: Any, X: Any, known: tuple[str, ...] | None, sparse: bool = False) -> Entered:
+def validate_table(estimator: Any, X: Any, known: tuple[str, ...] | None, sparse: bool = False) -> ValidatedTable:
     """The view of X. `known` are the columns an estimator was fitted on; None sets its names and their number anew."""
     X = plain_table(X)
     if not is_frame(X):
@@ -32,7 +32,7 @@ def enter(estimator: Any, X: Any, known: tuple[str, ...] | None, sparse: bool = 
         checked = validate_data(
             estimator, X, reset=known is None, dtype=None, ensure_all_finite=False, accept_sparse=accept
         )
-        return Entered(view(checked), "polars")
+        return ValidatedTable(view(checked), "polars")
     if nw.dependencies.is_pandas_dataframe(X):
         check_unique_names(str(name) for name in X.columns)
     frame = nw.from_native(X, eager_only=True, pass_through=False)
@@ -42,7 +42,7 @@ def enter(estimator: Any, X: Any, known: tuple[str, ...] | None, sparse: bool = 
     validate_data(estimator, frame.to_native(), reset=known is None, skip_check_array=True)
     if known is not None:
         check_column_names(known, table.columns)
-    return Entered(table, frame.implementation.value)
+    return ValidatedTable(table, frame.implementation.value)
 
 
 def check_column_names(known: tuple[str, ...], columns: tuple[Column, ...]) -> None:
