@@ -30,7 +30,7 @@ from foldwise.storage import archive as container
 from foldwise.storage import file as storing
 from foldwise.storage.archive import MANIFEST, digest
 from foldwise.storage.parts import take_apart
-from foldwise.storage.trusted import check_places, from_skops, to_skops
+from foldwise.storage.skops_format import check_indices, from_skops, to_skops
 from tests.models.tables import mixed
 
 TABLE = mixed(60)
@@ -92,7 +92,7 @@ def test_the_file_holds_neither_pickles_nor_paths_nor_rows(bayes_file):
         assert packed.namelist()[0] == MANIFEST
         manifest = json.loads(packed.read(MANIFEST))
         everything = b"".join(packed.read(name) for name in packed.namelist())
-    assert manifest["format"] == "foldwise.model"
+    assert manifest["format"] == "foldwise-model"
     assert manifest["version"] == 1
     assert manifest["metadata"] == {"rows": 60, "estimate": [0.8, 0.7, 0.9]}
     assert {"foldwise", "python", "scikit-learn", "numpy"} <= set(manifest["written_by"])
@@ -276,22 +276,22 @@ def test_a_model_that_says_something_else_is_refused(bayes_file, tmp_path):
 def test_trees_that_lead_astray_are_refused(name):
     model = fitted(name)[-1]
     if name == "decision_tree":
-        check_places(model)
+        check_indices(model)
         state = model.tree_.__getstate__()
         state["nodes"]["left_child"][0] = 10**6
         model.tree_.__setstate__(state)
         broken = model
     else:
         broken = model._predictors[0][0]
-        check_places(broken)
-        check_places(model)
+        check_indices(broken)
+        check_indices(model)
         broken.nodes["right"][0] = 0  # a circle
     with pytest.raises(InputError, match="a tree in it leads nowhere"):
-        check_places(broken)
+        check_indices(broken)
     if name == "hist_gradient_boosting":
         model._predictors[1][0].nodes["feature_idx"][0] = 999
         with pytest.raises(InputError, match="leads nowhere"):
-            check_places(model)
+            check_indices(model)
 
 
 def test_parts_inside_other_estimators(tmp_path):

@@ -19,7 +19,7 @@ from typing import Any
 
 from foldwise.errors import InputError
 
-FORMAT = "foldwise.model"
+FORMAT = "foldwise-model"
 VERSION = 1
 MANIFEST = "manifest.json"
 MOST_BYTES = 1 << 32  # unpacked, of one member: no model of a table is larger
@@ -82,9 +82,7 @@ def unpack(packed: zipfile.ZipFile, name: str) -> Archive:
     entries = {entry.filename: entry for entry in packed.infolist()}
     if MANIFEST not in entries or len(entries) != len(packed.infolist()):
         raise InputError(f"{name!r} is a zip, but no model file.", "pass a file that save_model wrote.")
-    for entry in entries.values():
-        if entry.file_size > MOST_BYTES or entry.file_size > MOST_RATIO * max(entry.compress_size, 1):
-            raise InputError(f"the model file {name!r} is damaged: {entry.filename} claims {entry.file_size:,} bytes.")
+    check_sizes(packed, name)
     text = packed.read(MANIFEST)
     manifest = read_manifest(text, name)
     if packed.comment.decode("ascii", "replace") != digest(text):
@@ -99,6 +97,13 @@ def unpack(packed: zipfile.ZipFile, name: str) -> Archive:
         if digest(members[member]) != expected:
             raise InputError(f"the model file {name!r} was changed after it was written: {member}.", HINT)
     return Archive(manifest, members)
+
+
+def check_sizes(packed: zipfile.ZipFile, name: str) -> None:
+    """Refuse a zip whose members would unpack to more than any model needs."""
+    for entry in packed.infolist():
+        if entry.file_size > MOST_BYTES or entry.file_size > MOST_RATIO * max(entry.compress_size, 1):
+            raise InputError(f"the model file {name!r} is damaged: {entry.filename} claims {entry.file_size:,} bytes.")
 
 
 def read_manifest(text: bytes, name: str) -> dict[str, Any]:

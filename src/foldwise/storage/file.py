@@ -31,8 +31,8 @@ from foldwise.storage.archive import Archive, read_archive, write_archive
 from foldwise.storage.checking import EMPTY, KINDS, kinds_of
 from foldwise.storage.codecs import CODECS
 from foldwise.storage.parts import Part, put_together, take_apart
+from foldwise.storage.skops_format import from_skops, to_skops
 from foldwise.storage.stored import StoredModel
-from foldwise.storage.trusted import from_skops, to_skops
 
 LIBRARIES = ("scikit-learn", "numpy", "scipy", "polars", "skops", "lightgbm", "xgboost-cpu", "xgboost", "catboost")
 PLAIN = (str, int, float, bool, type(None))

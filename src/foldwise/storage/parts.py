@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from foldwise.errors import InputError
-from foldwise.storage.codecs import CODECS, Codec, Stored
+from foldwise.storage.codecs import CODEC_TAGS, CODECS, Codec, Stored
 
 OPEN = ("foldwise", "sklearn")  # packages whose objects are looked into
 
@@ -81,10 +81,10 @@ def put_together(model: Any, parts: list[Part]) -> Any:
 
 
 def codec_of(value: Any) -> tuple[str, Codec] | None:
-    """The name and the codec of a part; libraries are told by name, so that none is loaded for nothing."""
+    """The tag and the codec of a part, or None where an object has none."""
     kind = type(value)
-    name = f"{kind.__module__.split('.')[0]}.{kind.__qualname__}"
-    return (name, CODECS[name]) if name in CODECS else None
+    tag = CODEC_TAGS.get(f"{kind.__module__.split('.')[0]}.{kind.__qualname__}")
+    return None if tag is None else (tag, CODECS[tag])
 
 
 def walk(model: Any) -> Iterator[Any]:

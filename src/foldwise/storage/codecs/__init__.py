@@ -5,13 +5,21 @@ from __future__ import annotations
 from foldwise.storage.codecs import bayes, boosters, neighbors
 from foldwise.storage.codecs.protocol import Codec, Stored
 
-CODECS: dict[str, Codec] = {
-    "foldwise.NaiveBayes": bayes,
-    "foldwise.KNNClassifier": neighbors,
-    "lightgbm.LGBMClassifier": boosters.LIGHTGBM,
-    "xgboost.XGBClassifier": boosters.XGBOOST,
-    "catboost.CatBoostClassifier": boosters.CATBOOST,
-    "foldwise.BoosterModel": boosters.AGAIN,
+CODECS: dict[str, Codec] = {  # by the tag that the file holds, which never changes its meaning
+    "naive_bayes": bayes,
+    "knn": neighbors,
+    "lightgbm": boosters.LIGHTGBM,
+    "xgboost": boosters.XGBOOST,
+    "catboost": boosters.CATBOOST,
+    "booster": boosters.AGAIN,
+}
+CODEC_TAGS = {  # by package and class, so that no library is loaded to find out
+    "foldwise.NaiveBayes": "naive_bayes",
+    "foldwise.KNNClassifier": "knn",
+    "lightgbm.LGBMClassifier": "lightgbm",
+    "xgboost.XGBClassifier": "xgboost",
+    "catboost.CatBoostClassifier": "catboost",
+    "foldwise.BoosterModel": "booster",
 }
 
-__all__ = ["CODECS", "Codec", "Stored"]
+__all__ = ["CODECS", "CODEC_TAGS", "Codec", "Stored"]

@@ -1,89 +1,32 @@
-"""The rest of a model by skops: types of an allow-list are made anew and given their values; nothing else is touched.
+"""The rest of a model by skops: types of an allow-list are made again and given their values; nothing else is touched.
 
-skops trusts most of scikit-learn, numpy and scipy by itself. The types below are added: those of ours that are plain
-values, and trees, which skops leaves out because their compiled code believes the places in their arrays. These places
-are checked here, before a tree is asked anything; so are those of sparse matrices.
+skops trusts most of scikit-learn, numpy and scipy by itself. Added are the classes of ours that have a tag, and trees,
+which skops leaves out because their compiled code believes the indices in their arrays. These indices are checked
+before a tree predicts anything; so are those of sparse matrices. skops writes the module path of every type: paths of
+ours are replaced by tags on writing and looked up on reading, so that a file survives a class that moves.
 """
 
 from __future__ import annotations
 
+import io
+import json
+import zipfile
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseError, InputError
+from foldwise.storage.archive import check_sizes
 from foldwise.storage.parts import walk
+from foldwise.storage.tags import PATHS, path_of, tag_of
 
-PLAIN = (  # a file can have them made from any values: their constructors keep what they are given, or check it
-    "app.blend.Blend",
-    "decisions.calibrated.Calibrated",
-    "decisions.calibration.dirichlet.Dirichlet",
-    "decisions.calibration.isotonic.Isotonic",
-    "decisions.calibration.scores.Identity",
-    "decisions.calibration.sigmoid.Sigmoid",
-    "decisions.calibration.temperature.Temperature",
-    "decisions.cost_sensitive.CostSensitive",
-    "decisions.costs.Costs",
-    "ensembles.building.Built",
-    "ensembles.combiners.arbiters.ArbiterTree",
-    "ensembles.combiners.arbiters.Arbitrated",
-    "ensembles.combiners.arbiters.Node",
-    "ensembles.combiners.averages.LogMean",
-    "ensembles.combiners.averages.Mean",
-    "ensembles.combiners.averages.Median",
-    "ensembles.combiners.decoding.Decode",
-    "ensembles.combiners.grading.Graded",
-    "ensembles.combiners.grading.Grading",
-    "ensembles.combiners.stacking.Stacked",
-    "ensembles.combiners.stacking.Stacking",
-    "ensembles.combiners.votes.Vote",
-    "ensembles.combiners.weighing.Alone",
-    "ensembles.combiners.weighing.Best",
-    "ensembles.combiners.weighing.Weighted",
-    "ensembles.combiners.weighing.WithWeights",
-    "ensembles.dependency.adaboost.AdaBoost",
-    "ensembles.dependency.decorate.Decorate",
-    "ensembles.dependency.independent.Independent",
-    "ensembles.diversity.composition.Together",
-    "ensembles.diversity.hyperparameters.Settings",
-    "ensembles.diversity.partitions.ColumnParts",
-    "ensembles.diversity.partitions.RowParts",
-    "ensembles.diversity.poisson.Poisson",
-    "ensembles.diversity.recoding.Recoded",
-    "ensembles.diversity.sampling.Bootstrap",
-    "ensembles.diversity.sampling.Pasting",
-    "ensembles.diversity.subspaces.Subspaces",
-    "ensembles.ensemble.Ensemble",
-    "ensembles.members.Member",
-    "ensembles.members.OnlyClass",
-    "ensembles.protocol.Crew",
-    "ensembles.protocol.Lesson",
-    "ensembles.protocol.Plainly",
-    "ensembles.sizes.chosen.Greedy",
-    "ensembles.sizes.chosen.Pruned",
-    "ensembles.sizes.fixed.Fixed",
-    "ensembles.sizes.settled.Settled",
-    "evaluation.cost.CostMatrix",
-    "models.coded.CodedLabels",
-    "models.rates.ClassRates",
-    "models.readers.CodedFrame",
-    "models.readers.Codes",
-    "models.readers.Dates",
-    "models.readers.KeepColumns",
-    "models.readers.Numbers",
-    "models.readers.Words",
-    "rules.cells.Condition",
-    "rules.cells.Scheme",
-    "rules.estimator.ListedRule",
-    "rules.estimator.RuleList",
-    "models.selecting.ColumnsThatTell",
-    "storage.parts.Placeholder",
-)
-
+SCHEMA = "schema.json"  # the member of a skops file that names all types
+TAGGED = "tag"  # stands where skops writes the module of a class
 ALLOWED = frozenset(
     {
-        *(f"foldwise.{name}" for name in PLAIN),
+        *PATHS,
         "functools.partial",  # of a function that is trusted itself: HistGradientBoosting keeps one of check_array
         "numpy.dtype",
         "scipy.sparse._csr.csr_matrix",
@@ -97,7 +40,7 @@ ALLOWED = frozenset(
 
 
 def to_skops(model: Any) -> bytes:
-    """The model as skops writes it; refused where it holds types that would not be read again."""
+    """Write the model with skops; refuse types that would not be read again."""
     import skops.io as sio
 
     try:
@@ -113,29 +56,76 @@ def to_skops(model: Any) -> bytes:
             f"this model holds {', '.join(strange)}, which cannot be stored without code.",
             "use estimators of scikit-learn or of the catalogue.",
         )
-    return data
+    return with_types(data, to_tag)
 
 
 def from_skops(data: bytes) -> Any:
-    """The model, if all its types are allowed and all its trees are sound."""
+    """Read the model, if all its types are allowed and all its trees are sound."""
     import skops.io as sio
 
     try:
+        data = with_types(data, from_tag)
         strange = strange_types(data)
+    except FoldwiseError:
+        raise
     except Exception as error:
         raise InputError(f"the model file is damaged: {type(error).__name__} in its estimators.") from error
     if strange:
-        raise InputError(
-            f"the model file asks for {', '.join(strange)}, which is not on the list of types that may be opened.",
-            "do not use this file unless you know who wrote it; then save the model again.",
-        )
+        refuse_types(", ".join(strange))
     try:
         model = sio.loads(data, trusted=sorted(ALLOWED & set(sio.get_untrusted_types(data=data))))
     except Exception as error:
         raise InputError(f"the model file is damaged: {type(error).__name__}: {error}.") from error
     for value in walk(model):
-        check_places(value)
+        check_indices(value)
     return model
+
+
+def with_types(data: bytes, change: Callable[[str, str], tuple[str, str]]) -> bytes:
+    """The same skops file, with the module and the name of each type changed."""
+
+    def node(found: dict[str, Any]) -> dict[str, Any]:
+        module, name = found.get("__module__"), found.get("__class__")
+        if isinstance(module, str) and isinstance(name, str):  # else a dictionary of the model with such a key
+            found["__module__"], found["__class__"] = change(module, name)
+        return found
+
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(buffer, "w") as target:
+        check_sizes(source, "model.skops")
+        for member in source.namelist():
+            content = source.read(member)
+            if member == SCHEMA:
+                content = json.dumps(json.loads(content, object_hook=node)).encode()
+            target.writestr(member, content)
+    return buffer.getvalue()
+
+
+def to_tag(module: str, name: str) -> tuple[str, str]:
+    """A class of ours by its tag."""
+    return (TAGGED, tag_of(f"{module}.{name}")) if is_ours(module) else (module, name)
+
+
+def from_tag(module: str, name: str) -> tuple[str, str]:
+    """The class of a tag; a path of ours has no place in a file."""
+    if is_ours(module):
+        refuse_types(f"{module}.{name}")
+    if module != TAGGED:
+        return module, name
+    module, _, name = path_of(name).rpartition(".")
+    return module, name
+
+
+def is_ours(module: str) -> bool:
+    """Whether a module belongs to Foldwise."""
+    return module.split(".")[0] == "foldwise"
+
+
+def refuse_types(names: str) -> None:
+    raise InputError(
+        f"the model file asks for {names}, which is not on the list of types that may be opened.",
+        "do not use this file unless you know who wrote it; then save the model again.",
+    )
 
 
 def strange_types(data: bytes) -> list[str]:
@@ -145,7 +135,7 @@ def strange_types(data: bytes) -> list[str]:
     return sorted(set(sio.get_untrusted_types(data=data)) - ALLOWED)
 
 
-def check_places(value: Any) -> None:
+def check_indices(value: Any) -> None:
     """Refuse a tree, or a sparse matrix, whose arrays would lead compiled code astray."""
     if sp.issparse(value):
         check_matrix(value)
@@ -186,9 +176,9 @@ def check_nodes(left: Any, right: Any, parents: Any, n_nodes: int) -> None:
             refuse_tree()
 
 
-def check_range(places: Any, end: int) -> None:
-    places = np.asarray(places, dtype=np.int64)
-    if not ((places >= 0) & (places < end)).all():
+def check_range(indices: Any, end: int) -> None:
+    indices = np.asarray(indices, dtype=np.int64)
+    if not ((indices >= 0) & (indices < end)).all():
         refuse_tree()
 
 

@@ -1,0 +1,138 @@
+"""Tags of storable classes: none disappears or changes its meaning, none is missing, files hold no module path."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import io
+import json
+import pkgutil
+import re
+import zipfile
+
+import numpy as np
+import pytest
+
+import foldwise.ensembles
+from foldwise import Calibrated, CostMatrix, CostSensitive, save_model
+from foldwise.ensembles import bagging, stacking
+from foldwise.ensembles.protocol import Combiner, Dependency, Diversity, Size
+from foldwise.errors import InputError
+from foldwise.models import catalogue, outline
+from foldwise.storage.codecs import CODEC_TAGS, CODECS
+from foldwise.storage.parts import codec_of, walk
+from foldwise.storage.skops_format import from_skops, to_skops, to_tag, with_types
+from foldwise.storage.tags import PATHS, TAGS
+from tests.models.tables import mixed
+from tests.storage.tags import STORED, class_of, meaning
+
+RELEASED = json.loads(STORED.read_text())
+AGAIN = "see tests/storage/tags.py"
+
+
+def test_no_tag_disappears():
+    assert set(RELEASED) <= set(TAGS), AGAIN
+    assert set(TAGS) == set(RELEASED), f"a new tag must be added to the stored list; {AGAIN}"
+
+
+@pytest.mark.parametrize("tag", RELEASED)
+def test_no_tag_changes_its_meaning(tag):
+    assert meaning(tag) == RELEASED[tag], AGAIN
+
+
+def test_codecs_keep_their_tags():
+    assert set(CODECS) == {"naive_bayes", "knn", "lightgbm", "xgboost", "catboost", "booster"}
+    assert set(CODEC_TAGS.values()) == set(CODECS)
+
+
+def test_a_class_has_one_tag():
+    assert len(PATHS) == len(TAGS)
+    assert all(f"{found.__module__}.{found.__name__}" in PATHS for found in map(class_of, TAGS))  # not imported names
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_what_the_catalogue_builds_has_tags(name):
+    spec = catalogue()[name]
+    if not spec.available:
+        pytest.skip(f"{spec.module} is not installed")
+    ours = (value for value in walk(spec.pipeline(outline(mixed(40)))) if type(value).__module__.startswith("foldwise"))
+    assert not [value for value in ours if codec_of(value) is None and path(type(value)) not in PATHS]
+
+
+def test_every_block_of_an_ensemble_has_a_tag():
+    modules = [
+        importlib.import_module(found.name)
+        for found in pkgutil.walk_packages(foldwise.ensembles.__path__, "foldwise.ensembles.")
+    ]
+    blocks = {
+        found
+        for module in modules
+        for _, found in inspect.getmembers(module, inspect.isclass)
+        if issubclass(found, Combiner | Dependency | Diversity | Size)
+    } - {Combiner, Dependency, Diversity, Size}
+    assert len(blocks) > 15
+    assert not {path(found) for found in blocks} - set(PATHS)
+
+
+def path(kind):
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    table = mixed(60)
+    about = outline(table)
+    members = {name: catalogue()[name].pipeline(about) for name in ("naive_bayes", "knn", "decision_tree", "rule_list")}
+    model = stacking({**members, "bags": bagging(members["rule_list"], 2, random_state=0)}, cv=2)
+    costs = CostMatrix.from_dict({"buy": {"up": -1, "down": 3}, "wait": {"up": 0, "down": 0}})
+    target = tmp_path_factory.mktemp("models") / "model"
+    save_model(target, CostSensitive(Calibrated(model, cv=2), costs).fit(table.X, table.y), table.X)
+    return target
+
+
+def test_a_file_holds_no_module_path_of_ours(file):
+    with zipfile.ZipFile(file) as packed:
+        contents = {name: packed.read(name) for name in packed.namelist()}
+    with zipfile.ZipFile(io.BytesIO(contents.pop("model.skops"))) as packed:
+        contents |= {name: packed.read(name) for name in packed.namelist()}
+    assert b'"ensemble.stacking.fitted"' in contents["schema.json"]
+    assert not [name for name, content in contents.items() if re.search(rb"foldwise\.[a-z]", content)]
+
+
+def test_unknown_tags_and_paths_of_ours_are_refused():
+    """A path is refused even if it leads to a storable class, and a tag even if it looks like a path that exists."""
+    import skops.io as sio
+
+    blocks = [foldwise.ensembles.combiners.votes.Vote()]
+    data = to_skops(blocks)
+    assert isinstance(from_skops(data)[0], type(blocks[0]))
+    with pytest.raises(InputError, match=r"asks for foldwise\.ensembles.*not on the list of types that may be opened"):
+        from_skops(sio.dumps(blocks))
+    for tag in ("ensemble.unknown", "os.system", "ensembles.combiners.votes.Vote"):
+        forged = with_types(data, lambda module, name, tag=tag: ("tag", tag) if module == "tag" else (module, name))
+        with pytest.raises(InputError, match=f"asks for '{tag}', which is not on the list"):
+            from_skops(forged)
+
+
+def test_a_class_without_a_tag_is_not_stored():
+    with pytest.raises(InputError, match="has no tag"):
+        to_tag("foldwise.evaluation.confusion", "Confusion")
+
+
+def test_a_dictionary_with_the_keys_of_skops_stays_as_it_is():
+    value = {"__module__": "foldwise.bayes", "__class__": "tag"}
+    assert from_skops(to_skops({"params": value, "array": np.arange(3)}))["params"] == value
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_what_may_be_opened_does_nothing_when_it_is_made(tag):
+    """skops makes an object without `__init__` and sets its values, or by its constructor: neither may run code of ours
+    that does more than keep values; only the cost matrix checks them.
+    """
+    hooks = {"__new__", "__setstate__", "__post_init__", "__del__", "__setattr__", "__getattr__"}
+    for one in (one for one in class_of(tag).__mro__ if one.__module__.startswith("foldwise")):
+        defined = hooks & set(vars(one))
+        params = getattr(one, "__dataclass_params__", None)
+        if params is not None and params.frozen:
+            defined -= {"__setattr__"}  # a frozen dataclass refuses
+        assert defined <= ({"__post_init__"} if tag == "costs.matrix" else set())
