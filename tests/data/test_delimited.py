@@ -62,7 +62,7 @@ CASES = {
     "a column that is really called x0": ("x0,y\n0,5\n1,6\n2,7\n", [(0, 5), (1, 6), (2, 7)], "header"),
     "a cell over lines at the end": ('a,b\n1,"x\nand a second line"\n', [(1, "x\nand a second line")], "header"),
     "empty rows at the end": ("a,b\n1,2\n3,4\n,\n,\n", [(1, 2), (3, 4)], "empty rows: 2"),
-    "a line for Excel": ("sep=;\na;b\n1;2\n3;4\n", [(1, 2), (3, 4)], "as asked for"),
+    "a line for Excel": ("sep=;\na;b\n1;2\n3;4\n", [(1, 2), (3, 4)], "as requested"),
     "units": ("t,v\ns,m/s\n0,1.5\n1,2.5\n2,3.5\n", [(0, 1.5), (1, 2.5), (2, 3.5)], "the second completes the first"),
     "a ruled line": ("a|b\n---|---\n1|2\n3|4\n5|6\n", [(1, 2), (3, 4), (5, 6)], "2 rows of names"),
     "addresses": (

@@ -10,7 +10,7 @@ import pytest
 
 from foldwise import NaiveBayes, read_table
 from foldwise.data.audit import CHECKS
-from foldwise.data.disguises import disguise_of
+from foldwise.data.disguised_missing import find_disguised_missing
 from foldwise.data.findings import find
 from foldwise.errors import InputError
 from tests.conftest import data_folder
@@ -116,7 +116,7 @@ def test_findings_of_a_table(tmp_path):
     ],
 )
 def test_disguised_missing_cells(cells, value):
-    found = disguise_of(pl.Series("c", cells))
+    found = find_disguised_missing(pl.Series("c", cells))
     assert (found.value if found else None) == value
 
 

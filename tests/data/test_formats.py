@@ -139,7 +139,7 @@ WORKBOOKS = {
     "a title": ([["Sales"], [], ["a", "b"], [1, "x"], [2, "y"]], {}, ["a", "b"], [(1, "x"), (2, "y")], "'Sales'"),
     "rows left out": ([["Sales", "x"], ["a", "b"], [1, "x"]], {"skip_rows": 1}, ["a", "b"], [(1, "x")], "'a' stands"),
     "two rows of names": ([["a", "b"], ["m", "kg"], [1, 2]], {"header": 2}, ["a / m", "b / kg"], [(1, 2)], "2 rows of"),
-    "no names, as said": ([["a"], ["b"]], {"header": False}, ["x0"], [("a",), ("b",)], "as asked for"),
+    "no names, as said": ([["a"], ["b"]], {"header": False}, ["x0"], [("a",), ("b",)], "as requested"),
     "tokens": ([["a", "b"], [1, "NA"], [2, "y"]], {}, ["a", "b"], [(1, None), (2, "y")], "those that hold 'NA'"),
     "padding": ([["a", "b"], [1, "x"], ["", "", ""]], {}, ["a", "b"], [(1, "x")], "empty rows: 1"),
     "missing at the end": (

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foldwise import read_table
-from foldwise.data.reading.ruling import Ruling
+from foldwise.data.reading.delimiters import DelimiterIndex
 from foldwise.data.reading.sniffing import Dialect
 from tests.data.fuzzing import arff, delimited, mutated_files, run, survives
 
@@ -123,10 +123,10 @@ def test_counted_rows_are_those_of_csv(rows):
     """Row lengths from the places of marks, and their plain twin: Python's csv module."""
     out = io.StringIO(newline="")
     csv.writer(out, lineterminator="\n").writerows(rows)
-    ruling = Ruling(out.getvalue().encode(), Dialect(","))
-    assert ruling.odd == 0
-    assert ruling.widths(quoted=True).tolist() == [len(row) for row in rows]
-    assert not ruling.blank.any()
-    blank = Ruling(b"\n1,2\r\n\r\n3", Dialect(","))
+    delimiters = DelimiterIndex(out.getvalue().encode(), Dialect(","))
+    assert delimiters.odd == 0
+    assert delimiters.widths(quoted=True).tolist() == [len(row) for row in rows]
+    assert not delimiters.blank.any()
+    blank = DelimiterIndex(b"\n1,2\r\n\r\n3", Dialect(","))
     assert blank.blank.tolist() == [True, False, True, False]
     assert blank.widths(quoted=True).tolist() == [1, 2, 1, 1]

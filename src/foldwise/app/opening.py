@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from foldwise.app.folder import BACKGROUND, FACTS, MODEL
-from foldwise.data.reading.parsed import REFUSALS, first_line
+from foldwise.data.reading.parsed_file import READ_ERRORS, first_line
 from foldwise.errors import InputError
 from foldwise.storage import StoredModel, open_model
 
@@ -32,7 +32,7 @@ class OpenRun:
             )
         try:
             return pl.read_parquet(path)
-        except REFUSALS as error:
+        except READ_ERRORS as error:
             raise InputError(
                 f"{path.name} cannot be read: {first_line(error)}.", "pass training rows: --background TABLE."
             ) from error

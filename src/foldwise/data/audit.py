@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from foldwise.data.disguises import Disguise
+from foldwise.data.disguised_missing import DisguisedMissing
 from foldwise.data.findings import Findings, short
 from foldwise.data.notes import WIDTH
 from foldwise.data.schema import listing
@@ -117,7 +117,7 @@ class AuditInput:
     y: Any  # (n_rows,) or None
     target: str | None
     findings: Findings
-    disguises: tuple[Disguise, ...]
+    disguises: tuple[DisguisedMissing, ...]
 
     @cached_property
     def labels(self) -> pl.Series | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from foldwise.data.notes import WIDTH
-from foldwise.data.scales import ordered_by
+from foldwise.data.ordinal_scales import ordering_of
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 
@@ -154,7 +154,7 @@ def numbered(present: pl.Series, low: int, high: int) -> str:
 
 def look_at_text(present: pl.Series, n_rows: int, n_different: int, has_levels: bool) -> tuple[str, str]:
     if has_levels:
-        order = ordered_by(present.unique().to_list())
+        order = ordering_of(present.unique().to_list())
         return (
             ("ordinal", f"{n_different} levels, {order}")
             if order
@@ -167,7 +167,7 @@ def look_at_text(present: pl.Series, n_rows: int, n_different: int, has_levels: 
         long = look_at_many_texts(present, n_rows, n_different)
         if long is not None:
             return long
-    order = ordered_by(present.unique().to_list())
+    order = ordering_of(present.unique().to_list())
     if order:
         return "ordinal", f"{n_different} values, {order}"
     return "categorical", f"{n_different:,} categories"

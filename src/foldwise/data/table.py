@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.data.audit import Audit, AuditInput, audit
-from foldwise.data.disguises import Disguise, disguise_of
+from foldwise.data.disguised_missing import DisguisedMissing, find_disguised_missing
 from foldwise.data.findings import Findings, findings
 from foldwise.data.notes import Note, Notes
 from foldwise.data.schema import Schema
@@ -49,8 +49,12 @@ class Table:
         return audit(AuditInput(self._title(), self.X, self.y, self.target, self.findings, self._disguises))
 
     @cached_property
-    def _disguises(self) -> tuple[Disguise, ...]:
-        found = (disguise_of(column) for column in self.X if self.declared.get(column.name, "numeric") == "numeric")
+    def _disguises(self) -> tuple[DisguisedMissing, ...]:
+        found = (
+            find_disguised_missing(column)
+            for column in self.X
+            if self.declared.get(column.name, "numeric") == "numeric"
+        )
         return tuple(disguise for disguise in found if disguise is not None)
 
     def _suggestions(self) -> Iterator[Note]:

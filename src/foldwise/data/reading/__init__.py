@@ -4,6 +4,6 @@ Whatever is decided is said in `table.notes` and can be decided otherwise by a k
 anything that it holds.
 """
 
-from foldwise.data.reading.door import read_table
+from foldwise.data.reading.tables import read_table
 
 __all__ = ["read_table"]

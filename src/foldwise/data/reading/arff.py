@@ -14,10 +14,10 @@ from typing import Any
 import polars as pl
 
 from foldwise.data.notes import Note
-from foldwise.data.reading.asking import Asked
-from foldwise.data.reading.decoding import as_utf8
-from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
-from foldwise.data.reading.source import Source
+from foldwise.data.reading.options import ReadOptions
+from foldwise.data.reading.parsed_file import READ_ERRORS, ParsedFile, first_line
+from foldwise.data.reading.source_file import SourceFile
+from foldwise.data.reading.text_encoding import as_utf8
 from foldwise.data.schema import check_unique_names, listing
 from foldwise.errors import InputError
 
@@ -42,15 +42,15 @@ class Attribute:
     format: str = ""
 
 
-def read_arff(source: Source, asked: Asked) -> Parsed:
+def read_arff(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """A table in an ARFF file."""
-    data, notes = as_utf8(source.data, asked.encoding, source.name)
+    data, notes = as_utf8(source.data, options.encoding, source.name)
     lines = re.split(r"\r?\n", data.decode())
     head, start, said = header_of(lines, source.name)
     columns = cells_of(lines, start, head, source.name)
     series = []
     for attribute, cells in zip(head, columns, strict=True):
-        found, note = as_series(attribute, cells, asked, source.name)
+        found, note = as_series(attribute, cells, options, source.name)
         series.append(found)
         notes += note
     nominal = sum(attribute.type == "nominal" for attribute in head)
@@ -58,9 +58,9 @@ def read_arff(source: Source, asked: Asked) -> Parsed:
     frame = pl.DataFrame(series)
     n_missing = sum(frame.null_count().row(0))
     if n_missing:
-        words = " or ".join(map(repr, (*MISSING, *(asked.missing_values or ()))))
+        words = " or ".join(map(repr, (*MISSING, *(options.missing_values or ()))))
         notes.append(Note("missing", f"{n_missing:,} cells: those that hold {words}."))
-    return Parsed(frame, (*notes, *said))
+    return ParsedFile(frame, (*notes, *said))
 
 
 def header_of(lines: list[str], file: str) -> tuple[list[Attribute], int, list[Note]]:
@@ -223,12 +223,12 @@ def cells_of(lines: list[str], start: int, attributes: list[Attribute], file: st
     return [list(cells) for cells in zip(*rows, strict=True)]
 
 
-def as_series(attribute: Attribute, cells: list[Any], asked: Asked, file: str) -> tuple[pl.Series, list[Note]]:
+def as_series(attribute: Attribute, cells: list[Any], options: ReadOptions, file: str) -> tuple[pl.Series, list[Note]]:
     """A column in the type that carries what is declared."""
     name = attribute.name
     text = pl.Series(name, cells, dtype=pl.String)
-    if asked.missing_values is not None:
-        text = text.set(text.is_in(list(asked.missing_values)), None)
+    if options.missing_values is not None:
+        text = text.set(text.is_in(list(options.missing_values)), None)
     if attribute.type == "numeric":
         text = text.str.strip_chars().str.strip_prefix("+")
         for dtype in (pl.Int64, pl.Float64):
@@ -261,7 +261,7 @@ def as_dates(attribute: Attribute, text: pl.Series) -> tuple[pl.Series, list[Not
         dates = (
             text.str.to_datetime(pattern, strict=False) if "%H" in pattern else text.str.to_date(pattern, strict=False)
         )
-    except REFUSALS as error:
+    except READ_ERRORS as error:
         return text, [failed, Note("dates", first_line(error), attribute.name)]
     return (dates, []) if dates.null_count() == text.null_count() else (text, [failed])
 

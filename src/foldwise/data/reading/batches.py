@@ -16,16 +16,16 @@ from typing import IO, Any, cast
 import numpy as np
 import polars as pl
 
-from foldwise.data.reading.asking import Asked
-from foldwise.data.reading.declaring import Declared, declare
-from foldwise.data.reading.decoding import as_utf8, encoding_of
-from foldwise.data.reading.delimited import Manner, cells_of, manner_of, nth_line, read_delimited
-from foldwise.data.reading.door import read_table
-from foldwise.data.reading.layout import footnotes
-from foldwise.data.reading.lines import repaired, without_escapes
-from foldwise.data.reading.parsed import REFUSALS, first_line
-from foldwise.data.reading.ruling import Ruling
-from foldwise.data.reading.source import DUCKDB, GZIP, SQLITE, Source, format_of
+from foldwise.data.reading.declarations import ColumnDeclarations, apply_declarations
+from foldwise.data.reading.delimited import TextFormat, cells_of, detect_text_format, nth_line, read_delimited
+from foldwise.data.reading.delimiters import DelimiterIndex
+from foldwise.data.reading.layout import without_footnotes
+from foldwise.data.reading.options import ReadOptions
+from foldwise.data.reading.parsed_file import READ_ERRORS, first_line
+from foldwise.data.reading.repairs import repaired, without_escapes
+from foldwise.data.reading.source_file import DUCKDB, GZIP, SQLITE, SourceFile, format_of
+from foldwise.data.reading.tables import read_table
+from foldwise.data.reading.text_encoding import as_utf8, encoding_of
 from foldwise.data.schema import Column, Kind
 from foldwise.errors import InputError
 
@@ -95,7 +95,7 @@ def slices(path: Path, format: str, block: int) -> Iterator[pl.DataFrame]:
         step = max(1, block // (16 * max(1, n_columns)))
         for start in range(0, max(n_rows, 1), step):
             yield lazy.slice(start, step).collect()
-    except REFUSALS as error:
+    except READ_ERRORS as error:
         raise InputError(
             f"{path.name} cannot be read as {format.capitalize()}: {first_line(error)}.",
             "the file may be cut off, or in another format than its name says.",
@@ -104,19 +104,19 @@ def slices(path: Path, format: str, block: int) -> Iterator[pl.DataFrame]:
 
 def text_batches(path: Path, packed: bool, kinds: Mapping[str, Kind], block: int) -> Iterator[pl.DataFrame]:
     """Batches of delimited text."""
-    asked = Asked(as_text=tuple(name for name, kind in kinds.items() if kind != "numeric"))
+    options = ReadOptions(as_text=tuple(name for name, kind in kinds.items() if kind != "numeric"))
     with opened(path, packed) as file:
         head = read_bytes(file, block, path.name)
         encoding = "utf-8" if len(head) < block else stream_encoding(head, path.name)
         if len(head) == block and encoding is not None:
             start = head[: head.rfind(b"\n") + 1]
-            manner = manner_of(as_utf8(start, encoding, path.name)[0], asked, path.name)
-            if not manner.dialect.wrapped:
-                blocks = Blocks(file, head, encoding, manner, path.name, block)
+            text_format = detect_text_format(as_utf8(start, encoding, path.name)[0], options, path.name)
+            if not text_format.dialect.wrapped:
+                blocks = TextBatches(file, head, encoding, text_format, path.name, block)
                 yield from (declared(frame, kinds, path.name, at) for frame, at in blocks.frames())
                 return
         rest = read_bytes(file, -1, path.name)
-    parsed = read_delimited(Source(path, head + rest, "text", packed), asked)
+    parsed = read_delimited(SourceFile(path, head + rest, "text", packed), options)
     yield declared(parsed.frame, kinds, path.name, 0)
 
 
@@ -132,21 +132,23 @@ def declared(frame: pl.DataFrame, kinds: Mapping[str, Kind], name: str, at: int)
     there = {column: kind for column, kind in kinds.items() if column in frame.columns}
     columns = tuple(Column(column, kind) for column, kind in there.items())
     try:
-        return declare(frame, Declared(columns, dict(there)))
+        return apply_declarations(frame, ColumnDeclarations(columns, dict(there)))
     except InputError as error:
         if not at:
             raise
         raise InputError(f"{name}, counted from row {at:,} on: {error.message}", error.hint) from error
 
 
-class Blocks:
+class TextBatches:
     """Text in pieces that end where a row ends."""
 
-    def __init__(self, file: IO[bytes], head: bytes, encoding: str, manner: Manner, name: str, block: int) -> None:
+    def __init__(
+        self, file: IO[bytes], head: bytes, encoding: str, text_format: TextFormat, name: str, block: int
+    ) -> None:
         self._file, self._head, self._encoding, self._name, self._block = file, head, encoding, name, block
-        self._manner = replace(manner, layout=replace(manner.layout, skip_lines=0))
-        self._skip = manner.layout.skip_lines
-        quote = manner.dialect.quote.encode()
+        self._text_format = replace(text_format, layout=replace(text_format.layout, skip_lines=0))
+        self._skip = text_format.layout.skip_lines
+        quote = text_format.dialect.quote.encode()
         self._quote = quote[0] if quote else None
 
     def frames(self) -> Iterator[tuple[pl.DataFrame, int]]:
@@ -180,14 +182,14 @@ class Blocks:
         return int(ends[-1]) + 1 if len(ends) else 0
 
     def _read(self, data: bytes, last: bool, n_rows: int) -> pl.DataFrame:
-        dialect, name = self._manner.dialect, self._name
+        dialect, name = self._text_format.dialect, self._name
         if n_rows:
             name = f"{name}, counted from row {n_rows:,} on"
         data = self._as_utf8(data, name)
         if last:
-            data, _ = footnotes(data, dialect, len(self._manner.layout.names))
+            data, _ = without_footnotes(data, dialect, len(self._text_format.layout.names))
         data, _ = without_escapes(repaired(data, dialect, name), dialect)
-        return cells_of(Ruling(data, dialect), self._manner, name, last)[0]
+        return cells_of(DelimiterIndex(data, dialect), self._text_format, name, last)[0]
 
     def _as_utf8(self, data: bytes, name: str) -> bytes:
         if self._encoding in SINGLE_BYTE:

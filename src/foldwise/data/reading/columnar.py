@@ -10,35 +10,37 @@ from typing import Any
 import polars as pl
 
 from foldwise.data.notes import Note
-from foldwise.data.reading.asking import Asked
-from foldwise.data.reading.decoding import as_utf8
 from foldwise.data.reading.missing import is_numeric, missing_notes
-from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
-from foldwise.data.reading.source import Source
+from foldwise.data.reading.options import ReadOptions
+from foldwise.data.reading.parsed_file import READ_ERRORS, ParsedFile, first_line
+from foldwise.data.reading.source_file import SourceFile
+from foldwise.data.reading.text_encoding import as_utf8
 from foldwise.errors import InputError
 
 
-def read_parquet(source: Source, asked: Asked) -> Parsed:
+def read_parquet(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """A Parquet file."""
-    return by_polars(source, asked, "Parquet", pl.read_parquet)
+    return read_with_polars(source, options, "Parquet", pl.read_parquet)
 
 
-def read_feather(source: Source, asked: Asked) -> Parsed:
+def read_feather(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """A Feather (Arrow IPC) file."""
-    return by_polars(source, asked, "Feather", pl.read_ipc)
+    return read_with_polars(source, options, "Feather", pl.read_ipc)
 
 
-def by_polars(source: Source, asked: Asked, format: str, read: Callable[[Any], pl.DataFrame]) -> Parsed:
+def read_with_polars(
+    source: SourceFile, options: ReadOptions, format: str, read: Callable[[Any], pl.DataFrame]
+) -> ParsedFile:
     """A file by one of polars' readers."""
     try:
         frame = read(io.BytesIO(source.data))
-    except REFUSALS as error:
+    except READ_ERRORS as error:
         raise InputError(
             f"{source.name} cannot be read as {format}: {first_line(error)}.",
             "the file may be cut off, or in another format than its name says.",
         ) from error
-    frame, seen = with_missing(frame, asked.missing_values)
-    return Parsed(frame, tuple(missing_notes(seen, frame)))
+    frame, seen = with_missing(frame, options.missing_values)
+    return ParsedFile(frame, tuple(missing_notes(seen, frame)))
 
 
 def with_missing(frame: pl.DataFrame, tokens: Sequence[str] | None) -> tuple[pl.DataFrame, list[str]]:
@@ -61,24 +63,24 @@ def with_missing(frame: pl.DataFrame, tokens: Sequence[str] | None) -> tuple[pl.
     return frame.with_columns(changed), [word for word in words if word in seen]
 
 
-def read_json(source: Source, asked: Asked) -> Parsed:
+def read_json(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """JSON lines, one record a line, or one JSON list of records."""
-    data, notes = as_utf8(source.data, asked.encoding, source.name)
+    data, notes = as_utf8(source.data, options.encoding, source.name)
     whole = data.lstrip().startswith(b"[")
     records = whole_list(data, source.name) if whole else records_of(data, source.name)
     try:
         frame = pl.DataFrame(records, infer_schema_length=None, strict=True) if records else pl.DataFrame()
-    except (*REFUSALS, TypeError, ValueError):
+    except (*READ_ERRORS, TypeError, ValueError):
         try:
             frame = pl.DataFrame(records, infer_schema_length=None, strict=False)
             refuse_lost_cells(records, frame, source.name)
-        except (*REFUSALS, TypeError, ValueError) as error:
+        except (*READ_ERRORS, TypeError, ValueError) as error:
             raise InputError(
                 f"{source.name}: its records are no table: {first_line(error)}.", "each field holds one kind of value."
             ) from error
     notes.append(Note("format", "a JSON list of records." if whole else "JSON lines, a record each."))
-    frame, seen = with_missing(frame, asked.missing_values)
-    return Parsed(frame, (*notes, *missing_notes(seen, frame)))
+    frame, seen = with_missing(frame, options.missing_values)
+    return ParsedFile(frame, (*notes, *missing_notes(seen, frame)))
 
 
 def refuse_lost_cells(records: list[dict[str, Any]], frame: pl.DataFrame, file: str) -> None:

@@ -10,16 +10,16 @@ from typing import Any
 import polars as pl
 
 from foldwise.data.notes import Note
-from foldwise.data.reading.asking import Asked
 from foldwise.data.reading.columnar import with_missing
 from foldwise.data.reading.missing import missing_notes
-from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
-from foldwise.data.reading.source import Source
+from foldwise.data.reading.options import ReadOptions
+from foldwise.data.reading.parsed_file import READ_ERRORS, ParsedFile, first_line
+from foldwise.data.reading.source_file import SourceFile
 from foldwise.data.schema import check_unique_names, listing
 from foldwise.errors import InputError
 
 
-def read_sqlite(source: Source, asked: Asked) -> Parsed:
+def read_sqlite(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """A table of a SQLite file, by Python's own module."""
     try:
         connection = sqlite3.connect(f"{source.path.absolute().as_uri()}?mode=ro", uri=True)
@@ -27,18 +27,18 @@ def read_sqlite(source: Source, asked: Asked) -> Parsed:
             connection.execute("PRAGMA trusted_schema = OFF")
             found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
             tables = [str(name) for (name,) in found if not str(name).startswith("sqlite_")]
-            table = chosen_table(tables, asked, source.path)
+            table = chosen_table(tables, options, source.path)
             cursor = connection.execute(f"SELECT * FROM {quoted(table)}")
             names = [str(column[0]) for column in cursor.description]
             rows = cursor.fetchall()
         finally:
             connection.close()
-    except (sqlite3.Error, *REFUSALS) as error:
+    except (sqlite3.Error, *READ_ERRORS) as error:
         raise InputError(f"{source.name} cannot be read as a SQLite file: {first_line(error)}.") from error
-    return table_of(names, rows, tables, table, asked, source.name)
+    return table_of(names, rows, tables, table, options, source.name)
 
 
-def read_duckdb(source: Source, asked: Asked) -> Parsed:
+def read_duckdb(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """A table of a DuckDB file, by the package duckdb: an extra."""
     try:
         import duckdb
@@ -56,26 +56,26 @@ def read_duckdb(source: Source, asked: Asked) -> Parsed:
         with duckdb.connect(str(source.path), read_only=True, config=closed) as connection:
             found = connection.execute("SELECT schema_name, table_name FROM duckdb_tables() ORDER BY ALL").fetchall()
             tables = {name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in found}
-            table = chosen_table(list(tables), asked, source.path)
+            table = chosen_table(list(tables), options, source.path)
             cursor = connection.execute(f"SELECT * FROM {'.'.join(map(quoted, tables[table]))}")
             names = [str(column[0]) for column in cursor.description or ()]
             rows = cursor.fetchall()
-    except (duckdb.Error, RuntimeError, *REFUSALS) as error:
+    except (duckdb.Error, RuntimeError, *READ_ERRORS) as error:
         raise InputError(f"{source.name} cannot be read as a DuckDB file: {first_line(error)}.") from error
-    return table_of(names, rows, list(tables), table, asked, source.name)
+    return table_of(names, rows, list(tables), table, options, source.name)
 
 
-def chosen_table(tables: Sequence[str], asked: Asked, path: Path) -> str:
-    """The table that was asked for, or the only one."""
+def chosen_table(tables: Sequence[str], options: ReadOptions, path: Path) -> str:
+    """The table that was requested, or the only one."""
     if not tables:
         raise InputError(f"{path.name} holds no table.")
-    if asked.table is None:
+    if options.table is None:
         if len(tables) == 1:
             return tables[0]
         raise InputError(f"{path.name} holds {len(tables)} tables: {listing(tables)}.", "pass table= to choose one.")
-    if asked.table not in tables:
-        raise InputError(f"{path.name} has no table {asked.table!r}.", f"its tables are {listing(tables)}.")
-    return asked.table
+    if options.table not in tables:
+        raise InputError(f"{path.name} has no table {options.table!r}.", f"its tables are {listing(tables)}.")
+    return options.table
 
 
 def quoted(name: str) -> str:
@@ -83,8 +83,8 @@ def quoted(name: str) -> str:
 
 
 def table_of(
-    names: list[str], rows: list[tuple[Any, ...]], tables: Sequence[str], table: str, asked: Asked, file: str
-) -> Parsed:
+    names: list[str], rows: list[tuple[Any, ...]], tables: Sequence[str], table: str, options: ReadOptions, file: str
+) -> ParsedFile:
     """The rows as a frame; a column of mixed types becomes text."""
     check_unique_names(names)
     columns = []
@@ -94,8 +94,8 @@ def table_of(
             raise InputError(f"column {name!r} of table {table!r} in {file} holds bytes or lists, which are no cells.")
         columns.append(column_of(name, cells))
     note = Note("table", f"{table!r}" + (f" of {listing(tables)}." if len(tables) > 1 else ", the only one."))
-    frame, seen = with_missing(pl.DataFrame(columns), asked.missing_values)
-    return Parsed(frame, (note, *missing_notes(seen, frame)))
+    frame, seen = with_missing(pl.DataFrame(columns), options.missing_values)
+    return ParsedFile(frame, (note, *missing_notes(seen, frame)))
 
 
 def column_of(name: str, cells: list[Any]) -> pl.Series:
@@ -107,5 +107,5 @@ def column_of(name: str, cells: list[Any]) -> pl.Series:
         cells = [None if cell is None else float(cell) for cell in cells] if numbers else cells
     try:
         return pl.Series(name, cells, strict=True)
-    except (TypeError, *REFUSALS):
+    except (TypeError, *READ_ERRORS):
         return pl.Series(name, [None if cell is None else str(cell) for cell in cells], dtype=pl.String)

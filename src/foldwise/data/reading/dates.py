@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import polars as pl
 
-from foldwise.data.reading.parsed import REFUSALS
+from foldwise.data.reading.parsed_file import READ_ERRORS
 from foldwise.errors import InputError
 
 YEARS = ("%Y", "%y")
@@ -23,7 +23,7 @@ def dates_of(text: pl.Series) -> pl.Series:
     """Dates, moments or times of day; cells that are none are missing in what comes back."""
     found = pl.Series(text.name, [None] * len(text), dtype=pl.Datetime)
     if text.str.contains(r"^\d{4}\D").any():  # else polars would guess whether days or months come first
-        with suppress(*REFUSALS):
+        with suppress(*READ_ERRORS):
             found = text.str.to_datetime(strict=False)
         if found.null_count() == text.null_count():
             return found
@@ -35,7 +35,7 @@ def dates_of(text: pl.Series) -> pl.Series:
     for clock in CLOCKS:
         try:
             times = text.str.to_time(clock, strict=False)
-        except REFUSALS:
+        except READ_ERRORS:
             continue
         if times.null_count() == text.null_count():
             return times
@@ -49,7 +49,7 @@ def dates_by(text: pl.Series, form: str) -> pl.Series | None:
             dates = (
                 text.str.to_datetime(whole, strict=False) if "%H" in whole else text.str.to_date(whole, strict=False)
             )
-        except REFUSALS:
+        except READ_ERRORS:
             continue
         if dates.null_count() == text.null_count() and plausible(dates):
             return dates

@@ -14,23 +14,23 @@ from typing import Any
 import polars as pl
 
 from foldwise.data.notes import Note
-from foldwise.data.reading.asking import Asked
-from foldwise.data.reading.decoding import as_utf8
-from foldwise.data.reading.layout import Layout, footnotes, lay_out
-from foldwise.data.reading.lines import (
+from foldwise.data.reading.delimiters import DelimiterIndex
+from foldwise.data.reading.layout import TableLayout, find_layout, without_footnotes
+from foldwise.data.reading.missing import mark_missing, missing_notes, tokens_beside_numbers
+from foldwise.data.reading.numbers import convert, plain_type, plain_types
+from foldwise.data.reading.options import ReadOptions
+from foldwise.data.reading.parsed_file import READ_ERRORS, ParsedFile, first_line
+from foldwise.data.reading.repairs import (
     check_row_lengths,
     refuse_long_row,
     repaired,
+    resolve_quotes,
     rewritten,
-    settle_quotes,
     without_escapes,
 )
-from foldwise.data.reading.missing import missing_notes, settle, tokens_beside_numbers
-from foldwise.data.reading.numbers import convert, plain_type, plain_types
-from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
-from foldwise.data.reading.ruling import Ruling
 from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect, sample_of, sniff
-from foldwise.data.reading.source import Source
+from foldwise.data.reading.source_file import SourceFile
+from foldwise.data.reading.text_encoding import as_utf8
 from foldwise.data.schema import check_unique_names
 from foldwise.errors import InputError
 
@@ -40,62 +40,64 @@ ORANGE_KINDS = {"d": "categorical", "discrete": "categorical", "c": "numeric", "
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How a text is written: what was found out from its first lines, and what was asked for."""
+class TextFormat:
+    """How a text is written: what was found out from its first lines, and what was requested."""
 
     dialect: Dialect
-    layout: Layout
-    asked: Asked
+    layout: TableLayout
+    options: ReadOptions
     notes: tuple[Note, ...]
 
 
-def read_delimited(source: Source, asked: Asked) -> Parsed:
+def read_delimited(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """A table in delimited text."""
-    data, notes = as_utf8(source.data, asked.encoding, source.name)
-    manner = manner_of(data, asked, source.name)
-    names, dialect = manner.layout.names, manner.dialect
-    data, remarks = footnotes(data, dialect, len(names))
+    data, notes = as_utf8(source.data, options.encoding, source.name)
+    text_format = detect_text_format(data, options, source.name)
+    names, dialect = text_format.layout.names, text_format.dialect
+    data, remarks = without_footnotes(data, dialect, len(names))
     data, escapes = without_escapes(repaired(data, dialect, source.name), dialect)
-    ruling, doubts = settle_quotes(Ruling(data, dialect), len(names), asked)
-    manner = replace(manner, dialect=ruling.dialect)
-    notes += [*manner.notes, *escapes, *doubts, *manner.layout.notes, *remarks]
-    frame, found = cells_of(ruling, manner, source.name)
-    orange = manner.layout.orange
+    delimiters, doubts = resolve_quotes(DelimiterIndex(data, dialect), len(names), options)
+    text_format = replace(text_format, dialect=delimiters.dialect)
+    notes += [*text_format.notes, *escapes, *doubts, *text_format.layout.notes, *remarks]
+    frame, found = cells_of(delimiters, text_format, source.name)
+    orange = text_format.layout.orange
     kinds = {name: ORANGE_KINDS[t] for name, t in orange.items() if t in ORANGE_KINDS}
-    return Parsed(frame, (*notes, *found), kinds, manner.layout.unnamed, ruling.dialect.decimal)
+    return ParsedFile(frame, (*notes, *found), kinds, text_format.layout.unnamed, delimiters.dialect.decimal)
 
 
-def manner_of(data: bytes, asked: Asked, name: str) -> Manner:
+def detect_text_format(data: bytes, options: ReadOptions, name: str) -> TextFormat:
     """How a text is written, from its first lines."""
     lines = sample_of(data)
     if (
-        asked.skip_rows is None
-        and asked.separator is None
+        options.skip_rows is None
+        and options.separator is None
         and re.fullmatch(r"sep=[^\r\n]\r?\n", lines[0] if lines else "")
     ):
-        asked = replace(asked, skip_rows=1, separator=lines[0][4])  # a line for Excel
-    dialect, said = sniff(lines[asked.skip_rows or 0 :], asked)
+        options = replace(options, skip_rows=1, separator=lines[0][4])  # a line for Excel
+    dialect, said = sniff(lines[options.skip_rows or 0 :], options)
     strays: list[Note] = []
     if dialect.quote and any(line.count(dialect.quote) % 2 for line in lines):
         # a quote that is never closed would swallow the lines in which names are looked for
-        body = data[nth_line(data, asked.skip_rows or 0) :]
-        settled, strays = settle_quotes(Ruling(body, dialect), None, asked)
+        body = data[nth_line(data, options.skip_rows or 0) :]
+        settled, strays = resolve_quotes(DelimiterIndex(body, dialect), None, options)
         dialect = settled.dialect
-    layout = lay_out(lines, dialect, asked, name)
+    layout = find_layout(lines, dialect, options, name)
     check_unique_names(layout.names)
-    asked = replace(asked, as_text=(*asked.as_text, *(n for n, t in layout.orange.items() if t[0] in "ds")))
-    return Manner(dialect, layout, asked, (*said, *strays))
+    options = replace(options, as_text=(*options.as_text, *(n for n, t in layout.orange.items() if t[0] in "ds")))
+    return TextFormat(dialect, layout, options, (*said, *strays))
 
 
-def cells_of(ruling: Ruling, manner: Manner, name: str, last: bool = True) -> tuple[pl.DataFrame, list[Note]]:
+def cells_of(
+    delimiters: DelimiterIndex, text_format: TextFormat, name: str, last: bool = True
+) -> tuple[pl.DataFrame, list[Note]]:
     """The cells of a text in their types; `last` says whether it goes to the end of the file, where padding may be."""
-    text = Text(ruling, manner.layout, manner.asked, name)
+    text = DelimitedParser(delimiters, text_format.layout, text_format.options, name)
     frame = text.frame()
     dropped: list[Note] = []
     if last:
-        frame, dropped = without_padding(frame, manner.layout.unnamed)
+        frame, dropped = without_padding(frame, text_format.layout.unnamed)
     converted = [
-        convert(frame[column], manner.asked, ruling.dialect.decimal)
+        convert(frame[column], text_format.options, delimiters.dialect.decimal)
         for column in frame.columns
         if frame[column].dtype == pl.String
     ]
@@ -104,12 +106,12 @@ def cells_of(ruling: Ruling, manner: Manner, name: str, last: bool = True) -> tu
     return frame, [*notes, *missing_notes(text.seen, frame)]
 
 
-class Text:
-    """Text whose dialect and layout are known, on its way to a frame."""
+class DelimitedParser:
+    """Parse text whose dialect and layout are known into a frame."""
 
-    def __init__(self, ruling: Ruling, layout: Layout, asked: Asked, name: str) -> None:
-        self.ruling, self.data, self.dialect = ruling, ruling.data, ruling.dialect
-        self.layout, self.asked, self.name = layout, asked, name
+    def __init__(self, delimiters: DelimiterIndex, layout: TableLayout, options: ReadOptions, name: str) -> None:
+        self.delimiters, self.data, self.dialect = delimiters, delimiters.data, delimiters.dialect
+        self.layout, self.options, self.name = layout, options, name
         self.notes: list[Note] = []
         self.seen: list[str] = []  # tokens that became missing cells
 
@@ -120,7 +122,7 @@ class Text:
             frame = self._as_text()
         if frame.width > 1 and frame[:, -1].null_count():
             width, skip = len(self.layout.names), self.layout.skip_lines
-            blank = check_row_lengths(self.ruling, width, skip, self.name)
+            blank = check_row_lengths(self.delimiters, width, skip, self.name)
             return without_rows(frame, blank)
         return frame
 
@@ -130,15 +132,15 @@ class Text:
             return None  # polars would take 1.200 for 1.2
         try:
             sample = self._read(self._sample(), dict.fromkeys(self.layout.names, pl.String), skip=0)
-            plain, found = settle(sample, self.asked.tokens)
-            untyped = [s for s in plain if s.name not in self.asked.as_text]
+            plain, found = mark_missing(sample, self.options.tokens)
+            untyped = [s for s in plain if s.name not in self.options.as_text]
             guessed = {s.name: s.dtype for s in plain_types(untyped, self.dialect.decimal)}
             types = {s.name: guessed.get(s.name, s.dtype) for s in plain}
-            tokens = tokens_beside_numbers(found, types, self.asked.tokens)
+            tokens = tokens_beside_numbers(found, types, self.options.tokens)
             frame = self._read(self.data, types, self.layout.skip_lines, tokens)
-        except REFUSALS:
+        except READ_ERRORS:
             return None
-        frame, found = settle(frame, self.asked.tokens)
+        frame, found = mark_missing(frame, self.options.tokens)
         self.seen += [*tokens, *(token for words in found.values() for token in words)]
         return frame
 
@@ -147,27 +149,30 @@ class Text:
         types = dict.fromkeys(self.layout.names, pl.String)
         try:
             frame = self._read(self.data, types, self.layout.skip_lines)
-        except REFUSALS:
+        except READ_ERRORS:
             frame = self._forgiving(types)
-        frame, found = settle(frame, self.asked.tokens)
+        frame, found = mark_missing(frame, self.options.tokens)
         self.seen += [token for words in found.values() for token in words]
         return frame.with_columns(
-            [plain_type(s, self.dialect.decimal) for s in frame if s.name not in self.asked.as_text]
+            [plain_type(s, self.dialect.decimal) for s in frame if s.name not in self.options.as_text]
         )
 
     def _forgiving(self, types: dict[str, Any]) -> pl.DataFrame:
         """Read once more after quotes that break the rules were rewritten, or refuse the file."""
         width, skip = len(self.layout.names), self.layout.skip_lines
         refuse_long_row(self.data, self.dialect, width, skip, self.name)
-        check_row_lengths(self.ruling, width, skip, self.name)
+        check_row_lengths(self.delimiters, width, skip, self.name)
         try:
             if not self.dialect.quote:
                 frame = self._read(self.data, types, skip)
             else:
                 self.data = rewritten(self.data.split(b"\n", skip)[-1] if skip else self.data, self.dialect, self.name)
-                self.layout, self.ruling = replace(self.layout, skip_lines=0), Ruling(self.data, self.dialect)
+                self.layout, self.delimiters = (
+                    replace(self.layout, skip_lines=0),
+                    DelimiterIndex(self.data, self.dialect),
+                )
                 frame = self._read(self.data, types, 0)
-        except REFUSALS as error:
+        except READ_ERRORS as error:
             raise InputError(f"{self.name} cannot be read as delimited text: {first_line(error)}.", HINT) from error
         self.notes.append(Note("quotes", "some cells are quoted against the rules; they were read forgivingly."))
         return frame
@@ -177,7 +182,7 @@ class Text:
         start = nth_line(self.data, self.layout.skip_lines)
         data, blocks = self.data, []
         places = [start]
-        if len(data) - start > 8 * BLOCK and not self.ruling.odd:
+        if len(data) - start > 8 * BLOCK and not self.delimiters.odd:
             places += [len(data) // 3, 2 * len(data) // 3, len(data) - BLOCK]
         for place in places:
             begin = place if place == start else data.find(b"\n", place) + 1

@@ -8,20 +8,20 @@ from typing import Any
 import polars as pl
 
 from foldwise.data.notes import Note
-from foldwise.data.reading.asking import Asked
 from foldwise.data.reading.columnar import with_missing
 from foldwise.data.reading.delimited import without_padding
-from foldwise.data.reading.layout import Layout, arrange
+from foldwise.data.reading.layout import TableLayout, layout_of_rows
 from foldwise.data.reading.missing import missing_notes
-from foldwise.data.reading.numbers import Converted, convert
-from foldwise.data.reading.parsed import REFUSALS, Parsed, first_line
+from foldwise.data.reading.numbers import ConvertedColumn, convert
+from foldwise.data.reading.options import ReadOptions
+from foldwise.data.reading.parsed_file import READ_ERRORS, ParsedFile, first_line
 from foldwise.data.reading.sniffing import SAMPLE_ROWS
-from foldwise.data.reading.source import Source
+from foldwise.data.reading.source_file import SourceFile
 from foldwise.data.schema import check_unique_names, listing
 from foldwise.errors import InputError
 
 
-def read_excel(source: Source, asked: Asked) -> Parsed:
+def read_excel(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """One sheet of a workbook."""
     try:
         import fastexcel
@@ -30,14 +30,14 @@ def read_excel(source: Source, asked: Asked) -> Parsed:
             f"{source.name} is a workbook, and the package that reads these is not here.",
             "pip install 'foldwise[excel]', or save the sheet as CSV.",
         ) from error
-    refusals = (*REFUSALS, fastexcel.FastExcelError, ValueError)
+    refusals = (*READ_ERRORS, fastexcel.FastExcelError, ValueError)
     try:
         book = fastexcel.read_excel(source.data)
     except refusals as error:
         raise InputError(f"{source.name} cannot be read as a workbook: {first_line(error)}.") from error
-    sheet = chosen_sheet(book.sheet_names, asked, source.name)
+    sheet = chosen_sheet(book.sheet_names, options, source.name)
     try:
-        layout = layout_of(book, sheet, asked, source.name)
+        layout = layout_of(book, sheet, options, source.name)
         frame = pl.read_excel(
             io.BytesIO(source.data),
             sheet_name=sheet,
@@ -54,17 +54,19 @@ def read_excel(source: Source, asked: Asked) -> Parsed:
     check_unique_names(layout.names)
     frame = frame.rename(dict(zip(frame.columns, layout.names, strict=True)))
     others = f" of {listing(book.sheet_names)}; pass sheet= for another." if book.sheet_names[1:] else "."
-    frame, seen = with_missing(frame, asked.tokens)
+    frame, seen = with_missing(frame, options.tokens)
     frame, dropped = without_padding(frame, layout.unnamed)
-    converted = [convert(column, asked, ".") if column.dtype == pl.String else Converted(column) for column in frame]
+    converted = [
+        convert(column, options, ".") if column.dtype == pl.String else ConvertedColumn(column) for column in frame
+    ]
     frame = frame.with_columns([column.series for column in converted])
     said = [*dropped, *(note for column in converted for note in column.notes), *missing_notes(seen, frame)]
-    return Parsed(frame, (Note("sheet", repr(sheet) + others), *layout.notes, *said), unnamed=layout.unnamed)
+    return ParsedFile(frame, (Note("sheet", repr(sheet) + others), *layout.notes, *said), unnamed=layout.unnamed)
 
 
-def layout_of(book: Any, sheet: str, asked: Asked, file: str) -> Layout:
+def layout_of(book: Any, sheet: str, options: ReadOptions, file: str) -> TableLayout:
     """Where the table lies in a sheet: its first rows are looked at as those of a text are."""
-    skip = asked.skip_rows or 0
+    skip = options.skip_rows or 0
     sample = book.load_sheet(sheet, header_row=None, skip_rows=skip, n_rows=SAMPLE_ROWS, dtypes="string").to_polars()
     numbered = []
     for number, cells in enumerate(sample.iter_rows(), skip + 1):
@@ -75,15 +77,15 @@ def layout_of(book: Any, sheet: str, asked: Asked, file: str) -> Layout:
             numbered.append((row, number))
     if not numbered:
         raise InputError(f"sheet {sheet!r} of {file} holds no rows.", "a table has a row of names and rows of cells.")
-    return arrange(numbered, [], asked, file, skip, sample.width)
+    return layout_of_rows(numbered, [], options, file, skip, sample.width)
 
 
-def chosen_sheet(sheets: list[str], asked: Asked, name: str) -> str:
-    """The sheet that was asked for, by name or by place; the first without asking."""
-    if asked.sheet is None and sheets:
+def chosen_sheet(sheets: list[str], options: ReadOptions, name: str) -> str:
+    """The sheet that was requested, by name or by place; the first without asking."""
+    if options.sheet is None and sheets:
         return sheets[0]
-    if isinstance(asked.sheet, int) and 0 <= asked.sheet < len(sheets):
-        return sheets[asked.sheet]
-    if asked.sheet in sheets:
-        return str(asked.sheet)
-    raise InputError(f"{name} has no sheet {asked.sheet!r}.", f"its sheets are {listing(sheets)}.")
+    if isinstance(options.sheet, int) and 0 <= options.sheet < len(sheets):
+        return sheets[options.sheet]
+    if options.sheet in sheets:
+        return str(options.sheet)
+    raise InputError(f"{name} has no sheet {options.sheet!r}.", f"its sheets are {listing(sheets)}.")

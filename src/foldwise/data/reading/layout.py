@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from foldwise.data.notes import Note
-from foldwise.data.reading.asking import Asked
+from foldwise.data.reading.options import ReadOptions
 from foldwise.data.reading.sniffing import NUMBER, SAMPLE_ROWS, Dialect, Rows, agreement, split_rows, unwrapped
 from foldwise.errors import InputError
 
@@ -18,7 +18,7 @@ ORANGE_ROLES = {"", "class", "meta", "m", "i", "ignore", "weight", "w"}
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """How many lines stand before the first row of data, and the names of the columns."""
 
     skip_lines: int
@@ -28,36 +28,36 @@ class Layout:
     orange: dict[str, str] = field(default_factory=dict)  # type of a column by its name, as Orange declares it
 
 
-def lay_out(lines: Sequence[str], dialect: Dialect, asked: Asked, name: str) -> Layout:
+def find_layout(lines: Sequence[str], dialect: Dialect, options: ReadOptions, name: str) -> TableLayout:
     """The layout of the sample."""
     notes: list[Note] = []
-    start = asked.skip_rows or 0
-    if asked.skip_rows:
-        notes.append(Note("skipped", f"{asked.skip_rows} lines at the start, as asked for."))
+    start = options.skip_rows or 0
+    if options.skip_rows:
+        notes.append(Note("skipped", f"{options.skip_rows} lines at the start, as requested."))
     while start < len(lines) and not lines[start].strip():
         start += 1
     if start >= len(lines):
         raise InputError(f"{name} holds no rows.", "a table has a row of names and rows of cells.")
-    return arrange(
-        [(row, start + end) for row, end in numbered_rows(lines[start:], dialect)], notes, asked, name, start
+    return layout_of_rows(
+        [(row, start + end) for row, end in numbered_rows(lines[start:], dialect)], notes, options, name, start
     )
 
 
-def arrange(
+def layout_of_rows(
     numbered: Sequence[tuple[list[str], int]],
     notes: list[Note],
-    asked: Asked,
+    options: ReadOptions,
     name: str,
     start: int = 0,
     n_columns: int | None = None,
-) -> Layout:
+) -> TableLayout:
     """The layout of rows of cells, each with the number of lines up to its end; `n_columns` where that is known."""
     rows = [row for row, _ in numbered]
     width = agreement(rows)[0]
-    first = 0 if asked.skip_rows is not None else lines_before(rows, width)
-    if asked.skip_rows is None and asked.header is None:
+    first = 0 if options.skip_rows is not None else lines_before(rows, width)
+    if options.skip_rows is None and options.header is None:
         first += remarks_before(rows[first:], width)
-    if first and asked.header is None and asked.names is None:
+    if first and options.header is None and options.names is None:
         refuse_partial_names(rows, first, width, name)
     if first:
         left_out = "; ".join(repr(", ".join(map(str.strip, row))[:60]) for row in rows[:first])
@@ -70,22 +70,22 @@ def arrange(
     rows, ends = rows[first:], [start, *(end for _, end in numbered)][first:]  # ends[k]: lines before row k
     if n_columns is not None:
         width, rows = n_columns, [row + [""] * (n_columns - len(row)) for row in rows]
-    count, why = header_of(rows, width, asked)
+    count, why = header_of(rows, width, options)
     names, types = names_of(rows, count, width, notes)
-    if asked.header is not None:
-        why = "as asked for"
+    if options.header is not None:
+        why = "as requested"
     elif types:
         why = "Orange's: names, types and roles"
     notes.append(Note("header", f"{('no row', 'one row', f'{count} rows')[min(count, 2)]} of names ({why})."))
-    if asked.names is not None:
-        names = given_names(asked.names, len(names), name)
+    if options.names is not None:
+        names = given_names(options.names, len(names), name)
     unnamed = [j for j, cell in enumerate(names) if not cell.strip()]
     names, renamed = clean_names(names)
     notes += renamed
-    if not count and asked.names is None:
+    if not count and options.names is None:
         notes.append(Note("names", f"{names[0]!r} to {names[-1]!r} were made up; pass names= to give better ones."))
     orange = {names[j]: value for j, value in types.items()}
-    return Layout(ends[count], tuple(names), tuple(names[j] for j in unnamed), tuple(notes), orange)
+    return TableLayout(ends[count], tuple(names), tuple(names[j] for j in unnamed), tuple(notes), orange)
 
 
 def numbered_rows(lines: Sequence[str], dialect: Dialect) -> list[tuple[list[str], int]]:
@@ -135,7 +135,7 @@ def may_name(row: Sequence[str], below: Rows, width: int) -> bool:
     """
     if len(row) != width - 1:
         return False
-    numbers = numeric_columns(below[1:], width, Asked())
+    numbers = numeric_columns(below[1:], width, ReadOptions())
     return (
         width > 1
         and not row[0].startswith(("#", "%"))
@@ -151,7 +151,7 @@ def refuse_partial_names(rows: Rows, first: int, width: int, name: str) -> None:
     """Refuse a line of several words above rows that have no other header: it names some columns, not all."""
     row = rows[first - 1]
     texts = [cell for cell in row if cell.strip() and not is_number(cell)]
-    if len(row) > 1 and len(texts) == len(row) and header_of(rows[first:], width, Asked())[0] == 0:
+    if len(row) > 1 and len(texts) == len(row) and header_of(rows[first:], width, ReadOptions())[0] == 0:
         raise InputError(
             f"{name}: the header has {len(row)} cells, but the rows have {width}.",
             f"pass skip_rows={first} and header=False to leave that line out, and names= to name all columns.",
@@ -162,10 +162,10 @@ def is_number(cell: str) -> bool:
     return bool(NUMBER.fullmatch(cell))
 
 
-def header_of(rows: Rows, width: int, asked: Asked) -> tuple[int, str]:
+def header_of(rows: Rows, width: int, options: ReadOptions) -> tuple[int, str]:
     """How many rows hold names, and why."""
-    if asked.header is not None:
-        return min(asked.header, len(rows)), "as asked for"
+    if options.header is not None:
+        return min(options.header, len(rows)), "as requested"
     if is_orange(rows):
         return 3, "names, types and roles"
     first, body = rows[0], rows[1:]
@@ -173,10 +173,10 @@ def header_of(rows: Rows, width: int, asked: Asked) -> tuple[int, str]:
         return 1, "the only row"
     if len(first) < width:
         return 1, "one cell fewer than the rows"
-    numeric = numeric_columns(body[1:] if len(rows) > 3 else body, width, asked)
-    over_numbers = text_over(numeric, first, asked)
+    numeric = numeric_columns(body[1:] if len(rows) > 3 else body, width, options)
+    over_numbers = text_over(numeric, first, options)
     if over_numbers:
-        if len(rows) > 3 and is_second_header(first, body[0], numeric, asked):
+        if len(rows) > 3 and is_second_header(first, body[0], numeric, options):
             return 2, "the second completes the first"
         return 1, f"{first[over_numbers[0]]!r} stands over numbers"
     if is_running(first) and not is_running(body[0]) and not comes_again(first, body):
@@ -189,22 +189,22 @@ def header_of(rows: Rows, width: int, asked: Asked) -> tuple[int, str]:
     for j in range(min(width, len(first))):
         cells = [row[j].strip() for row in body if j < len(row)]
         if len(set(cells)) < len(cells):
-            repeated.append(first[j].strip() in cells and first[j].strip() not in asked.tokens)
+            repeated.append(first[j].strip() in cells and first[j].strip() not in options.tokens)
     if repeated and sum(repeated) >= 0.5 * len(repeated):
         return 0, "cells of the first row come again below"
     return 1, "its cells do not come again below"
 
 
-def text_over(numeric: Sequence[int], row: Sequence[str], asked: Asked) -> list[int]:
+def text_over(numeric: Sequence[int], row: Sequence[str], options: ReadOptions) -> list[int]:
     """The columns of numbers over which a row holds text."""
-    return [j for j in numeric if j < len(row) and row[j].strip() not in asked.tokens and not is_number(row[j])]
+    return [j for j in numeric if j < len(row) and row[j].strip() not in options.tokens and not is_number(row[j])]
 
 
 def remarks_before(rows: Rows, width: int) -> int:
     """How many rows are remarks with as many cells as the table, but no names: names stand over all numbers below."""
     count = next((k for k, row in enumerate(rows) if not is_remark(row)), 0)
-    numeric = numeric_columns(rows[count + 1 :], width, Asked()) if count else []
-    return count if numeric and text_over(numeric, rows[count], Asked()) == numeric else 0
+    numeric = numeric_columns(rows[count + 1 :], width, ReadOptions()) if count else []
+    return count if numeric and text_over(numeric, rows[count], ReadOptions()) == numeric else 0
 
 
 def is_remark(row: Sequence[str]) -> bool:
@@ -213,10 +213,10 @@ def is_remark(row: Sequence[str]) -> bool:
     return len(full) <= 1 < len(row) or re.match(r"\s*#[# ]", "".join(row[:1])) is not None
 
 
-def numeric_columns(body: Rows, width: int, asked: Asked) -> list[int]:
+def numeric_columns(body: Rows, width: int, options: ReadOptions) -> list[int]:
     """The columns that hold numbers, but for missing cells and a few others."""
     found = []
-    missing = {*asked.tokens, "-"}
+    missing = {*options.tokens, "-"}
     for j in range(width):
         cells = [row[j].strip() for row in body if j < len(row)]
         present = Counter(cell for cell in cells if cell not in missing)
@@ -235,11 +235,11 @@ def exceeds(cells: Counter[str], share: float) -> bool:
     return False
 
 
-def is_second_header(first: Sequence[str], second: Sequence[str], numeric: Sequence[int], asked: Asked) -> bool:
+def is_second_header(first: Sequence[str], second: Sequence[str], numeric: Sequence[int], options: ReadOptions) -> bool:
     """Whether the second row completes the first: text over all numbers (units), or below gaps and over some."""
     cells = list(zip(first, second, strict=False))
     gaps = any(not above.strip() and below.strip() for above, below in cells)
-    over_numbers = [j < len(second) and second[j].strip() not in asked.tokens for j in numeric]
+    over_numbers = [j < len(second) and second[j].strip() not in options.tokens for j in numeric]
     units = len(over_numbers) > 1 and all(over_numbers)
     return (units or (gaps and any(over_numbers))) and not any(is_number(below) for _, below in cells)
 
@@ -338,7 +338,7 @@ def clean_names(names: Sequence[str]) -> tuple[list[str], list[Note]]:
     return cleaned, notes
 
 
-def footnotes(data: bytes, dialect: Dialect, width: int) -> tuple[bytes, list[Note]]:
+def without_footnotes(data: bytes, dialect: Dialect, width: int) -> tuple[bytes, list[Note]]:
     """The text without the remarks after its last row, which have too few cells to be rows."""
     if width < 2 or dialect.wrapped:
         return data, []

@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 
 from foldwise.data.notes import Note
-from foldwise.data.reading.asking import Asked, missing_tokens
 from foldwise.data.reading.numbers import convert
+from foldwise.data.reading.options import ReadOptions, token_strings
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 
@@ -52,7 +52,7 @@ def tokens_beside_numbers(
     return [token for token in tokens if is_numeric(token) or (token and token in beside)]
 
 
-def settle(frame: pl.DataFrame, tokens: Sequence[str]) -> tuple[pl.DataFrame, dict[str, list[str]]]:
+def mark_missing(frame: pl.DataFrame, tokens: Sequence[str]) -> tuple[pl.DataFrame, dict[str, list[str]]]:
     """The frame with its tokens, and NaN where that is one, as missing cells; and the tokens found, by column."""
     found = tokens_of(frame, tokens)
     changed = [frame[name].set(frame[name].is_in(words), None) for name, words in found.items()]
@@ -65,7 +65,7 @@ def settle(frame: pl.DataFrame, tokens: Sequence[str]) -> tuple[pl.DataFrame, di
 
 
 def with_column_tokens(
-    frame: pl.DataFrame, tokens: Mapping[str, Any], asked: Asked, decimal: str
+    frame: pl.DataFrame, tokens: Mapping[str, Any], options: ReadOptions, decimal: str
 ) -> tuple[pl.DataFrame, list[Note]]:
     """The frame with tokens that are named for single columns as missing cells."""
     notes = []
@@ -75,17 +75,17 @@ def with_column_tokens(
                 f"missing_values names the column {name!r}, which the table does not have.",
                 f"its columns are {listing(frame.columns)}.",
             )
-        column, words = frame[name], list(missing_tokens(given) or ())
+        column, words = frame[name], list(token_strings(given) or ())
         if column.dtype.is_numeric():
             marked = column.cast(pl.Float64).is_in([float(word) for word in words if is_numeric(word)])
         else:
             marked = column.cast(pl.String).is_in(words)
         rows = int(marked.sum() or 0)
-        cleaned = convert(column.set(marked, None), asked, decimal) if column.dtype == pl.String else None
+        cleaned = convert(column.set(marked, None), options, decimal) if column.dtype == pl.String else None
         series = pl.select(pl.when(~marked).then(column)).to_series().alias(name) if cleaned is None else cleaned.series
         frame = frame.with_columns(series)
         notes += [
-            Note("missing", f"{rows:,} cells of {name!r} that hold {listing(words)}, as asked for.", name),
+            Note("missing", f"{rows:,} cells of {name!r} that hold {listing(words)}, as requested.", name),
             *(cleaned.notes if cleaned is not None else ()),
         ]
     return frame, notes

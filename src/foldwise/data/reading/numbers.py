@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from foldwise.data.notes import Note
-from foldwise.data.reading.asking import Asked
+from foldwise.data.reading.options import ReadOptions
 
 MISSING_AMONG_NUMBERS = (
     *("-", "--", "—", "–", ".", "..", "...", "n.a.", "na", "none", "None", "NONE", "missing", "unknown"),
@@ -31,7 +31,7 @@ LOOK = 50
 
 
 @dataclass(frozen=True)
-class Converted:
+class ConvertedColumn:
     """A column as it is now, and what was done to it."""
 
     series: pl.Series
@@ -71,14 +71,14 @@ def may_be_plain(text: pl.Series) -> bool:
     return PLAIN.match(first) is not None and text.null_count() < len(text)
 
 
-def convert(text: pl.Series, asked: Asked, decimal: str) -> Converted:
+def convert(text: pl.Series, options: ReadOptions, decimal: str) -> ConvertedColumn:
     """A column of text as numbers where it holds nothing else, with notes on whatever was more than a plain number."""
     name = text.name
-    if name in asked.as_text or not looks_numeric(text):
-        return Converted(text)
+    if name in options.as_text or not looks_numeric(text):
+        return ConvertedColumn(text)
     plain = text.str.strip_chars()
     missing: tuple[str, ...] = ()
-    if asked.missing_values is None:
+    if options.missing_values is None:
         marked = plain.is_in(list(MISSING_AMONG_NUMBERS))
         if marked.any():
             missing = tuple(sorted(plain.filter(marked).unique().drop_nulls().to_list()))
@@ -86,7 +86,7 @@ def convert(text: pl.Series, asked: Asked, decimal: str) -> Converted:
     if plain.str.contains(CODE).any():
         code = plain.filter(plain.str.contains(CODE))[0]
         note = f"{name!r} holds codes such as {code!r}, of which a number would lose digits: kept as text."
-        return Converted(text, (Note("codes", note, name),))
+        return ConvertedColumn(text, (Note("codes", note, name),))
     notes = []
     if missing:
         n_cells = int(marked.sum() or 0)
@@ -94,12 +94,12 @@ def convert(text: pl.Series, asked: Asked, decimal: str) -> Converted:
         notes.append(Note("missing", f"{n_cells:,} cells of {name!r} hold {said} among numbers: missing.", name))
     found = plain_type(plain, decimal)
     if found.dtype != pl.String:
-        return Converted(found.alias(name), tuple(notes))
+        return ConvertedColumn(found.alias(name), tuple(notes))
     bare, how = decorated(plain, decimal)
     if bare is None:
-        return Converted(text, stray(plain, name, decimal))
+        return ConvertedColumn(text, stray(plain, name, decimal))
     notes.append(Note("numbers", f"{name!r} holds numbers as text ({how}): converted.", name))
-    return Converted(bare.alias(name), tuple(notes))
+    return ConvertedColumn(bare.alias(name), tuple(notes))
 
 
 def looks_numeric(text: pl.Series) -> bool:

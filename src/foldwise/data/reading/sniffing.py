@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from foldwise.data.notes import Note
-from foldwise.data.reading.asking import Asked
+from foldwise.data.reading.options import ReadOptions
 
 Rows = list[list[str]]
 
 SEPARATORS = ("\t", ";", "|", ",", " ")  # text and decimal commas hold the later ones, seldom the earlier
-SPOKEN = {"\t": "tab", " ": "blanks", "": "none: there is one column"}
+SEPARATOR_NAMES = {"\t": "tab", " ": "blanks", "": "none: there is one column"}
 SAMPLE_BYTES = 1 << 16
 SAMPLE_ROWS = 100
 NO_SEPARATOR = "\x1f"
@@ -53,19 +53,19 @@ def lines_of(text: str) -> list[str]:
     return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
-def sniff(lines: Sequence[str], asked: Asked) -> tuple[Dialect, list[Note]]:
+def sniff(lines: Sequence[str], options: ReadOptions) -> tuple[Dialect, list[Note]]:
     """The dialect of the sample and the notes on it."""
     lines = [line for line in lines if line.strip()][:SAMPLE_ROWS]
     quoted = any('"' in line for line in lines)
-    if asked.separator is not None:
-        separator, note = asked.separator, "as asked for."
+    if options.separator is not None:
+        separator, note = options.separator, "as requested."
     else:
         separator, note = find_separator(
-            lines, (asked.quote,) if asked.quote is not None else ('"', "") if quoted else ("",)
+            lines, (options.quote,) if options.quote is not None else ('"', "") if quoted else ("",)
         )
-    wrapped = asked.quote is None and is_wrapped(lines, separator)
-    quote = asked.quote if asked.quote is not None else find_quote(lines, separator)
-    notes = [Note("separator", f"{SPOKEN.get(separator, repr(separator))}, {note}")]
+    wrapped = options.quote is None and is_wrapped(lines, separator)
+    quote = options.quote if options.quote is not None else find_quote(lines, separator)
+    notes = [Note("separator", f"{SEPARATOR_NAMES.get(separator, repr(separator))}, {note}")]
     if wrapped:
         notes.append(Note("quotes", "each line of data is one quoted cell: the quotes around the lines were removed."))
         lines = [lines[0], *map(unwrapped, lines[1:])]
@@ -74,14 +74,14 @@ def sniff(lines: Sequence[str], asked: Asked) -> tuple[Dialect, list[Note]]:
     padded = separator not in ("", " ") and is_padded(rows)
     if padded:
         notes.append(Note("blanks", "a blank follows every separator: blanks around cells were removed."))
-    decimal = asked.decimal or find_decimal(rows, separator)
-    doubtful = doubtful_cell(rows) if asked.decimal is None and decimal == "." and separator != "," else None
+    decimal = options.decimal or find_decimal(rows, separator)
+    doubtful = doubtful_cell(rows) if options.decimal is None and decimal == "." and separator != "," else None
     if doubtful is not None:
         said = f"'.', so that {doubtful} has a fraction; pass decimal=',' if its point separates thousands."
         notes.append(Note("decimal mark", said))
-    if asked.decimal is not None or decimal == ",":
-        notes.append(Note("decimal mark", f"{decimal!r}{', as asked for' if asked.decimal else ''}."))
-    if quote != '"' or asked.quote is not None:
+    if options.decimal is not None or decimal == ",":
+        notes.append(Note("decimal mark", f"{decimal!r}{', as requested' if options.decimal else ''}."))
+    if quote != '"' or options.quote is not None:
         notes.append(Note("quotes", f"cells are quoted by {quote!r}." if quote else "quotes mean nothing."))
     return Dialect(separator, quote, padded, wrapped, decimal), notes
 

@@ -12,7 +12,7 @@ MISSING_VALUES = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NU
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReadOptions:
     """The keywords of one call; None is "find out"."""
 
     missing_values: tuple[str, ...] | None = None
@@ -33,7 +33,7 @@ class Asked:
         return MISSING_VALUES if self.missing_values is None else self.missing_values
 
 
-def missing_tokens(missing_values: Sequence[str] | str | None) -> tuple[str, ...] | None:
+def token_strings(missing_values: Sequence[str] | str | None) -> tuple[str, ...] | None:
     """The tokens as strings; one string is one token."""
     if missing_values is None:
         return None

@@ -53,7 +53,7 @@ DOCUMENTS = {
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """One file: where it is, its bytes (unpacked), its format, the name of its table."""
 
     path: Path
@@ -70,7 +70,7 @@ class Source:
         return Path(self.path.stem).stem if self.packed else self.path.stem
 
 
-def open_source(path: Path) -> Source:
+def open_file(path: Path) -> SourceFile:
     """The file at a path, unpacked where it is gzip."""
     try:
         if not path.is_file():
@@ -78,9 +78,9 @@ def open_source(path: Path) -> Source:
         with path.open("rb", buffering=0) as file:  # a buffer would copy the file once more
             start = file.read(16)
             if start.startswith(SQLITE):  # databases open their file themselves
-                return Source(path, b"", "sqlite")
+                return SourceFile(path, b"", "sqlite")
             if start[8:12] == DUCKDB:
-                return Source(path, b"", "duckdb")
+                return SourceFile(path, b"", "duckdb")
             file.seek(0)
             data = file.read()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
@@ -88,7 +88,7 @@ def open_source(path: Path) -> Source:
             raise
         raise InputError(f"{str(path)!r} cannot be opened: {error}.") from error
     if not data.startswith(GZIP):
-        return Source(path, data, format_of(path.name, path.suffix, data))
+        return SourceFile(path, data, format_of(path.name, path.suffix, data))
     try:
         data = gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as error:
@@ -97,7 +97,7 @@ def open_source(path: Path) -> Source:
             "fetch the file again; it may be cut off.",
         ) from error
     inner = path.with_suffix("") if path.suffix.lower() in (".gz", ".gzip") else path
-    return Source(path, data, format_of(path.name, inner.suffix, data), packed=True)
+    return SourceFile(path, data, format_of(path.name, inner.suffix, data), packed=True)
 
 
 def format_of(name: str, suffix: str, data: bytes) -> str:

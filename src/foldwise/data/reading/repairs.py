@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from foldwise.data.notes import Note
-from foldwise.data.reading.asking import Asked
-from foldwise.data.reading.ruling import Ruling
+from foldwise.data.reading.delimiters import DelimiterIndex
+from foldwise.data.reading.options import ReadOptions
 from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect, lines_of, unwrapped
 from foldwise.errors import InputError
 
@@ -77,32 +77,36 @@ def without_escapes(data: bytes, dialect: Dialect) -> tuple[bytes, list[Note]]:
     return data, [Note("quotes", f"{count:,} inside cells are escaped by a backslash.")] if count else []
 
 
-def settle_quotes(ruling: Ruling, width: int | None, asked: Asked) -> tuple[Ruling, list[Note]]:
+def resolve_quotes(
+    delimiters: DelimiterIndex, width: int | None, options: ReadOptions
+) -> tuple[DelimiterIndex, list[Note]]:
     """The text with the quote that holds for all of it: none where they do not pair up and lines are whole without.
 
     Without a `width`, lines are whole where all have as many cells as the first, and more than one.
     """
-    if asked.quote is not None or ruling.dialect.wrapped or not ruling.odd:
-        return ruling, []
-    widths = ruling.widths(quoted=False)[~ruling.blank]
+    if options.quote is not None or delimiters.dialect.wrapped or not delimiters.odd:
+        return delimiters, []
+    widths = delimiters.widths(quoted=False)[~delimiters.blank]
     width = int(widths[0]) if width is None else width
     if width > 1 and (widths == width).all():
-        note = f"mean nothing: {ruling.odd} line(s) hold an odd number, and every line has {width} cells without them."
-        return Ruling(ruling.data, replace(ruling.dialect, quote="")), [Note("quotes", note)]
-    return ruling, []
+        note = (
+            f"mean nothing: {delimiters.odd} line(s) hold an odd number, and every line has {width} cells without them."
+        )
+        return DelimiterIndex(delimiters.data, replace(delimiters.dialect, quote="")), [Note("quotes", note)]
+    return delimiters, []
 
 
-def check_row_lengths(ruling: Ruling, width: int, skip: int, name: str) -> list[int]:
+def check_row_lengths(delimiters: DelimiterIndex, width: int, skip: int, name: str) -> list[int]:
     """Refuse a row that is too short, whose last cells the reader would take for missing; returns the blank rows."""
-    if not ruling.odd:  # each line is a row
-        widths, blank = ruling.widths(quoted=True)[skip:], ruling.blank[skip:]
+    if not delimiters.odd:  # each line is a row
+        widths, blank = delimiters.widths(quoted=True)[skip:], delimiters.blank[skip:]
         short = np.flatnonzero((widths < width) & ~blank)
         if len(short):
             refuse_row(int(short[0]), int(widths[short[0]]), width, name)
         return [int(number) for number in np.flatnonzero(blank)]
     found = []
-    data = ruling.data.split(b"\n", skip)[-1] if skip else ruling.data
-    for number, row in enumerate(csv_rows(data, ruling.dialect)):
+    data = delimiters.data.split(b"\n", skip)[-1] if skip else delimiters.data
+    for number, row in enumerate(csv_rows(data, delimiters.dialect)):
         if not row:
             found.append(number)
         elif len(row) < width:

@@ -28,7 +28,7 @@ STORED: dict[str, Kind | None] = {
 
 
 @dataclass(frozen=True)
-class Declared:
+class ColumnDeclarations:
     """What the caller says of columns: their descriptions, and the finer kind of each by its name."""
 
     columns: tuple[Column, ...]
@@ -40,10 +40,10 @@ class Declared:
         return tuple(column.name for column in self.columns if column.kind != "numeric")
 
 
-def declared_columns(kinds: Mapping[str, str | Column] | Schema | None) -> Declared:
+def parse_kinds(kinds: Mapping[str, str | Column] | Schema | None) -> ColumnDeclarations:
     """What the caller says of columns."""
     if isinstance(kinds, Schema):
-        return Declared(kinds.columns, {column.name: column.kind for column in kinds})
+        return ColumnDeclarations(kinds.columns, {column.name: column.kind for column in kinds})
     if not isinstance(kinds, Mapping | None):
         raise InputError(
             f"kinds must be a mapping from column to kind, or a Schema; got {type(kinds).__name__}.",
@@ -68,10 +68,10 @@ def declared_columns(kinds: Mapping[str, str | Column] | Schema | None) -> Decla
             raise InputError(f"kinds gives {name!r} the description of a column called {column.name!r}.")
         finer.setdefault(name, column.kind)
         declared.append(column)
-    return Declared(tuple(declared), finer)
+    return ColumnDeclarations(tuple(declared), finer)
 
 
-def declare(frame: pl.DataFrame, declared: Declared) -> pl.DataFrame:
+def apply_declarations(frame: pl.DataFrame, declared: ColumnDeclarations) -> pl.DataFrame:
     """The frame with each declared column in the type that carries its kind."""
     for name in declared.kinds:
         if name not in frame.columns:

@@ -12,30 +12,30 @@ import polars as pl
 
 from foldwise.data.notes import Note
 from foldwise.data.reading.arff import read_arff
-from foldwise.data.reading.asking import (
-    Asked,
-    column_names,
-    decimal_mark,
-    header_rows,
-    missing_tokens,
-    one_character,
-    row_count,
-)
 from foldwise.data.reading.columnar import read_feather, read_json, read_parquet
 from foldwise.data.reading.databases import read_duckdb, read_sqlite
-from foldwise.data.reading.declaring import declare, declared_columns, labels
+from foldwise.data.reading.declarations import apply_declarations, labels, parse_kinds
 from foldwise.data.reading.delimited import read_delimited
 from foldwise.data.reading.excel import read_excel
 from foldwise.data.reading.layout import given_names
 from foldwise.data.reading.missing import with_column_tokens
-from foldwise.data.reading.parsed import Parsed
-from foldwise.data.reading.source import Source, open_source
+from foldwise.data.reading.options import (
+    ReadOptions,
+    column_names,
+    decimal_mark,
+    header_rows,
+    one_character,
+    row_count,
+    token_strings,
+)
+from foldwise.data.reading.parsed_file import ParsedFile
+from foldwise.data.reading.source_file import SourceFile, open_file
 from foldwise.data.schema import Schema, check_unique_names, listing
 from foldwise.data.table import Table
 from foldwise.data.view import view_of_frame
 from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, InputError
 
-READERS: dict[str, Callable[[Source, Asked], Parsed]] = {
+READERS: dict[str, Callable[[SourceFile, ReadOptions], ParsedFile]] = {
     "text": read_delimited,
     "arff": read_arff,
     "parquet": read_parquet,
@@ -116,9 +116,9 @@ def read_table(
     >>> print(table.notes.about("decimal mark"))
     decimal mark: ','.
     """
-    declared = declared_columns(kinds)
-    asked = Asked(
-        missing_values=None if isinstance(missing_values, Mapping) else missing_tokens(missing_values),
+    declared = parse_kinds(kinds)
+    options = ReadOptions(
+        missing_values=None if isinstance(missing_values, Mapping) else token_strings(missing_values),
         separator=one_character("separator", separator),
         quote=one_character("quote", quote, empty=True),
         encoding=encoding,
@@ -130,21 +130,21 @@ def read_table(
         table=table,
         as_text=declared.as_text,
     )
-    source = open_source(Path(path))
-    check_keywords(source, asked)
-    parsed = READERS[source.format](source, asked)
+    source = open_file(Path(path))
+    check_keywords(source, options)
+    parsed = READERS[source.format](source, options)
     frame = parsed.frame
     if not frame.width:
         raise InputError(f"{source.name} holds no columns.", "a table has a row of names and rows of cells.")
-    if asked.names is not None and source.format != "text":
-        given = given_names(asked.names, frame.width, source.name)
+    if options.names is not None and source.format != "text":
+        given = given_names(options.names, frame.width, source.name)
         check_unique_names(given)
         frame = frame.rename(dict(zip(frame.columns, given, strict=True)))
-    frame, indexed = without_index(frame, index, parsed.unnamed if asked.names is None else (), source.name)
+    frame, indexed = without_index(frame, index, parsed.unnamed if options.names is None else (), source.name)
     if isinstance(missing_values, Mapping):
-        frame, marked = with_column_tokens(frame, missing_values, asked, parsed.decimal)
+        frame, marked = with_column_tokens(frame, missing_values, options, parsed.decimal)
         indexed += marked
-    frame = declare(frame, declared)
+    frame = apply_declarations(frame, declared)
     warn_of_pandas_index(frame, source.name)
     notes = (*parsed.notes, *indexed)
     finer = {**parsed.kinds, **declared.kinds}
@@ -155,10 +155,10 @@ def read_table(
     return Table(X, labels(frame[place]), schema_of(X), source.stem, place, notes, finer)
 
 
-def check_keywords(source: Source, asked: Asked) -> None:
+def check_keywords(source: SourceFile, options: ReadOptions) -> None:
     """Refuse a keyword that says nothing about a file of this format."""
     for name in ("separator", "quote", "encoding", "decimal", "header", "skip_rows", "sheet", "table"):
-        if getattr(asked, name) is not None and name not in KEYWORDS.get(source.format, ()):
+        if getattr(options, name) is not None and name not in KEYWORDS.get(source.format, ()):
             known = ", ".join(f"{word}=" for word in KEYWORDS.get(source.format, ())) or "none of these"
             raise InputError(
                 f"{source.name} is read as {source.format}, to which {name}= does not apply.",
@@ -190,7 +190,7 @@ def without_index(
     if isinstance(index, str):
         if index not in frame.columns:
             raise InputError(f"{file} has no column {index!r} to use as index.", f"it has {listing(frame.columns)}.")
-        return frame.drop(index), [Note("index", f"{index!r} was left out, as asked for.", index)]
+        return frame.drop(index), [Note("index", f"{index!r} was left out, as requested.", index)]
     if index is False or frame.width < 2 or frame.height < 2:
         return frame, []
     first = frame[:, 0]

@@ -22,7 +22,7 @@ def as_utf8(data: bytes, encoding: str | None, name: str) -> tuple[bytes, list[N
     if encoding is not None:
         data = decoded(data, encoding, name).encode("utf-8", "surrogatepass").removeprefix(codecs.BOM_UTF8)
         check_text(data, name)
-        notes.append(Note("encoding", f"{encoding}, as asked for."))
+        notes.append(Note("encoding", f"{encoding}, as requested."))
     else:
         found, why = encoding_of(data, name)
         if found == "utf-8-sig":

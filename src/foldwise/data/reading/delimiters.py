@@ -14,7 +14,7 @@ Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Ruling:
+class DelimiterIndex:
     """The marks of one text."""
 
     data: bytes

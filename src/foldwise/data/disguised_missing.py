@@ -10,7 +10,7 @@ SENTINELS = (-1, -9, -99, -200, -999, -9999, -99999, 99, 999, 9999, 99999, 99999
 
 
 @dataclass(frozen=True)
-class Disguise:
+class DisguisedMissing:
     """A value of a column that looks like a missing cell, in how many rows, and why."""
 
     column: str
@@ -19,7 +19,7 @@ class Disguise:
     reason: str
 
 
-def disguise_of(column: pl.Series) -> Disguise | None:
+def find_disguised_missing(column: pl.Series) -> DisguisedMissing | None:
     """The value of a column of numbers that looks like a missing cell; None where none does."""
     if not column.dtype.is_numeric():
         return None
@@ -37,7 +37,7 @@ def disguise_of(column: pl.Series) -> Disguise | None:
             continue
         reason = far_off(value, rows, others)
         if reason:
-            return Disguise(column.name, value, rows, reason)
+            return DisguisedMissing(column.name, value, rows, reason)
     return None
 
 

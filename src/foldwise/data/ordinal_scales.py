@@ -33,7 +33,7 @@ SCALES = tuple(
 RANGE = re.compile(r"[<>≤≥=~\s$€£]*\d[\d.,]*\s*(-|–|to\b|\+|%|more\b|<=?|and\b|$|[a-z]+$)", re.IGNORECASE)
 
 
-def ordered_by(levels: Sequence[str]) -> str | None:
+def ordering_of(levels: Sequence[str]) -> str | None:
     """What gives the levels an order, in words; None where nothing does."""
     if not 3 <= len(levels) <= 25:
         return None

@@ -10,11 +10,11 @@ from polars.exceptions import PanicException, PolarsError
 
 from foldwise.data.notes import Note
 
-REFUSALS = (PolarsError, PanicException, OSError, UnicodeError, OverflowError)
+READ_ERRORS = (PolarsError, PanicException, OSError, UnicodeError, OverflowError)
 
 
 @dataclass(frozen=True)
-class Parsed:
+class ParsedFile:
     """A frame, the notes on how it was read, what the file itself says its columns are (kind by name), which of them
     have no name in it, and the mark before the decimals of its numbers.
     """
