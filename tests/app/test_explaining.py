@@ -11,9 +11,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from foldwise import Calibrated, CostSensitive, NaiveBayes, open_model, save_model
-from foldwise.app.explaining import ASKED, LEAST, explain, log_odds_of, worked
+from foldwise.app.explaining import explain, worked_tables
 from foldwise.ensembles import Ensemble
 from foldwise.errors import InputError
+from foldwise.evaluation.contributions import DEFAULT_PREDICTIONS, MIN_PROBA, log_odds_of
 from foldwise.models import catalogue, outline
 from tests.models.tables import mixed
 
@@ -24,13 +25,13 @@ def fitted(name):
     return catalogue()[name].pipeline(outline(TABLE)).fit(TABLE.X, TABLE.y)
 
 
-def by_enumeration(model, row, background, place):
+def by_enumeration(model, row, background, index):
     """The definition, coalition by coalition."""
     d = row.width
 
     def value(columns):
         put_in = background.with_columns(pl.lit(row[name][0], dtype=row[name].dtype).alias(name) for name in columns)
-        return log_odds_of(model.predict_proba(put_in))[:, place].mean()
+        return log_odds_of(model.predict_proba(put_in))[:, index].mean()
 
     values = np.zeros(d)
     names = row.columns
@@ -65,9 +66,9 @@ def test_contributions_sum_to_the_prediction(name, n_samples):
     model = fitted(name)
     for found in explain(model, TABLE.X[:3], TABLE.X[20:50], n_samples=n_samples):
         assert found.values.sum() == pytest.approx(found.total - found.base, abs=1e-9)
-        place = found.classes.index(found.about)
-        assert found.proba[place] == found.proba.max()
-        base = log_odds_of(model.predict_proba(TABLE.X[20:50]))[:, place].mean()
+        index = found.classes.index(found.about)
+        assert found.proba[index] == found.proba.max()
+        base = log_odds_of(model.predict_proba(TABLE.X[20:50]))[:, index].mean()
         assert found.base == pytest.approx(base, abs=1e-12)
         assert (found.errors >= 0).all()
 
@@ -85,12 +86,12 @@ def test_several_classes_are_each_against_the_rest(rng):
     X = rng.normal(size=(300, 3))
     y = np.array(["a", "b", "c"])[np.argmax(X + rng.normal(size=X.shape), axis=1)]
     model = LogisticRegression().fit(X, y)
-    for place, name in enumerate("abc"):
+    for index, name in enumerate("abc"):
         [found] = explain(model, X[:1], X[:50], about=name, n_samples=100)
-        p = model.predict_proba(X[:1])[0, place]
+        p = model.predict_proba(X[:1])[0, index]
         assert found.total == pytest.approx(np.log(p / (1 - p)))
         assert found.values.sum() == pytest.approx(found.total - found.base, abs=1e-9)
-        assert abs(found.values).argmax() == place
+        assert abs(found.values).argmax() == index
 
 
 def test_as_shap_says(rng):
@@ -126,7 +127,7 @@ def test_the_same_seed_gives_the_same(rng):
 
 def test_certainty_is_held_within_bounds():
     odds = log_odds_of(np.array([[0.0, 1.0], [0.5, 0.5]]))
-    assert odds[0, 1] == pytest.approx(np.log((1 - LEAST) / LEAST))
+    assert odds[0, 1] == pytest.approx(np.log((1 - MIN_PROBA) / MIN_PROBA))
     assert odds[0, 0] == -odds[0, 1]
     assert odds[1].tolist() == [0, 0]
 
@@ -134,18 +135,18 @@ def test_certainty_is_held_within_bounds():
 def test_wide_tables_draw_from_the_background(rng):
     X = rng.normal(size=(200, 400))
     model = LogisticRegression().fit(X, X[:, 0] > 0)
-    asked = 0
+    predicted = 0
     plain = model.predict_proba
 
     def counting(rows):
-        nonlocal asked
-        asked += len(rows)
+        nonlocal predicted
+        predicted += len(rows)
         return plain(rows)
 
     model.predict_proba = counting
     [found] = explain(model, X[:1], X)
     assert found.n_background < 200
-    assert asked < 1.2 * ASKED
+    assert predicted < 1.2 * DEFAULT_PREDICTIONS
     assert found.values.sum() == pytest.approx(found.total - found.base, abs=1e-9)
 
 
@@ -162,7 +163,7 @@ def test_a_stored_model_takes_the_table_as_it_comes(tmp_path):
 
 def test_what_cannot_be_explained_is_refused():
     model = fitted("naive_bayes")
-    with pytest.raises(InputError, match="knows no class 'sideways'"):
+    with pytest.raises(InputError, match="does not know the class 'sideways'"):
         explain(model, TABLE.X[:1], TABLE.X, about="sideways")
     with pytest.raises(InputError, match="the background lacks the column 'size'"):
         explain(model, TABLE.X[:1], TABLE.X.drop("size"))
@@ -173,19 +174,19 @@ def test_what_cannot_be_explained_is_refused():
 class TestTheWorkedTable:
     def test_of_a_pipeline_and_of_naive_bayes_itself(self):
         model = fitted("naive_bayes")
-        [found] = worked(model, TABLE.X[:1])
+        [found] = worked_tables(model, TABLE.X[:1])
         assert str(found.explanation) == str(model[-1].explain(model[:-1].transform(TABLE.X[:1]))[0])
         assert not found.changed
         plain = NaiveBayes().fit(TABLE.X.select("colour"), TABLE.y)
-        assert str(worked(plain, TABLE.X.select("colour")[:1])[0].explanation).startswith("predicted:")
+        assert str(worked_tables(plain, TABLE.X.select("colour")[:1])[0].explanation).startswith("predicted:")
 
     def test_inside_wrappers(self):
         inner = catalogue()["naive_bayes"].pipeline(outline(TABLE))
         costs = {"buy": {"up": -1, "down": 3}, "wait": {"up": 0, "down": 0}}
         model = CostSensitive(Calibrated(Ensemble([inner]), method="temperature", cv=3), costs).fit(TABLE.X, TABLE.y)
-        [found] = worked(model, TABLE.X[:1])
+        [found] = worked_tables(model, TABLE.X[:1])
         assert found.changed
         np.testing.assert_allclose(found.proba, model.predict_proba(TABLE.X[:1])[0])
 
     def test_none_of_other_models(self):
-        assert worked(fitted("decision_tree"), TABLE.X[:1]) is None
+        assert worked_tables(fitted("decision_tree"), TABLE.X[:1]) is None

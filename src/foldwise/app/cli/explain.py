@@ -10,7 +10,8 @@ from foldwise.app.cli.showing import clipped, print_json
 from foldwise.errors import InputError
 
 if TYPE_CHECKING:
-    from foldwise.app.explaining import Contributions, Worked
+    from foldwise.app.explaining import WorkedTable
+    from foldwise.evaluation.contributions import Contributions
 
 MOST_LINES = 20
 MOST_CLASSES = 3
@@ -38,7 +39,7 @@ def explain(
 
     opened = open_run(run)
     one = row_of(table, row, opened.model)
-    worked = explaining.worked(opened.model, one) if about is None and background is None else None
+    worked = explaining.worked_tables(opened.model, one) if about is None and background is None else None
     if worked is not None:
         if as_json:
             print_json({"row": row, **worked_facts(worked[0])})
@@ -75,14 +76,14 @@ def first_rows(table: Path, model: Any) -> Any:
     return frame if frame.height <= MOST_ROWS else frame.sample(MOST_ROWS, seed=0)
 
 
-def worked_text(worked: Worked) -> str:
+def worked_text(worked: WorkedTable) -> str:
     text = str(worked.explanation)
     if worked.changed:
         text += f"\nas the whole model says: {shares(worked.classes, worked.proba)}"
     return text
 
 
-def worked_facts(worked: Worked) -> dict[str, Any]:
+def worked_facts(worked: WorkedTable) -> dict[str, Any]:
     classes = [str(name) for name in worked.classes]
     return {"worked": worked.explanation.to_dict(), "proba": dict(zip(classes, worked.proba.tolist(), strict=True))}
 
