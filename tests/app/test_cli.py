@@ -452,7 +452,8 @@ class TestExplain:
     def test_rows_and_classes_that_are_not_there(self, tree_run, new):
         assert "has 120 rows, so there is no row 120" in refused("explain", tree_run, new, "--row", 120)
         assert "rows are counted from 0" in refused("explain", tree_run, new, "--row", -1)
-        assert "does not know the class 'sideways'" in refused("explain", tree_run, new, "--row", 1, "--class", "sideways")
+        unknown = refused("explain", tree_run, new, "--row", 1, "--class", "sideways")
+        assert "does not know the class 'sideways'" in unknown
 
     def test_many_columns(self, here):
         rng = np.random.default_rng(0)
