@@ -1,4 +1,4 @@
-"""What several tests share: where the real tables lie, and random mixed tables."""
+"""What several tests share: fixtures, random mixed tables, and what may be skipped."""
 
 from __future__ import annotations
 
@@ -30,12 +30,6 @@ ALLOWED_SKIPS = {
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("dev", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
-
-
-def data_folder() -> Path | None:
-    """The folder of real tables: FOLDWISE_DATA, or ../shared/data beside the checkout."""
-    folder = Path(os.environ.get("FOLDWISE_DATA", HERE.parent.parent / "shared" / "data"))
-    return folder if (folder / "CATALOG.csv").is_file() else None
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

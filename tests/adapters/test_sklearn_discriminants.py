@@ -16,7 +16,7 @@ from foldwise import GridSearchCV, read_table
 from foldwise.folds import Failure, Need, RefitSession, open_session
 from foldwise.testing import check_foldable
 from tests.adapters.test_sklearn_staged import ALL, assert_same_bits, name_of, splits_of, table
-from tests.conftest import data_folder
+from tests.tables import table_path
 
 REGULAR = [0.0, 0.3, 1, np.float32(0.05), 2.0, -0.1, "x", None, True]
 SHRINKAGES = [None, "auto", 0.2, 0, 1.0, 3.0, "x", True]
@@ -176,10 +176,9 @@ def test_one_decomposition_for_each_group_and_split():
         assert ours.best_params_ == theirs.best_params_
 
 
-@pytest.mark.skipif(data_folder() is None, reason="no folder of real tables beside the checkout")
 @pytest.mark.parametrize("model", LINEAR + QUADRATIC, ids=name_of)
 def test_a_real_table(model):
-    frame = read_table(data_folder() / "tables" / "penguins.csv", target="species")
+    frame = read_table(table_path("penguins"), target="species")
     X = np.column_stack([frame.X[name] for name in ("bill_length_mm", "bill_depth_mm", "body_mass_g")]).astype(float)
     whole = np.isfinite(X).all(axis=1)
     X, y = X[whole], np.asarray(frame.y)[whole]

@@ -16,7 +16,7 @@ from foldwise import GridSearchCV, nested_cv, read_table
 from foldwise.adapters.sklearn_bayes_models import sum_categories
 from foldwise.folds import Need, open_session
 from foldwise.testing import check_foldable
-from tests.conftest import data_folder
+from tests.tables import table_path
 
 ALPHAS = [{}, {"alpha": 0.01}, {"alpha": 30}, {"alpha": 0}, {"alpha": 0.0, "force_alpha": False}, {"alpha": -1.0}]
 PRIORS = [{"fit_prior": False}, {"class_prior": [0.2, 0.5, 0.3]}, {"class_prior": [0.5, 0.5]}, {"fit_prior": "no"}]
@@ -159,9 +159,8 @@ def test_nested_numbers_are_those_of_scikit_learn(seed):
                 assert (found[key] == expected.cv_results_[key]).all(), key
 
 
-@pytest.mark.skipif(data_folder() is None, reason="no folder of real tables beside the checkout")
 def test_real_tables():
-    table = read_table(data_folder() / "tables" / "penguins.csv", target="species")
+    table = read_table(table_path("penguins"), target="species")
     numbers = table.X.to_pandas().select_dtypes("number").dropna()
     y = np.asarray(table.y)[numbers.index]
     check_foldable(GaussianNB(), numbers, y, SMOOTHINGS, list(KFold(5, shuffle=True, random_state=0).split(numbers)))

@@ -22,7 +22,7 @@ from foldwise.adapters.sklearn_neighbors import NeighborSession
 from foldwise.folds import Answer, Failure, Need, RefitSession, open_session
 from foldwise.folds.nearest import searching
 from foldwise.testing import check_foldable
-from tests.conftest import data_folder
+from tests.tables import available, table_path
 
 N = 90
 ALL = Need.LABELS | Need.PROBA | Need.VALUES
@@ -230,11 +230,10 @@ def test_models_are_fitted_when_asked_for(model):
 
 
 @pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss", "roc_auc_ovr"])
-@pytest.mark.parametrize("name", ["letter", "phishing"])
-@pytest.mark.skipif(data_folder() is None, reason="no folder of real tables beside the checkout")
+@pytest.mark.parametrize("name", available("digits", "letter", "phishing"))
 @pytest.mark.filterwarnings("ignore")
 def test_searches_on_tables_full_of_ties(name, scoring):
-    frame = pd.read_csv(data_folder() / "tables" / f"{name}.csv").sample(700, random_state=0)
+    frame = pd.read_csv(table_path(name)).sample(frac=1, random_state=0)[:700]
     grid = {"n_neighbors": list(range(1, 31, 1 if scoring == "accuracy" else 6)), "weights": ["uniform", "distance"]}
     compare(KNeighborsClassifier(), grid, frame.iloc[:, :-1], frame.iloc[:, -1], cv=4, scoring=scoring)
 

@@ -34,7 +34,7 @@ from foldwise import GridSearchCV, read_table
 from foldwise.adapters.sklearn_staged import StagedSession
 from foldwise.folds import Answer, Failure, Need, RefitSession, open_session
 from foldwise.testing import check_foldable
-from tests.conftest import data_folder
+from tests.tables import table_path
 
 ALL = Need.LABELS | Need.PROBA | Need.DECISION | Need.VALUES
 SIZES = [6, 1, 3, 3, -1, "abc", 2.5, True, np.int64(4)]
@@ -413,10 +413,9 @@ def test_one_fit_for_each_group_and_split():
     assert isinstance(open_session(model, X, y), StagedSession)
 
 
-@pytest.mark.skipif(data_folder() is None, reason="no folder of real tables beside the checkout")
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=name_of)
 def test_a_real_table(model):
-    frame = read_table(data_folder() / "tables" / "penguins.csv", target="species")
+    frame = read_table(table_path("penguins"), target="species")
     X = np.column_stack([frame.X[name] for name in ("bill_length_mm", "bill_depth_mm", "body_mass_g")]).astype(float)
     X, y = np.nan_to_num(X), np.asarray(frame.y)
     with warnings.catch_warnings():

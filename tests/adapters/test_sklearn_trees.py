@@ -14,7 +14,7 @@ from foldwise import GridSearchCV, read_table
 from foldwise.folds import Need, RefitSession, open_session
 from foldwise.testing import check_foldable
 from tests.adapters.test_sklearn_staged import assert_same_bits, name_of, splits_of, table
-from tests.conftest import data_folder
+from tests.tables import table_path
 
 ALPHAS = [0.01, 0, 0.003, 0.0, 0.05, 1.0, -1, "x", None, np.inf, np.nan, True, np.float32(0.02)]
 SETTINGS = [{"ccp_alpha": alpha} for alpha in ALPHAS]
@@ -116,10 +116,9 @@ def test_one_tree_for_each_group_and_split():
     assert ours.best_params_ == theirs.best_params_
 
 
-@pytest.mark.skipif(data_folder() is None, reason="no folder of real tables beside the checkout")
 @pytest.mark.parametrize("model", TREES[:2], ids=name_of)
 def test_a_real_table(model):
-    frame = read_table(data_folder() / "tables" / "penguins.csv", target="species")
+    frame = read_table(table_path("penguins"), target="species")
     X = np.column_stack([frame.X[name] for name in ("bill_length_mm", "bill_depth_mm", "body_mass_g")]).astype(float)
     for train, test in KFold(3, shuffle=True, random_state=0).split(X):
         assert_same_bits(model, X, np.asarray(frame.y), SETTINGS, train, test)

@@ -6,7 +6,6 @@ A few with a small budget in the ordinary suite; all of them, with twenty second
 
 from __future__ import annotations
 
-import csv
 import json
 import subprocess
 import sys
@@ -18,29 +17,22 @@ import pytest
 
 from foldwise import read_table
 from foldwise.errors import InputError
-from tests.conftest import data_folder
+from tests import tables
+from tests.tables import catalogue
 
-FOLDER = data_folder()
 BUDGET = 20.0
 OVERRUN = 1.10
-SAMPLE = ("hepatitis", "sms_spam", "weather_numeric")
-RAW_SAMPLE = ("labor.arff", "titanic_train.csv")
-
-pytestmark = pytest.mark.skipif(
-    FOLDER is None, reason="no folder of real tables beside the checkout, and FOLDWISE_DATA is not set"
-)
+SAMPLE = ("survey", "messages", "weather_numeric")
+RAW_SAMPLE = ("penguins.arff", "penguins_decimal_comma.csv")
 
 
 def catalogued() -> dict[str, tuple[Path, str]]:
-    if FOLDER is None:
-        return {}
-    with open(FOLDER / "CATALOG.csv", newline="") as file:
-        lines = [line for line in csv.DictReader(file) if line["task"] in ("classification", "text")]
-    return {line["name"]: (FOLDER / line["file"], line["target"]) for line in lines}
+    rows = [row for row in catalogue().values() if row["task"] in ("classification", "text")]
+    return {row["name"]: (Path(row["path"]), row["target"]) for row in rows}
 
 
 def raw_files() -> dict[str, Path]:
-    return {} if FOLDER is None else {path.name: path for path in sorted((FOLDER / "raw").iterdir()) if path.is_file()}
+    return {path.name: path for path in tables.raw_files()}
 
 
 def command(*words: object) -> subprocess.CompletedProcess[str]:

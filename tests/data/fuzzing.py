@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from foldwise import read_table
 from foldwise.errors import FoldwiseError
-from tests.conftest import data_folder
+from tests import tables
 
 WORDS = st.sampled_from(
     [
@@ -113,10 +113,7 @@ def arff(draw: st.DrawFn) -> bytes:
 
 def raw_files() -> list[tuple[str, bytes]]:
     """The starts of the raw files, each with its name."""
-    folder = data_folder()
-    if folder is None:
-        return []
-    files = [(path.name, path.read_bytes()[:200_000]) for path in sorted((folder / "raw").iterdir())]
+    files = [(path.name, path.read_bytes()[:200_000]) for path in tables.raw_files()]
     return [(name, re.sub(rb"(?m)^%.*\r?\n", b"", data) if name.endswith("arff") else data) for name, data in files]
 
 
@@ -175,7 +172,7 @@ def mutated_files(seed: int, cases: int) -> Iterator[tuple[str, bytes]]:
     """Mutated raw files, mostly under their own names."""
     rng = random.Random(seed)
     files = raw_files()
-    for _ in range(cases if files else 0):
+    for _ in range(cases):
         name, content = rng.choice(files)
         if rng.random() < 0.1:
             name = f"other.{rng.choice(ENDINGS)}"

@@ -12,7 +12,8 @@ from foldwise import read_table
 from foldwise.data.reading import batches
 from foldwise.data.reading.batches import read_batches
 from foldwise.errors import InputError
-from tests.conftest import data_folder, mixed_columns
+from tests.conftest import mixed_columns
+from tests.tables import available, table_path
 
 KINDS = {"size": "numeric", "colour": "categorical", "code": "categorical", "member": "binary"}
 
@@ -130,10 +131,11 @@ def test_errors_say_where(frame, tmp_path):
         joined(tmp_path / "none.csv")
 
 
-@pytest.mark.skipif(data_folder() is None, reason="the folder of real tables is not there")
-@pytest.mark.parametrize("name", ["eucalyptus", "titanic", "sms_spam", "penguins", "letter"])
+@pytest.mark.parametrize(
+    "name", available("penguins", "survey", "messages", "eucalyptus", "titanic", "sms_spam", "letter")
+)
 def test_real_tables(name):
-    [path] = sorted(data_folder().glob(f"tables/{name}.*"))[:1]
+    path = table_path(name)
     kinds = {n: "numeric" if t.is_numeric() else "categorical" for n, t in read_table(path).X.schema.items()}
     small, _ = joined(path, kinds, 8192)
     large, _ = joined(path, kinds, 1 << 26)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 import polars as pl
 import pytest
@@ -13,7 +11,7 @@ from foldwise.data.audit import CHECKS
 from foldwise.data.disguised_missing import find_disguised_missing
 from foldwise.data.findings import find
 from foldwise.errors import InputError
-from tests.conftest import data_folder
+from tests.tables import catalogue, needs_real_tables, table_path
 
 N = 60
 KINDS = {
@@ -235,20 +233,9 @@ def test_audit_of_next_to_nothing(tmp_path):
         assert str(read_table(tmp_path / "t.csv").audit()).startswith("Audit of")
 
 
-def catalogue():
-    folder = data_folder()
-    if folder is None:
-        return []
-    with (folder / "CATALOG.csv").open(newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
-@pytest.mark.skipif(
-    not catalogue(), reason="no folder of real tables beside the checkout, and FOLDWISE_DATA is not set"
-)
-@pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry["name"])
+@pytest.mark.parametrize("entry", catalogue().values(), ids=lambda entry: entry["name"])
 def test_audit_finds_what_is_catalogued(entry):
-    table = read_table(data_folder() / entry["file"], target=entry["target"] or None)
+    table = read_table(entry["path"], target=entry["target"] or None)
     audit = table.audit()
     assert sum(c.rows for c in audit.of("duplicates")) == int(entry["duplicate_rows"])
     assert len(audit.of("constant")) == int(entry["constant_columns"])
@@ -261,11 +248,9 @@ def test_audit_finds_what_is_catalogued(entry):
         assert round(counts[0] / table.X.height, 3) == pytest.approx(float(entry["majority_share"]), abs=1.5e-3)
 
 
-@pytest.mark.skipif(
-    data_folder() is None, reason="no folder of real tables beside the checkout, and FOLDWISE_DATA is not set"
-)
+@needs_real_tables
 def test_zeros_that_mean_missing_in_pima():
-    table = read_table(data_folder() / "tables" / "diabetes_pima.csv", target="class")
+    table = read_table(table_path("diabetes_pima"), target="class")
     assert [c.column for c in table.audit().of("disguised")] == ["plas", "pres", "skin", "insu", "mass"]
 
 

@@ -12,11 +12,9 @@ import pytest
 
 from foldwise import NaiveBayes, read_table
 from foldwise.errors import InputError
-from tests.conftest import data_folder
+from tests.tables import data_folder, needs_real_tables
 
-pytestmark = pytest.mark.skipif(
-    data_folder() is None, reason="no folder of real tables beside the checkout, and FOLDWISE_DATA is not set"
-)
+pytestmark = needs_real_tables
 
 # file: rows, columns, missing cells, {type: columns}, words that the notes hold
 RAW: dict[str, tuple[int, int, int, dict[str, int], list[str]]] = {

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 import polars as pl
 import pytest
 
 from foldwise import Column, NaiveBayes, Schema, Table, read_table
 from foldwise.errors import InputError
-from tests.conftest import data_folder
+from tests.tables import catalogue
 
 TEXT = "city,age,smoker,code,label\nRome,31,true,1,yes\nOslo,,false,2,no\n?,40.5,true,1,none\nRome,NA,,3,yes\n"
 
@@ -175,21 +173,10 @@ def test_schema_round_trip_and_look_up():
         Schema((Column("a", "numeric"), Column("a", "numeric")))
 
 
-def catalogue():
-    folder = data_folder()
-    if folder is None:
-        return []
-    with (folder / "CATALOG.csv").open(newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
-@pytest.mark.skipif(
-    not catalogue(), reason="no folder of real tables beside the checkout, and FOLDWISE_DATA is not set"
-)
-@pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry["name"])
+@pytest.mark.parametrize("entry", catalogue().values(), ids=lambda entry: entry["name"])
 def test_real_tables_from_file_to_probabilities(entry):
     target = entry["target"] or -1  # one table has no target: any column will do
-    table = read_table(data_folder() / entry["file"], target=target)
+    table = read_table(entry["path"], target=target)
     assert table.X.shape == (int(entry["rows"]), int(entry["columns"]) - 1)
     assert table.target == (entry["target"] or table.target)
     missing = sum(table.X.null_count().row(0)) + sum(

@@ -17,7 +17,8 @@ from foldwise.folds import Block, Failure, Need, RefitSession, freeze_splits, op
 from foldwise.folds.audit import AuditError, check_one
 from foldwise.folds.splits import EachLeftOut
 from foldwise.testing import check_foldable
-from tests.conftest import data_folder, mixed_columns
+from tests.conftest import mixed_columns
+from tests.tables import available, catalogue, table_path
 
 SETTINGS = [
     {},
@@ -67,10 +68,9 @@ def test_the_refit_session_keeps_the_law_too(rng):
     check_foldable(LogisticRegression(), X, y, [{}, {"C": 0.01}, {"C": -1.0}], list(KFold(3).split(X)))
 
 
-@pytest.mark.skipif(data_folder() is None, reason="no folder of real tables beside the checkout")
-@pytest.mark.parametrize(("name", "target"), [("labor", "class"), ("primary_tumor", "class"), ("penguins", "species")])
-def test_naive_bayes_on_real_tables(name, target):
-    table = read_table(data_folder() / "tables" / f"{name}.csv", target=target)
+@pytest.mark.parametrize("name", available("penguins", "weather_numeric", "labor", "primary_tumor"))
+def test_naive_bayes_on_real_tables(name):
+    table = read_table(table_path(name), target=catalogue()[name]["target"])
     splits = list(KFold(3, shuffle=True, random_state=0).split(table.X))
     check_foldable(NaiveBayes(), table.X, table.y, [s for s in SETTINGS if "families" not in s], splits)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
 from functools import cache
 
@@ -12,20 +11,21 @@ import polars as pl
 from foldwise import read_table
 from foldwise.data.table import Table
 from foldwise.data.view import view
-from tests.conftest import data_folder
+from tests.tables import available, catalogue
 
-# numbers; categories with gaps; text; many classes; a constant and wholly missing columns; many levels; 14 rows
-REAL = ("glass", "house_votes_84", "titanic", "soybean", "anneal", "eucalyptus", "weather_numeric", "adult")
+# shipped: numbers; every kind with gaps; text; 14 rows
+# real: numbers; categories with gaps; text; many classes; a constant and wholly missing columns; many levels
+REAL = available(
+    *("wine", "survey", "messages", "weather_numeric"),
+    *("glass", "house_votes_84", "titanic", "soybean", "anneal", "eucalyptus", "adult"),
+)
 
 
 @cache
 def real(name: str, rows: int = 150) -> Table:
     """Some rows of a real table, the same each time."""
-    folder = data_folder()
-    assert folder is not None
-    with (folder / "CATALOG.csv").open() as file:
-        entry = next(row for row in csv.DictReader(file) if row["name"] == name)
-    table = read_table(folder / entry["file"], target=entry["target"])
+    entry = catalogue()[name]
+    table = read_table(entry["path"], target=entry["target"])
     chosen = np.random.default_rng(3).permutation(table.X.height)[:rows]
     return table_of(table.X[chosen], table.y[chosen], name)
 

@@ -13,13 +13,11 @@ from sklearn.model_selection import ParameterSampler
 from foldwise.folds import open_session
 from foldwise.models import catalogue, models_for, outline
 from foldwise.testing import check_foldable
-from tests.conftest import data_folder
 from tests.models.tables import REAL, mixed, nasty, real
 
 NAMES = tuple(catalogue())
 SMALL = {"random_forest": 10, "extra_trees": 10, "adaboost": 8, "hist_gradient_boosting": 8}
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-needs_data = pytest.mark.skipif(data_folder() is None, reason="the real tables are not here")
 
 
 def small(spec, about, **params):
@@ -51,7 +49,6 @@ def check_answers(spec, model, X, classes):
         assert np.isfinite(values).all()
 
 
-@needs_data
 @pytest.mark.parametrize("table_name", REAL)
 @pytest.mark.parametrize("name", NAMES)
 def test_real_tables_are_learned_and_predicted(name, table_name):
@@ -64,10 +61,9 @@ def test_real_tables_are_learned_and_predicted(name, table_name):
     check_answers(spec, model, table.X[n:], np.unique(table.y[:n]))
 
 
-@needs_data
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_learned_is_better_than_guessing(name):
-    table, spec = real("house_votes_84", 300), catalogue()[name]
+    table, spec = real("penguins", 300), catalogue()[name]
     model = small(spec, outline(table)).fit(table.X[:200], table.y[:200])
     assert (model.predict(table.X[200:]) == table.y[200:]).mean() > 0.85
 

@@ -12,7 +12,8 @@ from foldwise import GridSearchCV, KNNClassifier, KNNRegressor, nested_cv, read_
 from foldwise.folds import Need, open_session
 from foldwise.folds.nearest import lists
 from foldwise.testing import check_foldable
-from tests.conftest import data_folder, mixed_columns
+from tests.conftest import mixed_columns
+from tests.tables import available, catalogue, table_path
 
 VOTES = [
     {"n_neighbors": 1},
@@ -78,10 +79,9 @@ def test_leave_one_out(rng):
     check_foldable(KNNClassifier(), X, y, VOTES, list(LeaveOneOut().split(X)))
 
 
-@pytest.mark.skipif(data_folder() is None, reason="the real tables are not here")
-@pytest.mark.parametrize(("name", "target"), [("hepatitis", "Class"), ("penguins", "species"), ("zoo", "type")])
-def test_real_tables(name, target):
-    table = read_table(data_folder() / "tables" / f"{name}.csv", target=target)
+@pytest.mark.parametrize("name", available("penguins", "contact_lenses", "hepatitis", "zoo"))
+def test_real_tables(name):
+    table = read_table(table_path(name), target=catalogue()[name]["target"])
     settings = [*VOTES[:5], *MIXED]
     check_foldable(
         KNNClassifier(), table.X, table.y, settings, list(KFold(4, shuffle=True, random_state=0).split(table.X))

@@ -16,13 +16,10 @@ from foldwise.errors import InputError
 from foldwise.rules import RuleList
 from foldwise.rules.cells import cut_points, learn_scheme, matches
 from foldwise.rules.ripper import Learner, subset_bits
-from tests.conftest import data_folder
 from tests.models.tables import real
+from tests.tables import needs_real_tables
 
-needs_data = pytest.mark.skipif(data_folder() is None, reason="the real tables are not here")
 
-
-@needs_data
 def test_the_eight_ways_to_win_are_found():
     """Tic-tac-toe is decided by eight lines of three: RIPPER finds all of them, as Cohen's paper says it should."""
     table = real("tic_tac_toe", 958)
@@ -32,7 +29,7 @@ def test_the_eight_ways_to_win_are_found():
     assert (model.predict(table.X) == table.y).mean() > 0.98
 
 
-@needs_data
+@needs_real_tables
 def test_mushrooms_are_told_apart_by_smell():
     table = real("mushroom", 2000)
     model = RuleList().fit(table.X[:1500], table.y[:1500])
@@ -40,7 +37,7 @@ def test_mushrooms_are_told_apart_by_smell():
     assert (model.predict(table.X[1500:]) == table.y[1500:]).mean() > 0.98
 
 
-@needs_data
+@needs_real_tables
 @pytest.mark.filterwarnings("ignore:The least populated class")
 def test_as_accurate_as_weka():
     """Ten folds each; Weka's JRip is the same algorithm with other draws, so only means over tables can agree."""

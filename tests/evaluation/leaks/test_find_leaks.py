@@ -18,7 +18,8 @@ from foldwise import Table, duplicate_groups, find_leaks, read_table
 from foldwise.data.frames import as_polars, as_series
 from foldwise.errors import InputError
 from foldwise.evaluation.leaks.likeness import Likeness
-from tests.conftest import data_folder, mixed_columns
+from tests.conftest import mixed_columns
+from tests.tables import catalogue
 
 SHUFFLED = KFold(5, shuffle=True, random_state=0)
 KINDS = ("numpy", "pandas", "polars", "pyarrow", "Table")
@@ -285,16 +286,15 @@ def test_frames_of_odd_cells():
 
 # what is known of the real tables: rows that are there twice, and rows in the order of time or place
 LEAKING = {
-    "soybean", "letter", "segment", "phishing", "wine_quality", "anneal", "mammography", "online_shoppers", "sms_spam"
+    "soybean", "letter", "segment", "phishing", "wine_quality", "anneal", "mammography", "online_shoppers", "sms_spam",
+    "survey",
 }  # fmt: skip
-SUSPECTED = {"electricity": "time", "california_housing": "time"}
+SUSPECTED = {"electricity": "time", "california_housing": "time", "survey": "time"}
 
 
-@pytest.mark.skipif(data_folder() is None, reason="the real tables are not here")
 def test_the_real_tables_give_few_alarms():
-    folder = data_folder()
-    for entry in pl.read_csv(folder / "CATALOG.csv").to_dicts():
-        found = read_table(folder / entry["file"], target=entry["target"])
+    for entry in catalogue().values():
+        found = read_table(entry["path"], target=entry["target"] or None)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The least populated class")
             leaks = find_leaks(found, cv=SHUFFLED)
