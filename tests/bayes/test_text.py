@@ -168,10 +168,10 @@ def test_word_counts_merge_and_forget(rng):
     whole = facts(np.arange(300))
     assert same(whole - facts(np.arange(5, 300)), facts(np.arange(5)))
     assert same(WordCounts.from_dict(json.loads(json.dumps(whole.to_dict())), 3, 1), whole)
-    with pytest.raises(ForgetError, match="word 'zebra' was taken away"):
+    with pytest.raises(ForgetError, match="'zebra' was taken away"):
         whole - word_counts(["zebra"], [0])
     broken = whole.to_dict()
-    broken["columns"][0]["words"][0] = "zzz"
+    broken["columns"][0]["levels"][0] = "zzz"
     with pytest.raises(InputError, match="not in order"):
         WordCounts.from_dict(broken, 3, 1)
 

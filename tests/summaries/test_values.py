@@ -110,10 +110,18 @@ def test_what_was_never_learned_cannot_be_taken_away():
     some = ValueWeights.of([0, 1], [1.0, 2.0], [1.0, 1.0])
     with pytest.raises(ForgetError, match="value 1 was taken away"):
         some - ValueWeights.of([1], [1.0], [1.0])
-    whole = Values(2, (some, some))
+    whole = Values((some, some), 2)
     with pytest.raises(ForgetError) as caught:
-        whole - Values(2, (some, some + some))
+        whole - Values((some, some + some), 2)
     assert caught.value.index == (0, 1)
+
+
+def test_too_little_weight_left_names_the_class():
+    most, rest = (ValueWeights.of([0, 0, 0, 1], [1.0, 2.0, 3.0, 2.0], [1.0, 1.0, 1.0, w]) for w in (1e9 + 0.5, 0.3))
+    whole = Values((most + rest,), 2)
+    with pytest.raises(ForgetError, match="not known to 1e-09") as caught:
+        whole - Values((ValueWeights.of([1], [2.0], [1e9 + 0.5]),), 2)
+    assert caught.value.index == (1, 0)
 
 
 def test_damaged_values_are_refused():

@@ -21,12 +21,12 @@ def spread(array: Floats, places: NDArray[np.int64], n_classes: int) -> Floats:
     return out
 
 
-def rows_left(before: Floats, gone: Floats) -> Floats:
+def rows_left(before: Floats, gone: Floats, class_axis: int = 0) -> Floats:
     """Counts of rows after a removal: whole numbers, so what is gone is known exactly."""
     left = before - gone
     if (left < 0).any():
         index = tuple(int(i) for i in np.argwhere(left < 0)[0])
-        raise ForgetError("more rows were taken away than had been learned.", index=(index[0], index[-1]))
+        raise ForgetError("more rows were taken away than had been learned.", index=(index[class_axis], index[-1]))
     return left
 
 
@@ -35,14 +35,14 @@ def weight_left(before: Floats, gone: Floats, rows: Floats) -> Floats:
     return np.where(rows == 0, 0.0, np.maximum(before - gone, 0.0))
 
 
-def weight_kept(before: Floats, gone: Floats, rows: Floats) -> Floats:
+def weight_kept(before: Floats, gone: Floats, rows: Floats, class_axis: int = 0) -> Floats:
     """`weight_left` where rows are forgotten: it must be known to 1e-9 of itself."""
     left = weight_left(before, gone, rows)
-    check_kept(before, left, rows)
+    check_kept(before, left, rows, class_axis)
     return left
 
 
-def check_kept(before: Floats, left: Floats, rows: Floats) -> None:
+def check_kept(before: Floats, left: Floats, rows: Floats, class_axis: int = 0) -> None:
     """Refuse weights of which rounding leaves less than 1e-9 of precision; whole numbers were not rounded."""
     whole = (before % 1 == 0) & (left % 1 == 0)
     poor = (EPS * before > FORGET_TOLERANCE * left) & (rows > 0) & ~whole
@@ -52,7 +52,20 @@ def check_kept(before: Floats, left: Floats, rows: Floats) -> None:
             f"of a weight of {before[index]:g} only {left[index]:g} would be left, "
             f"not known to {FORGET_TOLERANCE:.0e} of itself.",
             "fit again on the rows that stay.",
-            index=(index[0], index[-1]),
+            index=(index[class_axis], index[-1]),
+        )
+
+
+def check_precision(error: Floats, what: str) -> None:
+    """Refuse a removal whose relative error (K, d) is past the tolerance."""
+    poor = error > FORGET_TOLERANCE
+    if poor.any():
+        c, j = (int(i) for i in np.argwhere(poor)[0])
+        raise ForgetError(
+            f"after these rows are gone, the {what} would be known only to {min(float(error[c, j]), 1.0):.0e} of "
+            f"itself (at most {FORGET_TOLERANCE:.0e} is accepted).",
+            "fit again on the rows that stay.",
+            index=(c, j),
         )
 
 

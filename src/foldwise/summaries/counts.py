@@ -60,13 +60,12 @@ class CategoryCounts:
         return CategoryCounts(levels, w + v, r + s)
 
     def __sub__(self, other: CategoryCounts) -> CategoryCounts:
-        known = set(self.levels)
-        unknown = [level for level in other.levels if level not in known]
+        unknown = set(other.levels).difference(self.levels)
         if unknown:
-            raise ForgetError(f"the category {unknown[0]!r} was taken away, but had not been learned.")
+            raise ForgetError(f"{sort_levels(unknown)[0]!r} was taken away, but had not been learned.")
         weight, rows = other.on(self.levels)
-        left = rows_left(self.rows, rows)
-        return CategoryCounts.of(self.levels, weight_kept(self.weight, weight, left), left)
+        left = rows_left(self.rows, rows, class_axis=1)
+        return CategoryCounts.of(self.levels, weight_kept(self.weight, weight, left, class_axis=1), left)
 
     def on(self, levels: Sequence[Level]) -> tuple[Floats, Floats]:
         """Weights and rows in the order of other levels, 0 for those not held."""
@@ -81,32 +80,25 @@ class CategoryCounts:
             self.levels, spread(self.weight.T, places, n_classes).T, spread(self.rows.T, places, n_classes).T
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as plain JSON values."""
+        return {"levels": list(self.levels), "weight": self.weight.tolist(), "rows": self.rows.tolist()}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any], n_classes: int) -> CategoryCounts:
+        """The facts that `to_dict` wrote, checked."""
+        levels = tuple(as_level(level, "stored") for level in facts["levels"])
+        if len(set(levels)) < len(levels):
+            raise InputError(f"the stored facts hold a level twice: {list(levels)!r}.")
+        weight, rows = (stored_array(facts, name, (len(levels), n_classes), 0.0) for name in ("weight", "rows"))
+        return cls(levels, weight, rows)
+
 
 @dataclass(frozen=True)
 class Counts(PerColumn[CategoryCounts]):
     """The category counts of several columns."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The facts as plain JSON values."""
-        return {
-            "columns": [
-                {"levels": list(c.levels), "weight": c.weight.tolist(), "rows": c.rows.tolist()} for c in self.columns
-            ]
-        }
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> Counts:
-        """The facts that `to_dict` wrote, checked."""
-        if len(facts["columns"]) != n_columns:
-            raise InputError(f"the stored facts are of {len(facts['columns'])} columns, not of {n_columns}.")
-        columns = []
-        for c in facts["columns"]:
-            levels = tuple(as_level(level, "stored") for level in c["levels"])
-            shape = (len(levels), n_classes)
-            if len(set(levels)) < len(levels):
-                raise InputError(f"the stored facts hold a level twice: {list(levels)!r}.")
-            columns.append(CategoryCounts(levels, *(stored_array(c, name, shape, 0.0) for name in ("weight", "rows"))))
-        return cls(tuple(columns))
+    COLUMN = CategoryCounts
 
 
 @dataclass(frozen=True)

@@ -7,29 +7,28 @@ squared deviations of `Moments` do: Σw·h(x/mean) with h(t) = t - 1 - log t.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from foldwise.data.cells import ChunkedCells
-from foldwise.errors import ForgetError, InputError
-from foldwise.summaries.alignment import EPS, FORGET_TOLERANCE, rows_left, spread, stored_array, weight_left
+from foldwise.data.view import view_of_array
+from foldwise.errors import InputError
+from foldwise.summaries.alignment import EPS, check_precision, rows_left, weight_left
+from foldwise.summaries.class_tables import ClassTables
 from foldwise.summaries.moments import POOR_PIVOT
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share, Window
 from foldwise.summaries.sums import Check
 
-FIELDS = ("weight", "mean", "deviance", "rows")
 WEIGHT, SUM, SPREAD, ROWS = range(4)
 FAR = 1e6  # a ratio past which a value is no pivot for another
 
 
 @dataclass(frozen=True)
-class LogMoments:
+class LogMoments(ClassTables):
     """Per class and column: weight of the present cells, their mean, Σw·(log mean - log x), their rows."""
 
     weight: Floats  # (K, d), as all of them
@@ -38,18 +37,11 @@ class LogMoments:
     rows: Floats  # of a weight above 0
 
     @classmethod
-    def empty(cls, n_classes: int, n_columns: int) -> LogMoments:
-        """The facts of no rows."""
-        zeros = np.zeros((n_classes, n_columns))
-        return cls(zeros, zeros, zeros, zeros)
-
-    @classmethod
     def of_cells(cls, cells: object, y: object, n_classes: int, weights: object = None) -> LogMoments:
         """The facts of a small array of positive numbers, NaN for missing: for tests and for a few rows at hand."""
         array = np.ascontiguousarray(cells, dtype=np.float64)
-        names = [f"x{j}" for j in range(array.shape[1])]
-        cells_of = ChunkedCells(names, len(array), list(array.T), np.float64)
-        return log_moments_of(cells_of, Share.of(y, n_classes, weights), lambda rows, names, row: None)
+        columns = view_of_array(array).numbers(range(array.shape[1]))
+        return log_moments_of(columns, Share.of(y, n_classes, weights), lambda rows, names, row: None)
 
     @property
     def log_gap(self) -> Floats:
@@ -70,15 +62,7 @@ class LogMoments:
     def __sub__(self, other: LogMoments) -> LogMoments:
         """The facts without the rows of `other`; raises ForgetError where less than 1e-9 of precision would be left."""
         left, error = self.without(other)
-        poor = error > FORGET_TOLERANCE
-        if poor.any():
-            c, j = (int(i) for i in np.argwhere(poor)[0])
-            raise ForgetError(
-                "after these rows are gone, the log-spread would be known only to "
-                f"{min(float(error[c, j]), 1.0):.0e} of itself (at most {FORGET_TOLERANCE:.0e} is accepted).",
-                "fit again on the rows that stay.",
-                index=(c, j),
-            )
+        check_precision(error, "log-spread")
         return left
 
     def without(self, other: LogMoments) -> tuple[LogMoments, Floats]:
@@ -99,14 +83,6 @@ class LogMoments:
         error = np.where(there & ((self.deviance > 0) | known), error, 0.0)
         return LogMoments(weight, mean, deviance, rows), error
 
-    def expand(self, places: NDArray[np.int64], n_classes: int) -> LogMoments:
-        """The same facts with class i at `places[i]` among `n_classes`."""
-        return LogMoments(*(spread(getattr(self, name), places, n_classes) for name in FIELDS))
-
-    def select(self, columns: Sequence[int]) -> LogMoments:
-        """The facts of some columns."""
-        return LogMoments(*(np.ascontiguousarray(getattr(self, name)[:, list(columns)]) for name in FIELDS))
-
     def pooled(self) -> LogMoments:
         """The facts of all classes together, as one class."""
         weight = self.weight.sum(axis=0, keepdims=True)
@@ -115,14 +91,10 @@ class LogMoments:
         deviance = (self.deviance + between(self, mean)).sum(axis=0, keepdims=True)
         return LogMoments(weight, mean, deviance, self.rows.sum(axis=0, keepdims=True))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The facts as plain JSON values."""
-        return {name: getattr(self, name).tolist() for name in FIELDS}
-
     @classmethod
     def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> LogMoments:
         """The facts that `to_dict` wrote, checked."""
-        stored = cls(*(stored_array(facts, name, (n_classes, n_columns), 0.0) for name in FIELDS))
+        stored = super().from_dict(facts, n_classes, n_columns)
         if ((stored.mean <= 0) & (stored.weight > 0)).any():
             raise InputError("the stored means must be above 0.", "write the model again with to_json.")
         return stored

@@ -6,16 +6,16 @@ by 2e-9; with the low part the difference of two means is exact to the last digi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foldwise.data.cells import Chunk, ChunkedCells
-from foldwise.errors import ForgetError, InputError
-from foldwise.summaries.alignment import EPS, FORGET_TOLERANCE, rows_left, spread, stored_array, weight_left
+from foldwise.data.view import view_of_array
+from foldwise.errors import InputError
+from foldwise.summaries.alignment import EPS, check_precision, rows_left, weight_left
+from foldwise.summaries.class_tables import ClassTables
 from foldwise.summaries.number_kernels import (
     FEW_CLASSES,
     ROWS,
@@ -35,7 +35,7 @@ POOR_PIVOT = 100.0  # squared distance of pivot and mean, in variances, past whi
 
 
 @dataclass(frozen=True)
-class Moments:
+class Moments(ClassTables):
     """Per class and column: rows and weight of the present cells, their mean (high + low part), Σw(x-mean)².
 
     >>> a = Moments.of_cells([[1.0, 2.0], [3.0, np.nan]], [0, 0], 1)
@@ -45,6 +45,8 @@ class Moments:
     array([[4., 2.]])
     """
 
+    SIGNED = ("high", "low")
+
     weight: Floats  # (K, d), as all of them
     high: Floats
     low: Floats
@@ -52,17 +54,10 @@ class Moments:
     rows: Floats  # of a weight above 0: whole numbers, which say exactly what is there
 
     @classmethod
-    def empty(cls, n_classes: int, n_columns: int) -> Moments:
-        """The moments of no rows."""
-        zeros = np.zeros((n_classes, n_columns))
-        return cls(zeros, zeros, zeros, zeros, zeros)
-
-    @classmethod
     def of_cells(cls, cells: object, y: object, n_classes: int, weights: object = None) -> Moments:
         """The moments of a small array, NaN for missing: for tests and for a few rows at hand."""
         array = np.ascontiguousarray(cells, dtype=np.float64)
-        names = [f"x{j}" for j in range(array.shape[1])]
-        return moments_of(ChunkedCells(names, len(array), list(array.T), np.float64), Share.of(y, n_classes, weights))
+        return moments_of(view_of_array(array).numbers(range(array.shape[1])), Share.of(y, n_classes, weights))
 
     @property
     def mean(self) -> Floats:
@@ -85,15 +80,7 @@ class Moments:
     def __sub__(self, other: Moments) -> Moments:
         """The moments without the rows of `other`; raises ForgetError past the tolerance (see `removal_error`)."""
         left, error = self.without(other)
-        poor = error > FORGET_TOLERANCE
-        if poor.any():
-            c, j = (int(i) for i in np.argwhere(poor)[0])
-            raise ForgetError(
-                "after these rows are gone, the spread would be known only to "
-                f"{min(float(error[c, j]), 1.0):.0e} of itself (at most {FORGET_TOLERANCE:.0e} is accepted).",
-                "fit again on the rows that stay.",
-                index=(c, j),
-            )
+        check_precision(error, "spread")
         return left
 
     def without(self, other: Moments) -> tuple[Moments, Floats]:
@@ -114,14 +101,6 @@ class Moments:
         error = np.where(untouched | known | (self.m2 <= 0), 0.0, removal_error(self.m2, m2))
         return Moments(weight, np.where(gone, 0.0, high), np.where(gone, 0.0, low), m2, rows), error
 
-    def expand(self, places: NDArray[np.int64], n_classes: int) -> Moments:
-        """The same facts with class i at `places[i]` among `n_classes`."""
-        return Moments(*(spread(getattr(self, name), places, n_classes) for name in FIELDS))
-
-    def select(self, columns: Sequence[int]) -> Moments:
-        """The facts of some columns."""
-        return Moments(*(np.ascontiguousarray(getattr(self, name)[:, list(columns)]) for name in FIELDS))
-
     def pooled(self) -> Moments:
         """The moments of all classes together, as one class."""
         weight = self.weight.sum(axis=0, keepdims=True)
@@ -133,20 +112,6 @@ class Moments:
         high, low = two_sum(pivot, shift)
         m2 = (self.m2 + self.weight * (apart - shift) ** 2).sum(axis=0)[None]
         return Moments(weight, high, low, m2, self.rows.sum(axis=0, keepdims=True))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The facts as plain JSON values."""
-        return {name: getattr(self, name).tolist() for name in FIELDS}
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> Moments:
-        """The facts that `to_dict` wrote, checked."""
-        least = {"weight": 0.0, "m2": 0.0, "rows": 0.0}
-        shape = (n_classes, n_columns)
-        return cls(*(stored_array(facts, name, shape, least.get(name, -np.inf)) for name in FIELDS))
-
-
-FIELDS = ("weight", "high", "low", "m2", "rows")
 
 
 def removal_error(before: Floats, after: Floats) -> Floats:

@@ -1,15 +1,15 @@
-"""Summaries that keep one summary for each column: what they do is done column by column."""
+"""The base of summaries that hold one summary for each column: `Counts`, `Values`, `WordCounts`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.errors import ForgetError
+from foldwise.errors import ForgetError, InputError
 
 
 class OneColumn(Protocol):
@@ -18,6 +18,9 @@ class OneColumn(Protocol):
     def __add__(self, other: Any, /) -> Any: ...
     def __sub__(self, other: Any, /) -> Any: ...
     def expand(self, places: NDArray[np.int64], n_classes: int) -> Any: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any], n_classes: int) -> Any: ...
 
 
 Column = TypeVar("Column", bound=OneColumn)
@@ -27,10 +30,12 @@ Column = TypeVar("Column", bound=OneColumn)
 class PerColumn(Generic[Column]):
     """The facts of several columns."""
 
+    COLUMN: ClassVar[type[Any]]
+
     columns: tuple[Column, ...]
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
+        return replace(self, columns=tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
 
     def __sub__(self, other: Self) -> Self:
         left = []
@@ -38,13 +43,25 @@ class PerColumn(Generic[Column]):
             try:
                 left.append(a - b)
             except ForgetError as error:
-                raise ForgetError(error.message, error.hint, index=(None, j)) from error
-        return type(self)(tuple(left))
+                c = None if error.index is None else error.index[0]
+                raise ForgetError(error.message, error.hint, index=(c, j)) from error
+        return replace(self, columns=tuple(left))
 
     def expand(self, places: NDArray[np.int64], n_classes: int) -> Self:
         """The same facts with class i at `places[i]` among `n_classes`."""
-        return type(self)(tuple(column.expand(places, n_classes) for column in self.columns))
+        return replace(self, columns=tuple(column.expand(places, n_classes) for column in self.columns))
 
     def select(self, columns: Sequence[int]) -> Self:
         """The facts of some columns."""
-        return type(self)(tuple(self.columns[j] for j in columns))
+        return replace(self, columns=tuple(self.columns[j] for j in columns))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as plain JSON values."""
+        return {"columns": [column.to_dict() for column in self.columns]}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> Self:
+        """The facts that `to_dict` wrote, checked."""
+        if len(facts["columns"]) != n_columns:
+            raise InputError(f"the stored facts are of {len(facts['columns'])} columns, not of {n_columns}.")
+        return cls(tuple(cls.COLUMN.from_dict(entry, n_classes) for entry in facts["columns"]))

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from foldwise.data.cells import ChunkedCells
 from foldwise.data.view import SparseView
-from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_kept
+from foldwise.summaries.alignment import rows_left, weight_kept
+from foldwise.summaries.class_tables import ClassTables
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
 
 Check = Callable[[Floats, tuple[str, ...], int], None]
-FIELDS = ("weight", "total", "rows", "hits")
 
 
 @dataclass(frozen=True)
-class Sums:
+class Sums(ClassTables):
     """Per class and column: weight of the present cells, Σw·x, rows that are present, rows where x is not 0."""
 
     weight: Floats  # (K, d), as all of them
@@ -30,35 +29,18 @@ class Sums:
     hits: Floats
 
     def __add__(self, other: Sums) -> Sums:
-        return Sums(*(getattr(self, name) + getattr(other, name) for name in FIELDS))
+        pairs = zip(self._arrays().values(), other._arrays().values(), strict=True)
+        return self._make(a + b for a, b in pairs)
 
     def __sub__(self, other: Sums) -> Sums:
         rows, hits = rows_left(self.rows, other.rows), rows_left(self.hits, other.hits)
         weight = weight_kept(self.weight, other.weight, rows)
         return Sums(weight, weight_kept(self.total, other.total, hits), rows, hits)
 
-    def expand(self, places: NDArray[np.int64], n_classes: int) -> Sums:
-        """The same facts with class i at `places[i]` among `n_classes`."""
-        return Sums(*(spread(getattr(self, name), places, n_classes) for name in FIELDS))
-
-    def select(self, columns: Sequence[int]) -> Sums:
-        """The facts of some columns."""
-        return Sums(*(getattr(self, name)[:, list(columns)] for name in FIELDS))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The facts as plain JSON values."""
-        return {name: getattr(self, name).tolist() for name in FIELDS}
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> Sums:
-        """The facts that `to_dict` wrote, checked."""
-        return cls(*(stored_array(facts, name, (n_classes, n_columns), 0.0) for name in FIELDS))
-
 
 def sums_of(cells: ChunkedCells, share: Share, check: Check) -> Sums:
     """One pass over a share of the rows; `check(rows, names, first row)` refuses cells that are no counts."""
-    zero = np.zeros((share.n_classes, len(cells.names)))
-    total = Sums(zero, zero, zero, zero)
+    total = Sums.empty(share.n_classes, len(cells.names))
     for window in share.windows(cells.chunk_rows):
         rows = cells.chunk(window.start, window.stop).rows
         check(rows, cells.names, window.start)

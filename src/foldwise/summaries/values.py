@@ -7,7 +7,7 @@ distinct values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.alignment import check_kept, stored_array
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share, windows
+from foldwise.summaries.per_column import PerColumn
 from foldwise.summaries.sums import Check
 
 FIELDS = ("y", "x", "weight", "rows")
@@ -73,11 +74,15 @@ class ValueWeights:
             )
         kept = left.rows > 0  # what is gone was among our values, so places are ours
         weight = np.maximum(left.weight, 0.0)
-        check_kept(self.weight, weight, left.rows)
+        try:
+            check_kept(self.weight, weight, left.rows)
+        except ForgetError as error:
+            i = error.index[0] if error.index and error.index[0] is not None else 0
+            raise ForgetError(error.message, error.hint, index=(int(left.y[i]), 0)) from error
         return ValueWeights(left.y[kept], left.x[kept], weight[kept], left.rows[kept])
 
-    def expand(self, places: NDArray[np.int64]) -> ValueWeights:
-        """The same facts with class i at `places[i]`."""
+    def expand(self, places: NDArray[np.int64], n_classes: int) -> ValueWeights:
+        """The same facts with class i at `places[i]` among `n_classes`."""
         return ValueWeights.of(places[self.y], self.x, self.weight, self.rows)
 
     def of_class(self, c: int) -> tuple[Floats, Floats]:
@@ -96,6 +101,24 @@ class ValueWeights:
         sums = [np.bincount(slots, values, n_bins * n_classes) for values in (self.weight, self.rows)]
         weight, rows = np.array(sums, dtype=np.float64).reshape(2, n_bins, n_classes)
         return weight, rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as plain JSON values."""
+        return {name: getattr(self, name).tolist() for name in FIELDS}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any], n_classes: int) -> ValueWeights:
+        """The facts that `to_dict` wrote, checked."""
+        least = {"y": 0.0, "weight": np.nextafter(0.0, 1.0), "rows": 1.0}
+        shape = (len(facts["x"]),)
+        y, x, weight, rows = (stored_array(facts, name, shape, least.get(name, -np.inf)) for name in FIELDS)
+        column = cls.of(y, x, weight, rows)
+        if (y >= n_classes).any() or (y % 1 != 0).any() or column.x.tolist() != x.tolist():
+            raise InputError(
+                "the stored values are not sorted by class and size, each once.",
+                "the file is damaged or was changed by hand; write it again with to_json.",
+            )
+        return column
 
 
 @njit(nogil=True, cache=True)
@@ -121,11 +144,12 @@ def merge_sorted(
 
 
 @dataclass(frozen=True)
-class Values:
+class Values(PerColumn[ValueWeights]):
     """The distinct values of several columns."""
 
-    n_classes: int
-    columns: tuple[ValueWeights, ...]
+    COLUMN = ValueWeights
+
+    n_classes: int = 0
 
     @classmethod
     def of_cells(cls, cells: object, y: object, n_classes: int, weights: object = None) -> Values:
@@ -161,49 +185,14 @@ class Values:
         sums = [np.bincount(column.y, values, self.n_classes) for column, values in pairs]
         return np.array(sums, dtype=np.float64).reshape(len(sums), self.n_classes).T
 
-    def __add__(self, other: Values) -> Values:
-        columns = tuple(a + b for a, b in zip(self.columns, other.columns, strict=True))
-        return Values(self.n_classes, columns)
-
-    def __sub__(self, other: Values) -> Values:
-        left = []
-        for j, (a, b) in enumerate(zip(self.columns, other.columns, strict=True)):
-            try:
-                left.append(a - b)
-            except ForgetError as error:
-                c = None if error.index is None else error.index[0]
-                raise ForgetError(error.message, error.hint, index=(c, j)) from error
-        return Values(self.n_classes, tuple(left))
-
     def expand(self, places: NDArray[np.int64], n_classes: int) -> Values:
         """The same facts with class i at `places[i]` among `n_classes`."""
-        return Values(n_classes, tuple(column.expand(places) for column in self.columns))
-
-    def select(self, columns: Sequence[int]) -> Values:
-        """The facts of some columns."""
-        return Values(self.n_classes, tuple(self.columns[j] for j in columns))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The facts as plain JSON values."""
-        return {"columns": [{name: getattr(c, name).tolist() for name in FIELDS} for c in self.columns]}
+        return replace(super().expand(places, n_classes), n_classes=n_classes)
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> Values:
         """The facts that `to_dict` wrote, checked."""
-        if len(facts["columns"]) != n_columns:
-            raise InputError(f"the stored facts are of {len(facts['columns'])} columns, not of {n_columns}.")
-        columns = []
-        for c in facts["columns"]:
-            least = {"y": 0.0, "weight": np.nextafter(0.0, 1.0), "rows": 1.0}
-            y, x, weight, rows = (stored_array(c, name, (len(c["x"]),), least.get(name, -np.inf)) for name in FIELDS)
-            column = ValueWeights.of(y, x, weight, rows)
-            if (y >= n_classes).any() or (y % 1 != 0).any() or column.x.tolist() != x.tolist():
-                raise InputError(
-                    "the stored values are not sorted by class and size, each once.",
-                    "the file is damaged or was changed by hand; write it again with to_json.",
-                )
-            columns.append(column)
-        return cls(n_classes, tuple(columns))
+        return replace(super().from_dict(facts, n_classes, n_columns), n_classes=n_classes)
 
 
 def values_of(view: View, columns: Sequence[int], share: Share, check: Check) -> Values:
@@ -222,7 +211,7 @@ def values_of(view: View, columns: Sequence[int], share: Share, check: Check) ->
             found.append(distinct(x, y, w, share.n_classes))
         else:
             found.append(distinct(x[there], y[there], None if w is None else w[there], share.n_classes))
-    return Values(share.n_classes, tuple(found))
+    return Values(tuple(found), share.n_classes)
 
 
 def column_of(view: View, j: int, share: Share, check: Check) -> Floats:
