@@ -16,7 +16,7 @@ from foldwise.app.learning import half_of
 from foldwise.app.run import Session, fit
 from foldwise.app.task import make_task
 from foldwise.app.workers.pool import InlinePool
-from foldwise.decisions.calibration.scores import Identity
+from foldwise.decisions.calibration.scores import IdentityCalibrator
 from foldwise.errors import InputError
 
 QUICK = ["naive_bayes", "decision_tree"]
@@ -198,7 +198,8 @@ def test_members_that_were_not_fitted_in_time_are_not_said_to_be_in_the_model(mo
 
     monkeypatch.setattr(Session, "perform", one_only)
     monkeypatch.setattr(
-        "foldwise.app.run.choose", lambda stack, *rest: Chosen(np.full(len(stack), 1 / len(stack)), Identity(), False)
+        "foldwise.app.run.choose",
+        lambda stack, *rest: Chosen(np.full(len(stack), 1 / len(stack)), IdentityCalibrator(), False),
     )
     found = fit(wine(), target="kind", budget=8, models=["decision_tree", "naive_bayes"], n_jobs=2)
     assert len(found.model.members) == 1

@@ -20,8 +20,8 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldwise import Calibrated, CostSensitive, GridSearchCV, KNNClassifier, NaiveBayes
-from foldwise.decisions.calibration import Lesson, learn
-from foldwise.decisions.calibration.scores import LEAST, Scores, finite
+from foldwise.decisions.calibration import CalibrationData, fit_calibrator
+from foldwise.decisions.calibration.scores import MIN_LOG_PROBA, ClassScores, finite_scores
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.folds import open_session
 from foldwise.testing import check_foldable
@@ -65,7 +65,7 @@ class OurScores(ClassifierMixin, BaseEstimator):
         return self.model_.predict(X)
 
     def decision_function(self, X):
-        scores = finite(self.model_.predict_log_proba(X), True)
+        scores = finite_scores(self.model_.predict_log_proba(X), True)
         if len(self.classes_) == 2:
             return scores.against_rest[:, 1]
         return scores.values if self.kind == "logs" else scores.against_rest
@@ -105,15 +105,15 @@ def lesson(seed, n_classes=3, n=300):
     codes = rng.integers(0, n_classes, n)
     values = rng.normal(size=(n, n_classes)) * 3 + 3 * np.eye(n_classes)[codes] * rng.uniform(0, 2, (n, 1))
     logs = values - np.log(np.exp(values).sum(axis=1, keepdims=True))
-    return Lesson(finite(logs, True), codes, rng.uniform(0.5, 2, n))
+    return CalibrationData(finite_scores(logs, True), codes, rng.uniform(0.5, 2, n))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_dirichlet_against_a_plain_search(n_classes):
     given = lesson(n_classes, n_classes)
-    name, found = learn("dirichlet", given)
+    name, found = fit_calibrator("dirichlet", given)
     assert name == "dirichlet"
-    inverse = learn("temperature", given)[1].inverse
+    inverse = fit_calibrator("temperature", given)[1].inverse
     X, k, share = inverse * given.scores.values, n_classes, given.weights / given.weights.sum()
 
     def objective(flat):
@@ -135,22 +135,22 @@ def test_dirichlet_against_a_plain_search(n_classes):
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_maps_give_probabilities_and_do_better_than_nothing(method, n_classes):
     given = lesson(0, n_classes, 2000)
-    found = learn(method, given)[1].log_proba(given.scores)
+    found = fit_calibrator(method, given)[1].log_proba(given.scores)
     np.testing.assert_allclose(np.exp(found).sum(axis=1), 1, atol=1e-12)
-    none = learn("none", given)[1].log_proba(given.scores)
+    none = fit_calibrator("none", given)[1].log_proba(given.scores)
     rows = np.arange(len(found))
     average = lambda logs: -np.average(np.maximum(logs[rows, given.codes], -36), weights=given.weights)  # noqa: E731
     assert average(found) < average(none)
 
 
 def test_scores_are_finite_and_log_odds_do_not_cancel():
-    scores = finite(np.array([[0.0, -1e-20, -np.inf], [-800.0, -0.0, -900.0]]), True)
-    assert scores.values.min() == LEAST
+    scores = finite_scores(np.array([[0.0, -1e-20, -np.inf], [-800.0, -0.0, -900.0]]), True)
+    assert scores.values.min() == MIN_LOG_PROBA
     assert np.isfinite(scores.against_rest).all()
-    three = Scores(np.log([[0.5, 0.25, 0.25]]), True)
+    three = ClassScores(np.log([[0.5, 0.25, 0.25]]), True)
     np.testing.assert_allclose(three.against_rest, np.log([[1, 1 / 3, 1 / 3]]), atol=1e-15)
-    with pytest.raises(InputError, match="scores of row 1 are no numbers"):
-        finite(np.array([[0.0, 0.0], [np.nan, 0.0]]), True)
+    with pytest.raises(InputError, match="scores of row 1 are not numbers"):
+        finite_scores(np.array([[0.0, 0.0], [np.nan, 0.0]]), True)
 
 
 def test_classes_that_part_without_a_mistake_leave_some_doubt():
@@ -166,7 +166,7 @@ def test_calibration_mends_naive_bayes_that_counts_columns_double(rng):
     model = Calibrated(NaiveBayes()).fit(X[:2000], y[:2000])
     before, after = NaiveBayes().fit(X[:2000], y[:2000]).predict_proba(X[2000:]), model.predict_proba(X[2000:])
     assert log_loss(y[2000:], after) < log_loss(y[2000:], before) - 0.2
-    assert Calibrated(NaiveBayes(), "temperature").fit(X, y).map_.inverse == pytest.approx(1 / 8, rel=0.15)
+    assert Calibrated(NaiveBayes(), "temperature").fit(X, y).calibrator_.inverse == pytest.approx(1 / 8, rel=0.15)
 
 
 @pytest.mark.parametrize(
@@ -242,8 +242,10 @@ def test_out_of_fold_predictions_are_those_of_a_loop():
     X, y = load_iris(return_X_y=True)
     cv = StratifiedKFold(5, shuffle=True, random_state=0)  # what a number of folds means
     plain = cross_val_predict(NaiveBayes(), X, y, cv=cv, method="predict_log_proba")
-    found = learn("temperature", Lesson(finite(plain, True), y, np.ones(len(y))))[1]
-    assert Calibrated(NaiveBayes(), "temperature").fit(X, y).map_.inverse == pytest.approx(found.inverse, rel=1e-10)
+    found = fit_calibrator("temperature", CalibrationData(finite_scores(plain, True), y, np.ones(len(y))))[1]
+    assert Calibrated(NaiveBayes(), "temperature").fit(X, y).calibrator_.inverse == pytest.approx(
+        found.inverse, rel=1e-10
+    )
 
 
 def test_rare_classes_and_one_class():

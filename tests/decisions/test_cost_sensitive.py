@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldwise import CostMatrix, CostSensitive, GridSearchCV, KNNClassifier, NaiveBayes
-from foldwise.decisions import realised_cost
+from foldwise.decisions import realized_cost
 from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, InputError
 from foldwise.folds import open_session
 from foldwise.testing import check_foldable
@@ -105,7 +105,7 @@ def test_costs_by_row(rng):
     np.testing.assert_allclose(model.decide(X).cost, np.minimum(pay, stop))
     paid = np.where(pay <= stop, np.where(y == "fraud", X["amount"], 0), np.where(y == "fraud", 2, 5))
     assert model.cost(X, y) == pytest.approx(paid.mean())
-    assert realised_cost(model, X, y) == pytest.approx(-paid.mean())
+    assert realized_cost(model, X, y) == pytest.approx(-paid.mean())
     given = np.zeros((n, 2, 2))  # actions pay, stop; classes fine, fraud
     given[:, 0, 1], given[:, 1, 1], given[:, 1, 0] = X["amount"], 2, 5
     plain = CostSensitive(
@@ -116,8 +116,8 @@ def test_costs_by_row(rng):
     assert plain.cost(X, y, row_costs=given) == pytest.approx(paid.mean())
     splits = list(StratifiedKFold(3).split(X, y))
     check_foldable(model, X, y, [{}, {"estimator__alpha": 3.0}], splits)
-    scores = cross_val_score(model, X, y, scoring=realised_cost, cv=splits)
-    search = GridSearchCV(model, {"estimator__alpha": [1.0]}, scoring=realised_cost, cv=splits).fit(X, y)
+    scores = cross_val_score(model, X, y, scoring=realized_cost, cv=splits)
+    search = GridSearchCV(model, {"estimator__alpha": [1.0]}, scoring=realized_cost, cv=splits).fit(X, y)
     np.testing.assert_allclose([search.cv_results_[f"split{i}_test_score"][0] for i in range(3)], scores)
 
 
@@ -171,7 +171,7 @@ def test_many_costs_share_one_set_of_answers(rng):
         CostSensitive(Counting(max_iter=1000, random_state=0)), grid, cv=5, refit=False, audit=False, scoring="accuracy"
     ).fit(X, y)
     assert len(asked) == 5
-    assert search.session_ == "answers of the estimator inside"
+    assert search.session_ == "answers of the wrapped estimator"
     assert open_session(CostSensitive(NaiveBayes()), X, y).shares == "summaries"
 
 
@@ -189,7 +189,7 @@ def test_searches_by_cost_at_any_number_of_workers(inner, name, rng):
             grid,
             cv=4,
             n_jobs=n,
-            scoring={"cost": realised_cost, "acc": "accuracy"},
+            scoring={"cost": realized_cost, "acc": "accuracy"},
             refit="cost",
         ).fit(X, y)
         for n in (1, 2)
@@ -245,4 +245,4 @@ def test_other_bad_input():
     with pytest.raises(InputError, match="which X does not have"):
         CostSensitive(NaiveBayes(), {0: {0: "price", 1: 1, 2: 1}}).fit(frame, y).predict(frame)
     with pytest.raises(InputError, match="has none"):
-        realised_cost(NaiveBayes().fit(X, y), X, y)
+        realized_cost(NaiveBayes().fit(X, y), X, y)

@@ -16,21 +16,21 @@ def test_the_curve_of_scikit_learn(bins, rng):
     y = (rng.random(500) < p**2).astype(int)
     found = reliability(y, p, bins)
     for ours, strategy in ((found.width, "uniform"), (found.frequency, "quantile")):
-        came, said = calibration_curve(y, p, n_bins=bins, strategy=strategy)
-        np.testing.assert_allclose(ours.came, came, atol=1e-12)
-        np.testing.assert_allclose(ours.said, said, atol=1e-12)
+        observed, predicted = calibration_curve(y, p, n_bins=bins, strategy=strategy)
+        np.testing.assert_allclose(ours.observed, observed, atol=1e-12)
+        np.testing.assert_allclose(ours.predicted, predicted, atol=1e-12)
         assert ours.rows.sum() == 500
 
 
 def test_the_error_by_hand():
-    # said 0.95 four times and right three times; said 0.55 and 0.65 twice, right once each
+    # predicted 0.95 four times and right three times; predicted 0.55 and 0.65 twice, right once each
     proba = np.array(
         [[0.95, 0.03, 0.02]] * 4 + [[0.55, 0.25, 0.2], [0.2, 0.65, 0.15], [0.55, 0.25, 0.2], [0.2, 0.65, 0.15]]
     )
     y = ["a", "a", "a", "b", "a", "b", "c", "c"]
     found = reliability(y, proba)
     assert found.ece == pytest.approx(0.5 * 0.2 + 0.25 * 0.05 + 0.25 * 0.15)
-    assert found.to_frame().columns == ["low", "high", "rows", "said", "came"]
+    assert found.to_frame().columns == ["low", "high", "rows", "predicted", "observed"]
     assert found.to_frame()["rows"].to_list() == [2, 2, 4]
     assert found.to_frame("frequency")["rows"].sum() == 8
     assert reliability(y, proba, of="c").ece == pytest.approx((4 * 0.02 + 4 * 0.325) / 8, abs=1e-9)
@@ -68,7 +68,7 @@ def test_bad_input():
         reliability([0, 1], [[0.5, 0.1], [0.5, 0.5]])
     with pytest.raises(InputError, match="3 columns of probabilities for 2 classes"):
         reliability([0, 1], np.full((2, 3), 1 / 3))
-    with pytest.raises(InputError, match="none of the classes"):
+    with pytest.raises(InputError, match="not one of the classes"):
         reliability([0, 5], np.full((2, 3), 1 / 3), classes=[0, 1, 2])
     with pytest.raises(InputError, match="there is no class 9"):
         reliability([0, 1], [0.5, 0.5], of=9)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from foldwise.decisions.calibration.scores import Identity, Map, Scores, model_scores
+from foldwise.decisions.calibration.scores import Calibrator, ClassScores, IdentityCalibrator, model_scores
 
 Floats = NDArray[np.float64]
 
@@ -25,8 +25,8 @@ class Blend(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         members: Sequence[Any] = (),
         weights: Sequence[float] = (),
-        maps: Sequence[Map | None] = (),
-        temper: Map | None = None,
+        maps: Sequence[Calibrator | None] = (),
+        temper: Calibrator | None = None,
         prior: Sequence[float] = (),
         doubt: float = 0.0,
         labels: Sequence[Any] = (),
@@ -56,8 +56,8 @@ class Blend(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for model, weight, to in zip(self.members, self.weights, self.maps, strict=True):
             said = member_proba(model, to, X, len(self.labels))
             total = total + weight * with_doubt(said, np.asarray(self.prior), self.doubt)
-        temper = Identity() if self.temper is None else self.temper
-        return np.asarray(np.exp(temper.log_proba(Scores(np.log(total), True))))
+        temper = IdentityCalibrator() if self.temper is None else self.temper
+        return np.asarray(np.exp(temper.log_proba(ClassScores(np.log(total), True))))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class of each row."""
@@ -72,7 +72,7 @@ def with_doubt(proba: NDArray[Any], prior: Floats, doubt: float) -> Floats:
     return np.asarray((1 - doubt) * wide + doubt * prior)
 
 
-def member_proba(model: Any, to: Map | None, X: Any, n_classes: int) -> Floats:
+def member_proba(model: Any, to: Calibrator | None, X: Any, n_classes: int) -> Floats:
     """What a member says, one column for each class of the run."""
     if to is not None:
         return np.asarray(np.exp(to.log_proba(model_scores(model, X))))

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from foldwise.app.entries import Entry, Family, Keeper
 from foldwise.app.measures import Codes, Floats, Measure
-from foldwise.decisions.calibration import Lesson, Scores, learn
-from foldwise.decisions.calibration.scores import Map
+from foldwise.decisions.calibration import CalibrationData, ClassScores, fit_calibrator
+from foldwise.decisions.calibration.scores import Calibrator
 from foldwise.ensembles import select_greedily
 
 MOST_CANDIDATES = 30
@@ -146,7 +146,7 @@ class Chosen:
     """Weights of candidates, and the map that their weighted mean goes through."""
 
     weights: Floats  # (candidates,)
-    map: Map
+    map: Calibrator
     single: bool
 
     def proba(self, stack: NDArray[Any]) -> Floats:  # (candidates, rows, classes)
@@ -159,8 +159,8 @@ def blend(stack: NDArray[Any], weights: Floats) -> Floats:
     return np.asarray(np.tensordot(weights[used], stack[used].astype(np.float64), axes=1))
 
 
-def mapped(to: Map, proba: Floats) -> Floats:
-    return np.asarray(np.exp(to.log_proba(Scores(np.log(proba), True))))
+def mapped(to: Calibrator, proba: Floats) -> Floats:
+    return np.asarray(np.exp(to.log_proba(ClassScores(np.log(proba), True))))
 
 
 def choose(
@@ -178,8 +178,8 @@ def choose(
             together = measure.better(measure(codes, blend(stack, found), weights))
             found = found if together >= scores.max() else single
     row_weights = np.ones(n_rows) if weights is None else weights
-    lesson = Lesson(Scores(np.log(blend(stack, found)), True), codes, row_weights)
-    return Chosen(found, learn("temperature", lesson)[1], bool((found > 0).sum() == 1))
+    lesson = CalibrationData(ClassScores(np.log(blend(stack, found)), True), codes, row_weights)
+    return Chosen(found, fit_calibrator("temperature", lesson)[1], bool((found > 0).sum() == 1))
 
 
 def pruned(weights: Floats, most: int) -> Floats:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from foldwise.app.blend import with_doubt
 from foldwise.app.measures import Floats, Measure
 from foldwise.app.task import Task
-from foldwise.decisions.calibration import Lesson, Scores, learn
+from foldwise.decisions.calibration import CalibrationData, ClassScores, fit_calibrator
 from foldwise.folds.protocol import Params
 from foldwise.folds.splits import Split
 from foldwise.models.spec import ModelSpec
@@ -137,12 +137,12 @@ class Keeper:
         others = [k for k in others if not np.isnan(entry.said(setting, k)).any()]
         taught = [split] if own or not others else others
         lesson = self.lesson(entry, setting, taught)
-        log_proba = learn("sigmoid", lesson)[1].log_proba(Scores(said.astype(np.float64), False))
+        log_proba = fit_calibrator("sigmoid", lesson)[1].log_proba(ClassScores(said.astype(np.float64), False))
         return self.floored(np.exp(log_proba))
 
-    def lesson(self, entry: Entry, setting: int, splits: Sequence[int]) -> Lesson:
+    def lesson(self, entry: Entry, setting: int, splits: Sequence[int]) -> CalibrationData:
         """What the decision values of some splits teach of probabilities."""
         values = np.concatenate([entry.said(setting, k) for k in splits]).astype(np.float64)
         rows = np.concatenate([self.splits[k].test for k in splits])
         weights = np.ones(len(rows)) if self.task.weights is None else self.task.weights[rows]
-        return Lesson(Scores(values, False), self.task.codes[rows], weights)
+        return CalibrationData(ClassScores(values, False), self.task.codes[rows], weights)

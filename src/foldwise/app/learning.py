@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from foldwise.app.choice import blend, mapped
 from foldwise.app.measures import Codes, Floats, Measure
 from foldwise.app.workers.jobs import Ask
-from foldwise.decisions.calibration.scores import Scores
+from foldwise.decisions.calibration.scores import ClassScores
 
 if TYPE_CHECKING:
     from foldwise.app.run import Found, Session
@@ -90,7 +90,7 @@ def learning_of(session: Session, found: Found, maps: Mapping[int, Any]) -> Lear
     share = found.chosen.weights[list(said)]
 
     def proba(values: NDArray[np.float32], to: Any) -> Floats:
-        known = values if to is None else np.exp(to.log_proba(Scores(values.astype(np.float64), False)))
+        known = values if to is None else np.exp(to.log_proba(ClassScores(values.astype(np.float64), False)))
         return session.keeper.floored(known)
 
     def together(stack: list[Floats]) -> Floats:

@@ -42,7 +42,7 @@ from foldwise.app.task import Task, make_task
 from foldwise.app.watching import Moment, Watch
 from foldwise.app.workers.jobs import Answered, Bench, Failed, Importance, Refit
 from foldwise.app.workers.pool import Pool, cores, open_pool
-from foldwise.decisions.calibration import learn
+from foldwise.decisions.calibration import fit_calibrator
 from foldwise.errors import InputError
 from foldwise.folds.splits import Split
 from foldwise.models.catalogue import models_for
@@ -369,7 +369,7 @@ class Session:
         if not one.family.decision:
             return None
         lesson = self.keeper.lesson(one.entry, one.setting, sorted(one.entry.answers))
-        return learn("sigmoid", lesson)[1]
+        return fit_calibrator("sigmoid", lesson)[1]
 
     def side_jobs(self, found: Found) -> list[tuple[Any, Any]]:
         """What the report shows besides: naive Bayes on all rows, and what columns are worth to the best model."""

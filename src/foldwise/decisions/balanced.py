@@ -11,8 +11,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.target import Target, encode_target
-from foldwise.decisions.resampling import balancing_weights, oversampled, synthesised, undersampled
-from foldwise.decisions.wrapping import Wrapper, log_softmax, plain_rows, repeats
+from foldwise.decisions.resampling import balancing_weights, oversample, smote_rows, undersample
+from foldwise.decisions.wrapper import Wrapper, log_softmax, plain_rows, repeats
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.folds.protocol import Rows
 from foldwise.folds.rows import count_rows, take_rows
@@ -21,7 +21,7 @@ from foldwise.folds.weights import weight_name, weight_params
 Floats = NDArray[np.float64]
 
 METHODS = ("weights", "under", "over", "smote")
-DRAWN = {"under": undersampled, "over": oversampled}
+DRAWN = {"under": undersample, "over": oversample}
 
 
 def answers(name: str) -> Any:
@@ -39,11 +39,11 @@ class Balanced(Wrapper):
     estimator : a classifier
     method : "weights", "under", "over", "smote", or a sampler of imbalanced-learn
         Weights under which all classes weigh the same; as many rows of each class as the smallest has; as many as the
-        largest has, by copies, or by rows that SMOTE draws between neighbours (SMOTE, SMOTENC or SMOTEN of
-        imbalanced-learn, by the kinds of columns; `pip install 'foldwise[balance]'`).
+        largest has, by copies, or by rows that SMOTE draws between neighbors (SMOTE, SMOTENC or SMOTEN of
+        imbalanced-fit_calibrator, by the kinds of columns; `pip install 'foldwise[balance]'`).
     correct_priors : bool, default False
         Whether probabilities, and with them predictions, are those of the classes as frequent as they are:
-        P(c | row) · P(c) / P'(c), where P' are the shares that the classifier was shown, normalised.
+        P(c | row) · P(c) / P'(c), where P' are the shares that the classifier was shown, normalized.
     random_state : of the draws
 
     Attributes
@@ -115,7 +115,7 @@ class Balanced(Wrapper):
         if len(np.unique(codes)) == 1:
             return X, codes
         if self.method == "smote":
-            return synthesised(X, codes, seed)
+            return smote_rows(X, codes, seed)
         made, labels = self.method.fit_resample(X, codes)
         return made, np.asarray(labels)
 
@@ -169,9 +169,9 @@ class Balanced(Wrapper):
 
     def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
         """The fold session: resampled rows are training rows like others; weights make one session a split."""
-        from foldwise.decisions.balanced_session import open_balanced
+        from foldwise.decisions.balanced_session import BalancedSession
 
-        return open_balanced(self, X, y, fit_params)
+        return BalancedSession.open(self, X, y, fit_params)
 
 
 def check_method(method: Any) -> None:

@@ -8,21 +8,33 @@ settings of that split share. What makes rows that were not there (SMOTE, sample
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foldwise.data.target import check_weights
 from foldwise.decisions.balanced import DRAWN, balance_params, check_method, corrected, generator
 from foldwise.decisions.resampling import balancing_weights
-from foldwise.decisions.sessions import WrapperSession, branches_of, inside, may_share
+from foldwise.decisions.wrapper_session import WrapperSession, branches_of
 from foldwise.folds.model_session import Piece
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows
-from foldwise.folds.rows import count_rows
+
+Floats = NDArray[np.float64]
 
 SHARED = ("weights", *DRAWN)
+
+
+@dataclass(frozen=True)
+class BalancedSample:
+    """What the wrapped classifier is fitted on: rows of a session, with the true and the balanced class shares."""
+
+    session: FoldSession
+    rows: Rows
+    present: NDArray[np.intp]  # the classes of the training rows
+    priors: Floats
+    shares: Floats
 
 
 class BalancedSession(WrapperSession):
@@ -38,25 +50,21 @@ class BalancedSession(WrapperSession):
         return super().can_share(others) and (method == "weights" or isinstance(seed, int | np.integer))
 
     def _group(
-        self, places: Sequence[int], settings: Sequence[Params], train: Rows, test: Rows, need: Need
+        self, indices: Sequence[int], settings: Sequence[Params], train: Rows, test: Rows, need: Need
     ) -> Iterator[Piece]:
         try:
-            shown = self._shown(settings[places[0]], train)
+            sample = self._balanced(settings[indices[0]], train)
         except Exception:
-            for i in places:  # the refit says what is wrong
+            for i in indices:  # the refit says what is wrong
                 yield [i], self._alone(settings[i], train, test, need)
             return
-        branches = branches_of(places, settings)
-        asked = tuple(inside(settings[branch[0]]) for branch in branches)
-        wanted = need | Need.PROBA if any(self.param(settings[i], "correct_priors") for i in places) else need
-        for block in shown.session.answer(asked, shown.rows, test, Need(wanted & ~Need.MODEL)):
-            for b in range(block.start, block.stop):
-                answer = block.answer
-                one = answer if isinstance(answer, Failure) else answer.cut(b - block.start, b - block.start + 1)
-                for i in branches[b]:
-                    yield [i], self._corrected(settings[i], one, shown, train, test, need)
+        branches = branches_of(indices, settings)
+        corrects = any(self.param(settings[i], "correct_priors") for i in indices)
+        inner_need = Need((need | Need.PROBA if corrects else need) & ~Need.MODEL)
+        for i, answer in self._inner_answers(sample.session, branches, settings, (sample.rows, test, inner_need)):
+            yield [i], self._corrected(settings[i], answer, sample, train, test, need)
 
-    def _shown(self, setting: Params, train: Rows) -> Shown:
+    def _balanced(self, setting: Params, train: Rows) -> BalancedSample:
         """What the classifier inside is fitted on, instead of the training rows as they are."""
         assert isinstance(self.target, Labels)
         method = self.param(setting, "method")
@@ -69,7 +77,7 @@ class BalancedSession(WrapperSession):
         if method != "weights":
             drawn = DRAWN[method](codes, weights, generator(self.param(setting, "random_state")))
             totals = np.bincount(codes[drawn], weights[drawn], minlength=len(present))
-            return Shown(self.inner, train[drawn], present, true / true.sum(), totals / totals.sum())
+            return BalancedSample(self.inner, train[drawn], present, true / true.sum(), totals / totals.sum())
         balanced = balancing_weights(codes, weights)
         totals = np.bincount(codes, balanced)
         # every weight of the table by its class: of other rows than those of the training set none is ever read
@@ -78,10 +86,10 @@ class BalancedSession(WrapperSession):
         factor[present] = np.divide(totals, true, out=np.ones(len(true)), where=true > 0)
         inner = self.estimator.estimator
         session = open_session(inner, self.X, self.y, balance_params(inner, whole * factor[self.target.codes]))
-        return Shown(session, train, present, true / true.sum(), totals / totals.sum())
+        return BalancedSample(session, train, present, true / true.sum(), totals / totals.sum())
 
     def _corrected(
-        self, setting: Params, answer: Answer | Failure, shown: Shown, train: Rows, test: Rows, need: Need
+        self, setting: Params, answer: Answer | Failure, sample: BalancedSample, train: Rows, test: Rows, need: Need
     ) -> Answer | Failure:
         if isinstance(answer, Failure):
             return answer
@@ -91,21 +99,6 @@ class BalancedSession(WrapperSession):
         if logs is None:  # the refit says what is wrong
             return self._alone(setting, train, test, need)
         assert isinstance(self.target, Labels)
-        log_proba = corrected(logs[0][:, shown.present], shown.priors, shown.shares)
+        log_proba = corrected(logs[0][:, sample.present], sample.priors, sample.shares)
         mended = Answer(labels=log_proba.argmax(axis=1)[None], log_proba=log_proba[None])
-        return mended.among(shown.present, len(self.target.classes))
-
-
-class Shown:
-    """What a classifier is shown: rows of a session, with the true and the shown shares of the classes there."""
-
-    def __init__(self, session: FoldSession, rows: Rows, present: Any, priors: Any, shares: Any) -> None:
-        self.session, self.rows, self.present, self.priors, self.shares = session, rows, present, priors, shares
-
-
-def open_balanced(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> BalancedSession | None:
-    """A session, or None where a refit must decide."""
-    if not may_share(estimator, count_rows(X), fit_params):
-        return None
-    session = BalancedSession(estimator, X, y, fit_params)
-    return session if isinstance(session.target, Labels) else None
+        return mended.among(sample.present, len(self.target.classes))

@@ -13,9 +13,9 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.arguments import check_jobs, one_of, whole_at_least
-from foldwise.decisions.calibration import METHODS, Lesson, Scores, learn
-from foldwise.decisions.calibration.scores import Map, model_scores, session_scores
-from foldwise.decisions.wrapping import Wrapper, plain_rows
+from foldwise.decisions.calibration import METHODS, CalibrationData, ClassScores, fit_calibrator
+from foldwise.decisions.calibration.scores import Calibrator, model_scores, session_scores
+from foldwise.decisions.wrapper import Wrapper, plain_rows
 from foldwise.errors import InputError
 from foldwise.evaluation.cross_predict import check_partition
 from foldwise.folds.opening import open_session
@@ -49,7 +49,7 @@ class Calibrated(Wrapper):
     Attributes
     ----------
     method_ : the method that was taken
-    map_ : the fitted map
+    calibrator_ : the fitted map
     estimator_ : the classifier, fitted on all rows
     classes_ : the classes
 
@@ -58,12 +58,12 @@ class Calibrated(Wrapper):
     >>> from sklearn.datasets import load_iris
     >>> from foldwise import Calibrated, NaiveBayes
     >>> model = Calibrated(NaiveBayes()).fit(*load_iris(return_X_y=True))
-    >>> model.method_, round(model.map_.inverse, 2)
+    >>> model.method_, round(model.calibrator_.inverse, 2)
     ('temperature', 0.61)
     """
 
     method_: str
-    map_: Map
+    calibrator_: Calibrator
 
     def __init__(self, estimator: Any, method: str = "auto", cv: Any = 5, n_jobs: int | None = None) -> None:
         self.estimator = estimator
@@ -82,16 +82,16 @@ class Calibrated(Wrapper):
         target = session.target
         if not isinstance(target, Labels):
             raise InputError("calibration is for one column of classes.", "pass y with one label a row.")
-        lesson = self._lesson(session, target, sample_weight)
+        data = self._calibration_data(session, target, sample_weight)
         self._wrap(model)
-        self.method_, self.map_ = learn(self.method, lesson)
+        self.method_, self.calibrator_ = fit_calibrator(self.method, data)
         return self
 
-    def _lesson(self, session: FoldSession, target: Labels, sample_weight: Any) -> Lesson:
+    def _calibration_data(self, session: FoldSession, target: Labels, sample_weight: Any) -> CalibrationData:
         """Out-of-fold scores of all rows."""
         n_rows, classes = len(target.codes), np.arange(len(target.classes))
         if len(classes) == 1 or self.method == "none":
-            return blank_lesson(len(classes))
+            return empty_data(len(classes))
         splits = calibration_splits(self.cv, session.X, session.y, target.codes)
         pool = Parallel(self.n_jobs, prefer="threads" if session.threads else None)
         found = pool(delayed(session_scores)(session, [{}], split.train, split.test, classes) for split in splits)
@@ -100,7 +100,9 @@ class Calibrated(Wrapper):
             if isinstance(one, Failure):
                 raise one.error
             parts.append(one)
-        return lesson_of(parts, splits, target.codes, np.ones(n_rows) if sample_weight is None else sample_weight)
+        return calibration_data(
+            parts, splits, target.codes, np.ones(n_rows) if sample_weight is None else sample_weight
+        )
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
@@ -114,13 +116,13 @@ class Calibrated(Wrapper):
     def predict_log_proba(self, X: Any) -> Floats:
         """log P(class | row); finite where a model's own is, but -inf where a step function says 0."""
         check_is_fitted(self)
-        return self.map_.log_proba(model_scores(self.estimator_, X))
+        return self.calibrator_.log_proba(model_scores(self.estimator_, X))
 
     def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
         """The fold session: calibration folds inside each training set, asked of one session of the classifier."""
-        from foldwise.decisions.calibrated_session import open_calibrated
+        from foldwise.decisions.calibrated_session import CalibratedSession
 
-        return open_calibrated(self, X, y, fit_params)
+        return CalibratedSession.open(self, X, y, fit_params)
 
 
 def calibration_splits(cv: Any, X: Any, y: Any, codes: NDArray[np.integer[Any]]) -> Sequence[Split]:
@@ -141,19 +143,21 @@ def calibration_splits(cv: Any, X: Any, y: Any, codes: NDArray[np.integer[Any]])
     return [split for split in splits if (codes[split.train] != codes[split.train[0]]).any()]  # one class: no model
 
 
-def lesson_of(parts: list[Scores], splits: Sequence[Split], codes: NDArray[np.integer[Any]], weights: Floats) -> Lesson:
+def calibration_data(
+    parts: list[ClassScores], splits: Sequence[Split], codes: NDArray[np.integer[Any]], weights: Floats
+) -> CalibrationData:
     """The scores of all splits in the order of rows, without rows whose class their model had not seen."""
     n_classes = int(codes.max()) + 1
     if not parts:
-        return blank_lesson(n_classes)
+        return empty_data(n_classes)
     values, known = np.empty((len(codes), n_classes)), np.zeros(len(codes), dtype=bool)
     for part, split in zip(parts, splits, strict=True):
         values[split.test] = part.values
         seen = np.bincount(codes[split.train], minlength=n_classes) > 0
         known[split.test] = seen[codes[split.test]] & (weights[split.test] > 0)
     rows: Rows = np.flatnonzero(known)
-    return Lesson(Scores(values, parts[0].normalised), codes, weights).take(rows)
+    return CalibrationData(ClassScores(values, parts[0].normalized), codes, weights).take(rows)
 
 
-def blank_lesson(n_classes: int) -> Lesson:
-    return Lesson(Scores(np.empty((0, n_classes)), True), np.empty(0, dtype=np.intp), np.empty(0))
+def empty_data(n_classes: int) -> CalibrationData:
+    return CalibrationData(ClassScores(np.empty((0, n_classes)), True), np.empty(0, dtype=np.intp), np.empty(0))

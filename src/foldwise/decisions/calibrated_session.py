@@ -13,13 +13,13 @@ import numpy as np
 
 from foldwise.data.arguments import check_jobs, one_of
 from foldwise.data.target import check_weights
-from foldwise.decisions.calibrated import blank_lesson, calibration_splits, lesson_of
-from foldwise.decisions.calibration import METHODS, Lesson, Scores, learn
-from foldwise.decisions.calibration.scores import Map, session_scores
-from foldwise.decisions.sessions import WrapperSession, branches_of, inside, may_share
+from foldwise.decisions.calibrated import calibration_data, calibration_splits, empty_data
+from foldwise.decisions.calibration import METHODS, CalibrationData, ClassScores, fit_calibrator
+from foldwise.decisions.calibration.scores import Calibrator, session_scores
+from foldwise.decisions.wrapper_session import WrapperSession, branches_of, inside
 from foldwise.folds.model_session import Piece
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows
-from foldwise.folds.rows import count_rows, take_rows
+from foldwise.folds.rows import take_rows
 
 BLOCK_CELLS = 1 << 23  # scores that are held at a time
 
@@ -30,10 +30,10 @@ class CalibratedSession(WrapperSession):
     own = frozenset({"method", "n_jobs"})
 
     def _group(
-        self, places: Sequence[int], settings: Sequence[Params], train: Rows, test: Rows, need: Need
+        self, indices: Sequence[int], settings: Sequence[Params], train: Rows, test: Rows, need: Need
     ) -> Iterator[Piece]:
         assert isinstance(self.target, Labels)
-        branches = branches_of(places, settings)
+        branches = branches_of(indices, settings)
         cells = (len(train) + len(test)) * len(self.target.classes)
         size = max(1, BLOCK_CELLS // max(1, cells))
         for start in range(0, len(branches), size):
@@ -48,9 +48,11 @@ class CalibratedSession(WrapperSession):
         asked = tuple(inside(settings[branch[0]]) for branch in branches)
         tested = session_scores(self.inner, asked, train, test, present)
         wanted = any(self.param(settings[i], "method") != "none" for branch in branches for i in branch)
-        lessons = self._lessons(asked, settings[branches[0][0]], train, present, codes) if wanted else None
+        data_by_model = (
+            self._calibration_data(asked, settings[branches[0][0]], train, present, codes) if wanted else None
+        )
         for b, branch in enumerate(branches):
-            learned: dict[Any, Map | Failure] = {}
+            learned: dict[Any, Calibrator | Failure] = {}
             for i in branch:
                 method = self.param(settings[i], "method")
                 problem = self._problem(settings[i]) or tested[b]
@@ -58,8 +60,8 @@ class CalibratedSession(WrapperSession):
                     yield [i], problem
                     continue
                 if method not in learned:
-                    lesson = blank_lesson(len(present)) if lessons is None or method == "none" else lessons[b]
-                    learned[method] = learned_map(method, lesson)
+                    data = empty_data(len(present)) if data_by_model is None or method == "none" else data_by_model[b]
+                    learned[method] = learned_map(method, data)
                 yield [i], self._answer(learned[method], problem, present)
 
     def _problem(self, setting: Params) -> Failure | None:
@@ -71,12 +73,12 @@ class CalibratedSession(WrapperSession):
             return Failure(error)
         return None
 
-    def _lessons(
+    def _calibration_data(
         self, asked: Sequence[Params], setting: Params, train: Rows, present: Any, codes: Any
-    ) -> list[Lesson | Failure]:
+    ) -> list[CalibrationData | Failure]:
         """Out-of-fold scores inside the training rows, by each classifier."""
         if len(present) == 1:
-            return [blank_lesson(1)] * len(asked)
+            return [empty_data(1)] * len(asked)
         try:
             given = self.fit_params.get("sample_weight")
             weights = check_weights(None if given is None else np.asarray(given)[train], len(train))
@@ -86,9 +88,9 @@ class CalibratedSession(WrapperSession):
         except Exception as error:
             return [Failure(error)] * len(asked)
         found = [session_scores(self.inner, asked, train[split.train], train[split.test], present) for split in splits]
-        lessons: list[Lesson | Failure] = []
+        data_by_model: list[CalibrationData | Failure] = []
         for b in range(len(asked)):
-            parts: list[Scores] = []
+            parts: list[ClassScores] = []
             failure = None
             for of_split in found:
                 one = of_split[b]
@@ -97,10 +99,10 @@ class CalibratedSession(WrapperSession):
                 else:
                     parts.append(one)
             whole = np.ones(len(train)) if weights is None else weights
-            lessons.append(failure or lesson_of(parts, splits, codes, whole))
-        return lessons
+            data_by_model.append(failure or calibration_data(parts, splits, codes, whole))
+        return data_by_model
 
-    def _answer(self, learned: Map | Failure, scores: Scores, present: Any) -> Answer | Failure:
+    def _answer(self, learned: Calibrator | Failure, scores: ClassScores, present: Any) -> Answer | Failure:
         if isinstance(learned, Failure):
             return learned
         assert isinstance(self.target, Labels)
@@ -109,19 +111,11 @@ class CalibratedSession(WrapperSession):
         return answer.among(present, len(self.target.classes))
 
 
-def learned_map(method: str, lesson: Lesson | Failure) -> Map | Failure:
+def learned_map(method: str, data: CalibrationData | Failure) -> Calibrator | Failure:
     """The map of a method, or why there is none."""
-    if isinstance(lesson, Failure):
-        return lesson
+    if isinstance(data, Failure):
+        return data
     try:
-        return learn(method, lesson)[1]
+        return fit_calibrator(method, data)[1]
     except Exception as error:
         return Failure(error)
-
-
-def open_calibrated(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> CalibratedSession | None:
-    """A session, or None where a refit must decide."""
-    if not may_share(estimator, count_rows(X), fit_params):
-        return None
-    session = CalibratedSession(estimator, X, y, fit_params)
-    return session if isinstance(session.target, Labels) and isinstance(session.inner.target, Labels) else None

@@ -10,8 +10,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.target import check_weights
-from foldwise.decisions.costs import Costs, read_costs
-from foldwise.decisions.wrapping import Wrapper
+from foldwise.decisions.resolved_costs import ResolvedCosts, resolve_costs
+from foldwise.decisions.wrapper import Wrapper
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import Decision
 from foldwise.folds.weights import weight_params
@@ -52,11 +52,11 @@ class CostSensitive(Wrapper):
     -----
     Action a costs Σ_c P(c | row)·cost(a, c). Expectations nearer than 1e-12 of the greatest cost tie, and the first
     action of a tie is taken. `score` is the accuracy, as of every classifier; where actions are not classes, look at
-    `cost(X, y)`, or pass a `CostMatrix` or `foldwise.decisions.realised_cost` as `scoring`.
+    `cost(X, y)`, or pass a `CostMatrix` or `foldwise.decisions.realized_cost` as `scoring`.
     """
 
     actions_: NDArray[Any]
-    _costs: Costs
+    _costs: ResolvedCosts
 
     def __init__(self, estimator: Any, costs: Any = None) -> None:
         self.estimator = estimator
@@ -72,7 +72,7 @@ class CostSensitive(Wrapper):
         """Decide by a fitted model."""
         if not hasattr(model, "predict_proba"):
             raise lacks_probabilities(model)
-        costs = read_costs(self.costs, model.classes_, warn)
+        costs = resolve_costs(self.costs, model.classes_, warn)
         self._wrap(model)
         self._costs, self.actions_ = costs, costs.actions
         return self
@@ -111,16 +111,16 @@ class CostSensitive(Wrapper):
 
     def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
         """The fold session: any costs over probabilities that the session of the classifier inside gives once."""
-        from foldwise.decisions.cost_session import open_cost_sensitive
+        from foldwise.decisions.cost_sensitive_session import CostSensitiveSession
 
-        return open_cost_sensitive(self, X, y, fit_params)
+        return CostSensitiveSession.open(self, X, y, fit_params)
 
 
-def realised_cost(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+def realized_cost(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     """A scorer for searches over `CostSensitive`: minus the mean realised cost under the estimator's own costs."""
     if not hasattr(estimator, "cost"):
         raise InputError(
-            f"realised_cost asks the estimator for its costs, but {type(estimator).__name__} has none.",
+            f"realized_cost asks the estimator for its costs, but {type(estimator).__name__} has none.",
             "wrap it in CostSensitive, or pass a CostMatrix as scoring.",
         )
     return -float(estimator.cost(X, y, sample_weight=sample_weight))

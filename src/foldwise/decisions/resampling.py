@@ -18,7 +18,7 @@ from foldwise.folds.protocol import Rows
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
 
-NEIGHBOURS = 5  # of a row, between which SMOTE draws
+NEIGHBORS = 5  # of a row, between which SMOTE draws
 
 
 class BalanceError(FoldwiseError, ImportError):
@@ -33,14 +33,14 @@ def balancing_weights(codes: Codes, weights: Floats) -> Floats:  # (rows,)
     return np.asarray(weights * share[codes])
 
 
-def undersampled(codes: Codes, weights: Floats, rng: np.random.RandomState) -> Rows:
+def undersample(codes: Codes, weights: Floats, rng: np.random.RandomState) -> Rows:
     """As many rows of each class as the smallest has, drawn without replacement, in their order."""
     rows = by_class(codes, weights)
     least = min(map(len, rows))
     return np.sort(np.concatenate([rng.choice(one, least, replace=False) for one in rows]))
 
 
-def oversampled(codes: Codes, weights: Floats, rng: np.random.RandomState) -> Rows:
+def oversample(codes: Codes, weights: Floats, rng: np.random.RandomState) -> Rows:
     """All rows, and of each class as many copies, drawn with replacement, as it has fewer than the largest."""
     rows = by_class(codes, weights)
     most = max(map(len, rows))
@@ -53,7 +53,7 @@ def by_class(codes: Codes, weights: Floats) -> list[Rows]:
     return [rows for rows in found if rows.size]
 
 
-def synthesised(X: Any, codes: Codes, seed: int) -> tuple[Any, Codes]:
+def smote_rows(X: Any, codes: Codes, seed: int) -> tuple[Any, Codes]:
     """SMOTE's rows after the real ones: SMOTE for numbers, SMOTEN for categories, SMOTENC for both.
 
     A missing category is a category of its own here; a missing number is refused. A class with one row is copied.
@@ -80,11 +80,11 @@ def sampler_of(categorical: list[bool], seed: int, codes: Codes) -> Any:
         from imblearn.over_sampling import SMOTE, SMOTEN, SMOTENC
     except ImportError as error:
         raise BalanceError(
-            "synthetic rows are made by imbalanced-learn, which is not installed.",
+            "synthetic rows are made by imbalanced-fit_calibrator, which is not installed.",
             "pip install 'foldwise[balance]', or use method='over'.",
         ) from error
     counts = np.bincount(codes)
-    k = min(NEIGHBOURS, max(1, int(counts[counts > 0].min()) - 1))
+    k = min(NEIGHBORS, max(1, int(counts[counts > 0].min()) - 1))
     if all(categorical):
         return SMOTEN(k_neighbors=k, random_state=seed)
     if any(categorical):

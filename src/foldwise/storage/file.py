@@ -25,7 +25,7 @@ from foldwise.bayes.storage import label_array_of, refuse_label
 from foldwise.data.frames import as_polars
 from foldwise.data.table import Table
 from foldwise.data.view import is_frame
-from foldwise.decisions.wrapping import Wrapper
+from foldwise.decisions.wrapper import Wrapper
 from foldwise.errors import FoldwiseError, InputError
 from foldwise.storage.archive import Archive, read_archive, write_archive
 from foldwise.storage.checking import EMPTY, KINDS, kinds_of

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from foldwise.decisions.calibration.scores import columns, finite
+from foldwise.decisions.calibration.scores import class_columns, finite_scores
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Failure, FoldSession, Labels, Need, Params
 from foldwise.folds.rows import take_rows
@@ -95,7 +95,10 @@ class Ask:
                 errors += [(i, says(block.answer.error)) for i in places]
                 continue
             if self.decision and block.answer.decision is not None:
-                found = [finite(columns(one, present, self.n_classes), False).values for one in block.answer.decision]
+                found = [
+                    finite_scores(class_columns(one, present, self.n_classes), False).values
+                    for one in block.answer.decision
+                ]
                 scores[block.start : block.stop] = np.stack(found)
                 continue
             proba = block.answer.probabilities()

@@ -1,6 +1,6 @@
 """Maps from the scores of a model to probabilities that hold: one file a method, learned from out-of-fold scores."""
 
-from foldwise.decisions.calibration.choosing import METHODS, learn
-from foldwise.decisions.calibration.scores import Lesson, Scores
+from foldwise.decisions.calibration.scores import CalibrationData, ClassScores
+from foldwise.decisions.calibration.selection import METHODS, fit_calibrator
 
-__all__ = ["METHODS", "Lesson", "Scores", "learn"]
+__all__ = ["METHODS", "CalibrationData", "ClassScores", "fit_calibrator"]

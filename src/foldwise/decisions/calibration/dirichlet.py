@@ -1,6 +1,6 @@
 """Dirichlet calibration (Kull and others, 2019): a linear map of log-probabilities, then softmax.
 
-Of two classes it is beta calibration. Off-diagonal weights and intercepts are held small (ODIR). Scores are first
+Of two classes it is beta calibration. Off-diagonal weights and intercepts are held small (ODIR). ClassScores are first
 multiplied by the inverse temperature, so that this means the same for models that are far too sure of themselves; and
 the diagonal is held near 1, the temperature itself, because of classes that part without a mistake no weight is enough.
 """
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foldwise.decisions.calibration.newton import Local, minimise
-from foldwise.decisions.calibration.scores import Floats, Lesson, Scores
-from foldwise.decisions.calibration.temperature import learn_temperature
-from foldwise.decisions.wrapping import log_softmax
+from foldwise.decisions.calibration.newton import Local, minimize
+from foldwise.decisions.calibration.scores import CalibrationData, ClassScores, Floats
+from foldwise.decisions.calibration.temperature import fit_temperature
+from foldwise.decisions.wrapper import log_softmax
 from foldwise.errors import InputError
 
 PENALTIES = (1.0, 0.03, 0.001)  # those tried; the strongest first
@@ -29,22 +29,22 @@ class Dirichlet:
     intercepts: Floats  # (classes,)
     penalty: float
 
-    def log_proba(self, scores: Scores) -> Floats:
+    def log_proba(self, scores: ClassScores) -> Floats:
         return log_softmax(scores.values @ self.weights.T + self.intercepts)
 
 
-def learn_dirichlet(lesson: Lesson, penalty: float) -> Dirichlet:
+def fit_dirichlet(data: CalibrationData, penalty: float) -> Dirichlet:
     """Least mean log loss + penalty · (mean squares of off-diagonal weights, intercepts, and diagonal weights - 1)."""
-    k = lesson.n_classes
+    k = data.n_classes
     if k > MOST_CLASSES:
         raise InputError(
             f"Dirichlet calibration takes at most {MOST_CLASSES} classes, there are {k}.", "use method='temperature'."
         )
-    inverse = learn_temperature(lesson).inverse
-    design = np.column_stack([inverse * lesson.scores.values, np.ones(len(lesson.codes))])  # (rows, K + 1)
-    share = lesson.weights / lesson.weights.sum()
-    truth = np.zeros((len(lesson.codes), k))
-    truth[np.arange(len(truth)), lesson.codes] = 1.0
+    inverse = fit_temperature(data).inverse
+    design = np.column_stack([inverse * data.scores.values, np.ones(len(data.codes))])  # (rows, K + 1)
+    share = data.weights / data.weights.sum()
+    truth = np.zeros((len(data.codes), k))
+    truth[np.arange(len(truth)), data.codes] = 1.0
     held = np.full((k, k + 1), penalty / (k * (k - 1)))
     held[:, k] = penalty / k
     np.fill_diagonal(held, penalty / k)
@@ -64,5 +64,5 @@ def learn_dirichlet(lesson: Lesson, penalty: float) -> Dirichlet:
         whole[np.diag_indices_from(whole)] += 2 * ridge
         return loss, gradient, whole
 
-    found = minimise(local, start).reshape(k, k + 1)
+    found = minimize(local, start).reshape(k, k + 1)
     return Dirichlet(inverse * found[:, :k], found[:, k], penalty)

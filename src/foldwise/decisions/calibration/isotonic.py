@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from foldwise.decisions.calibration.scores import Floats, Lesson, Scores
+from foldwise.decisions.calibration.scores import CalibrationData, ClassScores, Floats
 
 STEPS = 2.0**-30  # of the greatest score: scores that differ in rounding only must be the same step
 
@@ -20,7 +20,7 @@ class Isotonic:
     steps: tuple[Any, ...]
     grid: float
 
-    def log_proba(self, scores: Scores) -> Floats:
+    def log_proba(self, scores: ClassScores) -> Floats:
         odds = on_grid(scores.against_rest, self.grid)
         if odds.shape[1] == 2:
             second = np.clip(self.steps[0].predict(odds[:, 1]), 0.0, 1.0)
@@ -34,13 +34,13 @@ class Isotonic:
             return np.asarray(np.log(proba))
 
 
-def learn_isotonic(lesson: Lesson) -> Isotonic:
+def fit_isotonic(data: CalibrationData) -> Isotonic:
     """One step function a class against the rest."""
-    odds = lesson.scores.against_rest
+    odds = data.scores.against_rest
     greatest = float(np.abs(odds).max(initial=0.0))
     grid = STEPS * 2.0 ** np.floor(np.log2(greatest)) if greatest > 0 else STEPS
     steps = tuple(
-        IsotonicRegression(out_of_bounds="clip").fit(on_grid(odds[:, k], grid), lesson.codes == k, lesson.weights)
+        IsotonicRegression(out_of_bounds="clip").fit(on_grid(odds[:, k], grid), data.codes == k, data.weights)
         for k in ([1] if odds.shape[1] == 2 else range(odds.shape[1]))
     )
     return Isotonic(steps, grid)

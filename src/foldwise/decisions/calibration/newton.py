@@ -16,7 +16,7 @@ NEAR = 1e-9  # of the value: expected gains below it are those of the last, quad
 DONE = 1e-28
 
 
-def minimise(function: Callable[[Floats], Local], start: Floats) -> Floats:
+def minimize(function: Callable[[Floats], Local], start: Floats) -> Floats:
     """Where a convex function is least."""
     x = start
     value, gradient, hessian = function(x)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit
 
-from foldwise.decisions.calibration.newton import Local, minimise
-from foldwise.decisions.calibration.scores import Floats, Lesson, Scores
+from foldwise.decisions.calibration.newton import Local, minimize
+from foldwise.decisions.calibration.scores import CalibrationData, ClassScores, Floats
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Sigmoid:
     slopes: Floats
     intercepts: Floats
 
-    def log_proba(self, scores: Scores) -> Floats:
+    def log_proba(self, scores: ClassScores) -> Floats:
         odds = scores.against_rest
         if odds.shape[1] == 2:
             z = self.slopes[0] * odds[:, 1] + self.intercepts[0]
@@ -28,12 +28,11 @@ class Sigmoid:
         return np.asarray(logs - top - np.log(np.exp(logs - top).sum(axis=1, keepdims=True)))
 
 
-def learn_sigmoid(lesson: Lesson) -> Sigmoid:
+def fit_sigmoid(data: CalibrationData) -> Sigmoid:
     """One sigmoid a class against the rest."""
-    odds = lesson.scores.against_rest
+    odds = data.scores.against_rest
     found = [
-        platt(odds[:, k], lesson.codes == k, lesson.weights)
-        for k in ([1] if odds.shape[1] == 2 else range(odds.shape[1]))
+        platt(odds[:, k], data.codes == k, data.weights) for k in ([1] if odds.shape[1] == 2 else range(odds.shape[1]))
     ]
     return Sigmoid(np.array([a for a, _ in found]), np.array([b for _, b in found]))
 
@@ -53,5 +52,5 @@ def platt(x: Floats, is_class: np.ndarray, weights: Floats) -> tuple[float, floa
         loss = -float(weights @ (targets * log_expit(z) + (1 - targets) * log_expit(-z)))
         return loss, design.T @ (weights * (p - targets)), (design.T * (weights * p * (1 - p))) @ design
 
-    slope, intercept = minimise(local, np.array([0.0, np.log((ours + 1) / (others + 1))])).tolist()
+    slope, intercept = minimize(local, np.array([0.0, np.log((ours + 1) / (others + 1))])).tolist()
     return slope / spread, intercept - slope * centre / spread

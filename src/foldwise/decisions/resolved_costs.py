@@ -1,4 +1,4 @@
-"""Costs as a user gives them, read for the classes of a model: the same for all rows, or some of them by row."""
+"""Costs as a user gives them, resolved for the classes of a model; some of them may depend on the row."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ TIE = 1e-12  # of the greatest cost: nearer expectations tie, however their prob
 
 
 @dataclass(frozen=True)
-class Costs:
+class ResolvedCosts:
     """What each action costs, and which truths are the classes of a model."""
 
     matrix: CostMatrix  # costs that depend on the row stand there as 0
     varying: tuple[tuple[int, int, Cell], ...]  # action, truth, where the costs of rows come from
     classes: NDArray[Any]
-    places: NDArray[np.intp]  # of the classes among the truths
+    indices: NDArray[np.intp]  # of the classes among the truths
     actions: NDArray[Any]  # an action that is a class has its label
 
     def decide(self, proba: Any, X: Any, given: Any = None) -> tuple[NDArray[np.intp], Decision]:
-        """The place of the cheapest action of each row, and what it is expected to cost; of equal ones the first."""
+        """The index of the cheapest action of each row, and what it is expected to cost; of equal ones the first."""
         probabilities = np.ascontiguousarray(proba, dtype=np.float64)
         check_proba(probabilities)
         costs = self.table(X, len(probabilities), given)
         expected = np.zeros((len(probabilities), len(self.actions)))
-        for k, place in enumerate(self.places):  # class by class: a matrix product would round ties by its shape
-            expected += probabilities[:, k, None] * costs[..., place]
+        for k, index in enumerate(self.indices):  # class by class: a matrix product would round ties by its shape
+            expected += probabilities[:, k, None] * costs[..., index]
         scale = np.abs(costs).max(axis=(-1, -2), keepdims=True).reshape(-1, 1)
         least = expected.min(axis=1, keepdims=True)
         action = np.asarray((expected <= least + TIE * scale).argmax(axis=1))
@@ -53,7 +53,7 @@ class Costs:
         truths = names_of(y)
         if len(truths) != len(action):
             raise InputError(f"{len(action)} rows came with {len(truths)} labels.", "pass one of each a row.")
-        truth = places_of(truths, self.matrix)
+        truth = truth_indices(truths, self.matrix)
         costs = self.table(X, len(action), given)
         return np.asarray(costs[action, truth] if costs.ndim == 2 else costs[np.arange(len(action)), action, truth])
 
@@ -85,16 +85,16 @@ class Costs:
                 f"a cost of row {row} is no finite number.", "write a very large one for what must not be."
             )
         wide = np.zeros((n_rows, len(self.actions), len(self.matrix.truths)))
-        wide[:, :, self.places] = costs
+        wide[:, :, self.indices] = costs
         return wide
 
 
-def read_costs(costs: Any, classes: NDArray[Any], warn: bool = True) -> Costs:
-    """Costs for a model of these classes; None for 1 a mistake."""
+def resolve_costs(costs: Any, classes: NDArray[Any], warn: bool = True) -> ResolvedCosts:
+    """Resolve costs for a model of these classes; None means that every mistake costs 1."""
     matrix, varying = matrix_of(costs, classes)
     labels = names_of(classes)
-    places = places_of(labels, matrix)
-    unknown = [truth for place, truth in enumerate(matrix.truths) if place not in places]
+    indices = truth_indices(labels, matrix)
+    unknown = [truth for index, truth in enumerate(matrix.truths) if index not in indices]
     if unknown and warn:
         warnings.warn(
             f"the costs name the truth {listing(unknown)}, which no row had that was learned; it counts as impossible. "
@@ -103,12 +103,12 @@ def read_costs(costs: Any, classes: NDArray[Any], warn: bool = True) -> Costs:
             stacklevel=3,
         )
     known = {find(label, matrix.actions): label for label in labels}
-    actions = [known.get(place, name) for place, name in enumerate(matrix.actions)]
+    actions = [known.get(index, name) for index, name in enumerate(matrix.actions)]
     if all(action in labels for action in actions):
         named = classes[[labels.index(action) for action in actions]]  # of the labels' own type
     else:
         named = label_array(actions)
-    return Costs(matrix, varying, classes, places, named)
+    return ResolvedCosts(matrix, varying, classes, indices, named)
 
 
 def matrix_of(costs: Any, classes: NDArray[Any]) -> tuple[CostMatrix, tuple[tuple[int, int, Cell], ...]]:
@@ -185,10 +185,10 @@ def column_of(name: str, X: Any, what: str) -> Any:
     return frame.get_column(name).to_numpy()
 
 
-def places_of(labels: Sequence[Any], matrix: CostMatrix) -> NDArray[np.intp]:
+def truth_indices(labels: Sequence[Any], matrix: CostMatrix) -> NDArray[np.intp]:
     """Where labels stand among the truths of a matrix, which must know them all."""
     found = {label: find(label, matrix.truths) for label in dict.fromkeys(labels)}
-    lost = [label for label, place in found.items() if place is None]
+    lost = [label for label, index in found.items() if index is None]
     if lost:
         raise InputError(
             f"the class {listing(lost)} has no cost; the matrix knows {listing(list(matrix.truths))}.",

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.decisions.costs import read_costs
-from foldwise.decisions.sessions import WrapperSession, branches_of, inside, may_share
+from foldwise.decisions.resolved_costs import resolve_costs
+from foldwise.decisions.wrapper_session import WrapperSession, branches_of, inside
 from foldwise.folds.model_session import Piece, places_of
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows
-from foldwise.folds.rows import count_rows, take_rows
-
-PROBABILITIES = Need.LABELS | Need.PROBA | Need.DECISION
+from foldwise.folds.rows import take_rows
 
 
 class CostSensitiveSession(WrapperSession):
@@ -27,16 +25,11 @@ class CostSensitiveSession(WrapperSession):
         return self.inner.order_free
 
     def _group(
-        self, places: Sequence[int], settings: Sequence[Params], train: Rows, test: Rows, need: Need
+        self, indices: Sequence[int], settings: Sequence[Params], train: Rows, test: Rows, need: Need
     ) -> Iterator[Piece]:
-        branches = branches_of(places, settings)
-        asked = tuple(inside(settings[branch[0]]) for branch in branches)
-        for block in self.inner.answer(asked, train, test, need | Need.PROBA):
-            for b in range(block.start, block.stop):
-                given = block.answer
-                one = given if isinstance(given, Failure) else given.cut(b - block.start, b - block.start + 1)
-                for i in branches[b]:
-                    yield [i], self._decided(settings[i], one, train, test, need)
+        branches = branches_of(indices, settings)
+        for i, answer in self._inner_answers(self.inner, branches, settings, (train, test, need | Need.PROBA)):
+            yield [i], self._decided(settings[i], answer, train, test, need)
 
     def _decided(
         self, setting: Params, answer: Answer | Failure, train: Rows, test: Rows, need: Need
@@ -50,7 +43,7 @@ class CostSensitiveSession(WrapperSession):
         assert isinstance(self.target, Labels)
         present = np.unique(self.target.codes[train])
         try:
-            costs = read_costs(self.param(setting, "costs"), self.target.classes[present], warn=False)
+            costs = resolve_costs(self.param(setting, "costs"), self.target.classes[present], warn=False)
         except Exception as error:
             return Failure(error)
         models = None if answer.models is None else tuple(self._wrapped(setting, model) for model in answer.models)
@@ -72,10 +65,3 @@ class CostSensitiveSession(WrapperSession):
 
     def _wrapped(self, setting: Params, model: Any) -> Any:
         return self.unfitted(setting)._adopt(model, warn=False)
-
-
-def open_cost_sensitive(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> CostSensitiveSession | None:
-    """A session, or None where a refit must decide."""
-    if not may_share(estimator, count_rows(X), fit_params):
-        return None
-    return CostSensitiveSession(estimator, X, y, fit_params)

@@ -12,15 +12,15 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.decisions.calibration.dirichlet import PENALTIES, learn_dirichlet
-from foldwise.decisions.calibration.isotonic import learn_isotonic
-from foldwise.decisions.calibration.scores import Floats, Identity, Lesson, Map
-from foldwise.decisions.calibration.sigmoid import learn_sigmoid
-from foldwise.decisions.calibration.temperature import learn_temperature
+from foldwise.decisions.calibration.dirichlet import PENALTIES, fit_dirichlet
+from foldwise.decisions.calibration.isotonic import fit_isotonic
+from foldwise.decisions.calibration.scores import CalibrationData, Calibrator, Floats, IdentityCalibrator
+from foldwise.decisions.calibration.sigmoid import fit_sigmoid
+from foldwise.decisions.calibration.temperature import fit_temperature
 
 METHODS = ("auto", "temperature", "sigmoid", "isotonic", "dirichlet", "none")
 
-Learner = Callable[[Lesson], Map]
+Learner = Callable[[CalibrationData], Calibrator]
 
 FOLDS = 5
 LEAST_LOG = float(np.log(np.finfo(np.float64).eps))  # as log loss cuts it
@@ -29,42 +29,42 @@ ISOTONIC_ROWS = 1000  # with fewer, "auto" does not try steps: where classes par
 DIRICHLET_CLASSES = 12  # nor with more classes: it takes too long for what it may gain
 
 DIRICHLET: tuple[tuple[str, Learner], ...] = tuple(
-    ("dirichlet", partial(learn_dirichlet, penalty=penalty)) for penalty in PENALTIES
+    ("dirichlet", partial(fit_dirichlet, penalty=penalty)) for penalty in PENALTIES
 )
 
 
-def learn(method: str, lesson: Lesson) -> tuple[str, Map]:
+def fit_calibrator(method: str, data: CalibrationData) -> tuple[str, Calibrator]:
     """The map of a method, and the name of the method that was taken."""
-    if method == "none" or lesson.n_classes == 1 or not lesson.weights.sum() > 0:
-        return "none", Identity()
-    options = candidates(method, lesson)
-    name, learner = options[0] if len(options) == 1 else choose(options, lesson)
-    return name, learner(lesson)
+    if method == "none" or data.n_classes == 1 or not data.weights.sum() > 0:
+        return "none", IdentityCalibrator()
+    options = candidates(method, data)
+    name, learner = options[0] if len(options) == 1 else choose(options, data)
+    return name, learner(data)
 
 
-def candidates(method: str, lesson: Lesson) -> list[tuple[str, Learner]]:
+def candidates(method: str, data: CalibrationData) -> list[tuple[str, Learner]]:
     """The learners to choose from; the first is taken unless another is better."""
     simple: dict[str, Learner] = {
-        "temperature": learn_temperature,
-        "sigmoid": learn_sigmoid,
-        "isotonic": learn_isotonic,
+        "temperature": fit_temperature,
+        "sigmoid": fit_sigmoid,
+        "isotonic": fit_isotonic,
     }
     if method in simple:
         return [(method, simple[method])]
     if method == "dirichlet":
         return list(DIRICHLET)
-    if len(lesson.codes) < ISOTONIC_ROWS:
+    if len(data.codes) < ISOTONIC_ROWS:
         del simple["isotonic"]
-    k = lesson.n_classes
-    rich = k <= DIRICHLET_CLASSES and len(lesson.codes) >= ROWS_A_PARAMETER * k * (k + 1)
+    k = data.n_classes
+    rich = k <= DIRICHLET_CLASSES and len(data.codes) >= ROWS_A_PARAMETER * k * (k + 1)
     return [*simple.items(), *(DIRICHLET if rich else ())]
 
 
-def choose(options: list[tuple[str, Learner]], lesson: Lesson) -> tuple[str, Learner]:
+def choose(options: list[tuple[str, Learner]], data: CalibrationData) -> tuple[str, Learner]:
     """The learner of least cross-validated log loss, if it is better than the first by more than a standard error."""
-    fold = folds_of(lesson.codes, lesson.n_classes)
-    losses = np.array([cross_validated(learner, lesson, fold) for _, learner in options])  # (options, rows)
-    share = lesson.weights / lesson.weights.sum()
+    fold = folds_of(data.codes, data.n_classes)
+    losses = np.array([cross_validated(learner, data, fold) for _, learner in options])  # (options, rows)
+    share = data.weights / data.weights.sum()
     gains = losses[0] - losses
     means = gains @ share
     spread = np.sqrt(((gains - means[:, None]) ** 2) @ share**2)
@@ -73,16 +73,18 @@ def choose(options: list[tuple[str, Learner]], lesson: Lesson) -> tuple[str, Lea
     return options[int(worth.argmax())]
 
 
-def cross_validated(learner: Learner, lesson: Lesson, fold: NDArray[np.intp]) -> Floats:  # (rows,)
+def cross_validated(learner: Learner, data: CalibrationData, fold: NDArray[np.intp]) -> Floats:  # (rows,)
     """The log loss of each row under the map learned from the other folds."""
-    losses = np.empty(len(lesson.codes))
+    losses = np.empty(len(data.codes))
     for number in range(FOLDS):
         rows = np.flatnonzero(fold == number)
-        rest = lesson.take(np.flatnonzero(fold != number))
+        rest = data.take(np.flatnonzero(fold != number))
         if not rows.size:
             continue
-        log_proba = (learner(rest) if rest.weights.sum() > 0 else Identity()).log_proba(lesson.scores.take(rows))
-        losses[rows] = -np.maximum(log_proba[np.arange(len(rows)), lesson.codes[rows]], LEAST_LOG)
+        log_proba = (learner(rest) if rest.weights.sum() > 0 else IdentityCalibrator()).log_proba(
+            data.scores.take(rows)
+        )
+        losses[rows] = -np.maximum(log_proba[np.arange(len(rows)), data.codes[rows]], LEAST_LOG)
     return losses
 
 

@@ -1,9 +1,9 @@
-"""What the fold sessions of wrappers share: one session of the estimator inside, asked once for equal settings."""
+"""What the fold sessions of wrappers share: one session of the wrapped estimator, which answers equal settings once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Self
 
 import sklearn
 
@@ -11,26 +11,31 @@ from foldwise.adapters.sklearn_pipelines import alike, key_of
 from foldwise.folds.groups import group_settings
 from foldwise.folds.model_session import ModelSession, Piece
 from foldwise.folds.opening import open_session
-from foldwise.folds.protocol import Answer, Failure, FoldSession, Need, Params, Rows
+from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows
 from foldwise.folds.randomness import nested_parts, seed_of
-from foldwise.folds.rows import take_rows
+from foldwise.folds.rows import count_rows, take_rows
 from foldwise.folds.weights import weight_params
 
 INSIDE = "estimator__"
-
-
-class Repeating(Protocol):
-    """As much of a wrapper as opening needs."""
-
-    estimator: Any
-
-    def _repeats(self, n_rows: int) -> bool: ...
+Question = tuple[Rows, Rows, Need]  # train, test, what is needed
 
 
 class WrapperSession(ModelSession):
-    """Settings of a wrapper: some names are its own, the others those of the estimator inside."""
+    """Settings of a wrapper: some parameters are its own, the others those of the wrapped estimator."""
 
-    own: frozenset[str]  # of the wrapper, what may vary without asking the estimator inside again
+    own: frozenset[str]  # parameters of the wrapper that may vary without asking the wrapped estimator again
+
+    @classmethod
+    def open(cls, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Self | None:
+        """Open a session, or return None where only a refit is right; the refit then raises what is wrong."""
+        if set(fit_params) - {"sample_weight"} or sklearn.get_config()["enable_metadata_routing"]:
+            return None
+        inner = estimator.estimator
+        if not hasattr(inner, "fit") or isinstance(inner, type) or not estimator._repeats(count_rows(X)):
+            return None
+        session = cls(estimator, X, y, fit_params)
+        targets = (session.target, session.inner.target)
+        return session if all(isinstance(target, Labels) for target in targets) else None
 
     def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
         super().__init__(estimator, X, y, fit_params)
@@ -45,7 +50,7 @@ class WrapperSession(ModelSession):
 
     @property
     def shares(self) -> str:  # type: ignore[override]
-        return self.inner.shares if self.inner.shares != "refit" else "answers of the estimator inside"
+        return self.inner.shares if self.inner.shares != "refit" else "answers of the wrapped estimator"
 
     def lazy(self, params: Params) -> frozenset[str]:
         if not self.can_share(params):
@@ -53,7 +58,7 @@ class WrapperSession(ModelSession):
         return self.own | {INSIDE + name for name in self.inner.lazy(inside(params))}
 
     def can_share(self, setting: Params) -> bool:
-        """Whether a refit of the setting would be the same each time, of the same estimator inside."""
+        """Whether each refit of the setting gives the same model, of the same wrapped estimator."""
         known = all(name in self._names or name.startswith(INSIDE) for name in setting)
         if not known or "estimator" in setting:
             return False
@@ -67,37 +72,40 @@ class WrapperSession(ModelSession):
         for i in sorted({*range(len(settings))} - {*shared}):
             yield [i], self._alone(settings[i], train, test, need)
         for group in group_settings(self, [settings[i] for i in shared]):
-            places = [shared[k] for k in group]
-            yield from self._group(places, settings, train, test, need)
+            yield from self._group([shared[k] for k in group], settings, train, test, need)
 
     def _group(
-        self, places: Sequence[int], settings: Sequence[Params], train: Rows, test: Rows, need: Need
+        self, indices: Sequence[int], settings: Sequence[Params], train: Rows, test: Rows, need: Need
     ) -> Iterator[Piece]:
-        """The answers to settings that differ in lazy parameters only."""
+        """Answer settings that differ in lazy parameters only."""
         raise NotImplementedError
+
+    def _inner_answers(
+        self, session: FoldSession, branches: Sequence[Sequence[int]], settings: Sequence[Params], question: Question
+    ) -> Iterator[tuple[int, Answer | Failure]]:
+        """Each setting with the answer of its wrapped estimator; settings of one branch share it."""
+        asked = tuple(inside(settings[branch[0]]) for branch in branches)
+        for block in session.answer(asked, *question):
+            for b in range(block.start, block.stop):
+                answer = block.answer
+                one = answer if isinstance(answer, Failure) else answer.cut(b - block.start, b - block.start + 1)
+                for i in branches[b]:
+                    yield i, one
 
     def _alone(self, setting: Params, train: Rows, test: Rows, need: Need) -> Answer | Failure:
         model = self.fit_alone(setting, train)
         return model if isinstance(model, Failure) else self.predict(model, take_rows(self.X, test), need)
 
     def param(self, setting: Params, name: str) -> Any:
-        """What a setting says of a parameter of the wrapper, or the estimator as it is."""
+        """The value of a parameter of the wrapper under a setting."""
         return setting.get(name, self._params[name])
 
 
 def inside(setting: Params) -> dict[str, Any]:
-    """What a setting says of the estimator inside."""
+    """The parameters of the wrapped estimator in a setting."""
     return {name[len(INSIDE) :]: value for name, value in setting.items() if name.startswith(INSIDE)}
 
 
-def branches_of(places: Sequence[int], settings: Sequence[Params]) -> list[list[int]]:
-    """Places of settings with the same estimator inside together."""
-    return alike(places, lambda i: key_of(inside(settings[i])))
-
-
-def may_share(estimator: Repeating, n_rows: int, fit_params: dict[str, Any]) -> bool:
-    """Whether a session may share anything; else a refit decides, and says what is wrong."""
-    if set(fit_params) - {"sample_weight"} or sklearn.get_config()["enable_metadata_routing"]:
-        return False
-    inner = estimator.estimator
-    return hasattr(inner, "fit") and not isinstance(inner, type) and estimator._repeats(n_rows)
+def branches_of(indices: Sequence[int], settings: Sequence[Params]) -> list[list[int]]:
+    """Indices of settings, grouped by equal parameters of the wrapped estimator."""
+    return alike(indices, lambda i: key_of(inside(settings[i])))

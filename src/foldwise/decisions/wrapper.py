@@ -90,7 +90,7 @@ def plain_rows(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
 
 
 def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores normalised along the last axis, so that their exponentials sum to 1."""
+    """Normalize scores along the last axis, so that their exponentials sum to 1."""
     top = scores[..., 0]
     for k in range(1, scores.shape[-1]):  # column by column: numpy's reductions of short rows take three times as long
         top = np.maximum(top, scores[..., k])
