@@ -17,7 +17,7 @@ import polars as pl
 from foldwise.bayes import NaiveBayes
 from foldwise.errors import FoldwiseWarning
 from foldwise.folds import Failure, Need, open_session
-from foldwise.folds.audit import disagreement, first_difference
+from foldwise.folds.audit import disagreement, first_difference, spread_of
 from foldwise.folds.rows import count_rows, take_params, take_rows
 from foldwise.folds.splits import EachLeftOut, Split
 from foldwise.folds.turns import answer_one_turn, takes_turns
@@ -77,9 +77,12 @@ def check_foldable(
 ) -> None:
     """The fold law: every answer of the estimator's session equals clone → set_params → fit(train) → predict(test).
 
-    To 1e-10 · max(1, |log p|), and to the label except at ties; where the refit raises, the session reports that error.
-    Company and order of the questions do not matter, nor do the labels of test rows or anything outside the split.
-    `EachLeftOut(rows)` as splits is leave-one-out, and what a session answers at once is held to the same law.
+    Log-probabilities agree to 1e-10 · max(1, |log p|), regression values to 1e-10 · max(|value|, standard deviation of
+    the training targets), or to ten times as much as the refit itself moves when its rows are permuted, whichever is
+    larger (`foldwise.folds.tolerance`). Labels are equal, except where the two best scores lie within that tolerance.
+    Where the refit raises, the session reports the same error. It does not matter which other settings are asked about,
+    or in which order. Changing the labels of test rows, or rows outside the split, changes nothing.
+    `EachLeftOut(rows)` as splits is leave-one-out; what a session answers at once must obey the same law.
     """
     rng = np.random.default_rng(seed)
     session = open_session(estimator, X, y, fit_params)
@@ -96,15 +99,18 @@ def check_foldable(
                     ours = answer_one_turn(session, setting, splits, number, need)
                     problem = disagreement(session, setting, train, test, need, ours)
                     assert not problem, f"setting {setting}, row {number} left out with all others: {problem}"
+            scale = spread_of(session.target, train)
             alone = [next(iter(session.answer([setting], train, test, need))).answer for setting in settings]
             order = rng.permutation(len(settings))
             together = answers_of(session, [settings[i] for i in order], train, test, need)
             for i, answer in zip(order, together, strict=True):
-                assert same_answer(alone[i], answer), f"setting {settings[i]} on split {number}: company changes it"
+                assert same_answer(alone[i], answer, scale), (
+                    f"setting {settings[i]} on split {number}: company changes it"
+                )
             for what, other in scrambled_sessions(estimator, X, y, fit_params, train, test, rng):
                 scrambled = answers_of(other, settings, train, test, need)
                 for setting, a, b in zip(settings, alone, scrambled, strict=True):
-                    assert same_answer(a, b), f"setting {setting} on split {number}: {what} matter"
+                    assert same_answer(a, b, scale), f"setting {setting} on split {number}: {what} matter"
 
 
 def scrambled_sessions(
@@ -134,8 +140,8 @@ def answers_of(session: Any, settings: Sequence[Any], train: Any, test: Any, nee
     return found
 
 
-def same_answer(a: Any, b: Any) -> bool:
-    """Whether two answers to one setting agree to rounding."""
+def same_answer(a: Any, b: Any, scale: float) -> bool:
+    """Whether two answers to one setting agree within the tolerance."""
     if isinstance(a, Failure) or isinstance(b, Failure):
         return isinstance(a, Failure) and isinstance(b, Failure) and type(a.error) is type(b.error)
     (x, i), (z, j) = (pair if isinstance(pair, tuple) else (pair, 0) for pair in (a, b))
@@ -143,7 +149,7 @@ def same_answer(a: Any, b: Any) -> bool:
     if (one.labels is None) != (other.labels is None) or (one.values is None) != (other.values is None):
         return False
     n_rows = next((len(part[0]) for part in (one.labels, one.values) if part is not None), 0)
-    return not first_difference(one, other, np.arange(n_rows), None)
+    return not first_difference(one, other, np.arange(n_rows), scale)
 
 
 def check_family(

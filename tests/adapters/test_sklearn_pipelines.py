@@ -42,6 +42,7 @@ from foldwise.folds import Answer, Failure, Need, RefitSession, freeze_splits, o
 from foldwise.folds.audit import AuditError, check_one
 from foldwise.folds.groups import group_settings
 from foldwise.folds.randomness import Size, is_repeatable
+from foldwise.folds.tolerance import are_close
 from foldwise.testing import check_foldable
 from tests.conftest import mixed_columns
 from tests.tuning.test_search import assert_same_results
@@ -228,7 +229,7 @@ def test_weights_of_test_rows_are_not_learned(rng, numbers):
         next(iter(open_session(pipeline, X, y, {"clf__sample_weight": v}).answer([{}], train, test, Need.PROBA))).answer
         for v in (w, other)
     ]
-    np.testing.assert_array_equal(found[0].log_proba, found[1].log_proba)
+    assert are_close(found[0].log_proba, found[1].log_proba)
 
 
 def test_each_step_is_fitted_once_for_each_training_set_and_its_parameters(numbers):
@@ -352,7 +353,9 @@ def test_scorers_that_look_into_the_pipeline(numbers):
         grid = {"scale__with_std": [True, False], "clf": [last, GaussianNB()]}
         ours = GridSearchCV(pipeline, grid, scoring=look, cv=3, refit=False).fit(X, y)
         theirs = peer.GridSearchCV(pipeline, grid, scoring=look, cv=3, refit=False).fit(X, y)
-        np.testing.assert_array_equal(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
+        np.testing.assert_allclose(
+            ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], rtol=1e-10
+        )
     session = open_session(pipeline, X, y)
     model = session.model({"clf__max_depth": 1}, np.arange(0, 60, 2))
     assert model[-1].get_depth() == 1
@@ -473,9 +476,9 @@ def test_what_counts_as_repeatable(estimator, size, steady):
 )
 def test_what_counts_as_repeatable_is(rng, step, rows):
     X = rng.normal(size=(rows, 50))
-    np.testing.assert_array_equal(clone(step).fit_transform(X), clone(step).fit_transform(X))
+    np.testing.assert_allclose(clone(step).fit_transform(X), clone(step).fit_transform(X), rtol=1e-10, atol=1e-10)
     X = np.where(rng.random((40, 3)) < 0.2, np.nan, rng.normal(size=(40, 3)))
-    np.testing.assert_array_equal(IterativeImputer().fit_transform(X), IterativeImputer().fit_transform(X))
+    np.testing.assert_allclose(IterativeImputer().fit_transform(X), IterativeImputer().fit_transform(X), rtol=1e-10)
 
 
 def test_more_rows_than_the_table_has_may_make_a_step_random(rng):

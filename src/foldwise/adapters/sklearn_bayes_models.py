@@ -1,11 +1,8 @@
-"""How each of scikit-learn's naive Bayes classifiers learns and finishes: its formulas, with one more axis of settings.
-
-Counts, smoothing and sums run in scikit-learn's own order of operations wherever a tie could tell the difference.
-"""
+"""The formulas of scikit-learn's naive Bayes classifiers, with one more axis for the settings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -19,13 +16,11 @@ from sklearn.utils.validation import check_non_negative, validate_data
 
 from foldwise.data.cells import ChunkedCells, read_only
 from foldwise.folds.protocol import Params, Rows
-from foldwise.folds.sums import CodedTable, CountLogs, Linear, LookUp, Numbers, PriorLogs, Products, Ratios, Scores
-from foldwise.folds.sums.summation import sum_rows
+from foldwise.folds.sums import CodedTable, CountLogs, Linear, LookUp, Numbers, PriorLogs, Scores
 from foldwise.summaries.moments import moments_of
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
 
-FAR = 1e4  # standard deviations between 0 and a mean: beyond, a mean's last bit moves scores more than a near tie
 MOST_SLOTS = 1 << 20  # categories × classes × settings of a table
 DISCRETE = frozenset({"alpha", "fit_prior", "class_prior", "force_alpha"})
 
@@ -43,7 +38,6 @@ class Facts:
     weights: Floats | None
     class_weight: Floats  # (K,)
     rows: Rows
-    refit: Callable[[dict[str, Any]], Any]  # the classifier itself, fitted on these rows with some parameters
     learned: Any = None
 
 
@@ -85,7 +79,6 @@ class Kind(Protocol):
     """One classifier's table, facts and formulas."""
 
     lazy: frozenset[str]
-    fits: int  # how many `exact` makes: so few settings have their probabilities sooner from fits of their own
 
     def prepare(self, X: Any) -> None:
         """Check the table as the classifier would; raises where it would."""
@@ -99,21 +92,14 @@ class Kind(Protocol):
     def knows(self, facts: Facts, test: Rows) -> bool:
         """Whether the test rows hold nothing that the model would refuse."""
 
-    def is_rough(self, facts: Facts) -> bool:
-        """Whether scikit-learn's own rounding is so great that only `exact` gives its labels."""
-
     def scores(self, facts: Facts, wanted: Wanted) -> Scores:
         """The finished settings; raises Unusual."""
-
-    def exact(self, facts: Facts, wanted: Wanted, test: Callable[[], Any]) -> Scores | None:
-        """The same of test rows to the last bit of a refit, where `scores` are right but for rounding; else None."""
 
 
 class Gaussian:
     """GaussianNB: moments, and a variance to which `var_smoothing` × the greatest variance of a column is added."""
 
     lazy = frozenset({"priors", "var_smoothing"})
-    fits = 2
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -140,10 +126,6 @@ class Gaussian:
     def knows(self, facts: Facts, test: Rows) -> bool:
         return True
 
-    def is_rough(self, facts: Facts) -> bool:
-        mean, variance, _ = facts.learned
-        return bool((np.abs(mean) > FAR * np.sqrt(variance)).any())
-
     def scores(self, facts: Facts, wanted: Wanted) -> Scores:
         mean, variance, spread = facts.learned
         smoothing = np.array([one["var_smoothing"] for one in wanted.params], dtype=np.float64) * spread
@@ -158,32 +140,11 @@ class Gaussian:
         shares = class_weight / class_weight.sum()
         return np.stack([np.log(check_prior(one["priors"], shares, True)) for one in params], axis=1)
 
-    def exact(self, facts: Facts, wanted: Wanted, test: Callable[[], Any]) -> Scores | None:
-        """Two fits give scikit-learn's own means, variances and greatest variance; its formula does the rest."""
-        X_test = test()
-        plain = facts.refit({"var_smoothing": 0.0, "priors": None})
-        full = facts.refit({"var_smoothing": 1.0, "priors": None})
-        smoothing = np.array([*(one["var_smoothing"] for one in wanted.params), 1.0]) * full.epsilon_
-        variances = plain.var_[:, :, None] + smoothing
-        if not (np.isfinite(variances).all() and (variances > 1e-300).all()):
-            raise Unusual
-        logs = np.log(2.0 * np.pi * np.ascontiguousarray(variances.swapaxes(1, 2)))
-        start = -0.5 * logs.sum(axis=2)  # (K, S), each sum over a contiguous row
-        cells = validate_data(plain, X_test, reset=False).astype(np.float64, copy=False)
-        log_prior = self.log_prior(plain.class_count_, [*wanted.params, {"priors": None}])
-        whole = Scores((Ratios(cells, plain.theta_, variances, start),), log_prior, by_prior=False)
-        check_last(whole, full.predict_joint_log_proba(X_test))
-        part = Ratios(
-            cells, plain.theta_, np.ascontiguousarray(variances[:, :, :-1]), np.ascontiguousarray(start[:, :-1])
-        )
-        return Scores((part,), np.ascontiguousarray(log_prior[:, :-1]), by_prior=False)
-
 
 class Discrete:
     """What the other four share: counts, smoothing by alpha, and priors."""
 
     lazy = DISCRETE
-    fits = 0
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -198,12 +159,6 @@ class Discrete:
 
     def knows(self, facts: Facts, test: Rows) -> bool:
         return True
-
-    def is_rough(self, facts: Facts) -> bool:
-        return False
-
-    def exact(self, facts: Facts, wanted: Wanted, test: Callable[[], Any]) -> Scores | None:
-        return None
 
     def log_prior(self, class_weight: Floats, wanted: Wanted) -> Floats:  # (K, S)
         return wanted.prior_logs.of(class_weight.tobytes(), lambda: self.new_log_prior(class_weight, wanted))
@@ -239,22 +194,12 @@ class Categorical(Discrete):
 
     def learn(self, facts: Facts) -> Facts:
         weight, held = self.coded.count(facts.rows, facts.y, facts.weights, len(facts.class_weight))
-        if facts.weights is not None and (facts.weights % 1).any():
-            weight = self.fitted_counts(facts)  # sums of fractions depend on their order
         if facts.weights is None:
             n_categories = np.empty(len(self.least), dtype=np.int64)
             count_categories(held, self.coded.base, self.coded.sizes, n_categories)
         else:  # a row of weight 0 has categories too
             n_categories = self.codes[facts.rows].max(axis=0) + 1
         return replace(facts, learned=(weight, np.maximum(n_categories, self.least)))
-
-    def fitted_counts(self, facts: Facts) -> Floats:  # (slots, K)
-        """The weights of categories as scikit-learn sums them."""
-        model = facts.refit({})
-        weight = np.zeros((self.coded.n_slots, len(facts.class_weight)))
-        for first, counts in zip(self.coded.base, model.category_count_, strict=True):
-            weight[first : first + counts.shape[1]] = counts.T
-        return weight
 
     def knows(self, facts: Facts, test: Rows) -> bool:
         n_categories = facts.learned[1]
@@ -265,9 +210,8 @@ class Categorical(Discrete):
         weight, n_categories = facts.learned
         if weight.size * len(wanted) > 1 << 26:
             raise Unusual
-        totals = np.empty((len(n_categories), weight.shape[1], len(wanted)))
-        sum_categories(weight, wanted.alpha, self.coded.base, n_categories, totals)
-        np.log(totals, out=totals)
+        counted = np.add.reduceat(weight, self.coded.base)  # (d, K)
+        totals = np.log(counted[:, :, None] + n_categories[:, None, None] * wanted.alpha)  # (d, K, S)
         logs, line = wanted.logs.of(weight, whole=facts.weights is None)
         table = np.empty((*weight.shape, len(wanted)))
         divide_categories(logs, line, totals, self.column, table)
@@ -305,17 +249,6 @@ class Marks(Discrete):
     def scores(self, facts: Facts, wanted: Wanted) -> Scores:
         slope, log_prior = self.finished(facts.learned, facts.class_weight, wanted)
         return Scores((Linear(self.cells, np.ascontiguousarray(slope.swapaxes(0, 1))),), log_prior, by_prior=False)
-
-    def exact(self, facts: Facts, wanted: Wanted, test: Callable[[], Any]) -> Scores | None:
-        """One fit gives scikit-learn's own sums; each setting is then one product of matrices of its shape."""
-        X_test = test()
-        model = facts.refit(dict(wanted.params[0]))
-        slope, log_prior = self.finished(model.feature_count_, model.class_count_, wanted)
-        cells = self.marks(validate_data(model, X_test, accept_sparse="csr", reset=False))
-        scores = Scores((Products(cells, np.ascontiguousarray(slope)),), log_prior, by_prior=False)
-        first = Scores((Products(cells, slope[:1]),), np.ascontiguousarray(log_prior[:, :1]), by_prior=False)
-        check_last(first, model.predict_joint_log_proba(X_test))
-        return scores
 
     def marks(self, cells: Any) -> Any:
         """The cells as they are multiplied."""
@@ -406,13 +339,6 @@ KINDS: dict[str, type[Any]] = {
 }
 
 
-def check_last(scores: Scores, expected: Floats) -> None:
-    """Whether the last setting's scores are scikit-learn's to the last bit; else Unusual, and refits answer."""
-    found = scores.of(np.arange(len(expected)))[:, :, -1] + scores.log_prior[:, -1]
-    if not np.array_equal(found, expected, equal_nan=True):
-        raise Unusual
-
-
 def is_number(value: Any) -> bool:
     """A finite real number of at least 0 that is no truth value."""
     is_real = isinstance(value, int | float | np.integer | np.floating) and value is not True and value is not False
@@ -446,20 +372,6 @@ def count_categories(held: Floats, base: Ints, sizes: Ints, n_categories: Ints) 
         while n > 1 and not held[base[j] + n - 1].any():
             n -= 1
         n_categories[j] = n
-
-
-@njit(nogil=True, cache=True)
-def sum_categories(weight: Floats, alpha: Floats, base: Ints, n_categories: Ints, totals: Floats) -> None:
-    """Σ over the categories of each column of count + alpha, in the order of `np.sum`: `totals` (d, K, S)."""
-    n_columns, n_classes, n_settings = totals.shape
-    strands = np.empty((8, n_settings))
-    terms = np.empty((n_categories.max(), n_settings))
-    for j in range(n_columns):
-        for c in range(n_classes):
-            for k in range(n_categories[j]):
-                for s in range(n_settings):
-                    terms[k, s] = weight[base[j] + k, c] + alpha[s]
-            sum_rows(terms, 0, n_categories[j], strands, totals[j, c])
 
 
 @njit(nogil=True, cache=True)

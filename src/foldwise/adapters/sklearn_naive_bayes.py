@@ -1,7 +1,7 @@
 """The session of scikit-learn's five naive Bayes classifiers: facts once per training set, settings finished at once.
 
 What a setting may vary is in each kind's `lazy`. Whatever is unusual (a refused parameter, alpha of 0, a class without
-weight, classes nearer than rounding) is answered by a refit, so the shortcut never has to imitate an edge.
+weight) is answered by a refit, so the shortcut never has to imitate an edge.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.utils.multiclass import type_of_target
 
@@ -108,7 +107,7 @@ class BayesSession(ModelSession):
         test: Rows,
         need: Need,
     ) -> Iterator[Block]:
-        """One block, but for settings whose labels a refit must settle."""
+        """One block, or several where a refit must answer some of the settings."""
         try:
             answer = self._finished(wanted, facts, test, need)
         except Unusual:
@@ -123,36 +122,11 @@ class BayesSession(ModelSession):
         yield Block(places.start, places.stop, answer)
 
     def _finished(self, wanted: Wanted, facts: Facts, test: Rows, need: Need) -> Answer:
-        """Labels by the fast sums, settled by the exact ones where classes come near; probabilities by the exact."""
         scores = self.kind.scores(facts, wanted)
-        if need.has(SHARES) and len(wanted) <= self.kind.fits:
-            return self._from_fits(wanted, facts, test)
-        labels, log_proba = None, None
-        if need.has(NAMES):
-            labels, tied = scores.labels(test)
-            if self.kind.is_rough(facts):
-                tied[:] = True
-            if tied.any():
-                near = np.flatnonzero(tied).tolist()
-                settled = self.kind.exact(facts, wanted.some(near), lambda: take_rows(self.X, test))
-                assert settled is not None  # only scores that are not exact themselves come near a tie
-                labels[:, near] = settled.labels(np.arange(len(test)))[0]
-            labels = labels.T
-        if need.has(SHARES):
-            exact = self.kind.exact(facts, wanted, lambda: take_rows(self.X, test))
-            found = scores.log_proba(test) if exact is None else exact.log_proba(np.arange(len(test)))
-            log_proba = found.transpose(2, 0, 1)
+        labels = scores.labels(test).T if need.has(NAMES) else None
+        log_proba = scores.log_proba(test).transpose(2, 0, 1) if need.has(SHARES) else None
         assert isinstance(self.target, Labels)
         return Answer(labels, log_proba).among(facts.present, len(self.target.classes))
-
-    def _from_fits(self, wanted: Wanted, facts: Facts, test: Rows) -> Answer:
-        """The same from one fit a setting, in scikit-learn's formulas: labels by joint scores, which it normalises."""
-        assert isinstance(self.target, Labels)
-        X_test = take_rows(self.X, test)
-        fitted = (facts.refit({name: one[name] for name in self.kind.lazy}) for one in wanted.params)
-        joint = np.stack([model.predict_joint_log_proba(X_test) for model in fitted])
-        log_proba = joint - logsumexp(joint, axis=2)[:, :, None]
-        return Answer(joint.argmax(axis=2), log_proba).among(facts.present, len(self.target.classes))
 
     def _by_refit(
         self, settings: Sequence[Params], places: Sequence[int], train: Rows, test: Rows, need: Need
@@ -183,10 +157,7 @@ class BayesSession(ModelSession):
         weight = np.bincount(codes, weights=weights, minlength=len(present)).astype(np.float64)
         if len(present) < 2 or weight.min() < 1e-6:
             return None
-        facts = Facts(
-            present, codes.astype(np.int64), weights, weight, train, lambda setting: self.refit(setting, train)
-        )
-        return self.kind.learn(facts)
+        return self.kind.learn(Facts(present, codes.astype(np.int64), weights, weight, train))
 
     def _block_size(self, test: Rows) -> int:
         assert isinstance(self.target, Labels)

@@ -398,7 +398,7 @@ class NaiveBayesSession:
     def _scored_grid(self, batch: Batch, log_prior: Floats, training: Training, test: Rows, need: Need) -> Answer:
         batch.grid.check_finite(test)
         scores = batch.grid.scores(training.share, training.rows, batch.settings, log_prior)
-        labels = scores.labels(test)[0].T if need.has(NAMES) else None
+        labels = scores.labels(test).T if need.has(NAMES) else None
         log_proba = scores.log_proba(test).transpose(2, 0, 1) if need.has(SHARES) else None
         return Answer(labels, log_proba).among(training.present, len(self.classes))
 

@@ -1,24 +1,30 @@
-"""The law, checked on one setting and one split: a session's answer equals that of a true refit."""
+"""The law, checked on one setting and one split: a session's answer equals that of a refit within the tolerance."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.errors import FoldwiseError
-from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows
+from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows, Values
 from foldwise.folds.refit_session import RefitSession
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split
+from foldwise.folds.tolerance import gaps, tolerance
 from foldwise.folds.turns import answer_one_turn, takes_turns
 
-TOLERANCE = 1e-10  # of a log-probability, times max(1, |log p|)
-MOVES = 10  # or this many times what a refit itself moves when its rows are permuted,
-PERMUTED = 8  # so many times
+PERMUTED = 8  # refits on permuted rows, which show how far the peer itself moves
 REPEATED = 5  # refits that show whether a model repeats itself
+
+READ: dict[str, Callable[[Answer], NDArray[np.float64] | None]] = {
+    "values": lambda answer: answer.values,
+    "decision values": lambda answer: answer.decision,
+    "log-probabilities": Answer.log_probabilities,
+}
 
 
 class AuditError(FoldwiseError, AssertionError):
@@ -54,7 +60,7 @@ def disagreement(
     need: Need = Need.PROBA,
     ours: Answer | Failure | None = None,
 ) -> str:
-    """How a session's answer differs from a refit beyond the law's tolerance; empty where it does not."""
+    """How a session's answer differs from a refit beyond the tolerance of the law; empty where it does not."""
     need |= Need.LABELS if isinstance(session.target, Labels) else Need.VALUES
     if ours is None:
         ours = next(iter(session.answer([setting], train, test, need))).answer
@@ -72,19 +78,14 @@ def disagreement(
 
     theirs = by_refit(train)
     if isinstance(ours, Answer) and isinstance(theirs, Answer):
-        rng = np.random.default_rng(0)
-
-        def moved() -> Iterator[Answer | Failure]:
-            if session.order_free:
-                for _ in range(PERMUTED):
-                    yield by_refit(train[rng.permutation(len(train))])
-            else:
-                yield theirs
-
-        problem = first_difference(ours, theirs, test, moved)
+        scale = spread_of(session.target, train)
+        moves = Movement(
+            theirs, lambda rng: by_refit(train[rng.permutation(len(train))]) if session.order_free else None
+        )
+        problem = first_difference(ours, theirs, test, scale, moves.of)
         if problem and not session.order_free:  # a model that does not repeat itself cannot be imitated
             repeats = [by_refit(train) for _ in range(REPEATED)]
-            if any(isinstance(one, Answer) and first_difference(one, theirs, test, None) for one in repeats):
+            if any(isinstance(one, Answer) and first_difference(one, theirs, test, scale) for one in repeats):
                 return ""
         return problem
     if isinstance(ours, Failure) and isinstance(theirs, Failure):
@@ -105,57 +106,59 @@ def with_logarithms(answer: Answer, model: Any, X: Any, target: Any) -> Answer:
     return Answer(answer.labels, log_proba, answer.proba, answer.decision)
 
 
+def spread_of(target: Any, train: Rows) -> float:
+    """The standard deviation of the training targets, where they are numbers."""
+    return float(np.std(target.numbers[train])) if isinstance(target, Values) else 1.0
+
+
+class Movement:
+    """How far a refit moves when its rows are permuted; the refits are made when first asked for."""
+
+    def __init__(self, answer: Answer, permuted: Callable[[np.random.Generator], Answer | Failure | None]) -> None:
+        self._answer, self._permuted = answer, permuted
+
+    @cached_property
+    def _answers(self) -> list[Answer]:
+        rng = np.random.default_rng(0)
+        found = (self._permuted(rng) for _ in range(PERMUTED))
+        return [one for one in found if isinstance(one, Answer)]
+
+    def of(self, what: str) -> float:
+        """The greatest movement of the values, decision values or log-probabilities."""
+        greatest = 0.0
+        for one in self._answers:
+            a, b = READ[what](self._answer), READ[what](one)
+            if a is not None and b is not None:
+                gap = gaps(a, b)
+                greatest = max(greatest, float(np.max(gap, where=np.isfinite(gap), initial=0.0)))
+        return greatest
+
+
 def first_difference(
-    ours: Answer, theirs: Answer, test: Rows, moved: Callable[[], Iterator[Answer | Failure]] | None
+    ours: Answer, theirs: Answer, test: Rows, scale: float, moves: Callable[[str], float] = lambda what: 0.0
 ) -> str:
-    """What differs beyond the tolerance, in words."""
-    for what, a, b in (
-        ("values", ours.values, theirs.values),
-        ("decision values", ours.decision, theirs.decision),
-        ("log-probabilities", ours.log_probabilities(), theirs.log_probabilities()),
-    ):
+    """What differs beyond the tolerance, in words; `scale` is the standard deviation of the training targets."""
+    for what, read in READ.items():
+        a, b = read(ours), read(theirs)
         if a is None or b is None:
             continue
         if a.shape != b.shape:
             return f"{what} have shape {a.shape}, those of a refit {b.shape}"
-        with np.errstate(invalid="ignore"):
-            gap = np.abs(a - b)
-        gap[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0  # both -inf, or both nothing
-        bound = TOLERANCE * np.maximum(1.0, np.where(np.isfinite(b), np.abs(b), 1.0))
-        if not (gap <= bound).all():
-            if moved is not None:
-                moves = max(movement(theirs, one, what) for one in moved())
-                if (gap <= np.maximum(bound, MOVES * moves)).all():
-                    continue
+        gap, least = gaps(a, b), scale if what == "values" else 1.0
+        if not (gap <= tolerance(b, least)).all() and not (gap <= tolerance(b, least, moves(what))).all():
             return f"{what} differ by {np.nanmax(gap):.2g}"
-    return different_label(ours, theirs, test)
+    return different_label(ours, theirs, test, moves)
 
 
-def movement(answer: Answer, permuted: Answer | Failure, what: str) -> float:
-    """How far a refit moves when its rows are permuted."""
-    if isinstance(permuted, Failure):
-        return 0.0
-    read: dict[str, Callable[[Answer], Any]] = {
-        "values": lambda one: one.values,
-        "decision values": lambda one: one.decision,
-        "log-probabilities": Answer.log_probabilities,
-    }
-    a, b = read[what](answer), read[what](permuted)
-    with np.errstate(invalid="ignore"):
-        gap = np.abs(a - b)
-    return float(np.max(np.where(np.isfinite(gap), gap, 0.0), initial=0.0))
-
-
-def different_label(ours: Answer, theirs: Answer, test: Rows) -> str:
+def different_label(ours: Answer, theirs: Answer, test: Rows, moves: Callable[[str], float]) -> str:
     """The first label that differs although the refit's scores do not tie; empty where there is none."""
     if ours.labels is None or theirs.labels is None:
         return ""
-    scores: NDArray[np.float64] | None = theirs.log_probabilities()
+    scores = theirs.log_probabilities()
     for i in np.flatnonzero(ours.labels[0] != theirs.labels[0]):
-        if scores is None:
-            return f"the label of test row {int(test[i])} differs"
-        row = scores[0, i]
-        gap = abs(row[ours.labels[0, i]] - row[theirs.labels[0, i]])
-        if not gap <= TOLERANCE * max(1.0, abs(float(row.max()))):
+        row = np.zeros(0) if scores is None else scores[0, i]
+        gap = np.inf if scores is None else abs(row[ours.labels[0, i]] - row[theirs.labels[0, i]])
+        highest = float(np.max(row, initial=-np.inf))
+        if not gap <= tolerance(highest) and not gap <= tolerance(highest, moved=moves("log-probabilities")):
             return f"the label of test row {int(test[i])} differs"
     return ""

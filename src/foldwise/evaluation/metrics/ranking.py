@@ -10,7 +10,6 @@ from foldwise.evaluation.metrics.base import Case, Floats, VectorisedMetric
 from foldwise.evaluation.metrics.probabilities import OfProbabilities, are_probabilities, column, same_classes
 from foldwise.evaluation.metrics.scorers import Scores, has_probabilities, lacks
 from foldwise.folds.protocol import Answer, Need
-from foldwise.folds.sums.summation import sum_rows
 
 
 class RocAuc(VectorisedMetric):
@@ -63,23 +62,18 @@ def against_rest(scores: Floats, positive: NDArray[np.bool_], weights: Floats | 
     if positive.all() or not positive.any() or not np.isfinite(scores).all():
         return None
     falling = -np.ascontiguousarray(scores)
-    if weights is None:
-        return np.asarray(_trapezoids(falling, np.argsort(falling, axis=1), positive, np.ones(len(positive))))
-    order = np.argsort(falling, axis=1, kind="stable")  # weights of tied rows are added in their order
-    return np.asarray(_trapezoids(falling, order, positive, weights))
+    weights = np.ones(len(positive)) if weights is None else weights
+    return np.asarray(_trapezoids(falling, np.argsort(falling, axis=1), positive, weights))
 
 
 @njit(nogil=True, cache=True)
 def _trapezoids(falling: Floats, order: NDArray[np.intp], positive: NDArray[np.bool_], weights: Floats) -> Floats:
-    """The area as scikit-learn sums it, from corner to corner of the curve: equal areas must tie in its last bit."""
+    """The area under the curve, one trapezoid for each distinct score, of every setting."""
     n_settings, n_rows = falling.shape
     found = np.empty(n_settings)
-    wrong, right = np.empty(n_rows + 1), np.empty(n_rows + 1)  # weight of the rest, and of the class, above a threshold
-    parts, strands, total = np.empty((n_rows + 1, 1)), np.empty((8, 1)), np.empty(1)
     for s in range(n_settings):
-        wrong[0], right[0] = 0.0, 0.0
-        n_points = 1
-        hits, misses = 0.0, 0.0
+        hits, misses, area = 0.0, 0.0, 0.0
+        last_hits, last_misses = 0.0, 0.0
         for i in range(n_rows):
             row = order[s, i]
             if positive[row]:
@@ -88,23 +82,7 @@ def _trapezoids(falling: Floats, order: NDArray[np.intp], positive: NDArray[np.b
                 misses += weights[row]
             if i + 1 < n_rows and falling[s, order[s, i + 1]] == falling[s, row]:
                 continue
-            wrong[n_points], right[n_points] = misses, hits
-            n_points += 1
-        # a point in line with its neighbours is no corner; the origin, the first threshold and the last stay
-        corner = 1
-        before_wrong, before_right = wrong[1], right[1]
-        for i in range(2, n_points):
-            bent = i == n_points - 1
-            if not bent:
-                bent = wrong[i + 1] - wrong[i] != wrong[i] - before_wrong
-                bent = bent or right[i + 1] - right[i] != right[i] - before_right
-            before_wrong, before_right = wrong[i], right[i]
-            if bent:
-                corner += 1
-                wrong[corner], right[corner] = wrong[i], right[i]
-        for i in range(corner):
-            width = wrong[i + 1] / misses - wrong[i] / misses
-            parts[i, 0] = width * (right[i + 1] / hits + right[i] / hits) / 2.0
-        sum_rows(parts, 0, corner, strands, total)
-        found[s] = total[0]
+            area += (misses - last_misses) * (hits + last_hits) / 2.0
+            last_hits, last_misses = hits, misses
+        found[s] = area / (hits * misses)
     return found

@@ -126,7 +126,7 @@ class Split:
         self.problem, self.lists, self.slack = problem, measured.lists, measured.slack
         self.train, self.test, self.k_max = train, test, k_max
         self.cells, self.measure = problem.cells, measured.measure
-        self._rounding = (self.slack.share, self.slack.squared, self.measure.is_exact(self.cells))
+        self._rounding = (self.slack.share, self.slack.squared)
         self._askers: dict[Any, Asker] = {}
 
     @cached_property
@@ -217,13 +217,14 @@ class Split:
         """What a regressor predicts."""
         assert isinstance(self.problem.target, Values)
         y, shape = self.problem.target.numbers, (len(asked.ks), len(self.test))
+        scale = float(np.std(y[self.train]))
         found = {weighted: np.empty(shape) for weighted in asked.weightings}
         open_ = {weighted: np.empty(shape, dtype=np.bool_) for weighted in asked.weightings}
         for rows, members in self.walks:
             ties = Ties.of(members, asked.ks, self.test[rows], self.slack)
             off = self.slack.values[self.test[rows]]
             for weighted in asked.weightings:
-                here = means(members, ties, y, weighted, off, self._rounding)
+                here = means(members, ties, y, weighted, off, self._rounding, scale)
                 found[weighted][:, rows], open_[weighted][:, rows] = here
         values: NDArray[np.float64] = asked.pick(found)
         for said in self.ask(asked, open_):

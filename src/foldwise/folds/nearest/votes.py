@@ -13,8 +13,7 @@ from foldwise.folds.nearest.members import Floats, Ints, Members, Places, Ties
 
 EPS = float(np.finfo(np.float64).eps)
 SMALLEST = 1e-300  # below it 1/d may be infinite
-FINE = 1e-11  # what a distance may be off, as a share, for probabilities
-IN_ORDER = 8  # numpy adds fewer terms one by one
+FINE = 1e-11  # what rounding of distances may move a result by, as a share: a tenth of the law's tolerance
 UNDECIDED = -1
 
 
@@ -26,28 +25,17 @@ def uniform_labels(members: Members, ties: Ties, codes: Ints, n_classes: int) ->
 
 
 def weighted_labels(
-    members: Members, ties: Ties, codes: Ints, counted: Places, off: Floats, slack: tuple[float, bool, bool]
+    members: Members, ties: Ties, codes: Ints, counted: Places, off: Floats, slack: tuple[float, bool]
 ) -> Places:  # (ks, rows)
     """The same with votes of 1/d, given the labels of uniform ones.
 
     `off` (rows,) and the share in `slack` say how far distances may be off; the rest of it, whether they are compared
-    by their squares and whether every search gives the same bits.
+    by their squares.
     """
     labels = np.empty_like(counted)
-    weigh_labels(
-        members.places,
-        members.distances,
-        members.count,
-        ties.ks,
-        ties.low,
-        ties.high,
-        codes,
-        int(codes.max()) + 1,
-        off,
-        *slack,
-        counted,
-        labels,
-    )
+    lists = members.places, members.distances, members.count
+    n_classes = int(codes.max()) + 1
+    weigh_labels(*lists, ties.ks, ties.low, ties.high, codes, n_classes, off, *slack, counted, labels)
     return labels
 
 
@@ -58,27 +46,13 @@ def class_votes(
     n_classes: int,
     weighted: bool,
     off: Floats,
-    slack: tuple[float, bool, bool],
+    slack: tuple[float, bool],
 ) -> tuple[Floats, NDArray[np.bool_]]:  # (ks, rows, classes), (ks, rows)
     """Votes by class, added in the order of neighbours, and whether they depend on a tie or on rounding."""
     votes = np.zeros((len(ties.ks), len(members.count), n_classes))
     unsure = np.zeros(votes.shape[:2], dtype=np.bool_)
-    share, squared, _ = slack
-    add_votes(
-        members.places,
-        members.distances,
-        members.count,
-        ties.ks,
-        ties.low,
-        ties.high,
-        codes,
-        weighted,
-        off,
-        share,
-        squared,
-        votes,
-        unsure,
-    )
+    lists = members.places, members.distances, members.count
+    add_votes(*lists, ties.ks, ties.low, ties.high, codes, weighted, off, *slack, votes, unsure)
     return votes, unsure
 
 
@@ -164,7 +138,6 @@ def weigh_labels(
     off: Floats,
     share: float,
     squared: bool,
-    exact: bool,
     counted: Places,
     labels: Places,
 ) -> None:
@@ -207,14 +180,11 @@ def weigh_labels(
                 for c in range(n_classes):
                     if sure[c] > most:
                         most, label = sure[c], c
-                if exact and k < IN_ORDER:
-                    labels[i, row] = label
-                    continue
-                near = 2.0 * doubt + 4.0 * k * EPS * total
-                for c in range(n_classes):
-                    if c != label and not most - sure[c] > near:
-                        label = UNDECIDED
-                        break
+                if not doubt <= FINE * total:
+                    for c in range(n_classes):
+                        if c != label and not most - sure[c] > 2.0 * doubt:
+                            label = UNDECIDED
+                            break
                 labels[i, row] = label
                 continue
             heavy, light = 1.0 / d[a], 0.0

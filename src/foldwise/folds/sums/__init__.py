@@ -2,6 +2,6 @@
 
 from foldwise.folds.sums.coding import CodedTable
 from foldwise.folds.sums.logs import CountLogs, PriorLogs
-from foldwise.folds.sums.scores import Linear, LookUp, Numbers, Products, Ratios, Scores
+from foldwise.folds.sums.scores import Linear, LookUp, Numbers, Scores
 
-__all__ = ["CodedTable", "CountLogs", "Linear", "LookUp", "Numbers", "PriorLogs", "Products", "Ratios", "Scores"]
+__all__ = ["CodedTable", "CountLogs", "Linear", "LookUp", "Numbers", "PriorLogs", "Scores"]

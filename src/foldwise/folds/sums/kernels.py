@@ -7,14 +7,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from foldwise.folds.sums.coding import Places, Slots
-from foldwise.folds.sums.summation import sum_rows
 from foldwise.summaries.number_kernels import Floats
 
 Singles = NDArray[np.float32]
 Choices = NDArray[np.int16]
-Bools = NDArray[np.bool_]
-
-NEAR = 1e-11  # of a score: what rounding of long sums stays below
 
 
 @njit(nogil=True, cache=True)
@@ -80,62 +76,29 @@ def add_squares(
 
 
 @njit(nogil=True, cache=True)
-def add_ratios(cells: Floats, mean: Floats, variance: Floats, start: Floats, in_strands: bool, scores: Floats) -> None:
-    """`scores` (n, K, S) plus start - ½ Σ (x - mean)² / variance, each operation in the order of numpy's `sum`."""
-    n_classes, n_columns, n_settings = variance.shape
-    terms = np.empty((n_columns, n_settings))
-    strands = np.empty((8, n_settings))
-    total = np.empty(n_settings)
-    for i in range(cells.shape[0]):
-        for c in range(n_classes):
-            for j in range(n_columns):
-                t = cells[i, j] - mean[c, j]
-                square = t * t
-                for s in range(n_settings):
-                    terms[j, s] = square / variance[c, j, s]
-            if in_strands:
-                sum_rows(terms, 0, n_columns, strands, total)
-            else:
-                total[:] = 0.0
-                for j in range(n_columns):
-                    for s in range(n_settings):
-                        total[s] += terms[j, s]
-            for s in range(n_settings):
-                scores[i, c, s] += start[c, s] - 0.5 * total[s]
+def gaps_to_best(scores: Floats, log_prior: Floats, best: Floats, gaps: Floats) -> None:
+    """`scores` (n, K, S) plus the prior, in place; the greatest into `best` (n, S), the others less it into `gaps`.
 
-
-@njit(nogil=True, cache=True)
-def spread_below(scores: Floats, log_prior: Floats, best: Floats, n_best: Floats) -> None:
-    """`scores` (n, K, S) plus the prior, in place; the greatest of each row and setting, and how many share it."""
+    `gaps` is (n, K, S) with -inf for the first class that has the greatest score. With two classes (n, 1, S) is
+    enough: the only other class.
+    """
     n_classes, n_settings = log_prior.shape
     for i in range(scores.shape[0]):
         best[i] = -np.inf
-        n_best[i] = 0.0
         for c in range(n_classes):
             for s in range(n_settings):
                 scores[i, c, s] += log_prior[c, s]
                 best[i, s] = max(best[i, s], scores[i, c, s])
-        for c in range(n_classes):
+        if n_classes == 2:
             for s in range(n_settings):
-                n_best[i, s] += scores[i, c, s] == best[i, s]
-
-
-@njit(nogil=True, cache=True)
-def gap_of_two(scores: Floats, log_prior: Floats, best: Floats, gap: Floats) -> bool:
-    """Two classes: `scores` plus the prior, in place; the greater, and how far below it the other lies.
-
-    Where both are equal the gap is -inf, for neither is the other. Returns whether that occurs.
-    """
-    tied = False
-    for i in range(scores.shape[0]):
-        for s in range(best.shape[1]):
-            a = scores[i, 0, s] + log_prior[0, s]
-            b = scores[i, 1, s] + log_prior[1, s]
-            scores[i, 0, s], scores[i, 1, s] = a, b
-            best[i, s] = max(a, b)
-            gap[i, s] = min(a, b) - max(a, b) if a != b else -np.inf
-            tied |= a == b
-    return tied
+                gaps[i, 0, s] = min(scores[i, 0, s], scores[i, 1, s]) - best[i, s]
+            continue
+        for s in range(n_settings):
+            found = False
+            for c in range(n_classes):
+                first = not found and scores[i, c, s] == best[i, s]
+                gaps[i, c, s] = -np.inf if first else scores[i, c, s] - best[i, s]
+                found |= first
 
 
 @njit(nogil=True, cache=True)
@@ -148,40 +111,27 @@ def take_off(scores: Floats, best: Floats, rest: Floats, out: Floats) -> None:
 
 
 @njit(nogil=True, cache=True)
-def sum_classes(shares: Floats, totals: Floats) -> None:
-    """Σ over the classes of `shares` (n, K, S) into `totals` (n, S), in the order of `np.sum`."""
-    strands = np.empty((8, totals.shape[1]))
-    for i in range(shares.shape[0]):
-        sum_rows(shares[i], 0, shares.shape[1], strands, totals[i])
-
-
-@njit(nogil=True, cache=True)
-def choose(scores: Floats, log_prior: Floats, by_prior: bool, labels: Choices, tied: Bools) -> None:
+def choose(scores: Floats, log_prior: Floats, by_prior: bool, labels: Choices) -> None:
     """The class of the greatest score + prior of each row and setting into `labels` (n, S); the first of equals.
 
-    Where every class is impossible the first class is taken, or, if `by_prior`, the most probable a priori. `tied` (S)
-    becomes true where two classes are so near that rounding may have chosen.
+    Where every class is impossible the first class is taken, or, if `by_prior`, the most probable a priori.
     """
     n_classes, n_settings = log_prior.shape
     best = np.empty(n_settings)
-    second = np.empty(n_settings)
     place = np.empty(n_settings)
     for i in range(scores.shape[0]):
         for s in range(n_settings):
             best[s] = scores[i, 0, s] + log_prior[0, s]
-            second[s] = -np.inf
             place[s] = 0.0  # as a float: compared and chosen in vectors of one width
         for c in range(1, n_classes):
             for s in range(n_settings):
                 value = scores[i, c, s] + log_prior[c, s]
                 above = value > best[s]
-                second[s] = best[s] if above else max(second[s], value)
                 best[s] = value if above else best[s]
                 place[s] = c if above else place[s]
         chosen = labels[i]
         for s in range(n_settings):
             chosen[s] = np.int16(place[s])
-            tied[s] |= best[s] - second[s] <= NEAR * max(1.0, abs(best[s]))
         if by_prior:
             for s in range(n_settings):
                 if best[s] == -np.inf:

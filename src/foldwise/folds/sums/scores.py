@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.extmath import safe_sparse_dot
 
 from foldwise.folds.sums.coding import CodedTable, Places
-from foldwise.folds.sums.kernels import (
-    add_look_ups,
-    add_ratios,
-    add_squares,
-    choose,
-    gap_of_two,
-    spread_below,
-    sum_classes,
-    take_off,
-)
+from foldwise.folds.sums.kernels import add_look_ups, add_squares, choose, gaps_to_best, take_off
 from foldwise.folds.sums.screening import screen
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import windows
@@ -60,35 +49,6 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Ratios:
-    """Gaussian columns of some cells, each operation as scikit-learn does it."""
-
-    cells: Floats  # (n, d), float64, in the layout that scikit-learn sees
-    mean: Floats  # (K, d)
-    variance: Floats  # (K, d, S)
-    start: Floats  # (K, S)
-
-    def add(self, rows: Places, scores: Floats) -> None:
-        cells = np.ascontiguousarray(self.cells[rows])
-        add_ratios(cells, self.mean, self.variance, self.start, self.cells.flags.c_contiguous, scores)
-
-
-@dataclass(frozen=True)
-class Products:
-    """Marks or counts of some rows times a slope, one product of matrices a setting, as scikit-learn takes it."""
-
-    cells: Any  # (n, d), an array or a sparse matrix of rows
-    slope: Floats  # (S, K, d)
-
-    def add(self, rows: Places, scores: Floats) -> None:
-        scores += self._all[rows]
-
-    @cached_property
-    def _all(self) -> Floats:  # (n, K, S)
-        return np.stack([safe_sparse_dot(self.cells, slope.T) for slope in self.slope], axis=2)
-
-
-@dataclass(frozen=True)
 class Linear:
     """Columns of marks or counts: each cell adds itself times a slope."""
 
@@ -116,54 +76,33 @@ class Scores:
             part.add(rows, scores)
         return scores
 
-    def labels(self, rows: Places) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:  # (n, S), (S,)
-        """The place of the most probable class for every row and setting, and which settings came near a tie.
-
-        Sums of categories are exact to the last bit of their definition, column by column, so their ties are settled.
-        """
+    def labels(self, rows: Places) -> NDArray[np.int16]:  # (n, S)
+        """The index of the most probable class for every row and setting."""
         labels = np.empty((len(rows), self.log_prior.shape[1]), dtype=np.int16)
-        tied = np.zeros(labels.shape[1], dtype=bool)
         look_up = self._look_up
         if look_up is None or not self._screen(look_up, rows, labels):
-            self._choose(rows, labels, tied)
-        return labels, tied & (look_up is None)
+            self._choose(rows, labels)
+        return labels
 
     def log_proba(self, rows: Places) -> Floats:  # (n, K, S)
-        """Normalised log-probabilities, by scikit-learn's steps: where p is almost 1, a metric of 1 - p sees every bit.
+        """Normalized log-probabilities: log Σ exp = the greatest + log1p(Σ exp of the others less the greatest).
 
-        log Σ exp = log1p(Σ of all but the greatest / m) + log m + the greatest, m of which are equal. No step depends
-        on which other settings are asked about, so that settings which are alike stay so to the last bit.
+        log1p keeps what a logarithm of 1 + tiny would lose: where p is almost 1, a metric of 1 - p needs it.
         """
-        out = np.empty((len(rows), *self.log_prior.shape))
+        n_classes, n_settings = self.log_prior.shape
+        out = np.empty((len(rows), n_classes, n_settings))
         for a, b in windows(0, len(rows), self._chunk_rows):
-            scores = self.of(rows[a:b])
-            best, rest = np.empty((2, b - a, self.log_prior.shape[1]))
-            if len(self.log_prior) == 2:
-                tied = gap_of_two(scores, self.log_prior, best, rest)
-                np.exp(rest, out=rest)
-                np.log1p(rest, out=rest)
-                if tied:
-                    rest[scores[:, 0] == scores[:, 1]] += np.log(2.0)
-            else:
-                self._rest_of_many(scores, best, rest)
+            scores, best = self.of(rows[a:b]), np.empty((b - a, n_settings))
+            gaps = np.empty((b - a, n_classes if n_classes != 2 else 1, n_settings))
+            gaps_to_best(scores, self.log_prior, best, gaps)
+            np.exp(gaps, out=gaps)
+            rest = gaps.sum(axis=1)
+            np.log1p(rest, out=rest)
             take_off(scores, best, rest, out[a:b])
             if self.by_prior and np.isneginf(best).any():
                 i, s = np.nonzero(np.isneginf(best))  # every class is impossible
                 out[a + i, :, s] = self.log_prior.T[s]
         return out
-
-    def _rest_of_many(self, scores: Floats, best: Floats, rest: Floats) -> None:
-        """log1p(Σ of all but the greatest / m) + log m, for any number of classes."""
-        n_best = np.empty_like(best)
-        spread_below(scores, self.log_prior, best, n_best)
-        shares = scores - best[:, None]
-        shares[shares == 0] = -np.inf
-        np.exp(shares, out=shares)
-        sum_classes(shares, rest)
-        rest /= n_best
-        np.log1p(rest, out=rest)
-        if (n_best > 1).any():
-            rest += np.log(n_best)
 
     @property
     def _look_up(self) -> LookUp | None:
@@ -174,9 +113,9 @@ class Scores:
     def _chunk_rows(self) -> int:
         return max(1, SCORE_CELLS // max(1, self.log_prior.size))
 
-    def _choose(self, rows: Places, labels: NDArray[np.int16], tied: NDArray[np.bool_]) -> None:
+    def _choose(self, rows: Places, labels: NDArray[np.int16]) -> None:
         for a, b in windows(0, len(rows), self._chunk_rows):
-            choose(self.of(rows[a:b]), self.log_prior, self.by_prior, labels[a:b], tied)
+            choose(self.of(rows[a:b]), self.log_prior, self.by_prior, labels[a:b])
 
     def _screen(self, part: LookUp, rows: Places, labels: NDArray[np.int16]) -> bool:
         """Labels by short sums of differences between classes; rows too near a tie are summed as `of` sums them.
@@ -191,6 +130,6 @@ class Scores:
         done, unsure = screen(part.table, self.log_prior, *coded.layout, coded.packed, rows, labels)
         if unsure.size:
             settled = np.empty((unsure.size, labels.shape[1]), dtype=np.int16)
-            self._choose(rows[unsure], settled, np.zeros(labels.shape[1], dtype=bool))
+            self._choose(rows[unsure], settled)
             labels[unsure] = settled
         return bool(done)
