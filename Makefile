@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow test-all fuzz tables lint types contract bench recipes simulate nulls torture oracles clean
+.PHONY: demo test test-slow test-all test-machines test-lowest fuzz tables lint types contract bench recipes simulate nulls torture oracles clean
 
 demo: $(READY)
 	$(BIN)/foldwise fit examples/loans.csv --target repaid --budget 30s --out build/loans-run --force
@@ -17,6 +17,17 @@ test-slow: $(READY)
 	$(BIN)/python -m pytest -n auto -m slow
 
 test-all: test test-slow
+
+# the tests as other CPUs would run them, an hour: make test-machines MACHINES="haswell no-avx2" ARGS="-n 2 tests/folds"
+test-machines: $(READY)
+	$(BIN)/python -m tests.machines $(MACHINES) -- $(ARGS)
+
+# the tests with the lowest versions that pyproject.toml allows
+test-lowest: $(READY)
+	test -x $(VENV)-lowest/bin/python || $(PYTHON) -m venv $(VENV)-lowest
+	$(PYTHON) tests/lowest.py > $(VENV)-lowest/constraints.txt
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(VENV)-lowest/constraints.txt --editable '.[dev]'
+	$(VENV)-lowest/bin/python -m pytest -n auto $(ARGS)
 
 fuzz: $(READY)
 	$(BIN)/python -m pytest -n auto -m fuzz tests/data/test_fuzz.py
@@ -71,7 +82,7 @@ oracles: $(READY)
 	$(BIN)/python -m tests.ensembles.oracles.make_fixtures $(WEKA)
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=/path/to/python")'
