@@ -11,13 +11,14 @@ from sklearn.datasets import load_iris, load_wine
 
 import foldwise
 from foldwise import open_model
-from foldwise.app.choice import Chosen
-from foldwise.app.learning import half_of
-from foldwise.app.run import Session, fit
+from foldwise.app import final_model, selection
+from foldwise.app.learning_gain import half_of
+from foldwise.app.run import fit
+from foldwise.app.selection import EnsembleWeights
 from foldwise.app.task import make_task
-from foldwise.app.workers.pool import InlinePool
 from foldwise.decisions.calibration.scores import IdentityCalibrator
 from foldwise.errors import InputError
+from tests.app.fakes import FakeExecutor, fake_fit
 
 QUICK = ["naive_bayes", "decision_tree"]
 
@@ -30,7 +31,7 @@ def wine(n_rows=178):
 
 @pytest.fixture(scope="module")
 def run():
-    return fit(wine(), target="kind", budget=8, models=QUICK, n_jobs=2)
+    return fake_fit(wine(), target="kind", models=QUICK, rows=True)
 
 
 def test_a_run_says_how_good_it_is(run):
@@ -90,15 +91,15 @@ def test_a_run_is_written_whole_and_read_again(run, tmp_path):
 
 
 def test_rows_are_left_out_when_asked(tmp_path):
-    found = fit(wine(), target="kind", budget=6, models=["naive_bayes"], rows=False, n_jobs=1)
+    found = fake_fit(wine(), target="kind", budget=6, models=["naive_bayes"])
     assert found.facts["examples"] == []
     assert not (found.save(tmp_path / "run") / "background.parquet").exists()
 
 
 def test_rows_inside_a_model_are_told_of_when_none_were_to_be_kept():
-    found = fit(wine(), target="kind", budget=6, models=["knn"], rows=False, n_jobs=2)
+    found = fake_fit(wine(), target="kind", budget=6, models=["knn"])
     assert any("holds rows of data" in words for words in found.facts["audit"]["warnings"])
-    kept = fit(wine(), target="kind", budget=6, models=["decision_tree"], rows=False, n_jobs=2)
+    kept = fake_fit(wine(), target="kind", budget=6, models=["decision_tree"])
     assert not any("holds rows of data" in words for words in kept.facts["audit"]["warnings"])
 
 
@@ -107,7 +108,7 @@ def test_on_noise_a_run_says_so():
     frame = pl.DataFrame({f"x{j}": rng.normal(size=300) for j in range(8)}).with_columns(
         pl.Series("y", rng.choice(["a", "b"], 300))
     )
-    found = fit(
+    found = fake_fit(
         frame, target="y", budget=8, models=["naive_bayes", "knn", "decision_tree"], metric="accuracy", n_jobs=2
     )
     low, high = found.estimate.interval()
@@ -128,19 +129,19 @@ def test_groups_stay_together_and_their_column_is_no_feature():
             "y": [f"c{k}" for k in label],
         }
     )
-    alone = fit(frame.drop("person"), target="y", budget=6, models=["knn"], metric="accuracy", n_jobs=2)
-    kept = fit(frame, target="y", groups="person", budget=6, models=["knn"], metric="accuracy", n_jobs=2)
+    alone = fake_fit(frame.drop("person"), target="y", budget=6, models=["knn"], metric="accuracy")
+    kept = fake_fit(frame, target="y", groups="person", budget=6, models=["knn"], metric="accuracy")
     assert alone.estimate.value > 0.9  # persons are known again
     assert kept.estimate.value < 0.75
     assert kept.facts["task"]["groups"] == "person"
-    assert "person" not in kept.model.members[0].feature_names_in_ if hasattr(kept.model, "feature_names_in_") else True
+    assert kept.model.members[0]["prepare"].columns == ["x"]
     assert all(column["name"] != "person" for column in kept.facts["audit"]["columns"])
 
 
 def test_time_tests_on_later_rows():
     n = 400
     frame = wine().sample(n, with_replacement=True, seed=1).with_columns(pl.Series("day", np.arange(n)))
-    found = fit(frame, target="kind", time="day", budget=6, models=["naive_bayes"], n_jobs=2)
+    found = fake_fit(frame, target="kind", time="day", budget=6, models=["naive_bayes"])
     assert "order of day" in found.facts["task"]["splitter"]
     assert all(column["name"] != "day" for column in found.facts["audit"]["columns"])
 
@@ -152,7 +153,7 @@ def test_weights_and_costs_and_a_test():
         "kind 1": {"kind 0": 1, "kind 1": 0, "kind 2": 1},
         "ask": {"kind 0": 2, "kind 1": 2, "kind 2": 2},
     }
-    found = fit(
+    found = fake_fit(
         frame, target="kind", weights="w", costs=costs, test=frame.head(30), positive="kind 1", budget=8, models=QUICK
     )
     assert found.facts["task"]["metric"] == "cost"
@@ -171,7 +172,7 @@ def test_weights_and_costs_and_a_test():
 def test_a_separate_test_is_told_with_its_weights_and_what_is_not_defined_in_it():
     frame = wine().with_columns(pl.Series("w", np.arange(178) % 3))
     one_class = frame.filter(pl.col("kind") == "kind 1").head(6).select(reversed(frame.columns))
-    found = fit(frame, target="kind", weights="w", test=one_class, budget=6, models=["decision_tree"], n_jobs=2)
+    found = fake_fit(frame, target="kind", weights="w", test=one_class, budget=6, models=["decision_tree"])
     scores = {one["metric"]: one["value"] for one in found.facts["headline"]["test"]["scores"]}
     right = found.predict(one_class.drop("kind", "w")) == "kind 1"
     assert scores["accuracy"] == pytest.approx(np.average(right, weights=one_class["w"].to_numpy()))
@@ -184,24 +185,25 @@ def test_a_separate_test_is_told_with_its_weights_and_what_is_not_defined_in_it(
 
 def test_a_test_that_is_apart_is_not_warned_of():
     frame = wine()
-    found = fit(frame[:140], target="kind", test=frame[140:], budget=6, models=["decision_tree"], n_jobs=2)
+    found = fake_fit(frame[:140], target="kind", test=frame[140:], budget=6, models=["decision_tree"])
     assert not any("separate test" in words for words in found.facts["audit"]["warnings"])
 
 
 def test_members_that_were_not_fitted_in_time_are_not_said_to_be_in_the_model(monkeypatch):
-    perform = Session.perform
+    run_jobs = final_model.run_jobs
 
-    def one_only(self, jobs, needed):
-        done = perform(self, jobs, needed)
-        first = next(key for key in done if isinstance(key, int))
-        return {key: value for key, value in done.items() if key == first or isinstance(key, str)}
+    def one_only(jobs, *rest):
+        results, n_bytes = run_jobs(jobs, *rest)
+        first = next(key for key in results if key.kind == "member")
+        return {key: value for key, value in results.items() if key.kind != "member" or key == first}, n_bytes
 
-    monkeypatch.setattr(Session, "perform", one_only)
+    monkeypatch.setattr(final_model, "run_jobs", one_only)
     monkeypatch.setattr(
-        "foldwise.app.run.choose",
-        lambda stack, *rest: Chosen(np.full(len(stack), 1 / len(stack)), IdentityCalibrator(), False),
+        selection,
+        "choose_weights",
+        lambda stack, *rest: EnsembleWeights(np.full(len(stack), 1 / len(stack)), IdentityCalibrator()),
     )
-    found = fit(wine(), target="kind", budget=8, models=["decision_tree", "naive_bayes"], n_jobs=2)
+    found = fake_fit(wine(), target="kind", models=["decision_tree", "naive_bayes"])
     assert len(found.model.members) == 1
     assert [one["weight"] for one in found.facts["final"]["members"]] == [1.0]
     assert found.facts["final"]["words"].endswith("fitted again on all 178 rows.")
@@ -209,35 +211,48 @@ def test_members_that_were_not_fitted_in_time_are_not_said_to_be_in_the_model(mo
     assert any("not fitted on all rows in time" in words for words in found.facts["audit"]["warnings"])
 
 
-def test_an_interrupt_keeps_what_is_done(monkeypatch):
-    told = Session.tell
-
-    def tell(self):
-        told(self)
-        if self.clock.phase == "trying models" and self.contest.finished and not self.interrupted:
+def test_an_interrupt_keeps_what_is_done():
+    def interrupt(progress):
+        if progress.phase == "trying models" and progress.n_models > 300:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Session, "tell", tell)
-    found = fit(wine(), target="kind", budget=60, models=QUICK, n_jobs=2)
+    found = fake_fit(wine(), target="kind", budget=600, models=QUICK, watch=interrupt)
     assert found.facts["made"]["interrupted"]
-    assert found.facts["made"]["seconds"] < 50
+    assert found.facts["made"]["seconds"] < 100
+    assert any("stopped early" in words for words in found.facts["headline"]["words"])
     assert found.predict(wine().drop("kind")).shape == (178,)
 
 
-def test_the_budget_is_told_to_whoever_watches():
+def test_whoever_watches_is_told_of_every_phase():
     seen = []
-    fit(wine(), target="kind", budget=5, models=["naive_bayes"], watch=seen.append, n_jobs=1)
-    assert {"trying models", "choosing", "fitting the final model", "reporting"} <= {moment.phase for moment in seen}
-    assert all(moment.budget == 5 for moment in seen)
+    fake_fit(wine(), target="kind", budget=5, models=["naive_bayes"], watch=seen.append)
+    assert [*dict.fromkeys(one.phase for one in seen)] == [
+        "looking at the data",
+        "trying models",
+        "choosing",
+        "fitting the final model",
+        "reporting",
+    ]
+    assert all(one.budget == 5 for one in seen)
     assert seen[-1].n_models > 0
+
+
+def test_a_budget_that_was_not_kept_is_told():
+    """Where jobs cannot be stopped, as in this process, one that is far slower than predicted overruns the budget."""
+    found = fake_fit(wine(), target="kind", budget=8, models=QUICK, seconds=lambda job: 30.0)
+    assert found.facts["made"]["seconds"] > 100
+    assert any("instead of the 8 s of its budget" in words for words in found.facts["audit"]["warnings"])
+    kept = fake_fit(wine(), target="kind", budget=8, models=QUICK, seconds=0.2)
+    assert kept.facts["made"]["seconds"] <= 8
+    assert not any("of its budget" in words for words in kept.facts["audit"]["warnings"])
 
 
 def test_truth_values_and_numbers_as_classes():
     X, y = load_iris(return_X_y=True)
     frame = pl.DataFrame(X, schema=["a", "b", "c", "d"])
-    found = fit(frame.with_columns(pl.Series("y", y == 1)), target="y", budget=5, models=["naive_bayes"], n_jobs=1)
+    found = fake_fit(frame.with_columns(pl.Series("y", y == 1)), target="y", budget=5, models=["naive_bayes"])
     assert found.model.classes_.tolist() == ["False", "True"]
-    found = fit(frame.with_columns(pl.Series("y", y)), target="y", budget=5, models=["linear_svm"], n_jobs=1)
+    found = fake_fit(frame.with_columns(pl.Series("y", y)), target="y", budget=5, models=["linear_svm"])
     assert found.model.classes_.tolist() == [0, 1, 2]
     np.testing.assert_allclose(found.predict_proba(frame).sum(axis=1), 1.0)
 
@@ -283,34 +298,33 @@ NUMBERS = np.random.default_rng(0).normal(size=100)
 )
 def test_bad_input_is_refused_in_a_sentence(given, asked, says):
     with pytest.raises(InputError, match=says):
-        fit(given, target="y", **{"budget": 5, **asked})
+        fake_fit(given, target="y", **{"budget": 5, **asked})
 
 
 def test_a_target_must_be_named():
     with pytest.raises(InputError, match="no target"):
-        fit(wine())
+        fake_fit(wine())
 
 
-class Waiting(InlinePool):
-    """Nearly as on a new machine: naive Bayes is not compiled before it was asked about a few times."""
+class Waiting(FakeExecutor):
+    """As on a new machine: naive Bayes is compiled after so many seconds."""
 
-    def __init__(self, asked):
-        super().__init__()
-        self.left = asked
+    def __init__(self, time, ready):
+        super().__init__(time)
+        self.ready = ready
 
-    def compiled(self, family):
-        self.left -= family == "naive_bayes"
-        return family != "naive_bayes" or self.left < 0
+    def compiled(self, model):
+        return model != "naive_bayes" or self.time() >= self.ready
 
 
-def test_a_race_waits_for_what_is_compiled():
-    run = fit(wine(), target="kind", budget=20, models=["naive_bayes"], pool=Waiting(6))
+def test_a_search_waits_for_what_is_compiled():
+    run = fake_fit(wine(), target="kind", budget=20, models=["naive_bayes"], executor=lambda time: Waiting(time, 3.0))
     assert run.facts["leaderboard"][0]["family"] == "naive_bayes"
     assert run.facts["leaderboard"][0]["status"] == "ok"
 
 
 def test_what_was_not_compiled_in_time_is_said():
-    run = fit(wine(), target="kind", budget=6, models=QUICK, pool=Waiting(10**9))
+    run = fake_fit(wine(), target="kind", budget=6, models=QUICK, executor=lambda time: Waiting(time, 1e9))
     lines = {line["family"]: line for line in run.facts["leaderboard"]}
     assert lines["decision_tree"]["status"] == "ok"
     assert lines["naive_bayes"]["status"] == "not finished"
@@ -331,7 +345,7 @@ def test_rows_without_a_target_are_left_out_only_when_that_is_asked_for(labels, 
         assert task.classes.tolist() == labels
         assert task.table.X["x"].to_list() == [i for i in range(60) if i % 10 != 3]
         np.testing.assert_array_equal(task.codes, [i % 2 for i in range(60) if i % 10 != 3])
-    run = fit(frame, target="y", budget=5, models=["decision_tree"], drop_unlabelled=True, n_jobs=1)
+    run = fake_fit(frame, target="y", budget=5, models=["decision_tree"], drop_unlabelled=True)
     assert "6 rows without 'y' were left out." in run.facts["audit"]["warnings"]
 
 
@@ -344,14 +358,14 @@ def looked_up(n_rows=900):
 
 
 def test_intervals_allow_for_rows_that_only_the_final_model_learns_from():
-    run = fit(looked_up().drop("when"), target="y", budget=8, models=["naive_bayes"], n_jobs=2)
+    run = fake_fit(looked_up().drop("when"), target="y", budget=8, models=["naive_bayes"])
     worth = run.estimate
     assert -0.2 < worth.gain < -0.005  # log loss: less is better
     plain = worth.spread.between(worth.value, 0.95)
     assert worth.interval() == pytest.approx((plain[0] + worth.gain, plain[1]))
     assert worth.on_test(50)[0] < worth.interval()[0]
     assert "that the rest may be worth" in worth.method
-    in_time = fit(looked_up(), target="y", budget=8, models=["naive_bayes"], time="when", n_jobs=2)
+    in_time = fake_fit(looked_up(), target="y", budget=8, models=["naive_bayes"], time="when")
     assert in_time.estimate.gain == 0.0
 
 
@@ -369,7 +383,7 @@ def test_half_of_the_rows():
 @pytest.mark.parametrize("groups", [np.arange(900) % 2, np.repeat([0, 1, 2], [600, 10, 290])])
 def test_groups_that_cannot_be_halved_say_nothing_of_learning(groups):
     frame = looked_up().drop("when").with_columns(g=groups)
-    run = fit(frame, target="y", budget=8, models=["naive_bayes"], groups="g", n_jobs=2)
+    run = fake_fit(frame, target="y", budget=8, models=["naive_bayes"], groups="g")
     assert np.isfinite(run.estimate.gain)
     assert abs(run.estimate.gain) < 0.3
     assert np.isfinite(run.estimate.interval()).all()

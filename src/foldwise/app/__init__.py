@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_HOMES = {"Moment": "foldwise.app.watching", "Run": "foldwise.app.run", "fit": "foldwise.app.run"}
+_HOMES = {"Run": "foldwise.app.result", "fit": "foldwise.app.run"}
 
-__all__ = ["Moment", "Run", "fit"]
+__all__ = ["Run", "fit"]
 
 
 def __getattr__(name: str) -> Any:

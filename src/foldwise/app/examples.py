@@ -1,4 +1,4 @@
-"""A few predictions, right and wrong, with what each column said: from rows that the model had not seen."""
+"""A few worked examples for the report: right and wrong predictions, with the contribution of each column."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from foldwise.app.explaining import explain
 
 if TYPE_CHECKING:
     from foldwise.app.blend import Blend
-    from foldwise.app.run import Found, Session
+    from foldwise.app.result import FitResult
 
 EACH = 2  # right and wrong
 MOST_SECONDS = 3.0
@@ -21,60 +22,62 @@ MOST_PAIRS = 200  # of orders of columns, for each row
 LEAST_PAIRS = 5
 
 
-def example_facts(
-    session: Session, found: Found, model: Blend, background: pl.DataFrame, *, seconds: float
-) -> list[dict[str, Any]]:
+def example_facts(result: FitResult, background: pl.DataFrame, *, seconds: float) -> list[dict[str, Any]]:
     """Two right and two wrong predictions, neither the surest nor the least sure; fewer where there is no time.
 
-    Which rows are shown, what was said of them and how sure, is told by the honest predictions; the contributions are
-    those of the final model, which knows the rows, for and against the class that was said.
+    Which rows are shown, their predicted class and how sure it is, come from the honest predictions. The contributions
+    are those of the final model, which knows the rows, for and against the predicted class.
     """
     started = time.perf_counter()
     seconds = min(seconds, MOST_SECONDS)
     if seconds < LEAST_SECONDS:
         return []
-    honest, codes = found.honest, found.stack.codes[found.honest.places]
-    said = honest.proba.argmax(axis=1)
-    sure = honest.proba.max(axis=1)
-    picked: list[int] = []
-    for right in (True, False):
-        here = np.flatnonzero((said == codes) == right)
-        order = here[np.argsort(sure[here], kind="stable")]
-        picked += order[np.linspace(0, len(order) - 1, EACH + 2).astype(int)[1:-1]].tolist() if len(order) else []
-    picked = list(dict.fromkeys(picked))
-    if not picked:
-        return []
-    rows = found.stack.rows[honest.places[picked]]
-    X = session.X[rows.tolist()]
-    labels = [str(one) for one in session.task.classes.tolist()]
+    setup, selection, model = result.setup, result.final.selection, result.final.model
+    honest, codes = selection.honest, selection.tested.codes[selection.honest.index]
+    predicted = honest.proba.argmax(axis=1)
+    picked = picked_rows(predicted == codes, honest.proba.max(axis=1))
+    rows = selection.tested.rows[honest.index[picked]]
+    X = setup.X[rows.tolist()]
     pairs = n_pairs(model, background, seconds / len(picked), X.width)
     if pairs < LEAST_PAIRS:
         return []
     background = background[:pairs]  # in random order, as it was drawn
+    classes = setup.task.classes.tolist()
+    labels = [str(one) for one in classes]
     facts = []
-    for place, row in enumerate(rows.tolist()):
+    for at, (row, i) in enumerate(zip(rows.tolist(), picked, strict=True)):
         if time.perf_counter() - started > seconds:
             break
-        about = session.task.classes.tolist()[said[picked[place]]]
-        [one] = explain(model, X[place : place + 1], background, about, n_samples=2 * pairs, seed=session.seed)
-        proba = honest.proba[picked[place]]
+        about = classes[predicted[i]]
+        here = X[at : at + 1]
+        [one] = explain(model, here, background, about, n_samples=2 * pairs, seed=setup.config.seed)
         facts.append(
             {
                 "row": row,
-                "truth": labels[codes[picked[place]]],
-                "said": labels[said[picked[place]]],
-                "right": bool(said[picked[place]] == codes[picked[place]]),
-                "proba": dict(zip(labels, proba.tolist(), strict=True)),
+                "truth": labels[codes[i]],
+                "said": labels[predicted[i]],
+                "right": bool(predicted[i] == codes[i]),
+                "proba": dict(zip(labels, honest.proba[i].tolist(), strict=True)),
                 "about": str(about),
-                **contributions(one, X, place),
+                **contributions(one, here),
             }
         )
     return facts
 
 
-def contributions(one: Any, X: pl.DataFrame, place: int) -> dict[str, Any]:
+def picked_rows(right: NDArray[np.bool_], sure: NDArray[np.float64]) -> list[int]:
+    """Some right and some wrong rows, spread over how sure their prediction is."""
+    picked: list[int] = []
+    for wanted in (True, False):
+        here = np.flatnonzero(right == wanted)
+        order = here[np.argsort(sure[here], kind="stable")]
+        picked += order[np.linspace(0, len(order) - 1, EACH + 2).astype(int)[1:-1]].tolist() if len(order) else []
+    return list(dict.fromkeys(picked))
+
+
+def contributions(one: Any, row: pl.DataFrame) -> dict[str, Any]:
     cells = [
-        {"column": name, "cell": cell_text(X[name][place]), "contribution": float(value)}
+        {"column": name, "cell": cell_text(row[name][0]), "contribution": float(value)}
         for name, value in zip(one.columns, one.values, strict=True)
     ]
     cells.sort(key=lambda cell: -abs(cell["contribution"]))

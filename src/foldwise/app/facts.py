@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from foldwise.app.choice import Honest
-from foldwise.app.leaderboard import Line
+from foldwise.app.estimates import honest_estimate, score_of
+from foldwise.app.leaderboard import LeaderboardRow
 from foldwise.app.measures import MEASURES, SHOWN, Measure, cost_measure
 from foldwise.app.plainly import plain
-from foldwise.app.worth import estimate_of, score_of
+from foldwise.app.selection import HonestPredictions
+from foldwise.app.timing import RunTimes
+from foldwise.bayes.nomogram import nomogram
 from foldwise.data.audit import Concern
+from foldwise.errors import InputError
 from foldwise.evaluation.cost import choose
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.prediction_curves import prediction_facts
@@ -25,65 +28,59 @@ from foldwise.models.selecting import ColumnsThatTell
 from foldwise.storage.file import versions
 
 if TYPE_CHECKING:
-    from foldwise.app.blend import Blend
-    from foldwise.app.run import Found, Session
+    from foldwise.app.result import FitResult
 
 FORMAT = 1
 MOST_TRIALS = 400  # shown of a family
 MANY_LEVELS = 12
 SHARED = 0.05  # of a test's rows: fewer may be alike by chance
-HOLDING_ROWS = ("knn", "rbf_svm")  # families whose models are made of training rows
+OVERRUN = 1.1  # of the budget: more is told
+HOLDING_ROWS = ("knn", "rbf_svm")  # models that are made of training rows
 
 
-def facts_of(
-    session: Session,
-    found: Found,
-    model: Blend,
-    lines: list[Line],
-    *,
-    rows: bool,
-    command: str | None,
-    asked: str,
-    extra: Mapping[str, Any],
+def make_facts(
+    result: FitResult, lines: list[LeaderboardRow], examples: list[dict[str, Any]], times: RunTimes
 ) -> dict[str, Any]:
-    """All facts of a run, but those that take another look at the model (`extra`)."""
-    task = session.task
+    """All facts of a run."""
+    opened = {one.model for one in result.search.batches}
     facts: dict[str, Any] = {
         "format": FORMAT,
-        "title": task.table.name,
-        "made": made(session, command, asked, rows),
-        "task": task_facts(session),
-        "audit": audit_facts(session, found, rows),
-        "headline": headline(session, found, model, lines),
-        "leaderboard": [line_facts(line, session) for line in lines],
-        "searches": [search_facts(line, session) for line in lines if line.family is not None and line.family.entries],
-        "predictions": said_facts(session, found),
-        "final": final_facts(session, found),
-        **extra,
+        "title": result.setup.task.table.name,
+        "made": made(result, times),
+        "task": task_facts(result),
+        "audit": audit_facts(result, times),
+        "headline": headline(result, lines),
+        "leaderboard": [row_facts(line, result) for line in lines],
+        "searches": [search_facts(line, result) for line in lines if line.name in opened],
+        "predictions": predicted_facts(result),
+        "final": final_facts(result),
+        "bayes": nomogram_facts(result),
+        "importance": importance_facts(result),
+        "importance_of": importance_words(result),
+        "examples": examples,
     }
     return plain(facts)  # type: ignore[no-any-return]
 
 
-def made(session: Session, command: str | None, asked: str, rows: bool) -> dict[str, Any]:
-    entries = list(session.contest.entries)
+def made(result: FitResult, times: RunTimes) -> dict[str, Any]:
     return {
-        "command": command,
-        "python": asked,
-        "seed": session.seed,
-        "budget": session.clock.budget,
-        "seconds": session.clock.elapsed,
+        "command": result.command,
+        "python": result.call,
+        "seed": result.setup.config.seed,
+        "budget": times.budget,
+        "seconds": times.elapsed,
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "versions": versions(),
-        "rows_included": rows,
-        "interrupted": session.interrupted,
-        "phases": [list(one) for one in session.clock.spent()],
-        "n_models": sum(len(e.settings) * len(e.scores) for e in entries),
-        "n_settings": sum(len(e.settings) for e in entries if e.scores),
+        "rows_included": result.setup.config.rows,
+        "interrupted": result.interrupted,
+        "phases": [list(one) for one in times.phases],
+        "n_models": result.search.n_models,
+        "n_settings": result.search.n_settings,
     }
 
 
-def task_facts(session: Session) -> dict[str, Any]:
-    task, measure = session.task, session.measure
+def task_facts(result: FitResult) -> dict[str, Any]:
+    task, metric = result.setup.task, result.setup.metric
     named = task.named or {}
     costs = task.costs
     return {
@@ -91,9 +88,9 @@ def task_facts(session: Session) -> dict[str, Any]:
         "classes": [str(one) for one in task.classes.tolist()],
         "class_counts": task.counts.tolist(),
         "positive": None if task.positive is None else str(task.classes[task.positive]),
-        "metric": measure.name,
-        "metric_title": measure.title,
-        "greater": measure.greater,
+        "metric": metric.name,
+        "metric_title": metric.title,
+        "greater": metric.greater,
         "costs": None
         if costs is None
         else {
@@ -106,48 +103,65 @@ def task_facts(session: Session) -> dict[str, Any]:
         "weights": named.get("weights"),
         "n_rows": task.n_rows,
         "n_columns": task.table.X.width,
-        "n_folds": len(session.splits),
-        "splitter": session.splitter,
+        "n_folds": len(result.setup.splits),
+        "splitter": result.setup.splitter,
     }
 
 
-def audit_facts(session: Session, found: Found, rows: bool) -> dict[str, Any]:
-    task = session.task
-    audit = task.table.audit()
-    columns = [column_facts(task.table.X[name], session) for name in task.table.X.columns]
-    warnings = [warning(c) for c in audit if c.check in ("target", "duplicates", "alike")]
+def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
+    setup, task = result.setup, result.setup.task
+    columns = [column_facts(task.table.X[name], result) for name in task.table.X.columns]
+    warnings = [warning(c) for c in task.table.audit() if c.check in ("target", "duplicates", "alike")]
     if task.n_unlabelled:
         warnings.append(f"{task.n_unlabelled:,} rows without {task.table.target!r} were left out.")
-    if session.lost:
-        warnings.append(lost_words(session))
-    warnings += unfinished_words(session)
-    warnings += shared_words(session)
-    specs = [found.kept[i].family.spec for i in session.members]
-    inside = sorted({spec.title for spec in specs if spec.name in HOLDING_ROWS})
-    if inside and not rows:
+    warnings += [*missing_members(result), *unfinished_models(result), *overrun(times), *shared_rows(result)]
+    names = {result.final.selection.candidates[i].model for i in result.final.weights}
+    inside = sorted(setup.specs[name].title for name in names if name in HOLDING_ROWS)
+    if inside and not setup.config.rows:
         warnings.append(f"The model file holds rows of data: {', '.join(inside)} cannot do without them.")
-    few = [str(c) for c, n in zip(task.classes.tolist(), task.counts, strict=True) if n < len(session.splits)]
+    few = [str(c) for c, n in zip(task.classes.tolist(), task.counts, strict=True) if n < len(setup.splits)]
     if few:
         warnings.append(f"{', '.join(few)}: fewer rows than folds, so some models never saw one.")
     return {"columns": columns, "notes": [str(note) for note in task.table.notes], "warnings": warnings}
 
 
-def lost_words(session: Session) -> str:
+def missing_members(result: FitResult) -> list[str]:
     """Members that were chosen and not fitted in time."""
-    lost = ", ".join(f"{title} ({n})" if n > 1 else title for title, n in Counter(session.lost).items())
-    are = "were" if len(session.lost) > 1 else "was"
-    return (
-        f"{lost} {are} chosen, but not fitted on all rows in time: the final model and its estimate are of the others. "
-        "Give more time."
-    )
+    missing = Counter(result.final.missing)
+    if not missing:
+        return []
+    named = ", ".join(f"{title} ({n})" if n > 1 else title for title, n in missing.items())
+    are = "were" if missing.total() > 1 else "was"
+    return [
+        f"{named} {are} chosen, but not fitted on all rows in time: the final model and its estimate are of the "
+        "others. Give more time."
+    ]
 
 
-def shared_words(session: Session) -> list[str]:
+def unfinished_models(result: FitResult) -> list[str]:
+    """A budget that was too short for most models."""
+    done, every = len({one.model for one in result.search.finished}), len(result.setup.specs)
+    if 2 * done >= every:
+        return []
+    return [f"There was time for {done} of {every} families of models only; with more time others may win."]
+
+
+def overrun(times: RunTimes) -> list[str]:
+    """A budget that was not kept: a single fit took too long, and could not be stopped or was the only result."""
+    if times.elapsed <= OVERRUN * times.budget:
+        return []
+    return [
+        f"The run took {times.elapsed:.0f} s instead of the {times.budget:.0f} s of its budget: a fit that could not "
+        "be stopped, or without which there would be no result, took longer. Give more time, or choose quicker models."
+    ]
+
+
+def shared_rows(result: FitResult) -> list[str]:
     """Rows of the separate test that the model has learned from, as far as cells tell."""
-    test = session.task.test
+    test = result.setup.task.test
     if test is None:
         return []
-    learned = session.task.table.X.cast(pl.String).unique()
+    learned = result.setup.task.table.X.cast(pl.String).unique()
     shared = test.X.cast(pl.String).join(learned, on=learned.columns, how="semi", nulls_equal=True).height
     if shared < SHARED * test.X.height:
         return []
@@ -155,15 +169,6 @@ def shared_words(session: Session) -> list[str]:
         f"{shared:,} of the {test.X.height:,} rows of the separate test stand in the table too, equal in every column: "
         "what was learned by heart is right there."
     ]
-
-
-def unfinished_words(session: Session) -> list[str]:
-    """A budget that was too short for most families."""
-    families, n_splits = session.contest.families, len(session.splits)
-    done = sum(any(e.complete(n_splits) for e in family.entries) for family in families)
-    if 2 * done >= len(families):
-        return []
-    return [f"There was time for {done} of {len(families)} families of models only; with more time others may win."]
 
 
 def warning(concern: Concern) -> str:
@@ -174,8 +179,8 @@ def warning(concern: Concern) -> str:
     return f"{concern.column} {start}: {concern.detail}."
 
 
-def column_facts(column: pl.Series, session: Session) -> dict[str, Any]:
-    about = session.task.outline
+def column_facts(column: pl.Series, result: FitResult) -> dict[str, Any]:
+    about = result.setup.task.outline
     left_out = about.left_out.get(column.name)
     return {
         "name": column.name,
@@ -207,7 +212,7 @@ def summary(column: pl.Series) -> str:
     return ", ".join(shown) + (", …" if top.height > 3 else "")
 
 
-def estimate_facts(estimate: Estimate, measure: Measure) -> dict[str, Any]:
+def estimate_facts(estimate: Estimate, metric: Measure) -> dict[str, Any]:
     low, high = estimate.interval()
     return {
         "value": estimate.value,
@@ -215,129 +220,128 @@ def estimate_facts(estimate: Estimate, measure: Measure) -> dict[str, Any]:
         "high": high,
         "naive": estimate.naive,
         "method": estimate.method,
-        "title": measure.title,
-        "greater": measure.greater,
+        "title": metric.title,
+        "greater": metric.greater,
         "text": str(estimate),
     }
 
 
-def shown_measures(session: Session) -> list[Measure]:
-    """The measure that chose, the cost where costs are given, then the usual ones."""
-    task = session.task
+def shown_metrics(result: FitResult) -> list[Measure]:
+    """The metric that chose, the cost where costs are given, then the usual ones."""
+    task, metric = result.setup.task, result.setup.metric
     costs = [] if task.costs is None else [cost_measure(task.costs, task.classes)]
     others = [*costs, *(MEASURES[name] for name in SHOWN)]
-    return [session.measure, *(one for one in others if one.name != session.measure.name)]
+    return [metric, *(one for one in others if one.name != metric.name)]
 
 
-def worth_of(session: Session, found: Found, measure: Measure) -> Estimate:
-    """What the whole choice is worth, and beside it the score by the choice that saw all folds."""
-    stack = found.stack
-    seen = Honest(found.honest.places, found.naive, found.honest.folds)  # the same rows, by the choice that saw them
-    naive = score_of(seen, stack, measure)
-    worth = estimate_of(found.honest, stack, measure, session.splits, naive=naive, groups=session.task.groups)
-    gain = session.learning.gain(measure) if session.learning else 0.0
+def procedure_estimate(result: FitResult, metric: Measure) -> Estimate:
+    """The honest estimate of the whole selection; beside it the naive score, by the selection that saw all folds."""
+    setup, final = result.setup, result.final
+    tested, honest = final.selection.tested, final.selection.honest
+    naive = score_of(HonestPredictions(honest.index, final.selection.naive, honest.folds), tested, metric)
+    found = honest_estimate(honest, tested, metric, setup.splits, naive=naive, groups=setup.task.groups)
+    gain = final.gain.gain(metric) if final.gain else 0.0
     if not gain:
-        return worth
-    share = len(session.splits[-1].train) / session.task.n_rows
+        return found
+    share = len(setup.splits[-1].train) / setup.task.n_rows
     allowed = f"the interval allows for {number(abs(gain))} that the rest may be worth to the final model"
     return replace(
-        worth, gain=gain, method=f"{worth.method}; of models that learned from {percent(share)} of the rows: {allowed}"
+        found, gain=gain, method=f"{found.method}; of models that learned from {percent(share)} of the rows: {allowed}"
     )
 
 
-def headline(session: Session, found: Found, model: Blend, lines: list[Line]) -> dict[str, Any]:
-    stack, splits = found.stack, session.splits
-    base = lines[-1]
-    assert base.honest is not None
-    others = []
+def headline(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any]:
+    setup = result.setup
+    base = lines[-1].honest
+    assert base is not None
     estimates: dict[str, Estimate] = {}
     bases: dict[str, Estimate] = {}
-    for measure in shown_measures(session):
-        estimates[measure.name] = worth_of(session, found, measure)
-        bases[measure.name] = estimate_of(base.honest, stack, measure, splits)
-        if measure is not session.measure:
-            others.append(
-                {
-                    "metric": measure.name,
-                    "title": measure.title,
-                    "greater": measure.greater,
-                    "estimate": estimate_facts(estimates[measure.name], measure),
-                    "baseline": bases[measure.name].value,
-                }
-            )
+    facts = {}
+    for metric in shown_metrics(result):
+        estimates[metric.name] = procedure_estimate(result, metric)
+        bases[metric.name] = honest_estimate(base, result.final.selection.tested, metric, setup.splits)
+        facts[metric.name] = {
+            "metric": metric.name,
+            "title": metric.title,
+            "greater": metric.greater,
+            "estimate": estimate_facts(estimates[metric.name], metric),
+            "baseline": bases[metric.name].value,
+        }
+    chosen = facts.pop(setup.metric.name)
     return {
-        "words": words(session, lines, estimates, bases),
-        "estimate": estimate_facts(estimates[session.measure.name], session.measure),
-        "baseline": estimate_facts(bases[session.measure.name], session.measure),
-        "others": others,
-        "test": test_facts(session, model),
+        "words": words(result, lines, estimates, bases),
+        "estimate": chosen["estimate"],
+        "baseline": estimate_facts(bases[setup.metric.name], setup.metric),
+        "others": list(facts.values()),
+        "test": test_facts(result),
     }
 
 
 def words(
-    session: Session, lines: list[Line], estimates: Mapping[str, Estimate], bases: Mapping[str, Estimate]
+    result: FitResult,
+    lines: list[LeaderboardRow],
+    estimates: Mapping[str, Estimate],
+    bases: Mapping[str, Estimate],
 ) -> list[str]:
     """What to tell somebody who will not read further."""
-    task = session.task
+    metric = result.setup.metric
     right, usual = estimates["accuracy"], bases["accuracy"]
     low, high = right.interval()
-    said = []
+    sentences = []
     start = "On new rows the model is"
-    if task.costs is not None:
-        said.append(
+    if result.setup.task.costs is not None:
+        sentences.append(
             f"Deciding by least expected cost, the model is expected to cost {number(estimates['cost'].value)} a new "
             f"row; the same action for every row costs {number(bases['cost'].value)}."
         )
         start = "Naming the likeliest class instead, it would be"
-    said.append(
-        f"{start} {'' if said else 'expected to be '}right in {percent(right.value)} of cases ({percent(low)} to "
+    sentences.append(
+        f"{start} {'' if sentences else 'expected to be '}right in {percent(right.value)} of cases ({percent(low)} to "
         f"{percent(high)}); always naming the most frequent class is right in {percent(usual.value)}."
     )
-    own, base = estimates[session.measure.name], bases[session.measure.name]
-    worse = session.measure.better(own.value) <= session.measure.better(base.value)
-    if worse:
-        said.append(
+    if metric.better(estimates[metric.name].value) <= metric.better(bases[metric.name].value):
+        sentences.append(
             "That is no better than guessing by the shares of the classes: these columns do not tell the target."
         )
-    tied = [line.title for line in lines if line.tied and line.family is not None]
+    tied = [line.title for line in lines[:-1] if line.tied]
     if len(tied) > 1:
-        said.append(f"The best single family is {tied[0]}; not to be told apart from it: {', '.join(tied[1:])}.")
-    if session.interrupted:
-        said.append("The run was stopped early; with more time it might have found better models.")
-    return said
+        sentences.append(f"The best single family is {tied[0]}; not to be told apart from it: {', '.join(tied[1:])}.")
+    if result.interrupted:
+        sentences.append("The run was stopped early; with more time it might have found better models.")
+    return sentences
 
 
 def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def test_facts(session: Session, model: Blend) -> dict[str, Any] | None:
+def test_facts(result: FitResult) -> dict[str, Any] | None:
     """Scores on a separate test."""
-    if session.task.test is None:
+    test = result.setup.task.test
+    if test is None:
         return None
-    test = session.task.test
-    proba = model.predict_proba(test.X.select(session.X.columns))
+    proba = result.final.model.predict_proba(test.X.select(result.setup.X.columns))
     scores = [
-        {"title": m.title, "metric": m.name, "value": m(test.codes, proba, test.weights)}
-        for m in shown_measures(session)
+        {"title": metric.title, "metric": metric.name, "value": metric(test.codes, proba, test.weights)}
+        for metric in shown_metrics(result)
     ]
     return {"n_rows": len(test.codes), "scores": scores}
 
 
-def line_facts(line: Line, session: Session) -> dict[str, Any]:
-    entry = line.best
+def row_facts(line: LeaderboardRow, result: FitResult) -> dict[str, Any]:
+    batches = result.search.of_model(line.name)
     return {
         "family": line.name,
         "title": line.title,
         "status": line.status,
         "why": line.why,
-        "settings": {} if entry is None else settings_shown(entry[0].settings[entry[1]]),
-        "estimate": None if line.estimate is None else estimate_facts(line.estimate, session.measure),
+        "settings": {} if line.best is None else settings_shown(result.setup.params(*line.best)),
+        "estimate": None if line.estimate is None else estimate_facts(line.estimate, result.setup.metric),
         "folds": None if line.folds is None else line.folds.tolist(),
         "tied": line.tied,
         "p": line.p,
-        "seconds": 0.0 if line.family is None else line.family.spent,
-        "n_settings": 0 if line.family is None else sum(len(e.settings) for e in line.family.entries if e.scores),
+        "seconds": sum(one.spent for one in batches),
+        "n_settings": sum(len(one.settings) for one in batches if one.scores),
         "weight": line.weight,
     }
 
@@ -362,23 +366,19 @@ def short_value(value: Any) -> str:
     return str(value)
 
 
-def search_facts(line: Line, session: Session) -> dict[str, Any]:
-    assert line.family is not None
-    sign = 1.0 if session.measure.greater else -1.0
+def search_facts(line: LeaderboardRow, result: FitResult) -> dict[str, Any]:
+    """The settings of a model that were tried, with their scores."""
     trials = []
-    for entry in line.family.entries:
-        if not entry.scores:
-            continue
-        table = np.array([entry.scores[k] for k in sorted(entry.scores)])
-        for i, setting in enumerate(entry.settings):
-            score = float(table[:, i].mean())
+    for batch in result.search.of_model(line.name):
+        for i in range(len(batch.settings) if batch.scores else 0):
+            score = batch.mean_score(i)
             trials.append(
                 {
-                    "settings": {short_name(n): as_number(v) for n, v in setting.items()},
-                    "score": sign * score if np.isfinite(score) else None,
-                    "folds": len(entry.scores),
-                    "seconds": float(np.mean(list(entry.seconds.values()))) / len(entry.settings),
-                    "at": entry.at,
+                    "settings": {short_name(n): as_number(v) for n, v in result.setup.params(batch, i).items()},
+                    "score": result.setup.metric.better(score) if np.isfinite(score) else None,
+                    "folds": len(batch.scores),
+                    "seconds": float(np.mean(list(batch.seconds.values()))) / len(batch.settings),
+                    "at": batch.opened,
                 }
             )
     trials.sort(key=lambda one: (-one["folds"], one["at"]))  # type: ignore[operator]
@@ -391,36 +391,66 @@ def as_number(value: Any) -> float | int | str:
     return int(value) if isinstance(value, int | np.integer) else float(value)
 
 
-def said_facts(session: Session, found: Found) -> dict[str, Any]:
-    task, honest = session.task, found.honest
-    codes = found.stack.codes[honest.places]
+def predicted_facts(result: FitResult) -> dict[str, Any]:
+    task, selection = result.setup.task, result.final.selection
+    honest, tested = selection.honest, selection.tested
     classes = [str(one) for one in task.classes.tolist()]
     said = None
     if task.costs is not None:
-        table = task.costs.costs_of(task.classes)
-        said = np.asarray([str(one) for one in task.costs.actions])[
-            choose(np.ascontiguousarray(honest.proba), table)[0]
-        ]
+        actions = np.asarray([str(one) for one in task.costs.actions])
+        said = actions[choose(np.ascontiguousarray(honest.proba), task.costs.costs_of(task.classes))[0]]
     positive = None if task.positive is None else classes[task.positive]
-    weights = found.stack.weighing(honest.places)
-    costs = None if task.costs is None else task.costs
-    return prediction_facts(codes, honest.proba, classes, said=said, positive=positive, weights=weights, costs=costs)
+    weights = tested.weights_at(honest.index)
+    codes = tested.codes[honest.index]
+    return prediction_facts(
+        codes, honest.proba, classes, said=said, positive=positive, weights=weights, costs=task.costs
+    )
 
 
-def final_facts(session: Session, found: Found) -> dict[str, Any]:
+def final_facts(result: FitResult) -> dict[str, Any]:
+    setup, final = result.setup, result.final
     members = []
-    for i, weight in sorted(session.members.items(), key=lambda one: -one[1]):
-        one = found.kept[i]
-        members.append({"title": one.family.spec.title, "weight": weight, "settings": settings_shown(one.params)})
-    inverse = getattr(found.chosen.map, "inverse", 1.0)
+    for i, weight in sorted(final.weights.items(), key=lambda one: -one[1]):
+        one = final.selection.candidates[i]
+        settings = settings_shown(setup.params(one.batch, one.setting))
+        members.append({"title": setup.specs[one.model].title, "weight": weight, "settings": settings})
+    inverse = getattr(final.selection.chosen.calibration, "inverse", 1.0)
     what = str(members[0]["title"]) if len(members) == 1 else f"a weighted mean of {len(members)} models"
+    by_cost = setup.task.costs is not None
     return {
-        "words": f"{what[0].upper()}{what[1:]}, fitted again on all {session.task.n_rows:,} rows.",
+        "words": f"{what[0].upper()}{what[1:]}, fitted again on all {setup.task.n_rows:,} rows.",
         "members": members,
         "calibration": f"temperature {1 / inverse:.3g}, learned from out-of-fold predictions",
         "what": what,
-        "decides": "It takes the action of least expected cost."
-        if session.task.costs is not None
-        else "It names the likeliest class.",
-        "n_rows": session.task.n_rows,
+        "decides": "It takes the action of least expected cost." if by_cost else "It names the likeliest class.",
+        "n_rows": setup.task.n_rows,
     }
+
+
+def nomogram_facts(result: FitResult) -> dict[str, Any] | None:
+    """The nomogram of naive Bayes on all rows; its classes are codes in a run, and have their names here."""
+    pipeline = result.final.bayes
+    if pipeline is None:
+        return None
+    try:
+        facts = nomogram(pipeline[-1], pipeline[:-1].transform(result.setup.X))
+    except InputError:
+        return None
+    return {**facts, "classes": [str(one) for one in result.setup.task.classes.tolist()]}
+
+
+def importance_facts(result: FitResult) -> list[dict[str, Any]]:
+    facts = []
+    for name, rises in (result.final.importance or {}).items():
+        mean = float(np.mean(rises))
+        spread = float(np.std(rises, ddof=1) / np.sqrt(len(rises))) if len(rises) > 1 else 0.0
+        facts.append({"column": name, "mean": mean, "low": mean - 2 * spread, "high": mean + 2 * spread})
+    return sorted(facts, key=lambda one: -float(one["mean"]))
+
+
+def importance_words(result: FitResult) -> str:
+    if result.final.importance is None:
+        return ""
+    spec = result.setup.specs[result.final.importance_model]
+    what = "share of mistakes" if spec.answers == "decision" else "log loss"
+    return f"by the {what} of {spec.title} on rows it has not seen"

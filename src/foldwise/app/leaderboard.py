@@ -1,116 +1,89 @@
-"""The families side by side: what each is worth, and which are tied with the best."""
+"""The models side by side: their honest estimates, and which are statistically tied with the best."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from foldwise.app.choice import Honest, Stack, crossed_family, prior_only
-from foldwise.app.entries import Entry, Family
+from foldwise.app.estimates import fold_scores, honest_estimate, paired_test
 from foldwise.app.measures import Floats
-from foldwise.app.worth import differs, estimate_of, fold_scores
+from foldwise.app.search_state import SettingBatch
+from foldwise.app.selection import HonestPredictions, baseline, honest_model
 from foldwise.evaluation.comparing.paired import holm
 from foldwise.evaluation.estimates import Estimate
 
 if TYPE_CHECKING:
-    from foldwise.app.run import Found, Session
+    from foldwise.app.result import FitResult
 
 LEVEL = 0.05
 CHOSEN = "the family's settings chosen again without the rows of each fold"
+SHARES = "shares of the classes among training rows"
 
 
 @dataclass(frozen=True)
-class Line:
-    """One line of the leaderboard."""
+class LeaderboardRow:
+    """One model on the leaderboard, or the baseline."""
 
     name: str
     title: str
-    family: Family | None
-    honest: Honest | None
-    estimate: Estimate | None
-    folds: Floats | None
-    best: tuple[Entry, int] | None
-    status: str
-    why: str
-    p: float | None
-    tied: bool
-    weight: float
+    status: str = "ok"
+    why: str = ""
+    honest: HonestPredictions | None = None
+    estimate: Estimate | None = None
+    folds: Floats | None = None  # scores of the folds
+    best: tuple[SettingBatch, int] | None = None  # the setting that all folds choose
+    p: float | None = None
+    tied: bool = False
+    weight: float = 0.0  # in the final model
 
 
-def leaderboard(session: Session, found: Found) -> list[Line]:
-    """The final model first, then families from the best to the worst, then what did not finish, then the baseline."""
-    stack, measure, splits = found.stack, session.measure, session.splits
-    groups = session.task.groups
-    n_splits = len(splits)
+def leaderboard(result: FitResult) -> list[LeaderboardRow]:
+    """Models from the best to the worst, then those that did not finish, then the baseline."""
+    setup, state, predictions, final = result.setup, result.search, result.predictions, result.final
+    metric, selection = setup.metric, final.selection
+    tested = selection.tested
 
-    def worth(honest: Honest, naive: float | None, method: str | None = None) -> tuple[Estimate, Floats]:
-        given = {} if method is None else {"method": method}
-        return (
-            estimate_of(honest, stack, measure, splits, naive=naive, groups=groups, **given),
-            fold_scores(honest, stack, measure),
-        )
+    def rated(row: LeaderboardRow, honest: HonestPredictions, naive: float | None, method: str) -> LeaderboardRow:
+        groups = setup.task.groups
+        estimate = honest_estimate(honest, tested, metric, setup.splits, naive=naive, groups=groups, method=method)
+        return replace(row, honest=honest, estimate=estimate, folds=fold_scores(honest, tested, metric))
 
-    lines: list[Line] = []
-    for family in session.contest.families:
-        done = [e for e in family.entries if e.complete(n_splits) and e.usable()]
+    finished, rest = [], []
+    for name, spec in setup.specs.items():
+        row = LeaderboardRow(name, spec.title)
+        done = [one for one in state.finished if one.model == name]
         if not done:
-            why = family.why or ("the time was over" if family.entries else "there was no time for it")
-            status = family.status if family.why else "not finished"
-            lines.append(
-                Line(family.spec.name, family.spec.title, family, None, None, None, None, status, why, None, False, 0.0)
-            )
+            status, why = state.unfinished_reason(name)
+            rest.append(replace(row, status=status, why=why))
             continue
-        honest, entry, i = crossed_family(stack, done, session.keeper)
-        naive = float(np.mean([entry.scores[k][i] for k in stack.scored]))
-        estimate, folds = worth(honest, naive if measure.greater else -naive, CHOSEN)
-        weight = sum(w for i, w in session.members.items() if found.kept[i].family is family)
-        lines.append(
-            Line(
-                family.spec.name,
-                family.spec.title,
-                family,
-                honest,
-                estimate,
-                folds,
-                (entry, i),
-                "ok",
-                "",
-                None,
-                False,
-                weight,
-            )
-        )
-    for spec, why in session.skipped:
-        lines.append(Line(spec.name, spec.title, None, None, None, None, None, "failed", why, None, False, 0.0))
-    prior = prior_only(stack, session.keeper)
-    base, base_folds = worth(prior, None, "shares of the classes among training rows")
-    baseline = Line(
-        "baseline", "always the shares of classes", None, prior, base, base_folds, None, "ok", "", None, False, 0.0
+        honest, batch, setting = honest_model(tested, done, predictions)
+        naive = metric.better(float(np.mean([batch.scores[k][setting] for k in tested.scored])))
+        weight = sum(w for i, w in final.weights.items() if selection.candidates[i].model == name)
+        finished.append(rated(replace(row, best=(batch, setting), weight=weight), honest, naive, CHOSEN))
+    rest += [LeaderboardRow(spec.name, spec.title, "failed", why) for spec, why in setup.skipped]
+    finished.sort(key=lambda row: -metric.better(row.estimate.value))  # type: ignore[union-attr]
+    base = rated(
+        LeaderboardRow("baseline", "always the shares of classes"), baseline(tested, predictions), None, SHARES
     )
-    rated = [line for line in lines if line.estimate is not None]
-    rated.sort(key=lambda line: -measure.better(line.estimate.value))  # type: ignore[union-attr]
-    rest = [line for line in lines if line.estimate is None]
-    best = rated[0]
-    lines = [tested(line, best, session, stack) for line in [*rated, baseline]]
-    return [*judged(lines)[:-1], *rest, judged(lines)[-1]]
+    *models, base = with_ties([with_test(row, finished[0], result) for row in [*finished, base]])
+    return [*models, *rest, base]
 
 
-def judged(lines: list[Line]) -> list[Line]:
-    """The lines with p adjusted for all comparisons with the first (Holm), and what that leaves tied with it."""
-    known = [at for at, line in enumerate(lines) if line.p is not None]
-    adjusted = dict(zip(known, holm([lines[at].p or 0.0 for at in known]).tolist(), strict=True)) if known else {}
-    return [
-        Line(**{**vars(line), "p": adjusted.get(at), "tied": at == 0 or adjusted.get(at, 0.0) > LEVEL})
-        for at, line in enumerate(lines)
-    ]
-
-
-def tested(line: Line, best: Line, session: Session, stack: Stack) -> Line:
-    """The line with what the corrected test says of it and the best."""
-    assert line.honest is not None
+def with_test(row: LeaderboardRow, best: LeaderboardRow, result: FitResult) -> LeaderboardRow:
+    """The row with p of the corrected test against the best."""
+    if row is best:
+        return row
+    assert row.honest is not None
     assert best.honest is not None
-    test = None if line is best else differs(best.honest, line.honest, stack, session.measure, session.splits)
-    p = None if test is None or not np.isfinite(test.p) else float(test.p)
-    return Line(**{**vars(line), "p": p})
+    setup, tested = result.setup, result.final.selection.tested
+    test = paired_test(best.honest, row.honest, tested, setup.metric, setup.splits)
+    return replace(row, p=None if test is None or not np.isfinite(test.p) else float(test.p))
+
+
+def with_ties(rows: list[LeaderboardRow]) -> list[LeaderboardRow]:
+    """The rows with p adjusted for all comparisons with the first (Holm), and which that leaves tied with it."""
+    known = [i for i, row in enumerate(rows) if row.p is not None]
+    adjusted = dict(zip(known, holm([rows[i].p or 0.0 for i in known]).tolist(), strict=True)) if known else {}
+    return [replace(row, p=adjusted.get(i), tied=i == 0 or adjusted.get(i, 0.0) > LEVEL) for i, row in enumerate(rows)]

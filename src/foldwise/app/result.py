@@ -1,4 +1,4 @@
-"""`Run`: what a run found. Model, estimate, leaderboard, facts; its report and its folder."""
+"""`FitResult`: all that a run found. `Run`: what `fit` returns, with its report and its folder."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.app.examples import example_facts
-from foldwise.app.facts import facts_of, worth_of
+from foldwise.app.facts import make_facts, procedure_estimate
 from foldwise.app.folder import BACKGROUND, FACTS, MODEL, REPORT, check_place
 from foldwise.app.leaderboard import leaderboard
 from foldwise.app.task import Task
-from foldwise.bayes.nomogram import nomogram
-from foldwise.errors import InputError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.tables import number
 from foldwise.report import render
@@ -29,10 +27,27 @@ from foldwise.storage import save_model
 
 if TYPE_CHECKING:
     from foldwise.app.blend import Blend
-    from foldwise.app.run import Found, Session
+    from foldwise.app.final_model import FinalModel
+    from foldwise.app.predictions import FoldPredictions
+    from foldwise.app.search_state import SearchState
+    from foldwise.app.setup import RunSetup
+    from foldwise.app.timing import Clock
 
 BACKGROUND_ROWS = 200
-SHOWN_LINES = 8
+SHOWN_MODELS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """All that a run found: what the leaderboard, the facts of the report and the stored model are made of."""
+
+    setup: RunSetup
+    search: SearchState
+    predictions: FoldPredictions
+    final: FinalModel
+    interrupted: bool
+    command: str | None  # the command line that repeats the run
+    call: str  # the same in Python
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +56,7 @@ class Run:
 
     Attributes
     ----------
-    estimate : what the whole procedure is worth on new rows, by the metric that chose, with its interval
+    estimate : the honest estimate of the whole procedure on new rows, by the metric that chose, with its interval
     model : the final classifier, fitted on all rows: `predict`, `predict_proba`, `classes_`
     facts : everything the report shows, as plain values
     task : the table and what was asked of it
@@ -54,23 +69,17 @@ class Run:
     background: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @classmethod
-    def of(cls, session: Session, found: Found, model: Blend, *, rows: bool, command: str | None, asked: str) -> Run:
-        """The facts of a session that has ended."""
-        session.clock.enter("reporting")
-        session.tell()
-        estimate = worth_of(session, found, session.measure)
-        rng = np.random.default_rng(session.seed)
-        background = session.X[rng.permutation(session.X.height)[:BACKGROUND_ROWS]]
-        lines = leaderboard(session, found)
-        bayes = session.side.get("bayes")
-        extra = {
-            "bayes": None if bayes is None else nomogram_of(bayes, session),
-            "importance": importance_facts(session),
-            "importance_of": importance_words(session),
-            "examples": example_facts(session, found, model, background, seconds=session.spare) if rows else [],
-        }
-        facts = facts_of(session, found, model, lines, rows=rows, command=command, asked=asked, extra=extra)
-        return cls(estimate, model, facts, session.task, background if rows else background[:0])
+    def of(cls, result: FitResult, clock: Clock) -> Run:
+        """Make the facts of a result, in the time that the clock leaves."""
+        setup, final, rows = result.setup, result.final, result.setup.config.rows
+        rng = np.random.default_rng(setup.config.seed)
+        background = setup.X[rng.permutation(setup.X.height)[:BACKGROUND_ROWS]]
+        lines = leaderboard(result)
+        spare = setup.time.spare(clock.elapsed, final.large_files, final.n_bytes)
+        examples = example_facts(result, background, seconds=spare) if rows else []
+        facts = make_facts(result, lines, examples, clock.times())
+        estimate = procedure_estimate(result, setup.metric)
+        return cls(estimate, final.model, facts, setup.task, background if rows else background[:0])
 
     @property
     def leaderboard(self) -> pl.DataFrame:
@@ -168,7 +177,7 @@ class Run:
             f"  {'family':<31} {task['metric_title']:>9}  {'95 % interval':<18} tied  weight",
         ]
         rated = [one for one in facts["leaderboard"] if one["estimate"]]
-        for one in [*rated[:-1][:SHOWN_LINES], rated[-1]]:
+        for one in [*rated[:-1][:SHOWN_MODELS], rated[-1]]:
             worth = one["estimate"]
             between = f"{number(worth['low'])} to {number(worth['high'])}"
             tied, weight = "yes" if one["tied"] else "", f"{one['weight']:.2f}" if one["weight"] else ""
@@ -197,31 +206,3 @@ def test_lines(test: dict[str, Any] | None) -> list[str]:
         return []
     scores = (f"  {one['title']:<25} {'–' if one['value'] is None else number(one['value'])}" for one in test["scores"])
     return ["", f"  on the separate test, {test['n_rows']:,} rows", *scores]
-
-
-def nomogram_of(pipeline: Any, session: Session) -> dict[str, Any] | None:
-    """The nomogram of naive Bayes on all rows; its classes are codes in a run, and have their names here."""
-    try:
-        prepared = pipeline[:-1].transform(session.X)
-        facts = nomogram(pipeline[-1], prepared)
-    except InputError:
-        return None
-    return {**facts, "classes": [str(one) for one in session.task.classes.tolist()]}
-
-
-def importance_facts(session: Session) -> list[dict[str, Any]]:
-    found: dict[str, list[float]] = session.side.get("importance", {})
-    lines = []
-    for name, rises in found.items():
-        mean = float(np.mean(rises))
-        spread = float(np.std(rises, ddof=1) / np.sqrt(len(rises))) if len(rises) > 1 else 0.0
-        lines.append({"column": name, "mean": mean, "low": mean - 2 * spread, "high": mean + 2 * spread})
-    return sorted(lines, key=lambda one: -float(one["mean"]))
-
-
-def importance_words(session: Session) -> str:
-    if "importance" not in session.side:
-        return ""
-    spec = session.side_best.family.spec
-    what = "share of mistakes" if session.side_best.family.decision else "log loss"
-    return f"by the {what} of {spec.title} on rows it has not seen"

@@ -71,6 +71,7 @@ class ModelSpec:
     shares: tuple[
         str, ...
     ] = ()  # names in `search` whose other values are answered from the same work, nearly for free
+    large_files: bool = False  # whether it makes many deep trees, which take long to write
     module: str | None = None  # what must be installed
     extra: str | None = None  # and how: pip install 'foldwise[extra]'
     notes: Mapping[str, str] = field(default_factory=dict)

@@ -12,10 +12,10 @@ from typing import Any
 from foldwise.app.cli import STARTED
 from foldwise.app.cli.doors import check_table
 from foldwise.app.cli.showing import Progress, bar, clipped, duration, print_json
-from foldwise.app.ending import let_end
 from foldwise.app.folder import MODEL, REPORT, check_place
-from foldwise.app.watching import Moment
-from foldwise.app.workers.pool import cores, open_pool
+from foldwise.app.interrupts import let_end
+from foldwise.app.progress import RunProgress
+from foldwise.app.workers.executors import count_workers, open_executor
 from foldwise.errors import InputError
 
 MOST_FOLDERS = 10_000
@@ -38,22 +38,24 @@ def fit(request: Request) -> None:
     """Run, save, and say what came of it."""
     check_table(request.table, request.options.get("test"), request.options.get("costs"))
     place = place_of(request.out, request.table, request.force)
-    pool = open_pool(cores(request.options.get("n_jobs")))
-    try:
-        from foldwise.app.run import fit as fitted  # late: this loads the libraries, while the workers load theirs
+    executor = open_executor(count_workers(request.options.get("n_jobs")))
+    try:  # late: these load the libraries, while the workers load theirs
+        from foldwise.app.config import FitConfig
+        from foldwise.app.run import run_fit
+        from foldwise.app.timing import Clock, seconds_of
 
+        config = FitConfig(target=request.target, **request.options)
         with Progress(not request.quiet, always=not request.as_json) as progress:
-            run = fitted(
+            run = run_fit(
                 str(request.table),
-                target=request.target,
-                watch=lambda moment: progress.show(line_of(moment), moment.phase),
+                config,
+                executor=executor,
+                clock=Clock(seconds_of(config.budget), STARTED),
+                watch=lambda now: progress.show(line_of(now), now.phase),
                 command=shlex.join(["foldwise", *sys.argv[1:]]),
-                started=STARTED,
-                pool=pool,
-                **request.options,
             )
     finally:
-        pool.close()
+        executor.close()
     with let_end():
         run.save(place, force=request.force)
     if request.as_json:
@@ -88,14 +90,14 @@ def writable(place: Path) -> Path:
         raise InputError(f"{str(parent)!r} cannot be written to.", "choose another --out.") from error
 
 
-def line_of(moment: Moment) -> str:
+def line_of(now: RunProgress) -> str:
     """How far a run is."""
-    left = max(0.0, moment.budget - moment.elapsed)
-    line = f"{bar(moment.elapsed / moment.budget)} {duration(left)} left · {moment.phase}"
-    if moment.n_models:
-        line += f" · {moment.n_models:,} models of {moment.n_settings:,} settings"
-    if moment.best:
-        line += f" · best: {clipped(moment.best, 40)}"
-    if moment.doing:
-        line += f" · now: {clipped(', '.join(moment.doing), 40)}"
+    left = max(0.0, now.budget - now.elapsed)
+    line = f"{bar(now.elapsed / now.budget)} {duration(left)} left · {now.phase}"
+    if now.n_models:
+        line += f" · {now.n_models:,} models of {now.n_settings:,} settings"
+    if now.best:
+        line += f" · best: {clipped(now.best, 40)}"
+    if now.doing:
+        line += f" · now: {clipped(', '.join(now.doing), 40)}"
     return line

@@ -1,8 +1,8 @@
-"""Our kernels, compiled for this machine: once, beside a race rather than within it.
+"""Compile our kernels for this machine: once, beside a search rather than within it.
 
-numba compiles a kernel where it is first called and keeps what it made on disk. Twenty seconds of that in the first run
-on a new machine would be most of a small budget, so a process of its own calls them all on a small table while other
-families race. What it has finished stays finished, also when the run ends before it does.
+numba compiles a kernel where it is first called and keeps the result on disk. Twenty seconds of that in the first run
+on a new machine would be most of a small budget, so a process of its own calls them all on a small table while the
+search tries other models. What it has finished stays finished, also when the run ends before it does.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from foldwise.app.choice import choose
 from foldwise.app.measures import measure_of
+from foldwise.app.selection import choose_weights
 from foldwise.app.splitting import make_splits
 from foldwise.app.task import Task, make_task
-from foldwise.app.workers.jobs import Ask, Bench, Refit
-from foldwise.app.workers.pool import COMPILED
+from foldwise.app.workers.executors import COMPILED
+from foldwise.app.workers.jobs import FitAllRows, PredictSplit, WorkerData
 from foldwise.folds.protocol import Params
 from foldwise.models.catalogue import spec_of
 from foldwise.models.selecting import ColumnsThatTell
 from foldwise.tuning.strategies import Random
 
 N_ROWS = 120
-N_SETTINGS = 20  # of a family: among them every way that its kernels are called
+N_SETTINGS = 20  # of a model: among them every way that its kernels are called
 
 
-def compile_all(bell: int) -> None:
-    """Call all that is compiled, and write the name of each family to a pipe when it is ready."""
+def compile_all(pipe: int) -> None:
+    """Call all that is compiled, and write the name of each model to a pipe when it is ready."""
     warnings.simplefilter("ignore")
-    with os.fdopen(bell, "w", buffering=1) as out:
+    with os.fdopen(pipe, "w", buffering=1) as out:
         compile_choosing()
         task = small_task()
         for name in COMPILED:
-            compile_family(name, task)
+            compile_model(name, task)
             out.write(f"{name}\n")
 
 
@@ -46,18 +46,18 @@ def compile_choosing() -> None:
     stack = rng.dirichlet(np.ones(2), size=(3, N_ROWS)).astype(np.float32)
     codes = rng.integers(0, 2, N_ROWS)
     for metric in ("log_loss", "roc_auc"):
-        choose(stack, codes, None, measure_of(metric, None, np.arange(2)))
+        choose_weights(stack, codes, None, measure_of(metric, None, np.arange(2)))
 
 
-def compile_family(name: str, task: Task) -> None:
-    """Fits and answers of a family, as a worker does them."""
+def compile_model(name: str, task: Task) -> None:
+    """Fits and predictions of a model, as a worker does them."""
     X, spec = task.table.X, spec_of(name)
     splits, _ = make_splits(task, 0)
-    bench = Bench(X, task.codes, splits, None, {name: (spec.pipeline(task.outline), False)})
-    Refit(name, {}).run(bench).predict_proba(X)
+    data = WorkerData(X, task.codes, splits, None, {name: spec.pipeline(task.outline)})
+    FitAllRows(name, {}).run(data).predict_proba(X)
     for settings in some_settings(name, task):
         for split in (0, 1):
-            Ask(name, settings, split, task.n_classes, False).run(bench)
+            PredictSplit(name, settings, split, task.n_classes, False).run(data)
 
 
 def some_settings(name: str, task: Task) -> Iterator[tuple[Params, ...]]:

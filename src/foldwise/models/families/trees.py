@@ -49,6 +49,7 @@ SPECS = (
         search=search_forest,
         cost=Cost(cell=1.8e-6, power=1.1, start=0.2),
         stages="model__n_estimators",
+        large_files=True,
     ),
     ModelSpec(
         name="extra_trees",
@@ -58,5 +59,6 @@ SPECS = (
         search=search_forest,
         cost=Cost(cell=1.6e-6, power=1.1, start=0.2),
         stages="model__n_estimators",
+        large_files=True,
     ),
 )

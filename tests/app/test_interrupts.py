@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
-from foldwise.app.ending import let_end
-from foldwise.app.workers.pool import open_pool
+from foldwise.app.interrupts import let_end
+from foldwise.app.workers.executors import open_executor
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +60,7 @@ def test_an_interrupt_before_any_command_is_told_in_a_sentence():
 
 
 def test_workers_can_be_closed_twice():
-    pool = open_pool(1)
+    pool = open_executor(1)
     pool.close()
     pool.close()
 

@@ -1,8 +1,8 @@
 """The process that workers are forked from: it has loaded the libraries once, and runs nothing itself.
 
-A fork of it starts in milliseconds and holds no threads of anybody, so workers can be stopped and replaced at will. It
-reads a line of paths and forks the process that compiles; then it takes one end of a connection for each worker that is
-wanted, and answers with its number.
+A fork of it starts in milliseconds and holds no threads of anybody, so workers can be stopped and replaced at will.
+It reads import paths, one per line, and forks the process that compiles. Then it takes one end of a connection for
+each worker that is wanted, and answers with the worker's process id.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ import sys
 from multiprocessing.connection import Connection
 
 
-def main(place: int, bell: int) -> None:
+def main(socket_number: int, compiled_pipe: int) -> None:
     """Fork a worker for each connection that comes through the socket, until it is closed.
 
-    The bell is the end of a pipe that tells what is compiled.
+    What is compiled is written to the pipe.
     """
-    door = socket.socket(fileno=place)
-    sys.path[:] = receive_paths(door)
+    requests = socket.socket(fileno=socket_number)
+    sys.path[:] = receive_paths(requests)
     load()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for workers that end
     gc.freeze()
     if os.fork() == 0:
-        door.close()
+        requests.close()
         from foldwise.app.workers.compiling import compile_all
 
-        compile_all(bell)
+        compile_all(compiled_pipe)
         os._exit(0)
-    os.close(bell)
-    door.sendall(b"ready---")
+    os.close(compiled_pipe)
+    requests.sendall(b"ready---")
     while True:
-        word, handles, _, _ = socket.recv_fds(door, 8, 1)
+        word, handles, _, _ = socket.recv_fds(requests, 8, 1)
         if not word or not handles:
             return
         child = os.fork()
         if child == 0:
-            door.close()
-            from foldwise.app.workers.worker import work
+            requests.close()
+            from foldwise.app.workers.jobs import work
 
             work(Connection(handles[0]))
             os._exit(0)
         os.close(handles[0])
-        door.sendall(child.to_bytes(8, "little"))
+        requests.sendall(child.to_bytes(8, "little"))
 
 
-def receive_paths(door: socket.socket) -> list[str]:
+def receive_paths(requests: socket.socket) -> list[str]:
     """The import paths of the process that asked, ended by an empty line."""
     text = b""
     while not text.endswith(b"\n\n"):
-        part = door.recv(1 << 16)
+        part = requests.recv(1 << 16)
         if not part:
             sys.exit(0)
         text += part
@@ -60,6 +60,6 @@ def receive_paths(door: socket.socket) -> list[str]:
 
 
 def load() -> None:
-    """Whatever every worker needs."""
+    """Import what every worker needs."""
     import foldwise.app.workers.jobs
     import foldwise.models  # noqa: F401

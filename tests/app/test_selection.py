@@ -9,76 +9,84 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 
-from foldwise.app.choice import Honest, Slate, Stack, best_few, choose, crossed_choice, pruned
+from foldwise.app.estimates import fold_scores, honest_estimate
 from foldwise.app.measures import MEASURES
-from foldwise.app.worth import estimate_of, fold_scores
+from foldwise.app.selection import (
+    CandidateSet,
+    HonestPredictions,
+    OutOfFoldRows,
+    best_few,
+    choose_weights,
+    honest_selection,
+    pruned,
+)
 from foldwise.folds.splits import Split
 
 LOG_LOSS = MEASURES["log_loss"]
 
 
-def stacked(n_rows=300, n_folds=5, n_members=8, seed=0, strength=0.0, raced=False, in_time=False):
+def stacked(n_rows=300, n_folds=5, n_members=8, seed=0, strength=0.0, eliminated=False, in_time=False):
     rng = np.random.default_rng(seed)
     codes = rng.integers(2, size=n_rows)
     fold = np.sort(np.arange(n_rows) % n_folds)
     odds = rng.normal(size=(n_members, n_rows)) + strength * (2 * codes - 1)
     p = 1 / (1 + np.exp(-odds))
     proba = np.stack([1 - p, p], axis=2).astype(np.float32)
-    stack = Stack(np.arange(n_rows), fold, codes, None, n_folds, in_time, raced)
+    stack = OutOfFoldRows(np.arange(n_rows), fold, codes, None, n_folds, in_time, eliminated)
     splits = [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
     every = np.arange(n_members)
     kept = tuple(SimpleNamespace(proba=one) for one in proba)
-    return stack, Slate(kept, every, dict.fromkeys(range(n_folds), every)), proba, splits
+    return stack, CandidateSet(kept, every, dict.fromkeys(range(n_folds), every)), proba, splits
 
 
 def test_the_honest_predictions_are_those_of_a_choice_without_the_fold():
     stack, kept, proba, _ = stacked(strength=0.5)
-    honest = crossed_choice(stack, kept, LOG_LOSS, 4)
+    honest = honest_selection(stack, kept, LOG_LOSS, 4)
     assert honest.folds == (0, 1, 2, 3, 4)
     for fold in honest.folds:
         others, own = np.flatnonzero(stack.fold != fold), np.flatnonzero(stack.fold == fold)
-        chosen = choose(proba[:, others], stack.codes[others], None, LOG_LOSS, 4)
+        chosen = choose_weights(proba[:, others], stack.codes[others], None, LOG_LOSS, 4)
         mixed = np.tensordot(chosen.weights, proba[:, own].astype(np.float64), axes=1)
-        odds = chosen.map.inverse * np.log(mixed)
+        odds = chosen.calibration.inverse * np.log(mixed)
         expected = np.exp(odds) / np.exp(odds).sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(honest.proba[stack.fold[honest.places] == fold], expected, rtol=1e-9)
+        np.testing.assert_allclose(honest.proba[stack.fold[honest.index] == fold], expected, rtol=1e-9)
 
 
 def test_labels_of_a_fold_do_not_change_what_is_said_of_it():
     stack, kept, _, _ = stacked(strength=0.5)
-    before = crossed_choice(stack, kept, LOG_LOSS, 4)
+    before = honest_selection(stack, kept, LOG_LOSS, 4)
     turned = stack.codes.copy()
     turned[stack.fold == 2] = 1 - turned[stack.fold == 2]
-    after = crossed_choice(Stack(stack.rows, stack.fold, turned, None, 5, False, False), kept, LOG_LOSS, 4)
-    here = stack.fold[before.places] == 2
+    after = honest_selection(OutOfFoldRows(stack.rows, stack.fold, turned, None, 5, False, False), kept, LOG_LOSS, 4)
+    here = stack.fold[before.index] == 2
     np.testing.assert_array_equal(before.proba[here], after.proba[here])
     assert not np.array_equal(before.proba[~here], after.proba[~here])
 
 
 def test_in_time_a_choice_rests_on_earlier_folds_only():
     stack, kept, _, _ = stacked(strength=0.5, in_time=True)
-    before = crossed_choice(stack, kept, LOG_LOSS, 4)
+    before = honest_selection(stack, kept, LOG_LOSS, 4)
     assert before.folds == (1, 2, 3, 4)
     turned = stack.codes.copy()
     turned[stack.fold >= 3] = 1 - turned[stack.fold >= 3]
-    after = crossed_choice(Stack(stack.rows, stack.fold, turned, None, 5, True, False), kept, LOG_LOSS, 4)
-    early = stack.fold[before.places] <= 3
+    after = honest_selection(OutOfFoldRows(stack.rows, stack.fold, turned, None, 5, True, False), kept, LOG_LOSS, 4)
+    early = stack.fold[before.index] <= 3
     np.testing.assert_array_equal(before.proba[early], after.proba[early])
 
 
 def test_the_fold_that_dropped_settings_is_not_scored():
-    assert stacked(raced=True)[0].scored == [1, 2, 3, 4]
-    assert stacked(raced=False)[0].scored == [0, 1, 2, 3, 4]
+    assert stacked(eliminated=True)[0].scored == [1, 2, 3, 4]
+    assert stacked(eliminated=False)[0].scored == [0, 1, 2, 3, 4]
 
 
 def test_on_labels_that_nothing_tells_the_naive_score_is_too_good_and_the_honest_one_is_not():
     naive, honest, held = [], [], 0
     for seed in range(40):
         stack, kept, proba, splits = stacked(n_rows=150, n_members=12, seed=seed)
-        chosen = choose(proba, stack.codes, None, MEASURES["accuracy"], 1)
+        chosen = choose_weights(proba, stack.codes, None, MEASURES["accuracy"], 1)
         naive.append(MEASURES["accuracy"](stack.codes, chosen.proba(proba)))
-        found = crossed_choice(stack, kept, MEASURES["accuracy"], 1)
-        estimate = estimate_of(found, stack, MEASURES["accuracy"], splits)
+        found = honest_selection(stack, kept, MEASURES["accuracy"], 1)
+        estimate = honest_estimate(found, stack, MEASURES["accuracy"], splits)
         honest.append(estimate.value)
         low, high = estimate.interval()
         held += low <= 0.5 <= high
@@ -89,14 +97,14 @@ def test_on_labels_that_nothing_tells_the_naive_score_is_too_good_and_the_honest
 
 def test_an_estimate_is_the_mean_of_rows_and_as_wide_as_groups_make_it():
     stack, kept, _, splits = stacked(strength=0.7)
-    found = crossed_choice(stack, kept, LOG_LOSS, 3)
-    plain = estimate_of(found, stack, LOG_LOSS, splits)
-    losses = LOG_LOSS.rows(stack.codes[found.places], found.proba)
+    found = honest_selection(stack, kept, LOG_LOSS, 3)
+    plain = honest_estimate(found, stack, LOG_LOSS, splits)
+    losses = LOG_LOSS.rows(stack.codes[found.index], found.proba)
     assert plain.value == pytest.approx(losses.mean())
     assert plain.spread.error >= losses.std() / np.sqrt(len(losses)) * (1 - 1e-12)
     groups = np.arange(300) // 30
-    wide = estimate_of(found, stack, LOG_LOSS, splits, groups=groups)
-    means = np.bincount(groups[stack.rows[found.places]], losses - losses.mean()) / 300
+    wide = honest_estimate(found, stack, LOG_LOSS, splits, groups=groups)
+    means = np.bincount(groups[stack.rows[found.index]], losses - losses.mean()) / 300
     assert wide.spread.error >= np.sqrt((means**2).sum()) * (1 - 1e-12)
     assert len(fold_scores(found, stack, LOG_LOSS)) == 5
 
@@ -104,10 +112,10 @@ def test_an_estimate_is_the_mean_of_rows_and_as_wide_as_groups_make_it():
 def test_a_fold_has_no_say_in_who_its_candidates_are():
     stack, slate, proba, _ = stacked(strength=0.5)
     some = {**slate.without, 2: np.array([1, 4])}
-    honest = crossed_choice(stack, Slate(slate.kept, slate.final, some), LOG_LOSS, 4)
+    honest = honest_selection(stack, CandidateSet(slate.every, slate.final, some), LOG_LOSS, 4)
     others, own = np.flatnonzero(stack.fold != 2), np.flatnonzero(stack.fold == 2)
-    chosen = choose(proba[[1, 4]][:, others], stack.codes[others], None, LOG_LOSS, 4)
-    here = stack.fold[honest.places] == 2
+    chosen = choose_weights(proba[[1, 4]][:, others], stack.codes[others], None, LOG_LOSS, 4)
+    here = stack.fold[honest.index] == 2
     np.testing.assert_allclose(honest.proba[here], chosen.proba(proba[[1, 4]][:, own]), rtol=1e-12)
     assert best_few(np.array([0.1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]), [0, 1, 1, 1, 1, 1, 0], 6) == [1, 2, 3, 4, 6, 0]
 
@@ -125,9 +133,13 @@ def rare_class(metric):
     proba = rng.dirichlet([1, 1, 1], 100) + 0.5 * np.eye(3)[codes]
     proba /= proba.sum(axis=1, keepdims=True)
     fold = np.arange(100) % 10
-    stack = Stack(np.arange(100), fold, codes, None, 10, False, False)
+    stack = OutOfFoldRows(np.arange(100), fold, codes, None, 10, False, False)
     splits = [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(10)]
-    return estimate_of(Honest(np.arange(100), proba, tuple(range(10))), stack, MEASURES[metric], splits), codes, proba
+    return (
+        honest_estimate(HonestPredictions(np.arange(100), proba, tuple(range(10))), stack, MEASURES[metric], splits),
+        codes,
+        proba,
+    )
 
 
 def test_scores_of_labels_are_those_of_the_confusion_matrix():
@@ -144,9 +156,11 @@ def test_scores_of_labels_are_those_of_the_confusion_matrix():
 def test_rows_that_are_all_right_do_not_make_an_interval_of_no_width(metric):
     codes, fold = np.arange(20) % 2, np.arange(20) // 4
     proba = np.where(np.eye(2)[codes] > 0, 0.9, 0.1)
-    stack = Stack(np.arange(20), fold, codes, None, 5, False, False)
+    stack = OutOfFoldRows(np.arange(20), fold, codes, None, 5, False, False)
     splits = [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
-    estimate = estimate_of(Honest(np.arange(20), proba, tuple(range(5))), stack, MEASURES[metric], splits)
+    estimate = honest_estimate(
+        HonestPredictions(np.arange(20), proba, tuple(range(5))), stack, MEASURES[metric], splits
+    )
     low, high = estimate.interval()
     assert high - low > 0.05
     if metric == "accuracy":  # Clopper and Pearson say 0.83 of 20 right ones

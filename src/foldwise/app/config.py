@@ -1,0 +1,56 @@
+"""`FitConfig`: what a run was asked to do, as one frozen value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from foldwise.models.spec import ModelSpec
+
+
+@dataclass(frozen=True)
+class FitConfig:
+    """The keywords of `foldwise.fit`, which describes them."""
+
+    target: str | None = None
+    budget: float | str = 60.0
+    models: str | Iterable[str | ModelSpec] | None = None
+    metric: str | None = None
+    costs: Any = None
+    groups: str | None = None
+    time: str | None = None
+    weights: str | None = None
+    positive: Any = None
+    test: Any = None
+    drop_unlabelled: bool = False
+    rows: bool = True
+    seed: int = 0
+    n_jobs: int | None = None
+
+    @property
+    def model_names(self) -> Iterable[str | ModelSpec] | None:
+        return self.models.split(",") if isinstance(self.models, str) else self.models
+
+    def python_call(self, table: Any) -> str:
+        """The call that repeats a run; what Python cannot write is called by its name.
+
+        >>> FitConfig(target="play", budget="5m", rows=False).python_call("weather.csv")
+        "foldwise.fit('weather.csv', target='play', budget='5m', rows=False, seed=0)"
+        """
+        values = [(one.name, getattr(self, one.name), one.default) for one in fields(self)]
+        usual = [value is None or (isinstance(value, bool) and value == default) for _, value, default in values]
+        written = [
+            f"{name}={as_code(name, value)}" for (name, value, _), skip in zip(values, usual, strict=True) if not skip
+        ]
+        return f"foldwise.fit({', '.join([as_code('table', table), *written])})"
+
+
+def as_code(name: str, value: Any) -> str:
+    """A value as Python writes it, or the name it has in a call."""
+    if isinstance(value, os.PathLike):
+        return repr(str(value))
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(as_code(getattr(one, 'name', 'model'), one) for one in value)}]"
+    return repr(value) if isinstance(value, str | int | float) else name

@@ -1,0 +1,96 @@
+"""Estimates of honest predictions with their intervals, and tests of whether two models differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.app.measures import Floats, Measure
+from foldwise.app.selection import HonestPredictions, OutOfFoldRows
+from foldwise.evaluation.comparing.paired import TTest, corrected_t_test
+from foldwise.evaluation.estimates import Estimate, StudentSpread
+from foldwise.evaluation.intervals import corrected_error, share_tested
+from foldwise.folds.splits import Split
+
+LEAST_SCORES = 8
+FREEDOM = 9  # as of ten folds: models of other rows would have been others
+METHOD = "members, weights and temperature chosen again without the rows of each fold, from stored predictions"
+
+
+def fold_scores(honest: HonestPredictions, tested: OutOfFoldRows, metric: Measure, parts: int = 1) -> Floats:
+    """One score per scored fold, or per part of it: with n parts, each part takes every n-th row."""
+    found = []
+    for fold in honest.folds:
+        here = np.flatnonzero(tested.fold[honest.index] == fold)
+        for part in range(parts):
+            some = here[part::parts]
+            index = honest.index[some]
+            found.append(metric(tested.codes[index], honest.proba[some], tested.weights_at(index)))
+    return np.array(found)
+
+
+def score_of(honest: HonestPredictions, tested: OutOfFoldRows, metric: Measure) -> float:
+    """The score over all scored rows, as the confusion matrix shows them; of a ranking metric, the mean over folds.
+
+    Models of different folds do not rank rows on one scale; and a class is in few folds where it has few rows.
+    """
+    if metric.ranks:
+        return float(np.nanmean(fold_scores(honest, tested, metric)))
+    return metric(tested.codes[honest.index], honest.proba, tested.weights_at(honest.index))
+
+
+def honest_estimate(
+    honest: HonestPredictions,
+    tested: OutOfFoldRows,
+    metric: Measure,
+    splits: Sequence[Split],
+    *,
+    naive: float | None = None,
+    groups: NDArray[np.intp] | None = None,
+    method: str = METHOD,
+) -> Estimate:
+    """The score over all scored rows and how far it may be off.
+
+    Of a mean over rows: its standard error from rows, from groups of rows and from folds, whichever is greatest. Of any
+    other score: the corrected resampled error of the folds. Never less than what one more error would change: rows that
+    are all right say that errors are rare, not that there are none.
+    """
+    by_fold = fold_scores(honest, tested, metric)
+    if metric.rows is None:
+        value = score_of(honest, tested, metric)
+        error = float(corrected_error(by_fold[np.isfinite(by_fold)], share_tested(splits)))
+        error = max(error, 1.0 / len(honest.index))
+        return Estimate(value, method, StudentSpread(error, max(len(by_fold) - 1, 1)), naive, None, metric.bounds)
+    losses = metric.rows(tested.codes[honest.index], honest.proba)
+    weights = tested.weights_at(honest.index)
+    weights = np.ones(len(losses)) if weights is None else weights
+    share = weights / weights.sum()
+    value = float(losses @ share)
+    parts = share * (losses - value)
+    errors = [np.sqrt((parts**2).sum()), abs(worst_row(honest.proba, metric) - value) / len(losses)]
+    if groups is not None:
+        errors.append(np.sqrt((np.bincount(groups[tested.rows[honest.index]], parts) ** 2).sum()))
+    if len(by_fold) >= 4:
+        errors.append(float(np.std(by_fold, ddof=1) / np.sqrt(len(by_fold))))
+    variance = float(share @ (losses - value) ** 2)
+    return Estimate(value, method, StudentSpread(float(max(errors)), FREEDOM), naive, variance, metric.bounds)
+
+
+def worst_row(proba: Floats, metric: Measure) -> float:
+    """The score of the row that could be most wrong, by its probabilities."""
+    assert metric.rows is not None
+    n_rows, n_classes = proba.shape
+    every = [metric.rows(np.full(n_rows, k, dtype=np.int64), proba) for k in range(n_classes)]
+    return float(np.min(every) if metric.greater else np.max(every))
+
+
+def paired_test(
+    first: HonestPredictions, second: HonestPredictions, tested: OutOfFoldRows, metric: Measure, splits: Sequence[Split]
+) -> TTest | None:
+    """The corrected test of two models by their scores on the same folds; few folds are cut, for nearly ten scores."""
+    parts = max(1, -(-LEAST_SCORES // len(first.folds)))
+    gaps = fold_scores(first, tested, metric, parts) - fold_scores(second, tested, metric, parts)
+    gaps = gaps[np.isfinite(gaps)]
+    return corrected_t_test(gaps, share_tested(splits) / parts) if len(gaps) > 1 else None

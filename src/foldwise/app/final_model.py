@@ -1,0 +1,170 @@
+"""The final model: its members selected, and fitted on all rows; beside them what the report wants of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from foldwise.app.blend import Blend
+from foldwise.app.learning_gain import LearningGain, half_rows, learning_gain
+from foldwise.app.predictions import FoldPredictions
+from foldwise.app.search_state import SearchState
+from foldwise.app.selection import MOST_MEMBERS, Candidate, OutOfFoldRows, Selection, candidates, select
+from foldwise.app.setup import RunSetup
+from foldwise.app.timing import MARGIN, RESCUE_SECONDS, Clock
+from foldwise.app.workers.executors import Executor
+from foldwise.app.workers.jobs import FitAllRows, Job, JobFailure, ShuffleColumns
+from foldwise.errors import InputError
+
+
+@dataclass(frozen=True)
+class FinalJobKey:
+    """What a job of the last phase is for; `index` is of a candidate."""
+
+    kind: Literal["member", "half", "bayes", "importance"]
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class FinalModel:
+    """The model, and what workers found beside it."""
+
+    selection: Selection  # among the members that were fitted
+    model: Blend
+    weights: Mapping[int, float]  # by index in `selection.candidates`
+    missing: tuple[str, ...]  # titles of members that were not fitted in time
+    gain: LearningGain | None
+    bayes: Any  # naive Bayes fitted on all rows, for its nomogram
+    importance: Mapping[str, list[float]] | None  # by column: rises of the loss when it is shuffled
+    importance_model: str
+    n_bytes: int
+    large_files: bool
+
+
+def select_members(setup: RunSetup, state: SearchState, predictions: FoldPredictions, clock: Clock) -> Selection:
+    """Select members that can be fitted in the time left."""
+    finished, plan = state.finished, setup.time
+    tested = OutOfFoldRows.of(predictions, state.eliminated)
+    left = max(0.5, plan.latest - clock.elapsed - plan.reporting(setup.large_files(state.leaders)))
+    quick = [one for one in finished if MARGIN * setup.refit_seconds(one) < left]
+    among = candidates(quick or [min(finished, key=setup.refit_seconds)], predictions, tested)
+    slowest = max(setup.refit_seconds(one.batch) for one in among.every)
+    most = int(np.clip(plan.n_workers * left / max(1.3 * slowest, 1e-3), 1, MOST_MEMBERS))
+    return select(among, tested, setup.metric, most)
+
+
+def fit_members(
+    setup: RunSetup,
+    state: SearchState,
+    predictions: FoldPredictions,
+    selection: Selection,
+    executor: Executor,
+    clock: Clock,
+    tell: Callable[[], None],
+) -> FinalModel:
+    """Fit the members on all rows, together.
+
+    Where time was too short for some, the selection and its estimate are of those that were fitted.
+    """
+    latest, reporting = setup.time.latest, setup.time.reporting(setup.large_files(state.leaders))
+    best = selection.candidates[selection.members[0]]
+    jobs = final_jobs(setup, state, selection, best, latest - reporting - clock.elapsed - best.seconds)
+    results, n_bytes = run_jobs(jobs, executor, clock, latest - 0.8 * reporting, tell)
+
+    def of_kind(kind: str) -> dict[int, Any]:
+        return {key.index: value for key, value in results.items() if key.kind == kind}
+
+    models, halves = of_kind("member"), of_kind("half")
+    titles = [setup.specs[selection.candidates[i].model].title for i in selection.members if i not in models]
+    if titles:
+        fitted = list(models)
+        among = selection.among.only([int(selection.among.final[i]) for i in fitted])
+        selection = select(among, selection.tested, setup.metric, selection.most)
+        models = {new: models[old] for new, old in enumerate(fitted)}
+        halves = {new: halves[old] for new, old in enumerate(fitted) if old in halves}
+    used = [i for i in models if selection.chosen.weights[i] > 0]
+    members = {i: selection.candidates[i] for i in used}
+    weights = {i: float(selection.chosen.weights[i]) for i in used}
+    maps = {i: predictions.calibration(one.batch, one.setting) for i, one in members.items()}
+    model = Blend(
+        [models[i] for i in used],
+        list(weights.values()),
+        list(maps.values()),
+        selection.chosen.calibration,
+        predictions.prior.tolist(),
+        predictions.doubt,
+        setup.task.classes.tolist(),
+    )
+    return FinalModel(
+        selection,
+        model,
+        weights,
+        tuple(titles),
+        learning_gain(setup, selection, predictions, halves, maps),
+        of_kind("bayes").get(0),
+        of_kind("importance").get(0),
+        best.model,
+        n_bytes,
+        setup.large_files([one.batch for one in members.values()]),
+    )
+
+
+def final_jobs(
+    setup: RunSetup, state: SearchState, selection: Selection, best: Candidate, left: float
+) -> dict[FinalJobKey, Job]:
+    """The members, the greatest weight first; then naive Bayes, column importance, and members on half the rows."""
+
+    def refit(one: Candidate) -> FitAllRows:
+        return FitAllRows(one.model, setup.params(one.batch, one.setting))
+
+    jobs: dict[FinalJobKey, Job] = {FinalJobKey("member", i): refit(selection.candidates[i]) for i in selection.members}
+    bayes = [one for one in state.of_model("naive_bayes") if one.seconds]
+    if bayes:
+        ours = [one for one in selection.candidates if one.model == "naive_bayes"]
+        params = setup.params(ours[0].batch, ours[0].setting) if ours else setup.params(bayes[0], 0)
+        jobs[FinalJobKey("bayes")] = FitAllRows("naive_bayes", params)
+    folds = selection.tested.scored
+    seconds = min(setup.time.importance, left)
+    if seconds > 0.2:
+        given = (tuple(folds), tuple(setup.X.columns), setup.task.n_classes, setup.config.seed, seconds)
+        params = setup.params(best.batch, best.setting)
+        jobs[FinalJobKey("importance")] = ShuffleColumns(best.model, params, *given)
+    rows = half_rows(setup, folds[-1])
+    if rows is not None:
+        for i in selection.members:
+            one = selection.candidates[i]
+            jobs[FinalJobKey("half", i)] = setup.predict_job(one.batch, [one.setting], folds[-1], rows)
+    return jobs
+
+
+def run_jobs(
+    jobs: Mapping[FinalJobKey, Job], executor: Executor, clock: Clock, deadline: float, tell: Callable[[], None]
+) -> tuple[dict[FinalJobKey, Any], int]:
+    """Do jobs as far as there is time, but wait for one member at least; what they gave, and the bytes of members."""
+    results: dict[FinalJobKey, Any] = {}
+    n_bytes = 0
+    waiting = list(jobs.items())
+    while waiting or executor.running:
+        has_member = any(key.kind == "member" for key in results)
+        late = clock.elapsed > deadline
+        if late and has_member:
+            break
+        while waiting and executor.idle:
+            key, job = waiting.pop(0)
+            if late and key.kind != "member":
+                continue
+            patient = key.kind == "member" and not has_member
+            executor.start(key, job, deadline - clock.elapsed + (RESCUE_SECONDS if patient else 0.0))
+        for done in executor.collect(0.1):
+            assert isinstance(done.key, FinalJobKey)
+            if done.value is not None and not isinstance(done.value, JobFailure):
+                results[done.key] = done.value
+                n_bytes += done.n_bytes * (done.key.kind == "member")
+        tell()
+    executor.stop()
+    if not any(key.kind == "member" for key in results):
+        raise InputError("the final model could not be fitted on all rows.", "give more time.")
+    return results, n_bytes

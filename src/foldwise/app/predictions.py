@@ -1,0 +1,107 @@
+"""The out-of-fold predictions of a search, and the probabilities and scores that they give."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.app.blend import with_doubt
+from foldwise.app.measures import Floats, Measure
+from foldwise.app.search_state import SearchState, SettingBatch
+from foldwise.app.task import Task
+from foldwise.decisions.calibration import CalibrationData, ClassScores, fit_calibrator
+from foldwise.decisions.calibration.scores import Calibrator
+from foldwise.folds.splits import Split
+
+
+class FoldPredictions:
+    """Predictions by the number of a batch and the split, as models gave them: probabilities or decision values.
+
+    Parameters
+    ----------
+    task, splits, metric : rows and classes, the splits of all models, and what scores them
+    decision_models : names of the models that give decision values, which are calibrated here
+    """
+
+    def __init__(self, task: Task, splits: Sequence[Split], metric: Measure, decision_models: Collection[str]) -> None:
+        self.task, self.splits, self.metric = task, splits, metric
+        self._decision_models = frozenset(decision_models)
+        self._values: dict[tuple[int, int], NDArray[np.float32]] = {}  # (settings, rows, classes)
+        self._kept: dict[int, tuple[int, ...]] = {}  # by batch: the settings among the values, once some were dropped
+        counts = task.counts.astype(np.float64) + 1.0
+        self.prior: Floats = counts / counts.sum()
+        self.doubt = 1.0 / (task.n_rows + task.n_classes)
+
+    def add(self, batch: int, split: int, values: NDArray[np.float32]) -> None:
+        """Store what a batch predicts for the test rows of a split."""
+        self._values[batch, split] = values
+
+    def forget(self, state: SearchState) -> None:
+        """Drop what no choice can need any more."""
+        for batch in state.batches:
+            if batch.stopped == "outranked":
+                self._values.pop((batch.number, 0), None)
+            elif batch.kept is not None and batch.number not in self._kept:
+                self._kept[batch.number] = batch.kept
+                for k in batch.scores:
+                    values = self._values[batch.number, k]
+                    self._values[batch.number, k] = np.ascontiguousarray(values[list(batch.kept)])
+
+    def values(self, batch: int, setting: int, split: int) -> NDArray[np.float32]:
+        """What a setting predicts for a split, as the model gave it."""
+        kept = self._kept.get(batch)
+        return np.asarray(self._values[batch, split][setting if kept is None else kept.index(setting)])
+
+    def with_doubt(self, proba: NDArray[np.floating]) -> Floats:
+        """Probabilities mixed with a little of the class frequencies: no model of n rows is surer than 1 - 1/n."""
+        return with_doubt(proba, self.prior, self.doubt)
+
+    def scores(self, batch: SettingBatch, split: int) -> tuple[float, ...]:
+        """The score of each setting on a split: higher is better, NaN where there is none."""
+        test = self.splits[split].test
+        weights = None if self.task.weights is None else self.task.weights[test]
+        found = []
+        for i in range(len(batch.settings)):
+            broken = np.isnan(self._values[batch.number, split][i]).any()
+            score = (
+                np.nan if broken else self.metric(self.task.codes[test], self.proba(batch, i, split, own=True), weights)
+            )
+            found.append(self.metric.better(float(score)))
+        return tuple(found)
+
+    def proba(self, batch: SettingBatch, setting: int, split: int, *, own: bool = False) -> Floats:
+        """The probabilities of a setting on a split.
+
+        Decision values are calibrated on the other splits, in the order of time on the earlier ones. With `own`, and
+        where there is no other split yet, they are calibrated on these very rows, for a first look.
+        """
+        values = self.values(batch.number, setting, split)
+        if batch.model not in self._decision_models:
+            return self.with_doubt(values)
+        in_time = self.task.moments is not None
+        others = [k for k in self._splits_of(batch.number) if (k < split if in_time else k != split)]
+        others = [k for k in others if not np.isnan(self.values(batch.number, setting, k)).any()]
+        to = self._sigmoid(batch, setting, [split] if own or not others else others)
+        return self.with_doubt(np.exp(to.log_proba(ClassScores(values.astype(np.float64), False))))
+
+    def out_of_fold(self, batch: SettingBatch, setting: int) -> NDArray[np.float32]:
+        """All probabilities of a setting, split after split."""
+        parts = [self.proba(batch, setting, k) for k in range(len(self.splits))]
+        return np.concatenate(parts).astype(np.float32)
+
+    def calibration(self, batch: SettingBatch, setting: int) -> Calibrator | None:
+        """The map from decision values to probabilities, learned from all splits; None where none is needed."""
+        if batch.model not in self._decision_models:
+            return None
+        return self._sigmoid(batch, setting, sorted(self._splits_of(batch.number)))
+
+    def _splits_of(self, batch: int) -> list[int]:
+        return [k for number, k in self._values if number == batch]
+
+    def _sigmoid(self, batch: SettingBatch, setting: int, splits: Sequence[int]) -> Calibrator:
+        values = np.concatenate([self.values(batch.number, setting, k) for k in splits]).astype(np.float64)
+        rows = np.concatenate([self.splits[k].test for k in splits])
+        weights = np.ones(len(rows)) if self.task.weights is None else self.task.weights[rows]
+        return fit_calibrator("sigmoid", CalibrationData(ClassScores(values, False), self.task.codes[rows], weights))[1]

@@ -1,0 +1,284 @@
+"""The schedule of a search: given what is known and the time, which job comes next.
+
+It neither fits nor reads a clock: time comes as seconds since the start of the run. Its state is a plain value that
+can be written as JSON; predictions are kept elsewhere (`predictions`), by the number of a batch and the split.
+
+Every model starts on the first split, the cheap ones first. What does well there goes on to the other splits, and what
+does best is what new settings are drawn for: a model's share of the time falls with its rank. The first split decides
+which settings go on, so it has no say in how good the winners are (see `selection`).
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from foldwise.app.search_state import JobOutcome, SearchState, SettingBatch, SplitJob, encode
+from foldwise.app.timing import (
+    CHEAP_SHARE,
+    EXPLORE_SHARE,
+    OPENING_SHARE,
+    PATIENCE,
+    PATIENCE_FIRST,
+    PATIENCE_LEAST,
+    RESCUE_SECONDS,
+)
+from foldwise.folds.protocol import Params
+from foldwise.tuning.strategies import Random, Strategy
+
+COMPANIONS = 24  # settings that share one piece of work
+STAGES = (1.0, 0.5, 0.25, 0.125)  # of a staged model's length, answered by the same fit
+MOST_BATCHES = 60  # of a model: more settings find little
+AT_ONCE = 3  # models that are looked at before the best of them is finished
+KEPT = 4  # settings of a batch whose predictions are kept
+REMEMBERED = 60  # batches that may still go on
+
+
+@dataclass(frozen=True)
+class ModelPlan:
+    """What the schedule knows of a model before the search."""
+
+    name: str
+    seconds: float  # of a batch on one split, as the catalogue predicts
+    space: Mapping[str, Any] = field(default_factory=dict)  # what is searched
+    shared: tuple[str, ...] = ()  # parameters whose other values are answered from the same work
+    n_companions: int = COMPANIONS  # settings drawn for that
+    stages: str | None = None  # the parameter whose smaller values are part of the same fit
+    longest: int = 1  # its value where none is drawn
+    compiled: bool = False  # whether its code is compiled on a new machine
+
+    def draw(self, number: int, seed: int, strategy: Strategy, *, select: bool = True) -> tuple[Params, ...]:
+        """The settings of the model's batch of this number: its defaults first, then what the strategy proposes."""
+        rng = np.random.default_rng([seed, zlib.crc32(self.name.encode()), number])
+        base = dict(strategy.propose(self.space, [], rng)[0]) if number and self.space else {}
+        if not select:
+            base.pop("select", None)
+        shared = {name: self.space[name] for name in self.shared if name in self.space}
+        if shared:
+            others = Random(self.n_companions).propose(shared, [], rng)
+            settings = [base, *({**base, **one} for one in others)]
+        elif self.stages in self.space:
+            assert self.stages is not None
+            longest = int(base.get(self.stages, self.longest))
+            steps = sorted({max(1, round(share * longest)) for share in STAGES}, reverse=True)
+            settings = [{**base, self.stages: n} for n in steps]
+        else:
+            settings = [base]
+        return tuple(encode(one, self.space) for one in settings)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Decides what to do next. All that changes during a search is in the `SearchState`."""
+
+    models: Mapping[str, ModelPlan]
+    n_workers: int
+    strategy: Strategy = field(default_factory=lambda: Random(1))
+
+    def next_job(self, state: SearchState, now: float, end: float, compiling: Collection[str] = ()) -> SplitJob | None:
+        """The job to start now; None where there is nothing to do, or nothing that fits into the time left.
+
+        Parameters
+        ----------
+        state : what is known
+        now, end : the time, and when the search must end, in seconds since the start of the run
+        compiling : models whose code is still being compiled, which wait
+        """
+        look = StateView(self, state)
+        left = end - now
+        opening = [name for name in look.unopened if name not in compiling]
+        room = max(1.0, OPENING_SHARE * left) * self.n_workers
+        affordable = [name for name in opening if look.seconds[name] * state.n_splits < room]
+
+        def job(batch: SettingBatch, split: int) -> SplitJob:
+            return SplitJob(batch, split, look.patience(batch.model, left))
+
+        def first(model: str) -> SplitJob:
+            return job(self.open(state, model, now, compiling), 0)
+
+        if look.n_opened >= AT_ONCE:
+            best = look.ranked[0] if look.ranked else None
+            if best is not None and len(best.asked) < state.n_splits and look.rest(best) < 0.5 * left:
+                return job(best, look.next_split(best))  # a stop at any moment leaves the best so far
+        if affordable and (look.n_opened < AT_ONCE or state.finished or look.finishing):
+            return first(affordable[0])
+        promoted = look.promoted(left)
+        if promoted is not None:
+            return job(promoted, look.next_split(promoted))
+        if affordable:
+            return first(affordable[0])
+        explored = look.explored(left)
+        if explored is not None:
+            return first(explored)
+        later = [name for name in opening if look.seconds[name] < OPENING_SHARE * left]
+        return first(later[0]) if later else None
+
+    def rescue_job(self, state: SearchState, now: float) -> SplitJob | None:
+        """Where the search ended with nothing finished: the next job of the cheapest batch, however long it takes."""
+        if state.finished:
+            return None
+        look = StateView(self, state)
+        able = [one for one in state.batches if one.stopped != "failed"]
+        begun = [one for one in able if one.scores and not one.stopped] or able
+        batch = min(begun, key=lambda one: look.seconds[one.model], default=None)
+        if batch is None and look.unopened:
+            batch = self.open(state, look.unopened[0], now, ())
+        if batch is None:
+            return None
+        split = next(k for k in range(state.n_splits) if k not in batch.scores)
+        return SplitJob(replace(batch, stopped="", why=""), split, RESCUE_SECONDS)
+
+    def open(self, state: SearchState, model: str, now: float, compiling: Collection[str]) -> SettingBatch:
+        """A new batch of a model; its settings follow from the seed, the model and how many it has had."""
+        number = len(state.of_model(model))
+        select = "naive_bayes" not in compiling  # which selects columns
+        settings = self.models[model].draw(number, state.seed, self.strategy, select=select)
+        return SettingBatch(len(state.batches), model, settings, now)
+
+    def start(self, state: SearchState, job: SplitJob) -> SearchState:
+        """The state once a job is started."""
+        batch = replace(job.batch, asked=(*(k for k in job.batch.asked if k != job.split), job.split))
+        return state.with_batch(batch)
+
+    def record(self, state: SearchState, job: SplitJob, outcome: JobOutcome) -> SearchState:
+        """The state once a job has ended."""
+        batch = state.batches[job.batch.number]
+        batch = replace(batch, spent=batch.spent + outcome.seconds)
+        if outcome.scores is not None:
+            batch = replace(
+                batch,
+                scores={**batch.scores, job.split: outcome.scores},
+                seconds={**batch.seconds, job.split: outcome.seconds},
+                errors={**batch.errors, **outcome.errors},
+            )
+            if batch.complete(state.n_splits):
+                batch = replace(batch, kept=settings_to_keep(batch))
+            if all(map(math.isnan, outcome.scores)):
+                why = next(iter(batch.errors.values()), "its score is not defined")
+                batch = replace(batch, stopped="failed", why=why)
+        elif outcome.failure:
+            batch = replace(batch, stopped="failed", why=outcome.failure)
+        elif outcome.out_of_time:
+            batch = replace(batch, stopped="not finished", why="the time was over")
+        else:
+            batch = replace(batch, stopped="too slow", why=f"a fold took more than {outcome.seconds:.0f} s")
+        return without_outranked(state.with_batch(batch))
+
+
+def settings_to_keep(batch: SettingBatch, n_kept: int = KEPT) -> tuple[int, ...]:
+    """The settings that some choice may fall on: the best few, of all splits and without each.
+
+    Whatever is among the best few of a model without a split is so in its batch, so no choice is lost.
+    """
+    scores = np.array([batch.scores[k] for k in sorted(batch.scores)])  # (splits, settings)
+    means = [scores.mean(axis=0), *(np.delete(scores, k, axis=0).mean(axis=0) for k in range(len(scores)))]
+    means += [scores[:k].mean(axis=0) for k in range(1, len(scores))]  # in time, of the splits before
+    best = {i for one in means for i in np.argsort(-np.nan_to_num(one, nan=-np.inf))[:n_kept].tolist()}
+    return tuple(sorted(best))
+
+
+def without_outranked(state: SearchState) -> SearchState:
+    """The state with those batches stopped that were seen on the first split only, behind too many better ones."""
+    ranked = ranking(state)
+    for batch in ranked[REMEMBERED:]:
+        if batch.asked == (0,):
+            state = state.with_batch(replace(batch, stopped="outranked"))
+    return state
+
+
+def ranking(state: SearchState) -> list[SettingBatch]:
+    """The batches that may go on, by their score on the first split."""
+    return sorted((one for one in state.batches if 0 in one.scores and not one.stopped), key=lambda one: -one.first)
+
+
+class StateView:
+    """What a schedule derives from a state, each once."""
+
+    def __init__(self, schedule: Schedule, state: SearchState) -> None:
+        self.models, self.state, self.n_splits = schedule.models, state, state.n_splits
+
+    @cached_property
+    def batches(self) -> dict[str, list[SettingBatch]]:
+        found: dict[str, list[SettingBatch]] = {name: [] for name in self.models}
+        for one in self.state.batches:
+            found[one.model].append(one)
+        return found
+
+    @cached_property
+    def measured(self) -> dict[str, list[float]]:
+        """The seconds that jobs of each model took."""
+        return {name: [s for one in some for s in one.seconds.values()] for name, some in self.batches.items()}
+
+    @cached_property
+    def seconds(self) -> dict[str, float]:
+        """What a batch on one split will take: as long as before, or as predicted, by the speed of this machine."""
+        plans = self.models.items()
+        ratios = [min(self.measured[n]) / plan.seconds for n, plan in plans if self.measured[n] and not plan.shared]
+        speed = min(3.0, max(0.3, median(ratios or [1.0])))
+        return {n: median(self.measured[n][-8:]) if self.measured[n] else plan.seconds * speed for n, plan in plans}
+
+    @cached_property
+    def ranked(self) -> list[SettingBatch]:
+        return ranking(self.state)
+
+    @property
+    def unopened(self) -> list[str]:
+        """Models that had no batch yet, the cheapest first."""
+        return sorted((name for name, some in self.batches.items() if not some), key=self.seconds.__getitem__)
+
+    @property
+    def n_opened(self) -> int:
+        return sum(map(bool, self.batches.values()))
+
+    @property
+    def finishing(self) -> bool:
+        """Whether some batch is on its way through all splits."""
+        return any(len(one.asked) > 1 and not one.stopped for one in self.state.batches)
+
+    def patience(self, model: str, left: float) -> float:
+        """Seconds after which a job of a model is stopped."""
+        measured = self.measured[model]
+        if self.models[model].compiled and len(measured) < 2:
+            return left  # what no small table calls is compiled now
+        return min(left, max(PATIENCE_LEAST, PATIENCE * self.seconds[model] if measured else PATIENCE_FIRST * left))
+
+    def next_split(self, batch: SettingBatch) -> int:
+        return next(k for k in range(self.n_splits) if k not in batch.asked)
+
+    def rest(self, batch: SettingBatch) -> float:
+        """Seconds for the splits that a batch was not asked about."""
+        return self.seconds[batch.model] * (self.n_splits - len(batch.asked))
+
+    def promoted(self, left: float) -> SettingBatch | None:
+        """The batch that goes on to its next split."""
+        ranked = self.ranked[:REMEMBERED]
+        best_of = {max(some, key=lambda one: one.first).number for some in self.batches.values() if some}
+        started = {one.model for one in ranked if len(one.asked) > 1}
+        # the best of every cheap model goes first: a leaderboard without naive Bayes would be a poor one
+        cheap = [
+            one
+            for one in ranked
+            if one.number in best_of and one.model not in started and self.rest(one) < CHEAP_SHARE * left
+        ]
+        if cheap and started:
+            return min(cheap, key=self.rest)
+        begun = [one for one in ranked if 1 < len(one.asked) < self.n_splits]
+        width = max(AT_ONCE, -(-len(ranked) // 3))
+        promising = [one for one in ranked[:width] if len(one.asked) == 1 and self.rest(one) < 1.5 * left]
+        return next(iter([*begun, *promising]), None)
+
+    def explored(self, left: float) -> str | None:
+        """The model that has had the least time for its rank, to draw new settings for."""
+        tried = [m for m in dict.fromkeys(one.model for one in self.ranked) if self.models[m].space]
+        spent = {m: sum(one.spent for one in self.batches[m]) * (1 + rank) ** 1.5 for rank, m in enumerate(tried)}
+        for model in sorted(tried, key=spent.__getitem__):
+            if len(self.batches[model]) < MOST_BATCHES and self.seconds[model] < EXPLORE_SHARE * left:
+                return model
+        return None

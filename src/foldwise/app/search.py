@@ -1,0 +1,110 @@
+"""The search of a run: does what the schedule says, and stores what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from foldwise.app.predictions import FoldPredictions
+from foldwise.app.schedule import Schedule
+from foldwise.app.search_state import JobOutcome, SearchState, SplitJob
+from foldwise.app.setup import RunSetup
+from foldwise.app.timing import TICK, Clock
+from foldwise.app.workers.executors import Executor, JobResult
+from foldwise.app.workers.jobs import JobFailure, SplitPredictions
+from foldwise.errors import InputError
+
+
+class Search:
+    """A search under way."""
+
+    def __init__(self, setup: RunSetup, executor: Executor, clock: Clock, state: SearchState | None = None) -> None:
+        self.setup, self.executor, self.clock = setup, executor, clock
+        self.schedule = Schedule(setup.plans, executor.idle)
+        self.predictions = FoldPredictions(setup.task, setup.splits, setup.metric, setup.decision_models)
+        self.state = state or SearchState(setup.config.seed, len(setup.splits))
+        self.interrupted = False
+
+    @property
+    def compiling(self) -> list[str]:
+        """Models that wait until their code is compiled."""
+        opened = {one.model for one in self.state.batches}
+        return [name for name in self.setup.plans if name not in opened and not self.executor.compiled(name)]
+
+    @property
+    def end(self) -> float:
+        """When the search must end, in seconds from the start, so that what follows fits into the budget."""
+        setup = self.setup
+        best = sorted(self.state.finished, key=lambda one: -max(map(one.mean_score, one.usable)))[:4]
+        refits = [setup.refit_seconds(one) for one in best]
+        return setup.time.latest - setup.time.reserve(refits, setup.large_files(self.state.leaders))
+
+    def run(self, tell: Callable[[], None]) -> None:
+        """Run jobs until none is left or the time is over; an interrupt ends it earlier.
+
+        Where nothing is finished then, one batch is finished, however long it takes: a usable result goes before time.
+        """
+        try:
+            while self.step():
+                tell()
+        except KeyboardInterrupt:
+            self.interrupted = True
+        self.executor.stop()
+        self.state = replace(self.state.without_pending(), uncompiled=tuple(self.compiling))
+        if not self.state.finished:
+            self.rescue()
+
+    def step(self) -> bool:
+        """Start what can be started, and take in what has ended; False where the search is over."""
+        end, compiling = self.end, self.compiling
+        if self.clock.elapsed >= end:
+            return False
+        while self.executor.idle:
+            job = self.schedule.next_job(self.state, self.clock.elapsed, end, compiling)
+            if job is None:
+                break
+            self.start(job)
+        if not self.executor.running:
+            if not compiling:
+                return False
+            self.clock.sleep(TICK)
+        for done in self.executor.collect(min(TICK, max(0.0, end - self.clock.elapsed))):
+            self.take(done, end)
+        return True
+
+    def start(self, job: SplitJob) -> None:
+        self.state = self.schedule.start(self.state, job)
+        work = self.setup.predict_job(job.batch, range(len(job.batch.settings)), job.split)
+        self.executor.start(job, work, job.limit)
+
+    def take(self, done: JobResult, end: float) -> None:
+        """Store what came of a job."""
+        job = done.key
+        assert isinstance(job, SplitJob)
+        value, seconds = done.value, done.seconds
+        if isinstance(value, SplitPredictions):
+            self.predictions.add(job.batch.number, job.split, value.values)
+            outcome = JobOutcome(seconds, self.predictions.scores(job.batch, job.split), dict(value.errors))
+        elif isinstance(value, JobFailure):
+            outcome = JobOutcome(seconds, failure=value.error)
+        else:
+            outcome = JobOutcome(seconds, out_of_time=self.clock.elapsed >= end)
+        self.state = self.schedule.record(self.state, job, outcome)
+        self.predictions.forget(self.state)
+
+    def rescue(self) -> None:
+        """Finish one batch, the cheapest that can be."""
+        while (job := self.schedule.rescue_job(self.state, self.clock.elapsed)) is not None:
+            self.start(job)
+            while self.executor.running:
+                for done in self.executor.collect(TICK):
+                    stopped = done.value is None
+                    self.take(replace(done, value=JobFailure("it took too long")) if stopped else done, np.inf)
+        if not self.state.finished:
+            reasons = [(spec.title, self.state.unfinished_reason(name)[1]) for name, spec in self.setup.specs.items()]
+            words = "; ".join(f"{title}: {why}" for title, why in reasons)
+            raise InputError(
+                f"no model could be fitted to this table. {words}", "give more time, or look at the columns."
+            )

@@ -1,0 +1,266 @@
+"""The selection: which settings make the final model, with which weights; and honest predictions of that procedure.
+
+Everything is decided from stored out-of-fold probabilities: a greedy ensemble of the best settings, then a
+temperature. The honest predictions are found by selecting again without the rows of each fold, and predicting them.
+The first fold, by which settings were eliminated, is not scored, unless none was. In the order of time the selection
+for a fold rests on earlier folds only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.app.measures import Codes, Floats, Measure
+from foldwise.app.predictions import FoldPredictions
+from foldwise.app.search_state import SettingBatch
+from foldwise.decisions.calibration import CalibrationData, ClassScores, fit_calibrator
+from foldwise.decisions.calibration.scores import Calibrator
+from foldwise.ensembles import select_greedily
+
+MOST_CANDIDATES = 30
+MOST_OF_MODEL = 4
+MOST_MEMBERS = 6
+LEAST_WEIGHT = 0.03
+MOST_CELLS = 3e7  # members × rows × classes: more are thinned, so that a choice takes a second or two
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A setting that was evaluated on every fold."""
+
+    batch: SettingBatch
+    setting: int
+    score: float  # mean over folds, higher is better
+    proba: NDArray[np.float32]  # (rows, classes), in the order of `OutOfFoldRows.rows`
+
+    @property
+    def model(self) -> str:
+        return self.batch.model
+
+    @property
+    def params(self) -> Mapping[str, object]:
+        """Its hyperparameters, encoded as in the batch."""
+        return self.batch.settings[self.setting]
+
+    @property
+    def seconds(self) -> float:
+        """Of one fit, on one fold."""
+        return float(np.mean(list(self.batch.seconds.values())))
+
+
+@dataclass(frozen=True)
+class OutOfFoldRows:
+    """The rows that were predicted out of fold, fold after fold."""
+
+    rows: NDArray[np.intp]
+    fold: NDArray[np.intp]
+    codes: Codes
+    weights: Floats | None
+    n_folds: int
+    in_time: bool
+    eliminated: bool  # whether the first fold decided which settings went on
+
+    @classmethod
+    def of(cls, predictions: FoldPredictions, eliminated: bool) -> OutOfFoldRows:
+        splits, task = predictions.splits, predictions.task
+        rows = np.concatenate([split.test for split in splits])
+        fold = np.repeat(np.arange(len(splits)), [len(split.test) for split in splits])
+        weights = None if task.weights is None else task.weights[rows]
+        return cls(rows, fold, task.codes[rows], weights, len(splits), task.moments is not None, eliminated)
+
+    @property
+    def scored(self) -> list[int]:
+        """The folds that say how good a selection is."""
+        return list(range(1 if (self.eliminated or self.in_time) and self.n_folds > 2 else 0, self.n_folds))
+
+    def folds_before(self, fold: int) -> list[int]:
+        """The folds that a selection for this fold may look at: in the order of time earlier ones, else all others."""
+        return [k for k in range(self.n_folds) if (k < fold if self.in_time else k != fold)]
+
+    def others(self, fold: int) -> NDArray[np.intp]:
+        """The indices of rows that a selection for this fold may look at."""
+        return np.flatnonzero(np.isin(self.fold, self.folds_before(fold)))
+
+    def of_fold(self, fold: int) -> NDArray[np.intp]:
+        return np.flatnonzero(self.fold == fold)
+
+    def weights_at(self, index: NDArray[np.intp]) -> Floats | None:
+        return None if self.weights is None else self.weights[index]
+
+
+@dataclass(frozen=True)
+class CandidateSet:
+    """The settings that are selected among: for the final model, and for each fold by the other folds' scores."""
+
+    every: tuple[Candidate, ...]
+    final: NDArray[np.intp]  # indices in `every`
+    without: Mapping[int, NDArray[np.intp]]  # by fold
+
+    def only(self, index: Sequence[int]) -> CandidateSet:
+        """Some candidates alone, whatever the fold."""
+        all_of_them = np.arange(len(index))
+        return CandidateSet(tuple(self.every[i] for i in index), all_of_them, dict.fromkeys(self.without, all_of_them))
+
+
+def fold_table(batches: Sequence[SettingBatch], n_folds: int) -> tuple[list[tuple[SettingBatch, int]], Floats]:
+    """The settings that were evaluated on every fold, and their scores: (settings, folds)."""
+    table = [(batch, i) for batch in batches for i in batch.usable]
+    return table, np.array([[batch.scores[k][i] for k in range(n_folds)] for batch, i in table])
+
+
+def candidates(batches: Sequence[SettingBatch], predictions: FoldPredictions, tested: OutOfFoldRows) -> CandidateSet:
+    """The best few settings of each model; a fold has no say in its own list."""
+    table, scores = fold_table(batches, tested.n_folds)
+    most = int(np.clip(MOST_CELLS / (len(tested.codes) * predictions.task.n_classes), 4, MOST_CANDIDATES))
+    models = [batch.model for batch, _ in table]
+    final = best_few(scores.mean(axis=1), models, most)
+    folds = tested.scored
+    without = {k: best_few(scores[:, tested.folds_before(k)].mean(axis=1), models, most) for k in folds}
+    used = sorted({*final, *(i for some in without.values() for i in some)})
+
+    def among(some: list[int]) -> NDArray[np.intp]:
+        return np.searchsorted(used, some)
+
+    every = tuple(Candidate(*table[i], float(scores[i].mean()), predictions.out_of_fold(*table[i])) for i in used)
+    return CandidateSet(every, among(final), {fold: among(some) for fold, some in without.items()})
+
+
+def best_few(means: Floats, models: Sequence[str], most: int) -> list[int]:
+    """The settings of the highest scores, not too many of one model."""
+    taken: list[int] = []
+    for i in np.argsort(-means, kind="stable").tolist():
+        if len(taken) < most and sum(models[j] == models[i] for j in taken) < MOST_OF_MODEL:
+            taken.append(i)
+    return taken
+
+
+@dataclass(frozen=True)
+class EnsembleWeights:
+    """Weights of candidates, and the calibration that their weighted mean goes through."""
+
+    weights: Floats  # (candidates,)
+    calibration: Calibrator
+
+    def proba(self, stack: NDArray[np.floating]) -> Floats:  # (candidates, rows, classes)
+        return calibrated(self.calibration, weighted_mean(stack, self.weights))
+
+
+def weighted_mean(stack: NDArray[np.floating], weights: Floats) -> Floats:
+    """The weighted mean of the probabilities that have a weight."""
+    used = np.flatnonzero(weights)
+    return np.asarray(np.tensordot(weights[used], stack[used].astype(np.float64), axes=1))
+
+
+def calibrated(to: Calibrator, proba: Floats) -> Floats:
+    return np.asarray(np.exp(to.log_proba(ClassScores(np.log(proba), True))))
+
+
+def choose_weights(
+    stack: NDArray[np.float32], codes: Codes, weights: Floats | None, metric: Measure, most: int = MOST_MEMBERS
+) -> EnsembleWeights:
+    """Weights by greedy selection on log loss, at most so many members; the best single where it scores better."""
+    n_members, n_rows, _ = stack.shape
+    scores = np.array([metric.better(metric(codes, one.astype(np.float64), weights)) for one in stack])
+    single = np.eye(n_members)[int(np.nanargmax(scores))]
+    found = single
+    if n_members > 1 and most > 1:
+        selected = select_greedily(stack, codes, metric="neg_log_loss", sample_weight=weights, shrinkage=0.0).weights
+        found = pruned(selected, most)
+        if metric.name != "log_loss":
+            together = metric.better(metric(codes, weighted_mean(stack, found), weights))
+            found = found if together >= scores.max() else single
+    row_weights = np.ones(n_rows) if weights is None else weights
+    data = CalibrationData(ClassScores(np.log(weighted_mean(stack, found)), True), codes, row_weights)
+    return EnsembleWeights(found, fit_calibrator("temperature", data)[1])
+
+
+def pruned(weights: Floats, most: int) -> Floats:
+    """The greatest few weights, rescaled; a weight of a few percent is not worth a model."""
+    order = np.argsort(-weights, kind="stable")[:most]
+    kept = np.zeros_like(weights)
+    kept[order] = np.where(weights[order] >= LEAST_WEIGHT, weights[order], 0.0)
+    if not kept.any():
+        kept[order[0]] = 1.0
+    return np.asarray(kept / kept.sum())
+
+
+@dataclass(frozen=True)
+class HonestPredictions:
+    """Probabilities of rows by a selection that did not see them."""
+
+    index: NDArray[np.intp]  # among the tested rows
+    proba: Floats
+    folds: tuple[int, ...]
+
+    @classmethod
+    def of_folds(cls, tested: OutOfFoldRows, by_fold: Mapping[int, NDArray[np.floating]]) -> HonestPredictions:
+        index = np.concatenate([tested.of_fold(fold) for fold in by_fold])
+        return cls(index, np.concatenate(list(by_fold.values())), tuple(by_fold))
+
+
+def honest_selection(tested: OutOfFoldRows, among: CandidateSet, metric: Measure, most: int) -> HonestPredictions:
+    """The selection made again for each fold that is scored, from the other rows, and applied to its own."""
+    every = np.stack([one.proba for one in among.every])
+    parts = {}
+    for fold in tested.scored:
+        others, some = tested.others(fold), among.without[fold]
+        stack, weights = every[np.ix_(some, others)], tested.weights_at(others)
+        chosen = choose_weights(stack, tested.codes[others], weights, metric, most)
+        parts[fold] = chosen.proba(every[np.ix_(some, tested.of_fold(fold))])
+    return HonestPredictions.of_folds(tested, parts)
+
+
+def honest_model(
+    tested: OutOfFoldRows, batches: Sequence[SettingBatch], predictions: FoldPredictions
+) -> tuple[HonestPredictions, SettingBatch, int]:
+    """The best setting of one model, chosen again for each fold; and the setting that all folds choose."""
+    table, scores = fold_table(batches, tested.n_folds)
+
+    def best(folds: list[int]) -> tuple[SettingBatch, int]:
+        return table[int(np.argmax(scores[:, folds].mean(axis=1)))]
+
+    parts = {fold: predictions.proba(*best(tested.folds_before(fold)), fold) for fold in tested.scored}
+    return HonestPredictions.of_folds(tested, parts), *best(list(range(tested.n_folds)))
+
+
+def baseline(tested: OutOfFoldRows, predictions: FoldPredictions) -> HonestPredictions:
+    """The class frequencies among training rows: what a model must beat."""
+    task, parts = predictions.task, {}
+    for fold in tested.scored:
+        train = predictions.splits[fold].train
+        weights = None if task.weights is None else task.weights[train]
+        counts = np.bincount(task.codes[train], weights, minlength=task.n_classes) + 1e-3
+        parts[fold] = np.broadcast_to(counts / counts.sum(), (len(tested.of_fold(fold)), len(counts)))
+    return HonestPredictions.of_folds(tested, parts)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The members of the final model, and honest predictions of the procedure that selected them."""
+
+    among: CandidateSet
+    candidates: tuple[Candidate, ...]  # of them, those that the final selection was made among
+    tested: OutOfFoldRows
+    chosen: EnsembleWeights
+    honest: HonestPredictions
+    naive: Floats  # probabilities of the rows of `honest` by the selection that saw them
+    most: int  # members at most
+
+    @property
+    def members(self) -> list[int]:
+        """The indices of candidates with a weight, the greatest weight first."""
+        weights = self.chosen.weights
+        return [int(i) for i in np.argsort(-weights, kind="stable") if weights[i] > 0]
+
+
+def select(among: CandidateSet, tested: OutOfFoldRows, metric: Measure, most: int) -> Selection:
+    """Select members among candidates, and the same without the rows of each fold."""
+    final = tuple(among.every[i] for i in among.final)
+    stack = np.stack([one.proba for one in final])
+    chosen = choose_weights(stack, tested.codes, tested.weights, metric, most)
+    honest = honest_selection(tested, among, metric, most)
+    return Selection(among, final, tested, chosen, honest, chosen.proba(stack)[honest.index], most)

@@ -1,0 +1,107 @@
+"""`RunSetup`: what is fixed before the search of a run begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from foldwise.app.config import FitConfig
+from foldwise.app.measures import Measure
+from foldwise.app.schedule import COMPANIONS, ModelPlan
+from foldwise.app.search_state import SettingBatch, decode
+from foldwise.app.splitting import make_splits
+from foldwise.app.task import Task
+from foldwise.app.timing import TimePlan, seconds_of
+from foldwise.app.workers.executors import COMPILED
+from foldwise.app.workers.jobs import PredictSplit, WorkerData
+from foldwise.errors import InputError
+from foldwise.folds.protocol import Params
+from foldwise.folds.splits import Split
+from foldwise.models.catalogue import models_for
+from foldwise.models.spec import ModelSpec
+
+MOST_CELLS = 1.2e7  # test rows × classes × columns × settings of a batch: nearly free is not free
+
+
+@dataclass(frozen=True)
+class RunSetup:
+    """The question of a run, its splits and its models."""
+
+    config: FitConfig
+    task: Task
+    metric: Measure
+    X: pl.DataFrame  # the columns that models see
+    splits: list[Split]
+    splitter: str  # the splits in words
+    specs: Mapping[str, ModelSpec]
+    plans: Mapping[str, ModelPlan]
+    pipelines: Mapping[str, Any]
+    skipped: tuple[tuple[ModelSpec, str], ...]  # models that cannot be trained here, and why
+    time: TimePlan
+
+    @classmethod
+    def make(cls, config: FitConfig, task: Task, metric: Measure, n_workers: int) -> RunSetup:
+        """Make the splits and choose the models."""
+        splits, splitter = make_splits(task, config.seed)
+        every = models_for(task.outline, config.model_names)
+        specs = {one.name: one for one in every if task.weights is None or one.takes_weights(task.outline)}
+        if not specs:
+            raise InputError("none of the models takes weights of rows.", "choose others, or leave the weights out.")
+        skipped = tuple((one, "it takes no weights of rows") for one in every if one.name not in specs)
+        X = task.table.X.select([name for name in task.table.X.columns if name in task.outline.roles])
+        pipelines = {name: spec.pipeline(task.outline, config.seed) for name, spec in specs.items()}
+        plans = {name: model_plan(spec, pipelines[name], task, splits) for name, spec in specs.items()}
+        share = len(splits[0].train) / task.n_rows
+        sizes = (task.n_rows, task.n_classes, X.width, len(splits), share)
+        time = TimePlan(seconds_of(config.budget), n_workers, *sizes)
+        return cls(config, task, metric, X, splits, splitter, specs, plans, pipelines, skipped, time)
+
+    @property
+    def decision_models(self) -> list[str]:
+        """The models that give decision values only."""
+        return [name for name, spec in self.specs.items() if spec.answers == "decision"]
+
+    @property
+    def worker_data(self) -> WorkerData:
+        return WorkerData(self.X, self.task.codes, self.splits, self.task.weights, self.pipelines)
+
+    def params(self, batch: SettingBatch, setting: int) -> Params:
+        """The hyperparameters of a setting."""
+        return decode(batch.settings[setting], self.plans[batch.model].space)
+
+    def predict_job(
+        self, batch: SettingBatch, settings: range | list[int], split: int, rows: Any = None
+    ) -> PredictSplit:
+        """The job that predicts a split with some settings of a batch."""
+        given = tuple(self.params(batch, i) for i in settings)
+        decision = batch.model in self.decision_models
+        return PredictSplit(batch.model, given, split, self.task.n_classes, decision, rows)
+
+    def refit_seconds(self, batch: SettingBatch) -> float:
+        """Seconds of a fit on all rows, by the fits on the splits."""
+        n_settings = len(batch.settings) if self.specs[batch.model].shares else 1
+        return self.time.refit(float(np.median(list(batch.seconds.values()))), n_settings)
+
+    def large_files(self, batches: list[SettingBatch]) -> bool:
+        """Whether one of the models makes large files."""
+        return any(self.specs[one.model].large_files for one in batches)
+
+
+def model_plan(spec: ModelSpec, pipeline: Any, task: Task, splits: list[Split]) -> ModelPlan:
+    """What the schedule must know of a model."""
+    seconds = spec.seconds(task.outline) * (1 - 1 / len(splits))
+    cells = len(splits[0].test) * task.n_classes * len(task.outline.roles)
+    return ModelPlan(
+        spec.name,
+        seconds,
+        spec.space(task.outline),
+        shared=tuple(f"model__{name}" for name in spec.shares),
+        n_companions=int(np.clip(MOST_CELLS / cells, 3, COMPANIONS)),
+        stages=spec.stages,
+        longest=int(pipeline.get_params().get(spec.stages) or 1) if spec.stages else 1,
+        compiled=spec.name in COMPILED,
+    )

@@ -1,0 +1,158 @@
+"""The time of a run: its clock, what the parts of a run take, and every constant that decisions about time rest on.
+
+Each constant says how it was measured, or that it is a choice. They have to be right within a factor of two only: they
+decide when the search ends, so that the rest of the run fits into the budget. `make tables` checks the outcome: every
+real table ends within 1.10 of its budget.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from foldwise.errors import InputError
+
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+SHORTEST_BUDGET = 1.0
+
+# The end of a run.
+LATEST = 0.97  # of the budget: when everything should be done
+FACTS = 0.4  # seconds for facts, pictures and small files
+FACTS_PER_CLASS = 0.02
+FACTS_PER_COLUMN = 0.003
+PER_BYTE = 4e-8  # seconds to write one byte of a model file
+LARGE_FILES = 1.2  # seconds to write a forest: many arrays, however few bytes they have
+LARGE_FILES_PER_ROW = 5e-5  # trees grow with the rows
+CHOOSING = 0.3  # seconds to choose members, whatever their number
+CHOOSING_PER_CELL = 2.5e-8  # candidate × row × class, for every split once more
+CHOOSING_PER_CLASS = 4e-3  # for every split: decision values are calibrated class by class
+IMPORTANCE_SHARE, IMPORTANCE_MOST = 0.04, 5.0  # of the budget, in seconds: shuffling columns
+MARGIN = 1.2  # a fit on all rows may take so many times what the splits predict
+
+# The search. Shares of the time that is left.
+TICK = 0.2  # seconds between looks at the clock: a budget of 5 s is kept to 4%
+OPENING_SHARE = 0.6  # a model that takes longer on all splits waits until the others are done
+PATIENCE = 4.0  # times what a job was predicted to take, before it is stopped
+PATIENCE_LEAST = 3.0  # seconds: a busy machine may stall a short job for so long
+PATIENCE_FIRST = (
+    0.5  # of the time left, for the first job of a model: the catalogue's costs are right within a factor of 3
+)
+CHEAP_SHARE = 0.08  # the best batch of every model that needs less goes on to all splits
+EXPLORE_SHARE = 0.4  # no new settings are drawn for a model that needs more for one split
+RESCUE_SECONDS = 3600.0  # where nothing was finished, one result comes before the clock
+
+
+def seconds_of(budget: float | str) -> float:
+    """Convert a budget to seconds.
+
+    >>> seconds_of("2m"), seconds_of(30)
+    (120.0, 30.0)
+    """
+    if isinstance(budget, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h|)\s*", budget)
+        given = float(found[1]) * UNITS[found[2]] if found else float("nan")
+    else:
+        given = float(budget)
+    if not SHORTEST_BUDGET <= given < float("inf"):
+        raise InputError(f"a budget is at least {SHORTEST_BUDGET:g} s, got {budget!r}.", "write 60s, 5m or 1h.")
+    return given
+
+
+@dataclass
+class Clock:
+    """Counts seconds from the start of a run, and remembers when each phase began. Tests pass a `now` of their own."""
+
+    budget: float
+    started: float | None = None
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    phases: list[tuple[str, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.started is None:
+            self.started = self.now()
+
+    @property
+    def elapsed(self) -> float:
+        assert self.started is not None
+        return self.now() - self.started
+
+    def enter(self, phase: str) -> None:
+        """Begin a new phase."""
+        self.phases.append((phase, self.elapsed))
+
+    @property
+    def phase(self) -> str:
+        return self.phases[-1][0] if self.phases else ""
+
+    def times(self) -> RunTimes:
+        """The seconds of each phase until now; what passed before the first is the loading of libraries."""
+        loaded = self.phases[0][1] if self.phases else 0.0
+        phases = [("loading", 0.0), *self.phases] if loaded > 0.05 else self.phases  # from Python all is loaded
+        elapsed = self.elapsed
+        ends = [start for _, start in phases[1:]] + [elapsed]
+        spent = tuple((name, end - start) for (name, start), end in zip(phases, ends, strict=True))
+        return RunTimes(self.budget, elapsed, spent)
+
+
+@dataclass(frozen=True)
+class RunTimes:
+    """How long a run took, in all and by phase."""
+
+    budget: float
+    elapsed: float
+    phases: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class TimePlan:
+    """What the end of a run will take, by the size of its table. It reads no clock."""
+
+    budget: float
+    n_workers: int
+    n_rows: int
+    n_classes: int
+    n_columns: int
+    n_splits: int
+    train_share: float  # rows of a training set among all
+
+    @property
+    def latest(self) -> float:
+        """When everything should be done, in seconds from the start."""
+        return LATEST * self.budget
+
+    @property
+    def importance(self) -> float:
+        """Seconds for shuffling columns."""
+        return min(IMPORTANCE_MOST, IMPORTANCE_SHARE * self.budget)
+
+    @property
+    def facts(self) -> float:
+        """Seconds for the facts and small files alone; as much again for the leaderboard before them."""
+        return FACTS + FACTS_PER_CLASS * (self.n_classes - 2) + FACTS_PER_COLUMN * self.n_columns
+
+    def reporting(self, large_files: bool) -> float:
+        """Seconds for leaderboard, worked examples, facts and files."""
+        files = LARGE_FILES + LARGE_FILES_PER_ROW * self.n_rows if large_files else 0.0
+        return 2 * self.facts + min(files, 0.2 * self.budget) + min(1.0, 0.04 * self.budget)
+
+    def refit(self, seconds: float, n_settings: int) -> float:
+        """Seconds of a fit on all rows; where so many settings share a split's work, most of it is the others'."""
+        return seconds / (self.train_share * math.sqrt(n_settings))
+
+    def reserve(self, refits: Sequence[float], large_files: bool) -> float:
+        """Seconds to leave for the choice, the fits of members on all rows, and the report."""
+        cells = self.n_rows * self.n_classes * 20
+        choosing = CHOOSING + CHOOSING_PER_CELL * cells * (self.n_splits + 1)
+        if self.n_classes > 2:
+            choosing += CHOOSING_PER_CLASS * self.n_classes * self.n_splits
+        looking = refits[0] + self.importance if refits else 0.0
+        fitting = max([0.0, *refits, (1.5 * sum(refits) + looking) / self.n_workers])  # half of the rows once more
+        return self.reporting(large_files) + min(choosing, 0.2 * self.budget) + min(MARGIN * fitting, 0.3 * self.budget)
+
+    def spare(self, elapsed: float, large_files: bool, n_bytes: int) -> float:
+        """Seconds left for worked examples, once the final model is fitted."""
+        return self.latest - elapsed - self.facts - (LARGE_FILES if large_files else 0.0) - PER_BYTE * n_bytes
