@@ -93,6 +93,8 @@ class Schedule:
         """
         look = StateView(self, state)
         left = end - now
+        if left <= 0:
+            return None
         opening = [name for name in look.unopened if name not in compiling]
         room = max(1.0, OPENING_SHARE * left) * self.n_workers
         affordable = [name for name in opening if look.seconds[name] * state.n_splits < room]

@@ -1,0 +1,148 @@
+"""The search with an executor that makes its predictions up: no fit, no process, no second of real time."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from foldwise.app.config import FitConfig
+from foldwise.app.final_model import fit_members, select_members
+from foldwise.app.measures import measure_of
+from foldwise.app.search import Search
+from foldwise.app.setup import RunSetup
+from foldwise.app.task import make_task
+from foldwise.app.timing import Clock
+from foldwise.app.workers.jobs import FitAllRows, JobFailure, PredictSplit, SplitPredictions
+from foldwise.errors import InputError
+from tests.app.fakes import FakeExecutor, FakeTime
+
+N = 120
+LABELS = np.arange(N) % 2
+FRAME = pl.DataFrame({"x": np.random.default_rng(0).normal(size=N), "y": np.array(["no", "yes"])[LABELS]})
+
+
+class MadeUp(FakeExecutor):
+    """Predicts the labels, as well as a model's strength says; a strength of None fails."""
+
+    def __init__(self, time, strength, seconds=0.2):
+        super().__init__(time, seconds)
+        self.strength, self.done = strength, []
+
+    def perform(self, job):
+        self.time.sleep(self.seconds)
+        self.done.append(job)
+        if isinstance(job, FitAllRows):
+            return f"fitted {job.model}"
+        if not isinstance(job, PredictSplit):
+            return {"x": [0.1, 0.2]}
+        strength = self.strength[job.model]
+        if strength is None:
+            return JobFailure("ValueError: it cannot")
+        test = self._data.splits[job.split].test
+        odds = strength * (2 * LABELS[test] - 1) + np.random.default_rng(job.split).normal(size=len(test))
+        p = 1 / (1 + np.exp(-odds))
+        values = np.repeat(np.stack([1 - p, p], axis=1)[None], len(job.settings), axis=0).astype(np.float32)
+        return SplitPredictions(values, ())
+
+
+def searched(strength, budget=20.0, seconds=0.2, **options):
+    time = FakeTime()
+    config = FitConfig(target="y", budget=budget, models=list(strength), n_jobs=1, **options)
+    task = make_task(FRAME, "y")
+    setup = RunSetup.make(config, task, measure_of(None, None, task.classes), 1)
+    executor = MadeUp(time, strength, seconds)
+    executor.give(setup.worker_data)
+    clock = Clock(budget, time(), time, time.sleep)
+    return Search(setup, executor, clock), clock
+
+
+STRENGTH = {"decision_tree": 0.5, "logistic_regression": 2.0, "naive_bayes": 1.0}
+
+
+def test_a_search_ends_in_time_and_leaves_enough_for_the_rest():
+    search, clock = searched(STRENGTH)
+    search.run(lambda: None)
+    assert not search.interrupted
+    assert search.end - 0.2 <= clock.elapsed < 20.0
+    assert {one.model for one in search.state.finished} == set(STRENGTH)
+    best = max(search.state.finished, key=lambda one: one.mean_score(0))
+    assert best.model == "logistic_regression"
+
+
+def test_stored_predictions_give_the_scores_of_the_state():
+    search, _ = searched(STRENGTH)
+    search.run(lambda: None)
+    task, predictions = search.setup.task, search.predictions
+    for batch in search.state.finished:
+        for i in batch.usable:
+            for k, split in enumerate(search.setup.splits):
+                proba = predictions.proba(batch, i, k)
+                np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+                score = search.setup.metric.better(search.setup.metric(task.codes[split.test], proba))
+                assert score == pytest.approx(batch.scores[k][i])
+
+
+def test_predictions_of_settings_that_cannot_be_chosen_are_dropped():
+    search, _ = searched({"naive_bayes": 1.0})
+    search.run(lambda: None)
+    batch = search.state.finished[0]
+    assert len(batch.settings) > len(batch.kept)
+    assert search.predictions._values[batch.number, 0].shape[0] == len(batch.kept)
+
+
+def test_members_are_those_of_the_search_and_are_fitted_the_greatest_weight_first():
+    search, clock = searched(STRENGTH)
+    search.run(lambda: None)
+    selection = select_members(search.setup, search.state, search.predictions, clock)
+    assert selection.candidates[selection.members[0]].model == "logistic_regression"
+    final = fit_members(search.setup, search.state, search.predictions, selection, search.executor, clock, lambda: None)
+    assert final.model.members[0] == "fitted logistic_regression"
+    assert sum(final.weights.values()) == pytest.approx(1.0)
+    assert final.bayes == "fitted naive_bayes"
+    assert final.importance == {"x": [0.1, 0.2]}
+    assert final.missing == ()
+    assert clock.elapsed <= 20.0
+
+
+def test_a_model_that_fails_is_told_and_the_others_go_on():
+    search, _ = searched({**STRENGTH, "decision_tree": None})
+    search.run(lambda: None)
+    assert search.state.unfinished_reason("decision_tree") == ("failed", "ValueError: it cannot")
+    assert {one.model for one in search.state.finished} == {"logistic_regression", "naive_bayes"}
+
+
+def test_where_every_model_fails_a_sentence_says_why():
+    search, _ = searched(dict.fromkeys(STRENGTH))
+    with pytest.raises(InputError, match=r"no model could be fitted to this table\. .*decision tree: ValueError"):
+        search.run(lambda: None)
+
+
+def test_where_time_was_too_short_for_any_one_is_finished_all_the_same():
+    search, clock = searched(STRENGTH, budget=3.0, seconds=5.0)
+    search.run(lambda: None)
+    assert len(search.state.finished) == 1
+    assert clock.elapsed > 3.0
+
+
+def test_an_interrupt_ends_the_search_and_what_ran_is_forgotten():
+    search, clock = searched(STRENGTH)
+    calls = []
+
+    def interrupt():
+        calls.append(1)
+        if len(calls) == 20:
+            raise KeyboardInterrupt
+
+    search.run(interrupt)
+    assert search.interrupted
+    assert clock.elapsed < 5.0
+    assert search.state.finished
+    assert all(set(one.asked) == set(one.scores) for one in search.state.batches)
+
+
+def test_the_same_seed_gives_the_same_search():
+    first, again = (searched(STRENGTH, seed=3)[0] for _ in range(2))
+    for search in (first, again):
+        search.run(lambda: None)
+    assert first.state.to_dict() == again.state.to_dict()
