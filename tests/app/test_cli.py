@@ -527,7 +527,7 @@ class TestCompare:
         ("more", "words"),
         [
             (("--models", "knn"), "needs two models"),
-            (("--models", "knn,nobody"), "there is no family 'nobody'"),
+            (("--models", "knn,nobody"), "there is no model 'nobody'"),
             (("--models", "knn,naive_bayes", "--cv", "many"), "--cv is a number of folds"),
             (("--models", "knn,naive_bayes", "--metric", "best"), "there is no metric 'best'"),
             (("--models", "knn,naive_bayes", "--groups", "who"), "there is no column 'who' for groups"),

@@ -1,4 +1,4 @@
-"""The catalogue: what is in it, the ranges it searches, how families are added and named."""
+"""The catalogue: what is in it, the ranges it searches, how models are added and named."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_families_that_take_no_column_of_a_table_are_not_offered():
     offered = {spec.name for spec in models_for(texts)}
     assert not offered & {"knn", "rule_list"}
     assert {"naive_bayes", "linear_svm"} <= offered
-    with pytest.raises(InputError, match="nearest neighbours takes columns of number or category or date"):
+    with pytest.raises(InputError, match="nearest neighbors takes columns of number or category or date"):
         models_for(texts, ["knn"])
 
 
@@ -97,7 +97,7 @@ def test_roles_are_said_with_reasons():
     )
     about = outline(table)
     assert dict(about.roles) == {"n": "number", "c": "category"}
-    assert about.left_out["id"].startswith("it names rows: different in every row")
+    assert about.left_out["id"].startswith("it identifies rows: different in every row")
     assert about.left_out["one"] == "it is the same in every row: every cell is 'x'"
     with pytest.raises(InputError, match="has no target"):
         outline(type(table)(table.X, None, table.schema, "t"))
@@ -113,7 +113,7 @@ def test_an_absent_library_is_named_with_the_way_to_get_it(monkeypatch):
         spec_of("catboost").pipeline(outline(table))
 
 
-def test_a_family_is_added_in_ten_lines_and_searched():
+def test_a_model_is_added_in_ten_lines_and_searched():
     ridge = ModelSpec(
         name="ridge",
         title="ridge classifier",
@@ -125,7 +125,7 @@ def test_a_family_is_added_in_ten_lines_and_searched():
     )
     register(ridge)
     try:
-        with pytest.raises(InputError, match="there is a family 'ridge' already"):
+        with pytest.raises(InputError, match="there is a model 'ridge' already"):
             register(ridge)
         register(ridge, replace=True)
         table = mixed()
@@ -135,7 +135,7 @@ def test_a_family_is_added_in_ten_lines_and_searched():
         assert search.fit(table.X, table.y).best_score_ > 0.7
     finally:
         unregister("ridge")
-    with pytest.raises(InputError, match="no family 'ridge' was registered"):
+    with pytest.raises(InputError, match="no model 'ridge' was registered"):
         unregister("ridge")
 
 
@@ -151,11 +151,11 @@ def test_any_classifier_by_its_dotted_name():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("forest", "there is no family 'forest'. Hint: the families are naive_bayes"),
+        ("forest", "there is no model 'forest'. Hint: the models are naive_bayes"),
         ("sklearn.ensemble.Nothing", "there is no estimator"),
         ("no_such_package.Model", "there is no estimator"),
-        ("sklearn.ensemble.RandomForestRegressor", "is no classifier"),
-        ("sklearn.ensemble.VotingClassifier", "cannot be made without arguments"),
+        ("sklearn.ensemble.RandomForestRegressor", "is not a classifier"),
+        ("sklearn.ensemble.VotingClassifier", "cannot be created without arguments"),
         ("os.path.join", "it has no fit and predict"),
         (".x", "there is no estimator"),
     ],

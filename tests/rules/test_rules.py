@@ -14,8 +14,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from foldwise.data.view import view
 from foldwise.errors import InputError
 from foldwise.rules import RuleList
-from foldwise.rules.cells import cut_points, learn_scheme, matches
-from foldwise.rules.ripper import Learner, subset_bits
+from foldwise.rules.conditions import cut_points, fit_scheme, matches
+from foldwise.rules.ripper import RipperLearner, subset_bits
 from tests.models.tables import real
 from tests.tables import needs_real_tables
 
@@ -37,6 +37,7 @@ def test_mushrooms_are_told_apart_by_smell():
     assert (model.predict(table.X[1500:]) == table.y[1500:]).mean() > 0.98
 
 
+@pytest.mark.slow
 @needs_real_tables
 @pytest.mark.filterwarnings("ignore:The least populated class")
 def test_as_accurate_as_weka():
@@ -88,9 +89,9 @@ def test_the_best_test_is_that_of_the_greatest_gain():
     X = pl.DataFrame({"x": rng.integers(0, 9, 80).astype(float), "c": rng.choice(["u", "v", "w"], 80)})
     X = X.with_columns(x=pl.when(pl.Series(rng.random(80) < 0.1)).then(None).otherwise("x"))
     positive = rng.random(80) < 0.4
-    scheme = learn_scheme(view(X))
+    scheme = fit_scheme(view(X))
     codes = scheme.codes(view(X))
-    learner = Learner(codes, positive, scheme, rng)
+    learner = RipperLearner(codes, positive, scheme, rng)
     best, found = 0.0, None
     before = np.log2(positive.mean())
     for j, column in enumerate(("x", "c")):
@@ -129,5 +130,5 @@ def test_seeds_repeat_and_parameters_are_checked():
     X, y = rng.normal(size=(100, 4)), rng.integers(0, 3, 100)
     model = RuleList(random_state=3).fit(X, y)
     assert clone(model).fit(X, y).rules_ == model.rules_
-    with pytest.raises(InputError, match="least at least 1"):
-        RuleList(least=0).fit(X, y)
+    with pytest.raises(InputError, match="min_rows at least 1"):
+        RuleList(min_rows=0).fit(X, y)

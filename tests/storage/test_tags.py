@@ -82,11 +82,13 @@ def path(kind):
 def file(tmp_path_factory):
     table = mixed(60)
     about = outline(table)
-    members = {name: catalogue()[name].pipeline(about) for name in ("naive_bayes", "knn", "decision_tree", "rule_list")}
-    model = stacking({**members, "bags": bagging(members["rule_list"], 2, random_state=0)}, cv=2)
+    members = {name: catalogue()[name].pipeline(about) for name in ("naive_bayes", "decision_tree")}
+    bags = bagging(catalogue()["rule_list"].pipeline(about), 2, random_state=0)
+    model = stacking({**members, "bags": bags}, cv=2)
     costs = CostMatrix.from_dict({"buy": {"up": -1, "down": 3}, "wait": {"up": 0, "down": 0}})
     target = tmp_path_factory.mktemp("models") / "model"
-    save_model(target, CostSensitive(Calibrated(model, cv=2), costs).fit(table.X, table.y), table.X)
+    final = CostSensitive(Calibrated(model, method="temperature", cv=2), costs)
+    save_model(target, final.fit(table.X, table.y), table.X)
     return target
 
 

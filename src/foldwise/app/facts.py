@@ -24,7 +24,7 @@ from foldwise.evaluation.cost import choose
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.prediction_curves import prediction_facts
 from foldwise.evaluation.tables import number
-from foldwise.models.selecting import ColumnsThatTell
+from foldwise.models.feature_selection import SelectInformative
 from foldwise.storage.file import versions
 
 if TYPE_CHECKING:
@@ -358,7 +358,7 @@ def short_name(name: str) -> str:
 def short_value(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return f"{value:.3g}"
-    if isinstance(value, ColumnsThatTell):
+    if isinstance(value, SelectInformative):
         return f"{100 * value.share:.0f} % of the columns"
     if isinstance(value, Mapping):
         kinds = sorted({str(one) for one in value.values()})

@@ -11,7 +11,7 @@ import polars as pl
 from foldwise.bayes import NaiveBayes
 from foldwise.data.notes import Note
 from foldwise.data.schema import listing
-from foldwise.models.readers import Codes
+from foldwise.models.column_transformers import CategoryCodes
 from foldwise.neighbors import KNNClassifier
 from foldwise.storage.parts import walk
 from foldwise.summaries.counts import Counts
@@ -29,7 +29,7 @@ def known_levels(model: Any) -> Known:
             found.setdefault(column, set()).update(texts)
 
     for part in walk(model):
-        if isinstance(part, Codes) and hasattr(part, "levels_"):
+        if isinstance(part, CategoryCodes) and hasattr(part, "levels_"):
             columns = zip(part.feature_names_in_, part.levels_, part.has_rare_, strict=True)
             for name, levels, has_rare in columns:
                 if not has_rare:  # else the rare ones are not told apart

@@ -23,7 +23,7 @@ from foldwise.data.target import check_weights, encode_target
 from foldwise.data.view import view_of_frame
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix
-from foldwise.models.roles import Outline, outline
+from foldwise.models.column_roles import Outline, outline
 
 MOST_NUMBERS = 20  # distinct numbers that are still classes
 MOST_CLASSES = 200

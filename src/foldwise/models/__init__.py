@@ -1,9 +1,9 @@
-"""The catalogue of models: each family that can be trained, its preparation of columns and its search space."""
+"""The catalogue of models: how each is made, what it needs done to columns, and its search space."""
 
 from foldwise.models.catalogue import catalogue, models_for, register, spec_of, unregister
-from foldwise.models.coded import CodedLabels
-from foldwise.models.preparing import as_frame, for_trees, native, scaled
-from foldwise.models.roles import Outline, outline
+from foldwise.models.coded_labels import CodedLabels
+from foldwise.models.column_roles import Outline, outline
+from foldwise.models.preprocessing import as_frame, for_trees, native, scaled
 from foldwise.models.spec import Cost, ModelSpec
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The catalogue: every family that can be trained, by name; what others add; any estimator by its dotted name."""
+"""The catalogue: every model by name, those that users register, and any estimator by its dotted name."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from sklearn.base import is_classifier
 from foldwise.data.schema import listing
 from foldwise.data.table import Table
 from foldwise.errors import InputError
+from foldwise.models.column_roles import Outline, outline
 from foldwise.models.families import SHIPPED
-from foldwise.models.preparing import scaled
-from foldwise.models.roles import Outline, outline
+from foldwise.models.preprocessing import scaled
 from foldwise.models.spec import Cost, ModelSpec
 
 _REGISTERED: dict[str, ModelSpec] = {}
 
 
 def catalogue() -> dict[str, ModelSpec]:
-    """All families by name: those that come with Foldwise, whether or not their libraries are installed, and others.
+    """All models by name: those that come with Foldwise, installed or not, and those that were registered.
 
     >>> sorted(catalogue())[:3]
     ['adaboost', 'catboost', 'decision_tree']
@@ -30,7 +30,7 @@ def catalogue() -> dict[str, ModelSpec]:
 
 
 def register(spec: ModelSpec, *, replace: bool = False) -> ModelSpec:
-    """Add a family; from then on it is trained like any other.
+    """Add a model to the catalogue; from then on it is trained like any other.
 
     >>> from scipy.stats import loguniform
     >>> from sklearn.linear_model import RidgeClassifier
@@ -46,20 +46,20 @@ def register(spec: ModelSpec, *, replace: bool = False) -> ModelSpec:
     >>> unregister("ridge")
     """
     if spec.name in catalogue() and not replace:
-        raise InputError(f"there is a family {spec.name!r} already.", "choose another name, or pass replace=True.")
+        raise InputError(f"there is a model {spec.name!r} already.", "choose another name, or pass replace=True.")
     _REGISTERED[spec.name] = spec
     return spec
 
 
 def unregister(name: str) -> None:
-    """Take back what `register` added."""
+    """Remove a model that `register` added."""
     if name not in _REGISTERED:
-        raise InputError(f"no family {name!r} was registered.", f"there are {listing(_REGISTERED)}.")
+        raise InputError(f"no model {name!r} was registered.", f"there are {listing(_REGISTERED)}.")
     del _REGISTERED[name]
 
 
 def spec_of(name: str | ModelSpec) -> ModelSpec:
-    """The family of a name in the catalogue, or of an estimator's dotted name.
+    """Return the catalogue model of a name, or make one for an estimator's dotted name.
 
     >>> spec_of("sklearn.ensemble.BaggingClassifier").title
     'BaggingClassifier'
@@ -72,13 +72,13 @@ def spec_of(name: str | ModelSpec) -> ModelSpec:
     if "." in name:
         return dotted(name)
     raise InputError(
-        f"there is no family {name!r}.",
-        f"the families are {', '.join(known)}; any other classifier by its dotted name: 'package.module.Class'.",
+        f"there is no model {name!r}.",
+        f"the models are {', '.join(known)}; pass any other classifier by its dotted name: 'package.module.Class'.",
     )
 
 
 def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None = None) -> list[ModelSpec]:
-    """The families that can be trained on a table, the cheapest first; of those named, all must be possible.
+    """Return the models that can be trained on a table, the cheapest first; all models named must be possible.
 
     >>> from foldwise import read_table
     >>> table = read_table("examples/weather.csv", target="play")
@@ -101,22 +101,22 @@ def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None =
 
 
 def dotted(name: str) -> ModelSpec:
-    """The family of any classifier in scikit-learn's shape: columns imputed, scaled, one-hot; nothing to search."""
+    """Declare any scikit-learn classifier: columns are imputed, scaled and one-hot encoded; nothing is searched."""
     module, _, kind = name.rpartition(".")
     try:
         found: Any = getattr(import_module(module), kind)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"there is no estimator {name!r}: {error}.", "pass package.module.Class.") from error
     if not inspect.isclass(found) or not hasattr(found, "fit") or not hasattr(found, "predict"):
-        raise InputError(f"{name!r} is no estimator: it has no fit and predict.", "pass the name of a class.")
+        raise InputError(f"{name!r} is not an estimator: it has no fit and predict.", "pass the name of a class.")
     try:
         blank = found()
     except TypeError as error:
         raise InputError(
-            f"{name!r} cannot be made without arguments: {error}.", "register a ModelSpec that makes it."
+            f"{name!r} cannot be created without arguments: {error}.", "register a ModelSpec that makes it."
         ) from error
     if not is_classifier(blank):
-        raise InputError(f"{name!r} is no classifier.", "pass the name of a classifier.")
+        raise InputError(f"{name!r} is not a classifier.", "pass the name of a classifier.")
 
     def make(outline: Outline, seed: int) -> Any:
         model: Any = found()

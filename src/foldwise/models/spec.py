@@ -1,4 +1,4 @@
-"""`ModelSpec`: one declaration a family of models, with all that a workbench must know to train it."""
+"""`ModelSpec`: the declaration of one catalogue model, with everything that is needed to train it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from foldwise.errors import FoldwiseError
-from foldwise.models.roles import ROLES, Outline, Role
-from foldwise.models.selecting import selections
+from foldwise.models.column_roles import ROLES, Outline, Role
+from foldwise.models.feature_selection import selections
 
 Space = Mapping[str, Any]
 Answers = Literal["probabilities", "decision"]
 
 
 class ExtraError(FoldwiseError, ImportError):
-    """A family was asked for whose library is not installed."""
+    """The library of a model is not installed."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Cost:
     """Seconds of one fit with default settings, roughly: start + cell · rows^power · width, on one core.
 
     Width counts a number once, a category by the root of its levels, a date four times, a text twenty; times the
-    classes where one model a class is fitted. For ordering and budgets; measured on four
-    tables, it is right within a factor of 3 nearly everywhere.
+    number of classes where one model per class is fitted. It orders models and plans budgets; measured on four tables,
+    it is right within a factor of 3 nearly everywhere.
     """
 
     cell: float
@@ -48,12 +48,12 @@ class Cost:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A family of models: how to prepare a table for it, how to make it, what to search, what it costs.
+    """A catalogue model: how to prepare a table for it, how to make it, what to search, what it costs.
 
     `make(outline, seed)` gives an unfitted estimator; `prepare(outline)` the transformer in front, learned in each
     fold; `search(outline)` the space of its parameters, as searches take it. Together they are a `Pipeline` of two
     steps, "prepare" and "model": names in `search` are the estimator's own, and `space` puts "model__" in front. A
-    family that `selects` has a step "select" before them, which the search may fill.
+    model that `selects` has a step "select" before them, which the search may fill.
     """
 
     name: str
@@ -65,12 +65,10 @@ class ModelSpec:
     roles: tuple[Role, ...] = ROLES  # columns it takes; others are left out
     answers: Answers = "probabilities"  # decision values only are turned into probabilities from held-out rows, later
     scales: bool = False  # whether its columns are brought to one scale
-    selects: bool = False  # whether selecting features is called for: columns that say nothing harm it
-    takes_constants: bool = True  # whether it can be fitted where no column says anything
+    selects: bool = False  # whether the search also tries feature selection: noise columns harm it
+    takes_constants: bool = True  # whether it can be fitted if all columns are constant
     stages: str | None = None  # the parameter whose smaller values are part of the same fit
-    shares: tuple[
-        str, ...
-    ] = ()  # names in `search` whose other values are answered from the same work, nearly for free
+    shares: tuple[str, ...] = ()  # names in `search` whose other values cost almost nothing more
     large_files: bool = False  # whether it makes many deep trees, which take long to write
     module: str | None = None  # what must be installed
     extra: str | None = None  # and how: pip install 'foldwise[extra]'
@@ -95,7 +93,7 @@ class ModelSpec:
         return self.cost.seconds(self.seen(outline))
 
     def takes(self, outline: Outline) -> bool:
-        """Whether there is a column for it."""
+        """Whether the table has a column that it can use."""
         return bool(outline.columns(*self.roles)) and (self.takes_constants or not outline.constant)
 
     def seen(self, outline: Outline) -> Outline:
@@ -118,6 +116,6 @@ class ModelSpec:
             )
 
     def takes_weights(self, outline: Outline) -> bool:
-        """Whether its fit takes a weight a row (`model__sample_weight`)."""
+        """Whether its fit takes sample weights (`model__sample_weight`)."""
         self.require()
         return bool(has_fit_parameter(self.make(self.seen(outline), 0), "sample_weight"))

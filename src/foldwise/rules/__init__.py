@@ -1,4 +1,4 @@
-"""Rule lists: the estimator, the cells that conditions look at, and the learning (RIPPER)."""
+"""Rule lists: the estimator, its conditions, and the learning algorithm (RIPPER)."""
 
 from foldwise.rules.estimator import RuleList
 

@@ -1,4 +1,4 @@
-"""`RuleList`: if this then that, else the next; the first rule that fits a row answers."""
+"""`RuleList`: an ordered list of if-then rules; the first rule that matches a row predicts."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from foldwise.data.target import encode_target
 from foldwise.data.validation import validate_table
 from foldwise.data.view import View
 from foldwise.errors import InputError
-from foldwise.rules.cells import Condition, Scheme, learn_scheme, matches
-from foldwise.rules.ripper import Learner, Rule
+from foldwise.rules.conditions import CodingScheme, Condition, fit_scheme, matches
+from foldwise.rules.ripper import RipperLearner, Rule
 
 
 @dataclass(frozen=True)
 class ListedRule:
-    """A rule as people read it, with the training rows of each class that came to it."""
+    """A rule in readable form, with the number of training rows of each class that it decided."""
 
     conditions: tuple[Condition, ...]
     counts: tuple[int, ...]
@@ -35,18 +35,18 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    optimise : int, default 2
-        How often rules are looked at again.
-    least : int, default 2
-        Rows of its class that a rule must cover.
+    n_optimizations : int, default 2
+        How often the list of rules is optimized after it was built.
+    min_rows : int, default 2
+        The least number of rows of its class that a rule must cover.
     laplace : float, default 1.0
-        What every class has beforehand in the probabilities of a rule.
+        Pseudo-count added to every class in the probabilities of a rule.
     random_state : int
-        Deals rows out to growing and pruning.
+        Splits rows into those for growing and those for pruning.
 
     Attributes
     ----------
-    rules_ : the rules with their conditions and counts; the last fits all rows
+    rules_ : the rules with their conditions and counts; the last one matches every row
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
@@ -60,38 +60,40 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    A condition on a missing cell, or on a category that was not learned, fails. Numbers are compared with at most 63
-    cut points a column. Missing cells and unknown categories therefore fall through to later rules.
+    A condition on a missing value, or on a category that was not in the training rows, is false, so such rows fall
+    through to later rules. Numbers are compared with at most 63 cut points per column.
     """
 
     classes_: NDArray[Any]
     rules_: list[ListedRule]
 
-    def __init__(self, *, optimise: int = 2, least: int = 2, laplace: float = 1.0, random_state: int = 0) -> None:
-        self.optimise = optimise
-        self.least = least
+    def __init__(
+        self, *, n_optimizations: int = 2, min_rows: int = 2, laplace: float = 1.0, random_state: int = 0
+    ) -> None:
+        self.n_optimizations = n_optimizations
+        self.min_rows = min_rows
         self.laplace = laplace
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the rules."""
-        if self.optimise < 0 or self.least < 1:
-            raise InputError(f"optimise must be at least 0 and least at least 1; got {self.optimise}, {self.least}.")
+        if self.n_optimizations < 0 or self.min_rows < 1:
+            given = f"{self.n_optimizations} and {self.min_rows}"
+            raise InputError(f"n_optimizations must be at least 0 and min_rows at least 1, got {given}.")
         at_least_zero("laplace", self.laplace)
         table = validate_table(self, X, None).table
         if not isinstance(table, View):
-            raise InputError("RuleList takes no sparse matrices.", "pass a frame or an array.")
+            raise InputError("RuleList does not take sparse matrices.", "pass a frame or an array.")
         target = encode_target(y, table.n_rows)
         self.classes_ = target.classes
-        self._scheme = learn_scheme(table)
+        self._scheme = fit_scheme(table)
         codes, rng = self._scheme.codes(table), np.random.default_rng(self.random_state)
         found: list[Rule] = []
         left = np.ones(table.n_rows, dtype=np.bool_)
         sizes = np.bincount(target.codes, minlength=len(self.classes_))
         for c in np.argsort(sizes, kind="stable")[:-1]:
-            learner = Learner(
-                codes[left], target.codes[left] == c, self._scheme, rng, passes_over=self.optimise, least=self.least
-            )
+            is_class = target.codes[left] == c
+            learner = RipperLearner(codes[left], is_class, self._scheme, rng, self.n_optimizations, self.min_rows)
             for rule in learner.learn():
                 found.append(rule)
                 left &= ~matches(codes, rule)
@@ -100,7 +102,7 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         counts = np.zeros((len(self._tests), len(self.classes_)), dtype=np.int64)
         np.add.at(counts, (first, target.codes), 1)
         if not counts[-1].any():
-            counts[-1] = sizes  # nobody came so far: what is known of all
+            counts[-1] = sizes  # no row got there: use the class frequencies of all rows
         self.rules_ = [
             ListedRule(tuple(self._scheme.condition(*test) for test in without_implied(rule)), tuple(row))
             for rule, row in zip(self._tests, counts.tolist(), strict=True)
@@ -108,7 +110,7 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most frequent class of the first rule that fits."""
+        """The most frequent class of the first rule that matches."""
         labels: NDArray[Any] = self.classes_[self._counts()[self._rows(X)].argmax(axis=1)]
         return labels
 
@@ -137,7 +139,7 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._first(self._scheme.codes(table))
 
     def _first(self, codes: Any) -> NDArray[np.intp]:
-        """The place of the first rule that fits each row."""
+        """The index of the first rule that matches each row."""
         first = np.full(len(codes), len(self._tests) - 1, dtype=np.intp)
         for i in reversed(range(len(self._tests) - 1)):
             first[matches(codes, self._tests[i])] = i
@@ -148,12 +150,12 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         return tags
 
-    _scheme: Scheme
+    _scheme: CodingScheme
     _tests: list[Rule]
 
 
 def without_implied(rule: Rule) -> Rule:
-    """The tests but those that a stricter one of the same column makes needless: they are read, not computed with."""
+    """The tests without those that a stricter test of the same column implies; for reading only."""
     kept = []
     for i, (j, sign, code) in enumerate(rule):
         same = [other for k, (column, its, other) in enumerate(rule) if (column, its) == (j, sign) and k != i]

@@ -2,8 +2,9 @@
 
 Rules are grown by FOIL's gain on two thirds of the rows, and pruned on the rest from their end by (p + 1)/(p + n + 2),
 as Weka does (Cohen's (p - n)/(p + n) takes one right row for as good as a hundred). They are added until the
-description is 64 bits longer than the shortest so far. Then each rule is looked at again: replaced by one grown anew,
-or grown further, whichever makes the whole list shorter; at last, rules without which it is shorter go.
+description is 64 bits longer than the shortest so far. Then the list is optimized: each rule is
+kept, replaced by a new one, or extended, whichever makes the whole list shortest. Finally, rules are dropped if the
+description is shorter without them.
 
 Reference: Cohen, Fast effective rule induction (1995), ICML.
 """
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.rules.cells import Codes, Scheme, matches, passes
+from foldwise.rules.conditions import Codes, CodingScheme, matches, passes
 
 Test = tuple[int, str, int]  # column, sign, code
 Rule = tuple[Test, ...]
@@ -25,15 +26,15 @@ SLACK = 64.0  # bits
 
 
 @dataclass
-class Learner:
+class RipperLearner:
     """Rules for the rows marked `positive`, among rows of codes."""
 
     codes: Codes
     positive: Mask
-    scheme: Scheme
+    scheme: CodingScheme
     rng: np.random.Generator
-    passes_over: int = 2
-    least: int = 2  # positive rows that a rule must cover
+    n_optimizations: int = 2
+    min_rows: int = 2  # positive rows that a rule must cover
     n_tests: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -45,13 +46,13 @@ class Learner:
     def learn(self) -> list[Rule]:
         """The rules, in order."""
         rules = self.add([], np.zeros(len(self.codes), dtype=np.bool_))
-        for _ in range(self.passes_over):
-            rules = self.optimise(rules)
+        for _ in range(self.n_optimizations):
+            rules = self.optimize(rules)
             rules = self.add(rules, self.covered(rules))
-        return self.without_useless(rules)
+        return self.without_redundant(rules)
 
     def add(self, rules: list[Rule], covered: Mask) -> list[Rule]:
-        """More rules for what is not covered yet, until they do not pay."""
+        """Add rules for rows that are not covered yet, until the description gets too long."""
         rules, covered = list(rules), covered.copy()
         shortest = self.length(rules)
         while (self.positive & ~covered).any():
@@ -59,7 +60,7 @@ class Learner:
             rule = self.pruned(self.grown((), grow), prune)
             hit = matches(self.codes, rule) & ~covered
             right = int((hit & self.positive).sum())
-            if not rule or right < min(self.least, int((self.positive & ~covered).sum())):
+            if not rule or right < min(self.min_rows, int((self.positive & ~covered).sum())):
                 break
             held = prune & matches(self.codes, rule)
             if held.any() and (held & self.positive).sum() * 2 < held.sum():
@@ -72,8 +73,8 @@ class Learner:
             shortest, covered = min(shortest, length), covered | hit
         return rules
 
-    def optimise(self, rules: list[Rule]) -> list[Rule]:
-        """Each rule in turn as it is, grown anew, or grown further: the one that makes the list shortest."""
+    def optimize(self, rules: list[Rule]) -> list[Rule]:
+        """Each rule in turn kept, replaced, or extended, whichever makes the list shortest."""
         rules = list(rules)
         for i, rule in enumerate(rules):
             others = self.covered(rules[:i] + rules[i + 1 :])
@@ -88,8 +89,8 @@ class Learner:
             rules[i] = choices[int(np.argmin(lengths))]
         return rules
 
-    def without_useless(self, rules: list[Rule]) -> list[Rule]:
-        """The rules but those without which the description is shorter, the last first."""
+    def without_redundant(self, rules: list[Rule]) -> list[Rule]:
+        """Drop rules without which the description is shorter, the last first."""
         rules = list(rules)
         for i in reversed(range(len(rules))):
             shorter = rules[:i] + rules[i + 1 :]
@@ -101,8 +102,8 @@ class Learner:
         """Two thirds of some rows to grow on, one to prune on, alike in classes."""
         prune = np.zeros(len(rows), dtype=np.bool_)
         for part in (rows & self.positive, rows & ~self.positive):
-            places = self.rng.permutation(np.flatnonzero(part))
-            prune[places[: len(places) // 3]] = True
+            indices = self.rng.permutation(np.flatnonzero(part))
+            prune[indices[: len(indices) // 3]] = True
         return rows & ~prune, prune
 
     def grown(self, start: Rule, rows: Mask) -> Rule:
@@ -143,13 +144,13 @@ class Learner:
         codes, positive = self.codes[rows], self.positive[rows]
         if not len(codes):
             return rule
-        worths = []
+        values = []
         passed = np.ones(len(codes), dtype=np.bool_)
         for test in rule:
             passed &= passes(codes, test)
             p, n = int((passed & positive).sum()), int((passed & ~positive).sum())
-            worths.append((p + 1) / (p + n + 2))
-        return rule[: int(np.argmax(worths)) + 1] if worths else rule
+            values.append((p + 1) / (p + n + 2))
+        return rule[: int(np.argmax(values)) + 1] if values else rule
 
     def covered(self, rules: list[Rule]) -> Mask:
         """The rows that some rule covers."""

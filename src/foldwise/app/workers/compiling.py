@@ -22,7 +22,7 @@ from foldwise.app.workers.executors import COMPILED
 from foldwise.app.workers.jobs import FitAllRows, PredictSplit, WorkerData
 from foldwise.folds.protocol import Params
 from foldwise.models.catalogue import spec_of
-from foldwise.models.selecting import ColumnsThatTell
+from foldwise.models.feature_selection import SelectInformative
 from foldwise.tuning.strategies import Random
 
 N_ROWS = 120
@@ -64,7 +64,7 @@ def some_settings(name: str, task: Task) -> Iterator[tuple[Params, ...]]:
     """Settings of all kinds, then one with columns selected."""
     drawn = Random(N_SETTINGS).propose(spec_of(name).space(task.outline), [], np.random.default_rng(0))
     yield tuple({**one, "select": "passthrough"} for one in drawn)
-    yield ({"select": ColumnsThatTell(tuple(task.table.X.columns))},)
+    yield ({"select": SelectInformative(tuple(task.table.X.columns))},)
 
 
 def small_task() -> Task:

@@ -12,10 +12,10 @@ from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from foldwise.models.coded import CodedLabels
-from foldwise.models.preparing import for_trees, native
-from foldwise.models.readers import CodedFrame
-from foldwise.models.roles import Outline
+from foldwise.models.coded_labels import CodedLabels
+from foldwise.models.column_roles import Outline
+from foldwise.models.column_transformers import CategoricalFrame
+from foldwise.models.preprocessing import for_trees, native
 from foldwise.models.spec import Cost, ModelSpec
 
 EXTRA = "boosters"
@@ -28,7 +28,7 @@ def categories(outline: Outline) -> list[int]:
 
 def coded(outline: Outline, kind: str) -> Any:
     """What `native` gives, categories marked as such by their type."""
-    return make_pipeline(native(outline), CodedFrame(len(categories(outline)), kind=kind))
+    return make_pipeline(native(outline), CategoricalFrame(len(categories(outline)), kind=kind))
 
 
 def make_ada(outline: Outline, seed: int) -> AdaBoostClassifier:
@@ -154,7 +154,7 @@ SPECS = (
     ),
     ModelSpec(
         name="hist_gradient_boosting",
-        title="gradient boosting of histograms",
+        title="histogram gradient boosting",
         make=make_histograms,
         prepare=native,
         search=search_histograms,

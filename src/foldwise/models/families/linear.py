@@ -12,8 +12,8 @@ from scipy.stats import loguniform
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
 
-from foldwise.models.preparing import scaled
-from foldwise.models.roles import Outline
+from foldwise.models.column_roles import Outline
+from foldwise.models.preprocessing import scaled
 from foldwise.models.spec import Cost, ModelSpec
 
 MOST_STEPS = 200_000  # of libsvm: a great C on noise would take hours

@@ -1,4 +1,4 @@
-"""The perceptron and networks of hidden layers."""
+"""The perceptron and the multilayer perceptron."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from scipy.stats import loguniform
 from sklearn.linear_model import Perceptron
 from sklearn.neural_network import MLPClassifier
 
-from foldwise.models.preparing import scaled
-from foldwise.models.roles import Outline
+from foldwise.models.column_roles import Outline
+from foldwise.models.preprocessing import scaled
 from foldwise.models.spec import Cost, ModelSpec
 
 MOST_WORDS = 2_000  # every word has a weight to each hidden unit

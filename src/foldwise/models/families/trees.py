@@ -1,4 +1,4 @@
-"""A decision tree and the forests: thresholds, so no scale matters."""
+"""A decision tree and forests; they compare thresholds, so columns need no scaling."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from scipy.stats import loguniform, randint, uniform
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from foldwise.models.preparing import for_trees
-from foldwise.models.roles import Outline
+from foldwise.models.column_roles import Outline
+from foldwise.models.preprocessing import for_trees
 from foldwise.models.spec import Cost, ModelSpec
 
 
@@ -53,7 +53,7 @@ SPECS = (
     ),
     ModelSpec(
         name="extra_trees",
-        title="extremely randomised trees",
+        title="extremely randomized trees",
         make=lambda outline, seed: ExtraTreesClassifier(n_estimators=200, min_samples_leaf=2, random_state=seed),
         prepare=for_trees,
         search=search_forest,

@@ -1,4 +1,4 @@
-"""Every family on real tables of different kinds, on nasty ones, over its whole space, and by the fold law."""
+"""Every model on real tables of different kinds, on nasty ones, over its whole space, and by the fold law."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from foldwise.models import catalogue, models_for, outline
 from foldwise.testing import check_foldable
 from tests.models.tables import REAL, mixed, nasty, real
 
-NAMES = tuple(catalogue())
+QUICK = ("naive_bayes", "logistic_regression", "decision_tree", "linear_svm")  # one of each preparation
+NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in catalogue()]
+TABLES = [name if name == "survey" else pytest.param(name, marks=pytest.mark.slow) for name in REAL]
 SMALL = {"random_forest": 10, "extra_trees": 10, "adaboost": 8, "hist_gradient_boosting": 8}
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -49,7 +51,7 @@ def check_answers(spec, model, X, classes):
         assert np.isfinite(values).all()
 
 
-@pytest.mark.parametrize("table_name", REAL)
+@pytest.mark.parametrize("table_name", TABLES)
 @pytest.mark.parametrize("name", NAMES)
 def test_real_tables_are_learned_and_predicted(name, table_name):
     table, spec = real(table_name), catalogue()[name]
@@ -138,7 +140,8 @@ def test_stages_are_lazy(name):
     assert spec.stages in open_session(model, table.X, table.y).lazy({})
 
 
-def test_weights_reach_the_families_that_take_them():
+@pytest.mark.slow
+def test_weights_reach_the_models_that_take_them():
     table = mixed(60)
     about = outline(table)
     weight = np.where(np.arange(60) < 30, 1.0, 0.5)

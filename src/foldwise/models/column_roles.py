@@ -1,7 +1,7 @@
-"""What each column of a table is to a model: number, category, text, date, or left out; and why it is left out.
+"""The role of each column for a model: number, category, text, date, or left out with a reason.
 
-Decided once for a table, from types and findings, as a person decides who has looked at the file: labels are not looked
-at. Whatever a model learns from cells (categories, medians, words) it learns later, from its own training rows.
+Roles are decided once for a table, from types and findings; labels are not used. Whatever a model learns from cells
+(categories, medians, words) it learns later, from its own training rows.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ def outline(table: Table) -> Outline:
         raise InputError(f"the table {table.name!r} has no target.", "name it: read_table(path, target='column').")
     roles: dict[str, Role] = {}
     left_out: dict[str, str] = {}
-    silent = {"identifier": "it names rows", "constant": "it is the same in every row"}
+    uninformative = {"identifier": "it identifies rows", "constant": "it is the same in every row"}
     for column in table.schema:
         found = table.findings[column.name]
-        if found.kind in silent and table.declared.get(column.name) is None:
-            left_out[column.name] = f"{silent[found.kind]}: {found.reason}"
+        if found.kind in uninformative and table.declared.get(column.name) is None:
+            left_out[column.name] = f"{uninformative[found.kind]}: {found.reason}"
         else:
             roles[column.name] = role_of(column, found.kind)
-    if not roles:  # better a poor model than none
+    if not roles:  # a poor model is better than none
         roles = {column.name: role_of(column, "") for column in table.schema}
         left_out = {}
     if not roles:
-        raise InputError(f"the table {table.name!r} has no column but its target.", "a model needs one at least.")
+        raise InputError(f"the table {table.name!r} has no column except its target.", "a model needs at least one.")
     n_levels = {name: table.X[name].n_unique() for name, role in roles.items() if role == "category"}
     n_classes = len(encode_target(table.y, len(np.asarray(table.y))).classes)
     constant = all(found.kind == "constant" for found in table.findings)

@@ -12,8 +12,15 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from foldwise.errors import InputError
-from foldwise.models.rates import ClassRates
-from foldwise.models.readers import CodedFrame, Codes, Dates, KeepColumns, Numbers, Words
+from foldwise.models.column_transformers import (
+    CategoricalFrame,
+    CategoryCodes,
+    DateParts,
+    KeepColumns,
+    NumberColumns,
+    TextTfidf,
+)
+from foldwise.models.target_encoding import ClassRateEncoder
 
 NAN = np.nan
 
@@ -24,28 +31,28 @@ def test_numbers_of_any_frame():
     theirs = pd.DataFrame({**cells, "i": pd.array(cells["i"], "Int64"), "b": pd.array(cells["b"], "boolean")})
     expected = np.array([[1, 0.5, 1, 7], [NAN, NAN, NAN, 8], [3, -2, 0, 9]])
     for frame in (ours, theirs):
-        np.testing.assert_array_equal(Numbers().fit_transform(frame), expected)
+        np.testing.assert_array_equal(NumberColumns().fit_transform(frame), expected)
 
 
 def test_infinite_numbers_become_the_end_of_what_was_learned():
-    reader = Numbers().fit(pl.DataFrame({"x": [1.0, 5.0, np.inf], "gone": [None, None, None]}))
+    reader = NumberColumns().fit(pl.DataFrame({"x": [1.0, 5.0, np.inf], "gone": [None, None, None]}))
     got = reader.transform(pl.DataFrame({"x": [-np.inf, np.inf, 99.0, None], "gone": [1.0, 2.0, 3.0, 4.0]}))
     np.testing.assert_array_equal(got, [[1, 0], [5, 0], [99, 0], [NAN, 0]])
 
 
 def test_text_where_numbers_were_is_refused():
-    reader = Numbers().fit(pl.DataFrame({"x": [1.0, 2.0]}))
+    reader = NumberColumns().fit(pl.DataFrame({"x": [1.0, 2.0]}))
     with pytest.raises(InputError, match="column 'x' is declared numeric but row 0 holds '1'"):
         reader.transform(pl.DataFrame({"x": ["1", "2"]}))
 
 
 def test_codes_are_by_frequency_and_know_missing_rare_and_unseen():
     frame = pl.DataFrame({"c": ["b", "b", "a", "c", None, "a", "b"]})
-    assert Codes().fit(frame).levels_ == [["b", "a", "c"]]
+    assert CategoryCodes().fit(frame).levels_ == [["b", "a", "c"]]
     asked = pl.DataFrame({"c": ["c", "a", None, "never"]})
-    np.testing.assert_array_equal(Codes().fit(frame).transform(asked)[:, 0], [2, 1, NAN, -1])
-    np.testing.assert_array_equal(Codes(unseen="missing").fit(frame).transform(asked)[:, 0], [2, 1, NAN, NAN])
-    np.testing.assert_array_equal(Codes(most=2).fit(frame).transform(asked)[:, 0], [2, 1, NAN, 2])
+    np.testing.assert_array_equal(CategoryCodes().fit(frame).transform(asked)[:, 0], [2, 1, NAN, -1])
+    np.testing.assert_array_equal(CategoryCodes(unseen="missing").fit(frame).transform(asked)[:, 0], [2, 1, NAN, NAN])
+    np.testing.assert_array_equal(CategoryCodes(most=2).fit(frame).transform(asked)[:, 0], [2, 1, NAN, 2])
 
 
 @pytest.mark.parametrize(
@@ -61,12 +68,12 @@ def test_codes_are_by_frequency_and_know_missing_rare_and_unseen():
 )
 def test_categories_of_any_type_have_the_same_codes(series):
     frame = pd.DataFrame({"c": series}) if isinstance(series, pd.Series) else pl.DataFrame({"c": series})
-    learned = Codes().fit(pl.DataFrame({"c": ["y", "x", "x"]}))
+    learned = CategoryCodes().fit(pl.DataFrame({"c": ["y", "x", "x"]}))
     np.testing.assert_array_equal(learned.transform(frame)[:, 0], [0, NAN, 1])
 
 
 def test_numbers_as_categories_stay_numbers():
-    learned = Codes().fit(pl.DataFrame({"zip": [10, 10, 20]}))
+    learned = CategoryCodes().fit(pl.DataFrame({"zip": [10, 10, 20]}))
     np.testing.assert_array_equal(learned.transform(pd.DataFrame({"zip": [20.0, NAN, 10.0]}))[:, 0], [1, NAN, 0])
     with pytest.raises(InputError, match="holds text, but its known categories are numbers"):
         learned.transform(pl.DataFrame({"zip": ["10", "20"]}))
@@ -76,28 +83,14 @@ def test_words_are_those_of_tfidf():
     texts = ["win cash now", "no cash", "lunch now", None]
     frame = pl.DataFrame({"t": texts})
     expected = TfidfVectorizer(sublinear_tf=True).fit_transform([text or "" for text in texts])
-    np.testing.assert_allclose(Words().fit_transform(frame).toarray(), expected.toarray())
-    assert Words(most=2, dense=True).fit_transform(frame).shape == (4, 2)
-    assert Words().fit(pl.DataFrame({"t": ["!", None]})).transform(frame).toarray().tolist() == [[0.0]] * 4
+    np.testing.assert_allclose(TextTfidf().fit_transform(frame).toarray(), expected.toarray())
+    assert TextTfidf(most=2, dense=True).fit_transform(frame).shape == (4, 2)
+    assert TextTfidf().fit(pl.DataFrame({"t": ["!", None]})).transform(frame).toarray().tolist() == [[0.0]] * 4
 
 
 def test_one_long_word_costs_no_more_than_itself():
     frame = pl.DataFrame({"t": ["a" * 20_000, *(f"word{i} again" for i in range(500))]})
-    assert len(pickle.dumps(Words().fit(frame))) < 100_000
-
-
-def test_words_of_older_model_files_are_read():
-    frame = pl.DataFrame({"t": ["win cash now", "no cash", "lunch now", None]})
-    now = Words().fit(frame)
-    state = {key: value for key, value in now.__getstate__().items() if key not in ("words_", "rarity_")}
-    for vectorizer, expected in (
-        (None, np.zeros((4, 1))),
-        (TfidfVectorizer(sublinear_tf=True), now.transform(frame).toarray()),
-    ):
-        before = None if vectorizer is None else vectorizer.fit([text or "" for text in frame["t"]])
-        old = Words.__new__(Words)
-        vars(old).update(state, vectorizer_=before)
-        np.testing.assert_array_equal(old.transform(frame).toarray(), expected)
+    assert len(pickle.dumps(TextTfidf().fit(frame))) < 100_000
 
 
 def test_dates_become_numbers():
@@ -109,14 +102,14 @@ def test_dates_become_numbers():
             "took": [dt.timedelta(days=2, hours=12), None],
         }
     )
-    first, second = Dates().fit(frame).transform(frame)
+    first, second = DateParts().fit(frame).transform(frame)
     leap = (dt.datetime(2020, 2, 29) - dt.datetime(1970, 1, 1)).days
     assert first.tolist() == [1, 1, 5, 0, leap + 0.75, 2, 6, 18, 0.5, 0, 0, 12, 2.5, 0, 0, 0]
     assert np.isnan(second[[0, 1, 2, 4, 5, 6, 7, 8, 11, 12]]).all()
     pandas = pd.DataFrame({"at": pd.to_datetime(["2020-02-29 18:00", None])})
-    np.testing.assert_array_equal(Dates().fit(pandas).transform(pandas)[0], [leap + 0.75, 2, 6, 18])
+    np.testing.assert_array_equal(DateParts().fit(pandas).transform(pandas)[0], [leap + 0.75, 2, 6, 18])
     with pytest.raises(InputError, match="column 'at' held dates when the model was fitted, but holds Int64"):
-        Dates().fit(pandas).transform(pl.DataFrame({"at": [1, 2]}))
+        DateParts().fit(pandas).transform(pl.DataFrame({"at": [1, 2]}))
 
 
 @pytest.mark.parametrize("make", [pl.DataFrame, pd.DataFrame])
@@ -133,9 +126,9 @@ def test_kept_columns_are_the_same_cells_in_the_same_library(make):
 
 def test_coded_frames_say_what_is_a_category():
     X = np.array([[0.0, 1.5], [NAN, NAN], [2.0, 3.0]])
-    whole = CodedFrame(1).fit(X).transform(X)
+    whole = CategoricalFrame(1).fit(X).transform(X)
     assert whole["x0"].tolist() == [0, -1, 2]
-    marked = CodedFrame(1, kind="category").fit(X).transform(X)
+    marked = CategoricalFrame(1, kind="category").fit(X).transform(X)
     assert isinstance(marked["x0"].dtype, pd.CategoricalDtype)
     assert marked["x0"].isna().tolist() == [False, True, False]
 
@@ -143,7 +136,7 @@ def test_coded_frames_say_what_is_a_category():
 def test_rates_are_smoothed_shares():
     X = np.array([[0.0], [0.0], [1.0], [NAN], [0.0]])
     y = np.array(["n", "y", "y", "y", "n"])
-    rates = ClassRates(smooth=2.0).fit(X, y)
+    rates = ClassRateEncoder(smooth=2.0).fit(X, y)
     prior = (3 + 1) / (5 + 2)
     asked = np.array([[0.0], [1.0], [NAN], [9.0]])
     expected = [(1 + 2 * prior) / 5, (1 + 2 * prior) / 3, (1 + 2 * prior) / 3, prior]
@@ -153,17 +146,17 @@ def test_rates_are_smoothed_shares():
 def test_rates_of_learned_rows_come_from_the_other_folds():
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 6, (40, 2)).astype(float), rng.choice(["a", "b", "c"], 40)
-    got = ClassRates(cv=4).fit_transform(X, y)
+    got = ClassRateEncoder(cv=4).fit_transform(X, y)
     assert got.shape == (40, 4)
     fold = np.empty(40, dtype=int)
     fold[np.argsort(y, kind="stable")] = np.arange(40) % 4
     for k in range(4):
         rest = fold != k
-        expected = ClassRates().fit(X[rest], y[rest]).transform(X[~rest])  # a plain fit on the others
+        expected = ClassRateEncoder().fit(X[rest], y[rest]).transform(X[~rest])  # a plain fit on the others
         np.testing.assert_allclose(got[~rest], expected)
 
 
 def test_a_row_does_not_tell_its_own_label():
     X, y = np.arange(50.0)[:, None], np.array(["a", "b"] * 25)  # a category of its own for each row
-    assert np.ptp(ClassRates().fit_transform(X, y)) < 0.02
-    assert np.ptp(ClassRates().fit(X, y).transform(X)) > 0.05
+    assert np.ptp(ClassRateEncoder().fit_transform(X, y)) < 0.02
+    assert np.ptp(ClassRateEncoder().fit(X, y).transform(X)) > 0.05

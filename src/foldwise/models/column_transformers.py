@@ -1,7 +1,7 @@
-"""Transformers that read columns of any frame: numbers, categories as codes, words of texts, parts of dates.
+"""Transformers for columns of any frame: numbers, categories as codes, words of texts, parts of dates.
 
-Each learns from the rows it is fitted on and takes whatever rows come later: missing cells, unknown categories, columns
-without a single cell. What comes out are plain arrays, which scikit-learn's own transformers and estimators take on.
+Each learns from the rows it is fitted on and accepts whatever comes later: missing values, unknown categories, columns
+without any value. The results are plain arrays for scikit-learn's transformers and estimators.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from foldwise.data.view import View, view
 from foldwise.errors import FoldwiseTypeError, InputError
 
 Floats = NDArray[np.float64]
-GREATEST = 1e30  # scikit-learn's trees add up cells in single precision
+MAX_ABS = 1e30  # scikit-learn's trees add up cells in single precision
 MOST_CODES = 250  # what boosted trees of 255 bins can hold
 PARTS = ("days", "month", "weekday", "hour")
 
@@ -34,24 +34,24 @@ def columns_view(X: Any) -> View:
     """The columns of a frame or an array."""
     found = view(X)
     if not isinstance(found, View):
-        raise FoldwiseTypeError("a sparse matrix came where a frame of columns is wanted.", "pass a frame.")
+        raise FoldwiseTypeError("a frame of columns is needed, but a sparse matrix was given.", "pass a frame.")
     return found
 
 
-class Reader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What all readers share: names and numbers of columns as scikit-learn keeps them."""
+class ColumnTransform(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the transformers: checks of columns, and their names as scikit-learn keeps them."""
 
-    def _enter(self, X: Any) -> View:
+    def _first_view(self, X: Any) -> View:
         table = columns_view(X)
         self.n_features_in_ = table.n_columns
         self.feature_names_in_ = np.array([column.name for column in table.columns], dtype=object)
         return table
 
-    def _again(self, X: Any) -> View:
+    def _later_view(self, X: Any) -> View:
         check_is_fitted(self)
         table = columns_view(X)
         if table.n_columns != self.n_features_in_:
-            raise InputError(f"{table.n_columns} columns came, but {self.n_features_in_} were learned.")
+            raise InputError(f"the table has {table.n_columns} columns, but {self.n_features_in_} were learned.")
         return table
 
     def __sklearn_tags__(self) -> Any:
@@ -60,16 +60,16 @@ class Reader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class Numbers(Reader):
+class NumberColumns(ColumnTransform):
     """Columns of numbers and truth values as float64, missing cells as NaN.
 
-    Infinite cells become the least or greatest finite number that was learned, which is as far as the rows reach. A
-    column of which no cell was learned is 0 throughout: some estimators stumble over one that is wholly missing.
+    Infinite values become the smallest or largest finite number of the training rows. A column without any value in
+    the training rows becomes 0, because some estimators fail on a column that is wholly missing.
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn how far each column reaches."""
-        cells = numbers_of(self._enter(X))
+        """Learn the range of each column."""
+        cells = numbers_of(self._first_view(X))
         finite = np.isfinite(cells)
         self.seen_ = finite.any(axis=0)
         self.least_ = np.where(self.seen_, np.where(finite, cells, np.inf).min(axis=0, initial=np.inf), 0.0)
@@ -78,11 +78,11 @@ class Numbers(Reader):
 
     def transform(self, X: Any) -> Floats:
         """The cells."""
-        cells = numbers_of(self._again(X))
+        cells = numbers_of(self._later_view(X))
         infinite = np.isinf(cells)
         if infinite.any():
             cells = np.where(infinite, np.where(cells > 0, self.greatest_, self.least_), cells)
-        return np.where(self.seen_, np.clip(cells, -GREATEST, GREATEST), 0.0)
+        return np.where(self.seen_, np.clip(cells, -MAX_ABS, MAX_ABS), 0.0)
 
 
 def numbers_of(table: View) -> Floats:
@@ -90,12 +90,12 @@ def numbers_of(table: View) -> Floats:
     return np.array(table.numbers(range(table.n_columns)).chunk(0, table.n_rows).rows, dtype=np.float64)
 
 
-class Codes(Reader):
+class CategoryCodes(ColumnTransform):
     """Columns of categories as codes from 0 on, the most frequent first; NaN where missing.
 
-    At most `most` levels have a code of their own and the rarer ones share the next. A category that was not learned
-    has that code too; where nobody was that rare it is -1, or NaN with `unseen="missing"`. A column of which no cell
-    was learned is 0 throughout.
+    At most `most` levels have a code of their own; the rarer ones share the next code, and so does a category that was
+    not learned. Without rare levels an unknown category is -1, or NaN with `unseen="missing"`. A column without any
+    value in the training rows becomes 0.
     """
 
     def __init__(self, *, most: int = 100, unseen: str = "own") -> None:
@@ -104,7 +104,7 @@ class Codes(Reader):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the levels of each column."""
-        table = self._enter(X)
+        table = self._first_view(X)
         self.levels_: list[list[Level]] = []
         self.has_rare_: list[bool] = []
         for j, source in enumerate(table.sources):
@@ -116,8 +116,8 @@ class Codes(Reader):
         return self
 
     def transform(self, X: Any) -> Floats:
-        """The codes, as floats: so that NaN can be among them."""
-        table = self._again(X)
+        """The codes, as floats so that NaN is possible."""
+        table = self._later_view(X)
         out = np.empty((table.n_rows, table.n_columns))
         nothing = np.nan if self.unseen == "missing" else -1.0
         for j, (levels, has_rare) in enumerate(zip(self.levels_, self.has_rare_, strict=True)):
@@ -127,13 +127,13 @@ class Codes(Reader):
 
 
 def codes_of(table: View, j: int, levels: Sequence[Level]) -> NDArray[np.int64]:
-    """One column as codes: L for a missing cell, L + 1 for an unknown one."""
+    """One column as codes: L for a missing value, L + 1 for an unknown one."""
     out = np.empty(table.n_rows, dtype=np.int64)
     table.sources[j].codes(levels)(0, table.n_rows, out)
     return out
 
 
-class Words(Reader):
+class TextTfidf(ColumnTransform):
     """One column of text as TF-IDF of its `most` most frequent words; a missing text has none."""
 
     def __init__(self, *, most: int = 20_000, dense: bool = False) -> None:
@@ -142,29 +142,27 @@ class Words(Reader):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the words and how rare they are."""
-        texts = self._texts(self._enter(X))
+        texts = self._texts(self._first_view(X))
         found = TfidfVectorizer(max_features=self.most, sublinear_tf=True)
-        # one text, not the vectorizer: a stored model would hold each of its words as an object
+        # one string, not the vectorizer: a stored model would hold each of its words as an object
         self.words_, self.rarity_ = "", np.empty(0)
         try:
             found.fit(texts)
         except ValueError as error:
-            if "empty vocabulary" not in str(error):  # not one word: the column says nothing
+            if "empty vocabulary" not in str(error):  # without any word the column adds nothing
                 raise
         else:
             self.words_, self.rarity_ = "\n".join(found.get_feature_names_out()), found.idf_
         return self
 
     def transform(self, X: Any) -> Any:
-        """One column a word."""
-        texts = self._texts(self._again(X))
+        """One column per word."""
+        texts = self._texts(self._later_view(X))
         vectorizer = self._vectorizer()
         found = sp.csr_matrix((len(texts), 1)) if vectorizer is None else vectorizer.transform(texts)
         return found.toarray() if self.dense else found
 
     def _vectorizer(self) -> TfidfVectorizer | None:
-        if hasattr(self, "vectorizer_"):  # of an older model file
-            return self.vectorizer_
         if not self.words_:
             return None
         found = TfidfVectorizer(vocabulary=self.words_.split("\n"), sublinear_tf=True)
@@ -173,23 +171,23 @@ class Words(Reader):
 
     def _texts(self, table: View) -> list[str]:
         if table.n_columns != 1:
-            raise InputError(f"one column of text is wanted, but {table.n_columns} came.")
+            raise InputError(f"one column of text is needed, but {table.n_columns} were given.")
         texts: list[str] = table.sources[0].texts(0, table.n_rows).fill_null("").to_list()
         return texts
 
 
-class Dates(Reader):
+class DateParts(ColumnTransform):
     """Columns of dates, times or durations as numbers: days since 1970, month, weekday and hour; NaN where missing."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn which of the numbers there are."""
-        self._enter(X)
+        """Learn which of the numbers occur."""
+        self._first_view(X)
         self.seen_ = ~np.isnan(date_numbers(X)).all(axis=0)
         return self
 
     def transform(self, X: Any) -> Floats:
-        """Four numbers a column; those of which none was learned are 0."""
-        self._again(X)
+        """Four numbers per column; those that did not occur in training are 0."""
+        self._later_view(X)
         return np.where(self.seen_, date_numbers(X), 0.0)
 
 
@@ -222,10 +220,10 @@ def date_parts(series: pl.Series) -> list[Floats]:
     return [part.cast(pl.Float64).fill_null(np.nan).to_numpy() for part in parts]
 
 
-class KeepColumns(Reader):
+class KeepColumns(ColumnTransform):
     """Some columns of a frame as they are, dates as numbers beside them: for estimators that read tables themselves.
 
-    Infinite cells of float columns become the least or greatest finite number that was learned.
+    Infinite values of float columns become the smallest or largest finite number of the training rows.
     """
 
     def __init__(self, columns: Sequence[str], *, dates: Sequence[str] = ()) -> None:
@@ -233,9 +231,9 @@ class KeepColumns(Reader):
         self.dates = dates
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn how far columns of numbers reach."""
+        """Learn the range of numeric columns."""
         frame = self._select(X)
-        self._enter(frame.to_native())
+        self._first_view(frame.to_native())
         self.reach_: dict[str, list[float]] = {}
         for name in self.columns:
             if frame[name].dtype.is_float():
@@ -274,11 +272,11 @@ class KeepColumns(Reader):
         return nw.new_series(name, cells, nw.Float64, backend=frame.implementation)
 
 
-class CodedFrame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """An array whose first columns are codes as a pandas frame in which their type says so.
+class CategoricalFrame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn an array whose first columns are codes into a pandas frame whose types say so.
 
-    `kind="integer"` makes them whole numbers, -1 where missing, as CatBoost wants them; "category" makes them pandas'
-    categories, as LightGBM does. Both libraries take categories in no array.
+    `kind="integer"` makes them whole numbers, -1 where missing, for CatBoost; "category" makes them pandas categories,
+    for LightGBM. Neither library takes categories in an array.
     """
 
     def __init__(self, n_codes: int, *, kind: str = "integer", most: int = MOST_CODES + 1) -> None:

@@ -1,4 +1,4 @@
-"""Any labels for a classifier that takes none but 0, 1, …: XGBoost's; CatBoost's come back in other types."""
+"""Any labels for classifiers that take only 0, 1, … (XGBoost) or return them in other types (CatBoost)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PREFIX = "estimator__"
 
 
 class CodedLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier behind labels that are turned into codes for it and back."""
+    """A classifier whose labels are encoded as 0, 1, … for fitting and decoded for predicting."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -51,13 +51,13 @@ class CodedLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> ModelSession | None:
-        """The fold session: that of the estimator, told codes for labels."""
+        """The fold session: that of the wrapped estimator, on codes instead of labels."""
         session = CodedSession(self, X, y, fit_params)
         return None if session.inner.shares == "refit" else session
 
 
 class CodedSession(ModelSession):
-    """Settings of the estimator inside, answered by its own session wherever all classes are learned."""
+    """Settings of the wrapped estimator, answered by its own session wherever training has all classes."""
 
     def __init__(self, estimator: CodedLabels, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> None:
         super().__init__(estimator, X, y, fit_params)
@@ -78,10 +78,10 @@ class CodedSession(ModelSession):
         learned = len(np.unique(self.codes[train])) == self.n_classes
         if plain and learned and not need & Need.MODEL:
             yield from self.inner.answer_group([stripped(setting) for setting in settings], train, X_test, need)
-        else:  # without a class the codes would be others
+        else:  # without a class the codes would differ
             yield from super().answer_group(settings, train, X_test, need)
 
 
 def stripped(params: Params) -> dict[str, Any]:
-    """The parameters by their names inside."""
+    """The parameters by their names in the wrapped estimator."""
     return {name.removeprefix(PREFIX): value for name, value in params.items()}

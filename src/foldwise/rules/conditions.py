@@ -30,15 +30,15 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Scheme:
-    """What was learned of the columns: the levels of each column of categories, the cut points of one of numbers."""
+class CodingScheme:
+    """How columns become codes: by levels of a categorical column, by cut points of a numeric one."""
 
     names: tuple[str, ...]
     levels: tuple[tuple[Level, ...] | None, ...]  # None for a column of numbers
     cuts: tuple[tuple[float, ...], ...]
 
     def codes(self, table: View) -> Codes:  # (rows, columns); -1 where missing or unknown
-        """Codes of rows: the place of a level, or how many cut points lie below the number."""
+        """Codes of rows: the index of a level, or how many cut points lie below the number."""
         out = np.empty((table.n_rows, table.n_columns), dtype=np.int32)
         for j, (levels, cuts) in enumerate(zip(self.levels, self.cuts, strict=True)):
             if levels is None:
@@ -61,8 +61,8 @@ class Scheme:
         return Condition(self.names[j], sign, self.cuts[j][code] if levels is None else levels[code])
 
 
-def learn_scheme(table: View) -> Scheme:
-    """Levels of categories; cut points of numbers midway between neighbouring values, at most 63, alike in rows."""
+def fit_scheme(table: View) -> CodingScheme:
+    """Levels of categories; cut points of numbers midway between adjacent values, at most 63 per column."""
     levels: list[tuple[Level, ...] | None] = []
     cuts: list[tuple[float, ...]] = []
     for j, source in enumerate(table.sources):
@@ -73,7 +73,7 @@ def learn_scheme(table: View) -> Scheme:
         else:
             levels.append(sort_levels(source.distinct(0, table.n_rows)))
             cuts.append(())
-    return Scheme(tuple(column.name for column in table.columns), tuple(levels), tuple(cuts))
+    return CodingScheme(tuple(column.name for column in table.columns), tuple(levels), tuple(cuts))
 
 
 def cut_points(cells: NDArray[np.float64]) -> tuple[float, ...]:

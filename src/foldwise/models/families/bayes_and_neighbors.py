@@ -1,4 +1,4 @@
-"""Naive Bayes and nearest neighbours, which read tables as they are."""
+"""Naive Bayes and nearest neighbors, which read tables as they are."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 from scipy.stats import loguniform, randint
 
 from foldwise.bayes import NaiveBayes
-from foldwise.models.preparing import as_frame
-from foldwise.models.readers import PARTS
-from foldwise.models.roles import Outline
+from foldwise.models.column_roles import Outline
+from foldwise.models.column_transformers import PARTS
+from foldwise.models.preprocessing import as_frame
 from foldwise.models.spec import Cost, ModelSpec
 
 MOST_NEIGHBORS = 50
@@ -17,13 +17,13 @@ MANY_ROWS = 20_000
 
 
 def likelihoods(outline: Outline, numbers: str) -> dict[str, str]:
-    """A family a column: words for texts, one of those for numbers, and what the type says for categories."""
+    """A distribution family per column: words for texts, `numbers` for numbers; categories have theirs by type."""
     measured = [*outline.columns("number"), *(f"{name} {part}" for name in outline.columns("date") for part in PARTS)]
     return {**dict.fromkeys(outline.columns("text"), "text"), **dict.fromkeys(measured, numbers)}
 
 
 def make_bayes(outline: Outline, seed: int) -> NaiveBayes:
-    # columns of real tables are seldom normal; kernels on very many rows cost more than a first try should
+    # columns of real tables are seldom normal; kernel densities of very many rows are too slow for a first setting
     usual = "kde" if outline.n_rows <= MANY_ROWS else "binned"
     families = likelihoods(outline, usual)
     return NaiveBayes(families=families, missing="category", unseen="smooth", var_floor=1e-3, n_jobs=1)
@@ -68,7 +68,7 @@ SPECS = (
     ),
     ModelSpec(
         name="knn",
-        title="nearest neighbours",
+        title="nearest neighbors",
         make=make_neighbors,
         prepare=lambda outline: as_frame(outline, "number", "category"),
         search=search_neighbors,
@@ -77,6 +77,6 @@ SPECS = (
         scales=True,
         selects=True,
         shares=("n_neighbors", "weights", "laplace"),
-        notes={"distance": "mixed distances scale columns themselves, and take cells that are missing tomorrow"},
+        notes={"distance": "mixed distances scale columns themselves, and accept missing values"},
     ),
 )

@@ -1,4 +1,4 @@
-"""Selection of columns in front of a model, learned in each fold: what naive Bayes does not gain from is blanked."""
+"""Feature selection in front of a model, learned in each fold: columns that do not help naive Bayes are blanked."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.bayes import NaiveBayes
-from foldwise.models.roles import Outline
+from foldwise.models.column_roles import Outline
 from foldwise.tuning import SelectFeatures
 
-FIRST_ROWS = 5_000  # enough to tell whether a column helps
+FIRST_ROWS = 5_000  # enough to see whether a column helps
 SHARES = (0.35, 0.7)
 
 
-class ColumnsThatTell(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SelectInformative(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Forward selection of a share of some columns by the log loss of naive Bayes; other columns pass.
 
-    A column that was not selected is blanked, not dropped: steps behind it find every column they know, and a column
-    without a cell adds nothing to any of them.
+    A column that was not selected is blanked, not dropped: later steps find every column they know, and a column
+    without any value adds nothing.
     """
 
     def __init__(self, columns: tuple[str, ...], *, share: float = 0.5) -> None:
@@ -45,14 +45,14 @@ class ColumnsThatTell(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """The table with blanks where nothing was told."""
+        """Return the table with the columns that were not selected set to missing."""
         check_is_fitted(self)
         frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
         return frame.with_columns(nw.lit(None).cast(frame.schema[name]).alias(name) for name in self.blank_).to_native()
 
 
 def selections(outline: Outline) -> list[Any]:
-    """What a search tries in front of a model that columns of noise harm: all columns, and those that tell most."""
+    """What a search tries in front of a model that noise columns harm: all columns, and the most informative ones."""
     columns = tuple(outline.columns("number", "category"))
-    some = [ColumnsThatTell(columns, share=share) for share in SHARES]
+    some = [SelectInformative(columns, share=share) for share in SHARES]
     return ["passthrough", *(some if len(columns) > 2 else [])]

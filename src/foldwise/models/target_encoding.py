@@ -1,7 +1,7 @@
-"""Target encoding: codes of categories as the smoothed shares of classes among their rows.
+"""Target encoding: codes of categories become smoothed class rates of their rows.
 
-The rows that are learned from are given shares of the other rows: each of a few folds is encoded by the rest. Otherwise
-a rare category would tell its own label, and a tree would believe it.
+Training rows are encoded by other rows: each of a few folds by the rest. Otherwise a rare category would reveal its own
+label. (scikit-learn's `TargetEncoder` fails or warns where a class has fewer rows than folds.)
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from foldwise.data.target import encode_target
 Floats = NDArray[np.float64]
 
 
-class ClassRates(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Each column of codes as one column a class but the first: (n_c + smooth·P(c)) / (n + smooth).
+class ClassRateEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Encode each column of codes as one column per class but the first: (n_c + smooth·P(c)) / (n + smooth).
 
-    Missing cells are a category of their own; one that was not learned has the shares of all rows. `fit_transform`
-    encodes each of `cv` folds by the others; folds are dealt by place within each class, so none is empty by chance.
+    Missing values are a category of their own; an unknown category has the class rates of all rows. `fit_transform`
+    encodes each of `cv` folds by the others; the rows of each class are assigned to folds in turn.
     """
 
     def __init__(self, *, smooth: float = 10.0, cv: int = 5) -> None:
@@ -45,20 +45,20 @@ class ClassRates(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Floats:
-        """The shares among all rows that were learned."""
+        """The class rates among all training rows."""
         check_is_fitted(self)
         cells = np.asarray(X, dtype=np.float64)
         rates = [self._rates(counts, self.totals_) for counts in self.counts_]
-        places = [places_of(column, values) for column, values in zip(cells.T, self.values_, strict=True)]
+        places = [value_indices(column, values) for column, values in zip(cells.T, self.values_, strict=True)]
         return np.hstack([table[place][:, 1:] for table, place in zip(rates, places, strict=True)])
 
     def fit_transform(self, X: Any, y: Any) -> Floats:
-        """The shares of each row's category among the rows of other folds."""
+        """The class rates of each row's category among the rows of the other folds."""
         self.fit(X, y)
         cells, classes = np.asarray(X, dtype=np.float64), encode_target(y, len(X)).codes
-        fold = deal(classes, self.cv)
+        fold = assign_folds(classes, self.cv)
         out = np.empty((len(cells), self.n_features_in_, self.n_classes_ - 1))
-        places = [places_of(column, values) for column, values in zip(cells.T, self.values_, strict=True)]
+        places = [value_indices(column, values) for column, values in zip(cells.T, self.values_, strict=True)]
         for k in range(self.cv):
             rows = np.flatnonzero(fold == k)
             if not rows.size:
@@ -81,16 +81,16 @@ def count(codes: NDArray[Any], classes: NDArray[np.int64], n_values: int, n_clas
     return flat.reshape(n_values, n_classes).astype(np.float64)
 
 
-def places_of(column: Floats, values: Floats) -> NDArray[np.intp]:
-    """The place of each cell among sorted values, NaN last; len(values) where it is none of them."""
+def value_indices(column: Floats, values: Floats) -> NDArray[np.intp]:
+    """The index of each cell among sorted values, NaN last; len(values) where it is not among them."""
     place: NDArray[np.intp] = np.minimum(np.searchsorted(values, column), max(len(values) - 1, 0))
     found = values[place]
     known = (found == column) | (np.isnan(found) & np.isnan(column))
     return np.where(known, place, len(values))
 
 
-def deal(classes: NDArray[np.int64], n_folds: int) -> NDArray[np.int64]:
-    """A fold a row: the rows of each class in turn."""
+def assign_folds(classes: NDArray[np.int64], n_folds: int) -> NDArray[np.int64]:
+    """A fold for each row: the rows of each class in turn."""
     order = np.argsort(classes, kind="stable")
     fold = np.empty(len(classes), dtype=np.int64)
     fold[order] = np.arange(len(classes)) % n_folds
