@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow test-all test-machines test-lowest fuzz tables lint types contract bench recipes simulate nulls torture oracles clean
+.PHONY: demo test test-slow test-all test-machines test-lowest fuzz tables lint types contract bench count recipes simulate nulls torture oracles clean
 
 demo: $(READY)
 	$(BIN)/foldwise fit examples/loans.csv --target repaid --budget 30s --out build/loans-run --force
@@ -58,6 +58,10 @@ bench: $(READY)
 	$(BIN)/python benchmarks/leave_one_out.py
 	$(BIN)/python benchmarks/selection.py
 	$(BIN)/python benchmarks/decisions.py > docs/decisions.md
+
+# lines of code by room, without docstrings, comments and blank lines
+count: $(READY)
+	$(BIN)/python benchmarks/count.py
 
 # an hour; what was found is kept, so that it may be stopped and go on
 recipes: $(READY)

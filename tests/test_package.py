@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import pkgutil
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -62,3 +64,19 @@ def test_the_readme_counts_the_torture_cases():
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
 def test_examples_run(path):
     subprocess.run([sys.executable, path], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.name)
+def test_what_benchmarks_import_is_there(path):
+    """They run by hand only, so a renamed function would break them unnoticed."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in ("foldwise", "tests"):
+            module = importlib.import_module(node.module)
+            for name in node.names:
+                if not hasattr(module, name.name):
+                    importlib.import_module(f"{node.module}.{name.name}")
+
+
+def test_lines_of_code_are_counted():
+    code_lines = runpy.run_path(str(ROOT / "benchmarks" / "count.py"))["code_lines"]
+    assert code_lines('"""What it\nis for."""\n\nx = [  # why\n    1,\n]\n# a comment\n') == 3
