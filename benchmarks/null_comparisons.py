@@ -23,7 +23,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from foldwise import NaiveBayes
 from foldwise.evaluation import corrected_t_test
 from foldwise.evaluation.metrics import metrics_of
-from foldwise.folds.engine import Question, Work, evaluate
+from foldwise.folds.engine import EvaluationTask, ScoringPlan, evaluate
 from foldwise.folds.opening import open_session
 from foldwise.folds.splits import freeze_splits
 
@@ -59,8 +59,8 @@ class Case:
 
 
 def scored(model: Any, X: Any, y: Any, settings: list[dict[str, Any]], splits: Any) -> Any:  # (settings, splits)
-    work = Work(metrics_of(None, model)[0])
-    return evaluate(open_session(model, X, y), [Question(settings, splits)], work, audit=False)[0].scores["score"]
+    work = ScoringPlan(metrics_of(None, model)[0])
+    return evaluate(open_session(model, X, y), [EvaluationTask(settings, splits)], work, audit=False)[0].scores["score"]
 
 
 CASES = (

@@ -18,9 +18,9 @@ from foldwise.bayes import NaiveBayes
 from foldwise.errors import FoldwiseWarning
 from foldwise.folds import Failure, Need, open_session
 from foldwise.folds.audit import disagreement, first_difference, spread_of
+from foldwise.folds.leave_one_out import answer_one_left_out, answers_leave_one_out
 from foldwise.folds.rows import count_rows, take_params, take_rows
-from foldwise.folds.splits import EachLeftOut, Split
-from foldwise.folds.turns import answer_one_turn, takes_turns
+from foldwise.folds.splits import LeaveOneOutSplits, Split
 
 __all__ = ["check_family", "check_foldable", "check_merging"]
 
@@ -70,7 +70,7 @@ def check_foldable(
     X: Any,
     y: Any,
     settings: Sequence[dict[str, Any]],
-    splits: Sequence[tuple[Any, Any]] | EachLeftOut,
+    splits: Sequence[tuple[Any, Any]] | LeaveOneOutSplits,
     fit_params: dict[str, Any] | None = None,
     *,
     seed: int = 0,
@@ -82,7 +82,7 @@ def check_foldable(
     larger (`foldwise.folds.tolerance`). Labels are equal, except where the two best scores lie within that tolerance.
     Where the refit raises, the session reports the same error. It does not matter which other settings are asked about,
     or in which order. Changing the labels of test rows, or rows outside the split, changes nothing.
-    `EachLeftOut(rows)` as splits is leave-one-out; what a session answers at once must obey the same law.
+    `LeaveOneOutSplits(rows)` as splits is leave-one-out; what a session answers at once must obey the same law.
     """
     rng = np.random.default_rng(seed)
     session = open_session(estimator, X, y, fit_params)
@@ -95,8 +95,8 @@ def check_foldable(
             for setting in settings:
                 problem = disagreement(session, setting, train, test, need)
                 assert not problem, f"setting {setting} on split {number}: {problem}"
-                if isinstance(splits, EachLeftOut) and takes_turns(session, setting, splits):
-                    ours = answer_one_turn(session, setting, splits, number, need)
+                if isinstance(splits, LeaveOneOutSplits) and answers_leave_one_out(session, setting, splits):
+                    ours = answer_one_left_out(session, setting, splits, number, need)
                     problem = disagreement(session, setting, train, test, need, ours)
                     assert not problem, f"setting {setting}, row {number} left out with all others: {problem}"
             scale = spread_of(session.target, train)

@@ -41,7 +41,7 @@ from foldwise.adapters.sklearn_pipelines import PipelineSession, open_folds, sta
 from foldwise.folds import Answer, Failure, Need, RefitSession, freeze_splits, open_session
 from foldwise.folds.audit import AuditError, check_one
 from foldwise.folds.groups import group_settings
-from foldwise.folds.randomness import Size, is_repeatable
+from foldwise.folds.randomness import TableSize, is_repeatable
 from foldwise.folds.tolerance import are_close
 from foldwise.testing import check_foldable
 from tests.conftest import mixed_columns
@@ -415,7 +415,7 @@ def test_routing_several_targets_and_subclasses_are_refitted(numbers):
     assert isinstance(open_session(Other(pipeline.steps), X, y), RefitSession)
 
 
-SMALL = Size(1000, 20)
+SMALL = TableSize(1000, 20)
 
 
 @pytest.mark.parametrize(
@@ -423,20 +423,20 @@ SMALL = Size(1000, 20)
     [
         (StandardScaler(), SMALL, True),
         (PCA(3), SMALL, True),
-        (PCA(3), Size(1000, 51), False),
-        (PCA(3), Size(500, 500), True),
-        (PCA(3), Size(10, 501), False),
-        (PCA(3), Size(10, None), False),
-        (PCA(), Size(10_000, 5000), True),
-        (PCA(0.9), Size(10_000, 5000), True),
-        (PCA(3, svd_solver="full"), Size(10_000, None), True),
+        (PCA(3), TableSize(1000, 51), False),
+        (PCA(3), TableSize(500, 500), True),
+        (PCA(3), TableSize(10, 501), False),
+        (PCA(3), TableSize(10, None), False),
+        (PCA(), TableSize(10_000, 5000), True),
+        (PCA(0.9), TableSize(10_000, 5000), True),
+        (PCA(3, svd_solver="full"), TableSize(10_000, None), True),
         (PCA(3, svd_solver="arpack"), SMALL, False),
         (PCA(3, svd_solver="randomized", random_state=np.int64(4)), SMALL, True),
         (PCA(3, svd_solver="full", random_state=np.random.RandomState(0)), SMALL, False),
         (TruncatedSVD(random_state=np.random.RandomState(0)), SMALL, False),
         (QuantileTransformer(), SMALL, True),
-        (QuantileTransformer(), Size(10_001, 3), False),
-        (QuantileTransformer(subsample=None), Size(10_001, 3), True),
+        (QuantileTransformer(), TableSize(10_001, 3), False),
+        (QuantileTransformer(subsample=None), TableSize(10_001, 3), True),
         (KBinsDiscretizer(quantile_method="averaged_inverted_cdf"), SMALL, True),
         (KBinsDiscretizer(strategy="kmeans"), SMALL, False),
         (TargetEncoder(), SMALL, False),
@@ -462,7 +462,7 @@ SMALL = Size(1000, 20)
         (LogisticRegression(solver="saga"), SMALL, False),
         (SVC(), SMALL, True),
         (HistGradientBoostingClassifier(), SMALL, True),
-        (HistGradientBoostingClassifier(), Size(10_001, 3), False),
+        (HistGradientBoostingClassifier(), TableSize(10_001, 3), False),
         (HistGradientBoostingClassifier(early_stopping=True), SMALL, False),
     ],
 )

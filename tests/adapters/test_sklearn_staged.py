@@ -347,7 +347,7 @@ def test_the_number_of_training_rows_decides_whether_histograms_are_random():
     assert session.fit_longest(settings, np.arange(10_000)).n_iter_ == 2
     assert session.fit_longest(settings, np.arange(10_001)) is None
     assert [one.n_iter_ for one in session.fit_group(settings, np.arange(10_001))] == [1, 2]
-    assert not session.family.repeatable({**model.get_params(), "early_stopping": False}, 200_001)
+    assert not session.layout.repeatable({**model.get_params(), "early_stopping": False}, 200_001)
 
 
 def test_other_targets_and_fit_parameters_are_refitted():
@@ -394,10 +394,10 @@ def test_members_are_asked_once(monkeypatch):
         model = kind(random_state=0)
         session = open_session(model, X, y)
         longest = session.fit_longest(sizes_of(model, [6, 2, 4]), np.arange(40))
-        growing = session.family.growing(longest, X[40:], ALL, session.family.cut)
+        predictor = session.layout.predictor(longest, X[40:], ALL, session.layout.cut)
         asked.clear()
         for size in (2, 4, 6):
-            session.answer_stage(growing, size, X[40:], ALL)
+            session.answer_stage(predictor, size, X[40:], ALL)
         assert len(asked) == 6
         monkeypatch.undo()
 

@@ -19,8 +19,8 @@ from foldwise import CostMatrix, GridSearchCV, NaiveBayes, cross_predict, nested
 from foldwise.errors import InputError
 from foldwise.folds import Failure, Need, open_session
 from foldwise.folds.audit import AuditError
-from foldwise.folds.splits import EachLeftOut, Split, freeze_splits
-from foldwise.folds.turns import answer_turns, takes_turns
+from foldwise.folds.leave_one_out import answer_leave_one_out, answers_leave_one_out
+from foldwise.folds.splits import LeaveOneOutSplits, Split, freeze_splits
 from foldwise.testing import CELLS
 from tests.conftest import mixed_columns
 from tests.tuning.test_search import assert_same_results
@@ -41,9 +41,9 @@ TOLERANCE = 1e-9
 
 def told_at_once(session, settings, rows, need=Need.LABELS | Need.PROBA):
     """Labels, log-probabilities, failures, and how many rows had a model of their own."""
-    splits = EachLeftOut(rows)
+    splits = LeaveOneOutSplits(rows)
     labels, logs, failed, singly = [], [], {}, 0
-    for told in answer_turns(session, settings, splits, need):
+    for told in answer_leave_one_out(session, settings, splits, need):
         shape = (told.stop - told.start, len(rows))
         labels.append(np.full(shape, -1) if told.answer.labels is None else told.answer.labels)
         empty = np.full((*shape, len(session.classes)), np.nan)
@@ -59,7 +59,7 @@ def check_against_refits(estimator, X, y, settings, weights=None, rows=None, mos
     params = {} if weights is None else {"sample_weight": weights}
     session = open_session(estimator, frame, y, params)
     rows = np.arange(len(y)) if rows is None else rows
-    assert all(session.takes_turns(setting) for setting in settings)
+    assert all(session.answers_leave_one_out(setting) for setting in settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         labels, logs, failed, singly = told_at_once(session, settings, rows)
@@ -202,7 +202,7 @@ def test_what_is_not_answered_at_once(rng):
     X, y = pl.DataFrame({"x": rng.normal(size=20), "z": rng.normal(size=20)}), np.arange(20) % 2
     session = open_session(NaiveBayes(), X, y)
     for setting in ({"families": "kde"}, {"families": "best"}, {"families": "binned", "cuts": "entropy"}):
-        assert not session.takes_turns(setting)
+        assert not session.answers_leave_one_out(setting)
         found = cross_predict(NaiveBayes(), X, y, cv=LeaveOneOut(), setting=[setting, {}], method="predict_proba")
         for one, params in zip(found, (setting, {}), strict=True):
             expected = peer.cross_val_predict(NaiveBayes(**params), X, y, cv=LeaveOneOut(), method="predict_proba")
@@ -315,7 +315,7 @@ def test_the_row_itself_is_never_learned(rng):
 
 def test_splits_of_leave_one_out_are_lazy_and_those_of_scikit_learn():
     rows = np.array([4, 7, 7, 9])
-    splits = EachLeftOut(rows)
+    splits = LeaveOneOutSplits(rows)
     assert len(splits) == 4
     assert [(s.train.tolist(), s.test.tolist()) for s in splits] == [
         ([7, 7, 9], [4]),
@@ -331,10 +331,10 @@ def test_splits_of_leave_one_out_are_lazy_and_those_of_scikit_learn():
     for split in splits:
         assert split.trained(codes, 3).tolist() == np.bincount(codes[split.train], minlength=3).tolist()
     found = freeze_splits(LeaveOneOut(), np.zeros((200_000, 0)), np.zeros(200_000), n_rows=200_000)
-    assert isinstance(found, EachLeftOut)  # 320 GB of index arrays
+    assert isinstance(found, LeaveOneOutSplits)  # 320 GB of index arrays
     assert len(found[7].train) == 199_999
     shuffled = freeze_splits(KFold(5, shuffle=True, random_state=0), np.zeros((5, 1)), np.arange(5), n_rows=5)
-    assert not isinstance(shuffled, EachLeftOut)
+    assert not isinstance(shuffled, LeaveOneOutSplits)
 
 
 def test_other_sessions_take_the_splits_one_by_one(rng):
@@ -344,13 +344,13 @@ def test_other_sessions_take_the_splits_one_by_one(rng):
     X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
     for model in (GaussianNB(), DecisionTreeClassifier(random_state=0)):
         session = open_session(model, X, y)
-        assert not takes_turns(session, {}, EachLeftOut(np.arange(20)))
+        assert not answers_leave_one_out(session, {}, LeaveOneOutSplits(np.arange(20)))
         found = cross_predict(model, X, y, cv=LeaveOneOut())
         assert found.tolist() == peer.cross_val_predict(model, X, y, cv=LeaveOneOut()).tolist()
 
 
 def test_a_refused_cell_fails_every_split(rng):
     session = open_session(NaiveBayes(families="poisson"), np.array([[1.0], [2.0], [-3.0], [1.0]]), [0, 1, 0, 1])
-    [told] = answer_turns(session, [{}], EachLeftOut(np.arange(4)), Need.LABELS)
+    [told] = answer_leave_one_out(session, [{}], LeaveOneOutSplits(np.arange(4)), Need.LABELS)
     assert [(i, k) for i, k, _ in told.failed] == [(0, k) for k in range(4)]
     assert all(isinstance(failure, Failure) for *_, failure in told.failed)

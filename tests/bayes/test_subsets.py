@@ -15,7 +15,7 @@ from foldwise.bayes import subsets as under_test
 from foldwise.evaluation.metrics import metrics_of
 from foldwise.folds import Need, Split, evaluate, open_subsets
 from foldwise.folds.audit import disagreement
-from foldwise.folds.engine import Question, Work
+from foldwise.folds.engine import EvaluationTask, ScoringPlan
 from foldwise.folds.subset_session import SubsetRefitSession
 from foldwise.testing import CELLS
 from tests.conftest import mixed_columns
@@ -31,7 +31,7 @@ def all_subsets(d):
 
 def scores(session, subsets, splits, metrics):
     settings = [{"columns": subset} for subset in subsets]
-    [outcome] = evaluate(session, [Question(settings, splits)], Work(metrics))
+    [outcome] = evaluate(session, [EvaluationTask(settings, splits)], ScoringPlan(metrics))
     assert not outcome.failures
     assert not outcome.unscored
     return outcome.scores

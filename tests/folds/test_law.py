@@ -15,7 +15,7 @@ from foldwise import Column, GridSearchCV, NaiveBayes, Schema, read_table
 from foldwise.errors import InputError
 from foldwise.folds import Block, Failure, Need, RefitSession, freeze_splits, open_session
 from foldwise.folds.audit import AuditError, check_one
-from foldwise.folds.splits import EachLeftOut
+from foldwise.folds.splits import LeaveOneOutSplits
 from foldwise.testing import check_foldable
 from tests.conftest import mixed_columns
 from tests.tables import available, catalogue, table_path
@@ -59,7 +59,7 @@ def test_leave_one_out_with_text_labels(rng):
     X = pl.DataFrame(mixed_columns(rng, 14))
     y = np.array(["no", "yes"])[rng.integers(0, 2, 14)]
     check_foldable(NaiveBayes(), X, y, [{}, {"alpha": 0.0}], list(LeaveOneOut().split(X)))
-    check_foldable(NaiveBayes(), X, y, [{}, {"alpha": 0.0}, {"missing": "category"}], EachLeftOut(np.arange(14)))
+    check_foldable(NaiveBayes(), X, y, [{}, {"alpha": 0.0}, {"missing": "category"}], LeaveOneOutSplits(np.arange(14)))
 
 
 def test_the_refit_session_keeps_the_law_too(rng):

@@ -19,7 +19,7 @@ from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows
 
 
 @dataclass(frozen=True)
-class Library:
+class BoosterLibrary:
     """How one library says things."""
 
     sizes: tuple[str, ...]  # the names under which the number of trees may be given
@@ -48,9 +48,9 @@ def catboost_exact(params: Params) -> bool:
 
 
 LIBRARIES = {
-    "LGBMClassifier": Library(("n_estimators",), 100, lambda size: {"num_iteration": size}, lightgbm_exact),
-    "XGBClassifier": Library(("n_estimators",), 100, lambda size: {"iteration_range": (0, size)}, xgboost_exact),
-    "CatBoostClassifier": Library(
+    "LGBMClassifier": BoosterLibrary(("n_estimators",), 100, lambda size: {"num_iteration": size}, lightgbm_exact),
+    "XGBClassifier": BoosterLibrary(("n_estimators",), 100, lambda size: {"iteration_range": (0, size)}, xgboost_exact),
+    "CatBoostClassifier": BoosterLibrary(
         ("iterations", "n_estimators", "num_boost_round", "num_trees"),
         1000,
         lambda size: {"ntree_end": size},
@@ -94,10 +94,10 @@ class BoosterSession(ModelSession):
             if isinstance(longest, Failure):
                 yield longest
             else:
-                yield self.predict(Shorter(longest, self.library.shorter(size or 1)), X_test, need)
+                yield self.predict(TruncatedModel(longest, self.library.shorter(size or 1)), X_test, need)
 
 
-class Shorter:
+class TruncatedModel:
     """A fitted model that predicts by its first trees only."""
 
     def __init__(self, model: Any, arguments: dict[str, Any]) -> None:

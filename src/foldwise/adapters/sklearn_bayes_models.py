@@ -16,7 +16,15 @@ from sklearn.utils.validation import check_non_negative, validate_data
 
 from foldwise.data.cells import ChunkedCells, read_only
 from foldwise.folds.protocol import Params, Rows
-from foldwise.folds.sums import CodedTable, CountLogs, Linear, LookUp, Numbers, PriorLogs, Scores
+from foldwise.folds.sums import (
+    CategoricalTerms,
+    CodedTable,
+    CountLogs,
+    GaussianTerms,
+    JointScores,
+    LinearTerms,
+    PriorLogs,
+)
 from foldwise.summaries.moments import moments_of
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
@@ -25,12 +33,12 @@ MOST_SLOTS = 1 << 20  # categories × classes × settings of a table
 DISCRETE = frozenset({"alpha", "fit_prior", "class_prior", "force_alpha"})
 
 
-class Unusual(Exception):  # noqa: N818
+class NeedsRefit(Exception):  # noqa: N818
     """Settings that a refit must answer."""
 
 
 @dataclass(frozen=True)
-class Facts:
+class TrainingCounts:
     """What is known of a training set."""
 
     present: NDArray[np.intp]  # the classes that occur, as places among all
@@ -42,7 +50,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SettingBatch:
     """Settings that are finished together, each with all its parameters; splits ask for the same ones again."""
 
     params: tuple[Params, ...]
@@ -50,8 +58,8 @@ class Wanted:
     def __len__(self) -> int:
         return len(self.params)
 
-    def some(self, places: Sequence[int]) -> Wanted:
-        return Wanted(tuple(self.params[i] for i in places))
+    def some(self, places: Sequence[int]) -> SettingBatch:
+        return SettingBatch(tuple(self.params[i] for i in places))
 
     @cached_property
     def alpha(self) -> Floats:  # (S,)
@@ -75,7 +83,7 @@ class Wanted:
         return list(distinct.values()), np.array([place[fit, id(given)] for fit, given in pairs])
 
 
-class Kind(Protocol):
+class NaiveBayesFormulas(Protocol):
     """One classifier's table, facts and formulas."""
 
     lazy: frozenset[str]
@@ -86,17 +94,17 @@ class Kind(Protocol):
     def is_plain(self, params: Params) -> bool:
         """Whether these parameters are such that the classifier neither refuses nor warns."""
 
-    def learn(self, facts: Facts) -> Facts:
-        """The facts with what this kind learns from the rows."""
+    def learn(self, facts: TrainingCounts) -> TrainingCounts:
+        """The facts with what is learned from the rows."""
 
-    def knows(self, facts: Facts, test: Rows) -> bool:
+    def knows(self, facts: TrainingCounts, test: Rows) -> bool:
         """Whether the test rows hold nothing that the model would refuse."""
 
-    def scores(self, facts: Facts, wanted: Wanted) -> Scores:
-        """The finished settings; raises Unusual."""
+    def scores(self, facts: TrainingCounts, batch: SettingBatch) -> JointScores:
+        """The finished settings; raises NeedsRefit."""
 
 
-class Gaussian:
+class GaussianFormulas:
     """GaussianNB: moments, and a variance to which `var_smoothing` × the greatest variance of a column is added."""
 
     lazy = frozenset({"priors", "var_smoothing"})
@@ -113,7 +121,7 @@ class Gaussian:
     def is_plain(self, params: Params) -> bool:
         return is_number(params["var_smoothing"]) and is_prior(params["priors"])
 
-    def learn(self, facts: Facts) -> Facts:
+    def learn(self, facts: TrainingCounts) -> TrainingCounts:
         x = np.ascontiguousarray(self.numbers[facts.rows])
         cells = ChunkedCells([str(j) for j in range(x.shape[1])], len(x), list(x.T), np.float64)
         share = Share(read_only(facts.y), facts.weights, len(facts.class_weight), 0, len(x))
@@ -123,25 +131,25 @@ class Gaussian:
         spread = float((pooled.m2 / pooled.weight).max())
         return replace(facts, learned=(moments.mean, moments.m2 / moments.weight, spread))
 
-    def knows(self, facts: Facts, test: Rows) -> bool:
+    def knows(self, facts: TrainingCounts, test: Rows) -> bool:
         return True
 
-    def scores(self, facts: Facts, wanted: Wanted) -> Scores:
+    def scores(self, facts: TrainingCounts, batch: SettingBatch) -> JointScores:
         mean, variance, spread = facts.learned
-        smoothing = np.array([one["var_smoothing"] for one in wanted.params], dtype=np.float64) * spread
+        smoothing = np.array([one["var_smoothing"] for one in batch.params], dtype=np.float64) * spread
         variances = variance[:, :, None] + smoothing
         if not (np.isfinite(variances).all() and (variances > 1e-300).all()):
-            raise Unusual
+            raise NeedsRefit
         log_norm = -0.5 * np.log(2.0 * np.pi * variances)
-        log_prior = self.log_prior(facts.class_weight, wanted.params)
-        return Scores((Numbers(self.numbers, mean, 0.5 / variances, log_norm),), log_prior, by_prior=False)
+        log_prior = self.log_prior(facts.class_weight, batch.params)
+        return JointScores((GaussianTerms(self.numbers, mean, 0.5 / variances, log_norm),), log_prior, by_prior=False)
 
     def log_prior(self, class_weight: Floats, params: Sequence[Params]) -> Floats:  # (K, S)
         shares = class_weight / class_weight.sum()
         return np.stack([np.log(check_prior(one["priors"], shares, True)) for one in params], axis=1)
 
 
-class Discrete:
+class DiscreteFormulas:
     """What the other four share: counts, smoothing by alpha, and priors."""
 
     lazy = DISCRETE
@@ -157,16 +165,16 @@ class Discrete:
         """Whether alpha is a number above the least that scikit-learn keeps without a warning."""
         return is_number(params["alpha"]) and params["alpha"] >= (1e-300 if params["force_alpha"] else 1e-10)
 
-    def knows(self, facts: Facts, test: Rows) -> bool:
+    def knows(self, facts: TrainingCounts, test: Rows) -> bool:
         return True
 
-    def log_prior(self, class_weight: Floats, wanted: Wanted) -> Floats:  # (K, S)
-        return wanted.prior_logs.of(class_weight.tobytes(), lambda: self.new_log_prior(class_weight, wanted))
+    def log_prior(self, class_weight: Floats, batch: SettingBatch) -> Floats:  # (K, S)
+        return batch.prior_logs.of(class_weight.tobytes(), lambda: self.new_log_prior(class_weight, batch))
 
-    def new_log_prior(self, class_weight: Floats, wanted: Wanted) -> Floats:  # (K, S)
+    def new_log_prior(self, class_weight: Floats, batch: SettingBatch) -> Floats:  # (K, S)
         fitted = np.log(class_weight) - np.log(class_weight.sum())
         flat = np.full(len(fitted), -np.log(len(fitted)))
-        priors, place = wanted.priors
+        priors, place = batch.priors
         columns = [
             (fitted if fit else flat) if given is None else np.log(check_prior(given, fitted, False))
             for fit, given in priors
@@ -174,7 +182,7 @@ class Discrete:
         return np.array(columns).T.take(place, axis=1)
 
 
-class Categorical(Discrete):
+class CategoricalFormulas(DiscreteFormulas):
     """CategoricalNB: counts of categories; there are as many as the greatest code of the training rows says."""
 
     def prepare(self, X: Any) -> None:
@@ -192,7 +200,7 @@ class Categorical(Discrete):
         self.codes, self.coded = codes, CodedTable.of(codes, sizes)
         self.column = self.coded.column
 
-    def learn(self, facts: Facts) -> Facts:
+    def learn(self, facts: TrainingCounts) -> TrainingCounts:
         weight, held = self.coded.count(facts.rows, facts.y, facts.weights, len(facts.class_weight))
         if facts.weights is None:
             n_categories = np.empty(len(self.least), dtype=np.int64)
@@ -201,24 +209,26 @@ class Categorical(Discrete):
             n_categories = self.codes[facts.rows].max(axis=0) + 1
         return replace(facts, learned=(weight, np.maximum(n_categories, self.least)))
 
-    def knows(self, facts: Facts, test: Rows) -> bool:
+    def knows(self, facts: TrainingCounts, test: Rows) -> bool:
         n_categories = facts.learned[1]
         short = np.flatnonzero(n_categories < self.coded.sizes)
         return not (short.size and (self.codes[np.ix_(test, short)] >= n_categories[short]).any())
 
-    def scores(self, facts: Facts, wanted: Wanted) -> Scores:
+    def scores(self, facts: TrainingCounts, batch: SettingBatch) -> JointScores:
         weight, n_categories = facts.learned
-        if weight.size * len(wanted) > 1 << 26:
-            raise Unusual
+        if weight.size * len(batch) > 1 << 26:
+            raise NeedsRefit
         counted = np.add.reduceat(weight, self.coded.base)  # (d, K)
-        totals = np.log(counted[:, :, None] + n_categories[:, None, None] * wanted.alpha)  # (d, K, S)
-        logs, line = wanted.logs.of(weight, whole=facts.weights is None)
-        table = np.empty((*weight.shape, len(wanted)))
+        totals = np.log(counted[:, :, None] + n_categories[:, None, None] * batch.alpha)  # (d, K, S)
+        logs, line = batch.logs.of(weight, whole=facts.weights is None)
+        table = np.empty((*weight.shape, len(batch)))
         divide_categories(logs, line, totals, self.column, table)
-        return Scores((LookUp(self.coded, table),), self.log_prior(facts.class_weight, wanted), by_prior=False)
+        return JointScores(
+            (CategoricalTerms(self.coded, table),), self.log_prior(facts.class_weight, batch), by_prior=False
+        )
 
 
-class Marks(Discrete):
+class CountFormulas(DiscreteFormulas):
     """What classifiers of marks and counts share: sums of cells by class, and scores linear in the cells."""
 
     may_be_negative = False
@@ -239,35 +249,37 @@ class Marks(Discrete):
             check_non_negative(cells, "X")
         self.cells = self.marks(cells).astype(np.float64)
 
-    def learn(self, facts: Facts) -> Facts:
+    def learn(self, facts: TrainingCounts) -> TrainingCounts:
         n, n_classes = len(facts.y), len(facts.class_weight)
         w = np.ones(n) if facts.weights is None else facts.weights
         marks = sp.csr_array((w, facts.y, np.arange(n + 1)), shape=(n, n_classes))
         sums = marks.T @ self.cells[facts.rows]
         return replace(facts, learned=np.asarray(sums if isinstance(sums, np.ndarray) else sums.todense()))
 
-    def scores(self, facts: Facts, wanted: Wanted) -> Scores:
-        slope, log_prior = self.finished(facts.learned, facts.class_weight, wanted)
-        return Scores((Linear(self.cells, np.ascontiguousarray(slope.swapaxes(0, 1))),), log_prior, by_prior=False)
+    def scores(self, facts: TrainingCounts, batch: SettingBatch) -> JointScores:
+        slope, log_prior = self.finished(facts.learned, facts.class_weight, batch)
+        return JointScores(
+            (LinearTerms(self.cells, np.ascontiguousarray(slope.swapaxes(0, 1))),), log_prior, by_prior=False
+        )
 
     def marks(self, cells: Any) -> Any:
         """The cells as they are multiplied."""
         return cells
 
-    def finished(self, sums: Floats, class_weight: Floats, wanted: Wanted) -> tuple[Floats, Floats]:
+    def finished(self, sums: Floats, class_weight: Floats, batch: SettingBatch) -> tuple[Floats, Floats]:
         """Slopes (S, K, d), and priors with what a row of nothing scores (K, S)."""
-        if sums.size * len(wanted) > 1 << 26:
-            raise Unusual
-        alphas = [np.broadcast_to(np.asarray(one["alpha"], np.float64), (sums.shape[1],)) for one in wanted.params]
+        if sums.size * len(batch) > 1 << 26:
+            raise NeedsRefit
+        alphas = [np.broadcast_to(np.asarray(one["alpha"], np.float64), (sums.shape[1],)) for one in batch.params]
         with np.errstate(divide="ignore", invalid="ignore"):
-            slope, start = self.finish(sums, class_weight, np.stack(alphas)[:, None, :], wanted.params)
+            slope, start = self.finish(sums, class_weight, np.stack(alphas)[:, None, :], batch.params)
         if not (np.isfinite(slope).all() and np.isfinite(start).all()):
-            raise Unusual
-        log_prior = np.broadcast_to(start.T + self.prior(class_weight, wanted), slope.shape[1::-1])
+            raise NeedsRefit
+        log_prior = np.broadcast_to(start.T + self.prior(class_weight, batch), slope.shape[1::-1])
         return slope, np.ascontiguousarray(log_prior)
 
-    def prior(self, class_weight: Floats, wanted: Wanted) -> Any:
-        return self.log_prior(class_weight, wanted)
+    def prior(self, class_weight: Floats, batch: SettingBatch) -> Any:
+        return self.log_prior(class_weight, batch)
 
     def finish(
         self, sums: Floats, class_weight: Floats, alpha: Floats, params: Sequence[Params]
@@ -276,7 +288,7 @@ class Marks(Discrete):
         raise NotImplementedError
 
 
-class Multinomial(Marks):
+class MultinomialFormulas(CountFormulas):
     """MultinomialNB."""
 
     def finish(
@@ -286,7 +298,7 @@ class Multinomial(Marks):
         return np.log(smoothed) - np.log(smoothed.sum(axis=2))[:, :, None], np.zeros(smoothed.shape[:2])
 
 
-class Complement(Marks):
+class ComplementFormulas(CountFormulas):
     """ComplementNB: the counts of all other classes; no prior, as two classes at least are there."""
 
     lazy = DISCRETE | {"norm"}
@@ -294,8 +306,8 @@ class Complement(Marks):
     def is_plain(self, params: Params) -> bool:
         return super().is_plain(params) and isinstance(params["norm"], bool)
 
-    def prior(self, class_weight: Floats, wanted: Wanted) -> Any:
-        self.log_prior(class_weight, wanted)  # refused if it would be
+    def prior(self, class_weight: Floats, batch: SettingBatch) -> Any:
+        self.log_prior(class_weight, batch)  # refused if it would be
         return 0.0
 
     def finish(
@@ -308,7 +320,7 @@ class Complement(Marks):
         return slope, np.zeros(slope.shape[:2])
 
 
-class Bernoulli(Marks):
+class BernoulliFormulas(CountFormulas):
     """BernoulliNB: cells above the threshold `binarize`; absence counts too."""
 
     may_be_negative = True
@@ -330,12 +342,12 @@ class Bernoulli(Marks):
         return on - off, off.sum(axis=2)
 
 
-KINDS: dict[str, type[Any]] = {
-    "GaussianNB": Gaussian,
-    "CategoricalNB": Categorical,
-    "MultinomialNB": Multinomial,
-    "ComplementNB": Complement,
-    "BernoulliNB": Bernoulli,
+FORMULAS: dict[str, type[Any]] = {
+    "GaussianNB": GaussianFormulas,
+    "CategoricalNB": CategoricalFormulas,
+    "MultinomialNB": MultinomialFormulas,
+    "ComplementNB": ComplementFormulas,
+    "BernoulliNB": BernoulliFormulas,
 }
 
 
@@ -353,14 +365,14 @@ def is_prior(value: Any) -> bool:
 
 
 def check_prior(value: Any, default: Floats, must_sum: bool) -> Floats:
-    """Given probabilities, or the default; raises Unusual where the classifier would refuse or warn."""
+    """Given probabilities, or the default; raises NeedsRefit where the classifier would refuse or warn."""
     if value is None:
         return default
     shares = np.asarray(value, dtype=np.float64)
     if shares.shape != default.shape or not (shares > 0).all() or not np.isfinite(shares).all():
-        raise Unusual
+        raise NeedsRefit
     if must_sum and not np.isclose(shares.sum(), 1.0):
-        raise Unusual
+        raise NeedsRefit
     return shares
 
 

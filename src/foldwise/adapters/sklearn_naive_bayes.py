@@ -1,7 +1,7 @@
 """The session of scikit-learn's five naive Bayes classifiers: facts once per training set, settings finished at once.
 
-What a setting may vary is in each kind's `lazy`. Whatever is unusual (a refused parameter, alpha of 0, a class without
-weight) is answered by a refit, so the shortcut never has to imitate an edge.
+What a setting may vary is in `lazy` of its formulas. Whatever is unusual (a refused parameter, alpha of 0, a class
+without weight) is answered by a refit, so the shortcut never has to imitate an edge.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.multiclass import type_of_target
 
-from foldwise.adapters.sklearn_bayes_models import KINDS, Facts, Kind, Unusual, Wanted
+from foldwise.adapters.sklearn_bayes_models import (
+    FORMULAS,
+    NaiveBayesFormulas,
+    NeedsRefit,
+    SettingBatch,
+    TrainingCounts,
+)
 from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
@@ -26,8 +32,8 @@ MOST_CLASSES = 30_000  # labels are int16
 
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> BayesSession | None:
     """A session, or None where the table or the weights are not what scikit-learn expects: a refit says why."""
-    kind = KINDS[type(estimator).__name__](clone(estimator))
-    session = BayesSession(estimator, X, y, fit_params, kind)
+    formulas = FORMULAS[type(estimator).__name__](clone(estimator))
+    session = BayesSession(estimator, X, y, fit_params, formulas)
     if not isinstance(session.target, Labels) or not set(fit_params) <= {"sample_weight"}:
         return None
     if len(session.target.classes) > MOST_CLASSES:
@@ -44,7 +50,7 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Ba
         if not usual or (session.weights < 0).any():
             return None
     try:
-        kind.prepare(X)
+        formulas.prepare(X)
     except (TypeError, ValueError):
         return None
     return session
@@ -57,42 +63,44 @@ class BayesSession(ModelSession):
     threads = True
     order_free = True
 
-    def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any], kind: Kind) -> None:
+    def __init__(
+        self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any], formulas: NaiveBayesFormulas
+    ) -> None:
         super().__init__(estimator, X, y, fit_params)
-        self.kind = kind
+        self.formulas = formulas
         self.weights: NDArray[np.float64] | None = None
         self._params = estimator.get_params()
         self._checked: dict[int, tuple[Params, dict[str, Any] | None]] = {}
-        self._known: tuple[tuple[Params, ...], int, list[tuple[range, Wanted | None]]] | None = None
+        self._known: tuple[tuple[Params, ...], int, list[tuple[range, SettingBatch | None]]] | None = None
 
     def lazy(self, params: Params) -> frozenset[str]:
-        return self.kind.lazy if self._plain(params) is not None else frozenset()
+        return self.formulas.lazy if self._plain(params) is not None else frozenset()
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
         need = need | Need.PROBA if need.has(Need.DECISION) else need  # these classifiers have no decision values
         facts = self._learn(train)
         size = len(settings) if not need.has(SHARES) else self._block_size(test)
-        if facts is None or not self.kind.knows(facts, test):
+        if facts is None or not self.formulas.knows(facts, test):
             yield from self._by_refit(settings, range(len(settings)), train, test, need)
             return
-        for places, wanted in self._runs(settings, size):
-            if wanted is None:
+        for places, batch in self._runs(settings, size):
+            if batch is None:
                 yield from self._by_refit(settings, places, train, test, need)
             else:
-                yield from self._at_once(settings, places, wanted, facts, train, test, need)
+                yield from self._at_once(settings, places, batch, facts, train, test, need)
 
-    def _runs(self, settings: Sequence[Params], size: int) -> list[tuple[range, Wanted | None]]:
+    def _runs(self, settings: Sequence[Params], size: int) -> list[tuple[range, SettingBatch | None]]:
         """Settings in runs of at most `size` that are finished together, or None where a refit answers."""
         if self._known is not None and self._known[0] is settings and self._known[1] == size:
             return self._known[2]  # every split asks for the same ones again
-        runs: list[tuple[range, Wanted | None]] = []
+        runs: list[tuple[range, SettingBatch | None]] = []
         plain = [self._plain(setting) for setting in settings]
         for is_plain, run in groupby(range(len(settings)), key=lambda i: plain[i] is not None):
             places = list(run)
             for a in range(places[0], places[-1] + 1, size):
                 part = range(a, min(a + size, places[-1] + 1))
                 found = [one for one in plain[part.start : part.stop] if one is not None]
-                runs.append((part, Wanted(tuple(found)) if is_plain else None))
+                runs.append((part, SettingBatch(tuple(found)) if is_plain else None))
         if isinstance(settings, tuple):
             self._known = (settings, size, runs)
         return runs
@@ -101,28 +109,28 @@ class BayesSession(ModelSession):
         self,
         settings: Sequence[Params],
         places: range,
-        wanted: Wanted,
-        facts: Facts,
+        batch: SettingBatch,
+        facts: TrainingCounts,
         train: Rows,
         test: Rows,
         need: Need,
     ) -> Iterator[Block]:
         """One block, or several where a refit must answer some of the settings."""
         try:
-            answer = self._finished(wanted, facts, test, need)
-        except Unusual:
+            answer = self._finished(batch, facts, test, need)
+        except NeedsRefit:
             if len(places) == 1:
                 yield from self._by_refit(settings, places, train, test, need)
                 return
             half = len(places) // 2  # the unusual ones are found by halving; the others stay together
             for side in (range(half), range(half, len(places))):
                 part = places[side.start : side.stop]
-                yield from self._at_once(settings, part, wanted.some(side), facts, train, test, need)
+                yield from self._at_once(settings, part, batch.some(side), facts, train, test, need)
             return
         yield Block(places.start, places.stop, answer)
 
-    def _finished(self, wanted: Wanted, facts: Facts, test: Rows, need: Need) -> Answer:
-        scores = self.kind.scores(facts, wanted)
+    def _finished(self, batch: SettingBatch, facts: TrainingCounts, test: Rows, need: Need) -> Answer:
+        scores = self.formulas.scores(facts, batch)
         labels = scores.labels(test).T if need.has(NAMES) else None
         log_proba = scores.log_proba(test).transpose(2, 0, 1) if need.has(SHARES) else None
         assert isinstance(self.target, Labels)
@@ -140,12 +148,12 @@ class BayesSession(ModelSession):
         known = self._checked.get(id(setting))
         if known is None or known[0] is not setting:
             params = {**self._params, **setting}
-            plain = set(setting) <= self.kind.lazy and self.kind.is_plain(params)
+            plain = set(setting) <= self.formulas.lazy and self.formulas.is_plain(params)
             known = (setting, params if plain else None)
             self._checked[id(setting)] = known  # holds the setting, so that its id is not used anew
         return known[1]
 
-    def _learn(self, train: Rows) -> Facts | None:
+    def _learn(self, train: Rows) -> TrainingCounts | None:
         """The facts of a training set, or None where it is unusual."""
         assert isinstance(self.target, Labels)
         codes = self.target.codes[train]
@@ -157,7 +165,7 @@ class BayesSession(ModelSession):
         weight = np.bincount(codes, weights=weights, minlength=len(present)).astype(np.float64)
         if len(present) < 2 or weight.min() < 1e-6:
             return None
-        return self.kind.learn(Facts(present, codes.astype(np.int64), weights, weight, train))
+        return self.formulas.learn(TrainingCounts(present, codes.astype(np.int64), weights, weight, train))
 
     def _block_size(self, test: Rows) -> int:
         assert isinstance(self.target, Labels)

@@ -19,10 +19,20 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
 
-from foldwise.folds.model_session import ModelSession, Piece, in_order
-from foldwise.folds.nearest import Asked, Cells, Measure, Measured, Plain, Problem, Split, by_tree, is_known
-from foldwise.folds.nearest.asking import is_usual
-from foldwise.folds.nearest.lists import Lists, Shelf
+from foldwise.folds.model_session import IndexedAnswer, ModelSession, in_order
+from foldwise.folds.nearest import (
+    Distance,
+    DistanceLists,
+    KNNBatch,
+    KNNProblem,
+    KNNSetting,
+    NeighborSplit,
+    NumericTable,
+    by_tree,
+    is_known,
+)
+from foldwise.folds.nearest.lists import LazyLists, ListStore
+from foldwise.folds.nearest.tie_search import is_usual
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 
@@ -39,10 +49,10 @@ class NeighborSession(ModelSession):
 
     def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
         super().__init__(estimator, X, y, fit_params)
-        self.problem: Problem | None = None
+        self.problem: KNNProblem | None = None
         self._params = estimator.get_params(deep=False)
-        self._shelf: Shelf[Measured] = Shelf()
-        self._read: dict[int, tuple[Params, Plain | None]] = {}
+        self._shelf: ListStore[DistanceLists] = ListStore()
+        self._read: dict[int, tuple[Params, KNNSetting | None]] = {}
 
     def lazy(self, params: Params) -> frozenset[str]:
         return LAZY if self.plain(params) is not None else frozenset()
@@ -51,23 +61,23 @@ class NeighborSession(ModelSession):
         need = need | Need.PROBA if need & Need.DECISION else need  # there are no decision values
         yield from in_order(self._pieces(settings, train, test, need))
 
-    def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Piece]:
-        plains = [self.plain(setting) if len(train) and len(test) else None for setting in settings]
-        groups: dict[Measure | None, list[int]] = {}
-        for i, plain in enumerate(plains):
-            groups.setdefault(None if plain is None else self.measure(plain, len(train)), []).append(i)
-        for measure, places in groups.items():
-            if measure is None:
+    def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[IndexedAnswer]:
+        settings_ = [self.plain(setting) if len(train) and len(test) else None for setting in settings]
+        groups: dict[Distance | None, list[int]] = {}
+        for i, plain in enumerate(settings_):
+            groups.setdefault(None if plain is None else self.distance(plain, len(train)), []).append(i)
+        for distance, places in groups.items():
+            if distance is None:
                 answers = self.answer_group([settings[i] for i in places], train, take_rows(self.X, test), need)
                 yield from (([i], answer) for i, answer in zip(places, answers, strict=True))
                 continue
             assert self.problem is not None
-            k_max = max(plain.k for plain in (plains[i] for i in places) if plain is not None)
-            split = Split(self.problem, self.measured(measure), train, test, k_max)
+            k_max = max(plain.k for plain in (settings_[i] for i in places) if plain is not None)
+            split = NeighborSplit(self.problem, self.distance_lists(distance), train, test, k_max)
             size = self._block_size(test) if need & Need.PROBA else len(places)
             for a in range(0, len(places), size):
                 block = places[a : a + size]
-                asked = Asked([plain for plain in (plains[i] for i in block) if plain is not None])
+                asked = KNNBatch([plain for plain in (settings_[i] for i in block) if plain is not None])
                 answer = finished(split, asked, need)
                 if need & Need.MODEL:
                     yield from self._with_models(answer, settings, block, train)
@@ -76,14 +86,14 @@ class NeighborSession(ModelSession):
 
     def _with_models(
         self, answer: Answer, settings: Sequence[Params], places: Sequence[int], train: Rows
-    ) -> Iterator[Piece]:
+    ) -> Iterator[IndexedAnswer]:
         for at, i in enumerate(places):
             model = self.fit_alone(settings[i], train)
             one = answer.cut(at, at + 1)
             parts = (one.labels, one.log_proba, one.proba, one.decision, one.values)
             yield [i], model if isinstance(model, Failure) else Answer(*parts, models=(model,))
 
-    def plain(self, setting: Params) -> Plain | None:
+    def plain(self, setting: Params) -> KNNSetting | None:
         """What a setting says; None for one that may be refused, or that is not known here; splits ask again."""
         known = self._read.get(id(setting))
         if known is None or known[0] is not setting:
@@ -91,7 +101,7 @@ class NeighborSession(ModelSession):
             self._read[id(setting)] = known  # holds the setting, so that its id is not used anew
         return known[1]
 
-    def _plain(self, setting: Params) -> Plain | None:
+    def _plain(self, setting: Params) -> KNNSetting | None:
         if not setting.keys() <= self._params.keys():
             return None
         params = {**self._params, **setting}
@@ -109,31 +119,31 @@ class NeighborSession(ModelSession):
         )
         if not usual or (metric == "cosine" and algorithm.endswith("tree")):
             return None
-        return Plain(int(k), weights, algorithm, int(leaf_size), n_jobs, metric, p)
+        return KNNSetting(int(k), weights, algorithm, int(leaf_size), n_jobs, metric, p)
 
-    def measure(self, plain: Plain, n_train: int) -> Measure | None:
+    def distance(self, plain: KNNSetting, n_train: int) -> Distance | None:
         """The distance, and how it is searched; None with more neighbours than rows."""
         if plain.k > n_train or self.problem is None:
             return None
         tree = by_tree(plain.algorithm, plain.metric, self.problem.cells.X.shape[1], plain.k, n_train)
-        return Measure(plain.metric, 2.0 if plain.p is None else float(plain.p), tree)
+        return Distance(plain.metric, 2.0 if plain.p is None else float(plain.p), tree)
 
-    def measured(self, measure: Measure) -> Measured:
+    def distance_lists(self, distance: Distance) -> DistanceLists:
         assert self.problem is not None
         cells = self.problem.cells
 
-        def made() -> tuple[Measured, Lists]:
-            measured = Measured.of(measure, cells)
-            return measured, measured.lists
+        def made() -> tuple[DistanceLists, LazyLists]:
+            distance_lists = DistanceLists.of(distance, cells)
+            return distance_lists, distance_lists.lists
 
-        return self._shelf.get(measure, made)
+        return self._shelf.get(distance, made)
 
     def _block_size(self, test: Rows) -> int:
         n_classes = len(self.target.classes) if isinstance(self.target, Labels) else 1
         return max(1, BLOCK_CELLS // (len(test) * n_classes))
 
 
-def finished(split: Split, asked: Asked, need: Need) -> Answer:
+def finished(split: NeighborSplit, asked: KNNBatch, need: Need) -> Answer:
     """As much of what is needed as the estimator has."""
     target = split.problem.target
     if not isinstance(target, Labels):
@@ -157,7 +167,7 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Ne
     cells = cells_of(X)
     if cells is None or len(cells.X) != session.n_rows:
         return None
-    session.problem = Problem(type(estimator), X, cells, session.target)
+    session.problem = KNNProblem(type(estimator), X, cells, session.target)
     return session
 
 
@@ -171,7 +181,7 @@ def has_usual_target(session: NeighborSession, y: Any) -> bool:
     return (dtype.kind in "iu" or dtype == np.float64) and bool(np.isfinite(np.asarray(y)).all())
 
 
-def cells_of(X: Any) -> Cells | None:
+def cells_of(X: Any) -> NumericTable | None:
     """The table as scikit-learn reads it; None where that depends on which rows are read, or where it is refused."""
     if nw.dependencies.is_into_dataframe(X):
         schema = nw.from_native(X, eager_only=True).schema
@@ -190,4 +200,4 @@ def cells_of(X: Any) -> Cells | None:
         return None
     if not (table.dtype in (np.float64, np.float32) or table.dtype.kind in "iu") or table.size == 0:
         return None
-    return Cells(table) if float(np.abs(table).max()) < LARGEST else None
+    return NumericTable(table) if float(np.abs(table).max()) < LARGEST else None

@@ -15,24 +15,22 @@ fail, so that the error is scikit-learn's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-import narwhals as nw
 import numpy as np
-import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone, is_classifier, is_regressor
 
-from foldwise.folds.groups import same
-from foldwise.folds.model_session import ModelSession, Piece, in_order, places_of
+from foldwise.folds.groups import group_by, params_key, value_key
+from foldwise.folds.model_session import IndexedAnswer, ModelSession, class_indices, in_order
 from foldwise.folds.opening import open_session, opener_of
 from foldwise.folds.protocol import Answer, Block, Failure, FoldSession, Labels, Need, Params, Rows
 from foldwise.folds.randomness import (
-    Size,
+    TableSize,
     columns_after,
     dense_columns,
     depends_on_order,
@@ -40,9 +38,11 @@ from foldwise.folds.randomness import (
     is_repeatable,
     writes_in_place,
 )
-from foldwise.folds.rows import has_length, take_params, take_rows
+from foldwise.folds.rows import has_length, stack_rows, take_params, take_rows
 
-Own = dict[str, Any]  # what a setting says of one step: its parameters by name, under "" an estimator in its place
+StepParams = dict[
+    str, Any
+]  # what a setting says of one step: its parameters by name, under "" an estimator in its place
 CHANGING = {"", "copy", "copy_X"}  # plain values of these may make a step of another kind, or one that overwrites
 UNFIT = object()
 RESERVED = {"steps", "memory", "verbose", "transform_input"}  # what no step may be called
@@ -69,10 +69,10 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Fo
 
 
 @dataclass(frozen=True)
-class Question:
+class SplitRequest:
     """What is asked about one split."""
 
-    asked: Sequence[dict[str, Own]]  # one a setting: what it says of each step
+    asked: Sequence[dict[str, StepParams]]  # one a setting: what it says of each step
     settings: Sequence[Params]
     train: Rows
     test: Rows
@@ -80,7 +80,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRows:
     """The rows of a split as they leave a chain of fitted steps."""
 
     train: Any
@@ -101,7 +101,7 @@ class PipelineSession(ModelSession):
         self._known = frozenset(name for name in deep if name.split("__")[0] in self.bases)
         self._columns = dense_columns(X)
         self._last_is_plain = not has_seed(self.bases[self.last]) and not writes_in_place(self.bases[self.last])
-        self._steady: dict[tuple[str, Size], bool] = {}  # of the steps as the estimator has them
+        self._steady: dict[tuple[str, TableSize], bool] = {}  # of the steps as the estimator has them
         self._lazy: dict[tuple[str | None, frozenset[str], frozenset[str]], frozenset[str]] = {}
 
     def lazy(self, params: Params) -> frozenset[str]:
@@ -116,25 +116,25 @@ class PipelineSession(ModelSession):
             self._lazy[key] = frozenset(n for n in self._known | key[1] if n.split("__")[0] != first or n in cheap)
         return self._lazy[key]
 
-    def can_share(self, asked: dict[str, Own], n_rows: int) -> bool:
+    def can_share(self, asked: dict[str, StepParams], n_rows: int) -> bool:
         """Whether a refit of the setting would be the same each time, and leaves its rows as they are."""
         if not asked.keys() <= self.bases.keys():
             return False
         columns = self._columns
         for name in self.earlier:
             step = self._step(name, asked)
-            if not self._is_steady(name, step, Size(n_rows, columns)):
+            if not self._is_steady(name, step, TableSize(n_rows, columns)):
                 return False
             columns = columns_after(step, columns)
         own = asked.get(self.last, {})
         if self._last_is_plain and all(name not in CHANGING and is_atom(value) for name, value in own.items()):
             return True
         last = self._step(self.last, asked)
-        if passes(last) or not self._is_steady(self.last, last, Size(n_rows, columns)):
+        if passes(last) or not self._is_steady(self.last, last, TableSize(n_rows, columns)):
             return False
         return bool(is_classifier(last) if isinstance(self.target, Labels) else is_regressor(last))
 
-    def _step(self, name: str, asked: dict[str, Own]) -> Any:
+    def _step(self, name: str, asked: dict[str, StepParams]) -> Any:
         """A step as a setting wants it; UNFIT where it cannot be made."""
         if name not in asked:
             return self.bases[name]
@@ -143,7 +143,7 @@ class PipelineSession(ModelSession):
         except Exception:
             return UNFIT  # the refit says what is wrong
 
-    def _is_steady(self, name: str, step: Any, size: Size) -> bool:
+    def _is_steady(self, name: str, step: Any, size: TableSize) -> bool:
         """Whether a step may be fitted once for several settings."""
         if step is UNFIT or passes(step):
             return step is not UNFIT
@@ -154,28 +154,30 @@ class PipelineSession(ModelSession):
         return self._steady[name, size]
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
-        question = Question([by_step(setting) for setting in settings], settings, train, test, need)
+        request = SplitRequest([by_step(setting) for setting in settings], settings, train, test, need)
         n_rows = max(self.n_rows, len(train))  # rows may be repeated
-        shared = [i for i, asked in enumerate(question.asked) if self.can_share(asked, n_rows)]
+        shared = [i for i, asked in enumerate(request.asked) if self.can_share(asked, n_rows)]
         alone = sorted({*range(len(settings))} - {*shared})
-        yield from in_order(chain(self._walk(shared, 0, self._rows(question), question), self._refit(alone, question)))
+        yield from in_order(chain(self._walk(shared, 0, self._rows(request), request), self._refit(alone, request)))
 
-    def _rows(self, question: Question) -> Prepared:
-        return Prepared(take_rows(self.X, question.train), take_rows(self.X, question.test))
+    def _rows(self, request: SplitRequest) -> PreparedRows:
+        return PreparedRows(take_rows(self.X, request.train), take_rows(self.X, request.test))
 
-    def _walk(self, places: Sequence[int], depth: int, rows: Prepared, question: Question) -> Iterator[Piece]:
+    def _walk(
+        self, places: Sequence[int], depth: int, rows: PreparedRows, request: SplitRequest
+    ) -> Iterator[IndexedAnswer]:
         """The answers to settings that agree on the steps before `depth`."""
         if depth == len(self.earlier):
-            yield from self._ask_last(places, rows, question)
+            yield from self._ask_last(places, rows, request)
             return
         name = self.earlier[depth]
-        branches = alike(places, lambda i: key_of(question.asked[i].get(name, {})))
-        together = alike(range(len(branches)), lambda b: self._apart(name, question.asked[branches[b][0]]))
+        branches = group_by(places, lambda i: params_key(request.asked[i].get(name, {})))
+        together = group_by(range(len(branches)), lambda b: self._apart(name, request.asked[branches[b][0]]))
         for group in together:
             fitted: list[Any] = []
             if len(group) > 1:
                 try:
-                    fitted = self._fit_together(name, [branches[b] for b in group], own_copy(rows), question)
+                    fitted = self._fit_together(name, [branches[b] for b in group], own_copy(rows), request)
                 except Exception:  # one of them is refused, perhaps: each alone says what is wrong
                     fitted = []
             for k, b in enumerate(group):
@@ -184,64 +186,68 @@ class PipelineSession(ModelSession):
                     if fitted:
                         further = transformed(name, fitted[k], given)
                     else:
-                        further = self._prepare(name, question.asked[branches[b][0]], given, question)
+                        further = self._prepare(name, request.asked[branches[b][0]], given, request)
                 except Exception:
-                    yield from self._refit(branches[b], question)
+                    yield from self._refit(branches[b], request)
                 else:
-                    yield from self._walk(branches[b], depth + 1, further, question)
+                    yield from self._walk(branches[b], depth + 1, further, request)
 
-    def _apart(self, name: str, asked: dict[str, Own]) -> Hashable:
+    def _apart(self, name: str, asked: dict[str, StepParams]) -> Hashable:
         """What of a step's parameters must agree for settings to be fitted together."""
         own = asked.get(name, {})
         shared = shared_params(self._template(name, asked))
-        return key_of({k: v for k, v in own.items() if k not in shared}) if shared else key_of(own)
+        return params_key({k: v for k, v in own.items() if k not in shared}) if shared else params_key(own)
 
-    def _fit_together(self, name: str, branches: Sequence[list[int]], rows: Prepared, question: Question) -> list[Any]:
+    def _fit_together(
+        self, name: str, branches: Sequence[list[int]], rows: PreparedRows, request: SplitRequest
+    ) -> list[Any]:
         """One step fitted for several of its settings at once; none of them where it offers no such thing."""
-        own = [question.asked[branch[0]].get(name, {}) for branch in branches]
-        shared = shared_params(self._template(name, question.asked[branches[0][0]]))
+        own = [request.asked[branch[0]].get(name, {}) for branch in branches]
+        shared = shared_params(self._template(name, request.asked[branches[0][0]]))
         if not shared:
             return []
         step = configured(self.bases[name], {k: v for k, v in own[0].items() if k not in shared})
         settings = [{k: v for k, v in one.items() if k in shared} for one in own]
-        params = self._params_of(name, question.train)
-        return list(step.fit_settings(settings, rows.train, take_rows(self.y, question.train), **params))
+        params = self._params_of(name, request.train)
+        return list(step.fit_settings(settings, rows.train, take_rows(self.y, request.train), **params))
 
-    def _prepare(self, name: str, asked: dict[str, Own], rows: Prepared, question: Question) -> Prepared:
+    def _prepare(
+        self, name: str, asked: dict[str, StepParams], rows: PreparedRows, request: SplitRequest
+    ) -> PreparedRows:
         """Fit one step as `Pipeline.fit` does: what it gives for the rows it learns may differ from `transform`."""
         step = configured(self.bases[name], asked.get(name, {}))
-        params = self._params_of(name, question.train)
+        params = self._params_of(name, request.train)
         if passes(step):
             if step is None and params:
                 raise KeyError(name)  # as scikit-learn does, by way of the refit
             return replace(rows, steps=(*rows.steps, (name, step)))
-        y = take_rows(self.y, question.train)
+        y = take_rows(self.y, request.train)
         if hasattr(step, "fit_transform"):
             learned = step.fit_transform(rows.train, y, **params)
         else:
             learned = step.fit(rows.train, y, **params).transform(rows.train)
-        return Prepared(learned, step.transform(rows.test), (*rows.steps, (name, step)))
+        return PreparedRows(learned, step.transform(rows.test), (*rows.steps, (name, step)))
 
-    def _ask_last(self, places: Sequence[int], rows: Prepared, question: Question) -> Iterator[Piece]:
+    def _ask_last(self, places: Sequence[int], rows: PreparedRows, request: SplitRequest) -> Iterator[IndexedAnswer]:
         """The answers to settings that agree on all steps but the last, by one session for each kind of it."""
-        own = {i: question.asked[i].get(self.last, {}) for i in places}
-        for branch in alike(places, lambda i: same(own[i][""]) if "" in own[i] else None):
+        own = {i: request.asked[i].get(self.last, {}) for i in places}
+        for branch in group_by(places, lambda i: value_key(own[i][""]) if "" in own[i] else None):
             estimator = configured(self.bases[self.last], {k: v for k, v in own[branch[0]].items() if k == ""})
             settings = [{name: value for name, value in own[i].items() if name} for i in branch]
-            session = self._open_last(estimator, rows, question)
+            session = self._open_last(estimator, rows, request)
             if session is None:
-                yield from self._fit_last(estimator, branch, settings, rows, question)
+                yield from self._fit_last(estimator, branch, settings, rows, request)
                 continue
             # read by the audit after it has asked: an order that moves the earlier steps says nothing of the last
             self.order_free = session.order_free and not any(depends_on_order(step) for _, step in rows.steps)
-            n_train, n_test = len(question.train), len(question.test)
-            for block in session.answer(settings, np.arange(n_train), n_train + np.arange(n_test), question.need):
+            n_train, n_test = len(request.train), len(request.test)
+            for block in session.answer(settings, np.arange(n_train), n_train + np.arange(n_test), request.need):
                 answer = block.answer
                 if isinstance(answer, Answer):
                     answer = self._globally(answer, session, rows)
                 yield branch[block.start : block.stop], answer
 
-    def _open_last(self, estimator: Any, rows: Prepared, question: Question) -> FoldSession | None:
+    def _open_last(self, estimator: Any, rows: PreparedRows, request: SplitRequest) -> FoldSession | None:
         """A session of the prepared rows, training rows first; None where a plain fit does as well."""
         if opener_of(type(estimator)) is None:
             return None
@@ -249,7 +255,7 @@ class PipelineSession(ModelSession):
         if X is None:
             return None
         # test rows bear the label and the weight of a training row: theirs cannot be learned by any mistake
-        sources = np.concatenate([question.train, np.full(len(question.test), question.train[0])])
+        sources = np.concatenate([request.train, np.full(len(request.test), request.train[0])])
         params = self._params_of(self.last, sources)
         if any(has_length(v, len(sources)) != has_length(w, self.n_rows) for v, w in self._pairs(params)):
             return None  # by its length it would be taken for a column of these rows, or no longer
@@ -264,10 +270,15 @@ class PipelineSession(ModelSession):
         return [(value, self.fit_params[f"{self.last}__{name}"]) for name, value in params.items()]
 
     def _fit_last(
-        self, estimator: Any, places: Sequence[int], settings: Sequence[Params], rows: Prepared, question: Question
-    ) -> Iterator[Piece]:
+        self,
+        estimator: Any,
+        places: Sequence[int],
+        settings: Sequence[Params],
+        rows: PreparedRows,
+        request: SplitRequest,
+    ) -> Iterator[IndexedAnswer]:
         """The last step fitted for each setting, on rows prepared once."""
-        y, params = take_rows(self.y, question.train), self._params_of(self.last, question.train)
+        y, params = take_rows(self.y, request.train), self._params_of(self.last, request.train)
         careful = len(places) > 1 and not type(estimator).__module__.startswith("sklearn.")
         for i, setting in zip(places, settings, strict=True):
             given = own_copy(rows) if careful else rows
@@ -276,23 +287,23 @@ class PipelineSession(ModelSession):
             except Exception as error:
                 yield [i], Failure(error)
                 continue
-            answer = self.predict(model, given.test, question.need)
+            answer = self.predict(model, given.test, request.need)
             yield [i], answer if isinstance(answer, Failure) else self._with_pipelines(answer, rows)
 
-    def _refit(self, places: Iterable[int], question: Question) -> Iterator[Piece]:
+    def _refit(self, places: Iterable[int], request: SplitRequest) -> Iterator[IndexedAnswer]:
         """Whole pipelines fitted, as scikit-learn would."""
         for i in places:
-            rows = take_rows(self.X, question.test)
-            yield [i], next(self.answer_group([question.settings[i]], question.train, rows, question.need))
+            rows = take_rows(self.X, request.test)
+            yield [i], next(self.answer_group([request.settings[i]], request.train, rows, request.need))
 
-    def _globally(self, answer: Answer, session: FoldSession, rows: Prepared) -> Answer:
+    def _globally(self, answer: Answer, session: FoldSession, rows: PreparedRows) -> Answer:
         """An answer in terms of the classes of the training rows, in terms of all classes."""
         answer = self._with_pipelines(answer, rows)
         if not (isinstance(self.target, Labels) and isinstance(session.target, Labels)):
             return answer
-        return answer.among(places_of(session.target.classes, self.target.classes), len(self.target.classes))
+        return answer.among(class_indices(session.target.classes, self.target.classes), len(self.target.classes))
 
-    def _with_pipelines(self, answer: Answer, rows: Prepared) -> Answer:
+    def _with_pipelines(self, answer: Answer, rows: PreparedRows) -> Answer:
         """Models of the last step, if any, put behind the fitted steps."""
         if answer.models is None:
             return answer
@@ -303,7 +314,7 @@ class PipelineSession(ModelSession):
         whole.steps = [*steps, (self.last, model)]
         return whole
 
-    def _template(self, name: str, asked: dict[str, Own]) -> Any:
+    def _template(self, name: str, asked: dict[str, StepParams]) -> Any:
         return asked.get(name, {}).get("", self.bases[name])
 
     def _params_of(self, name: str, rows: Rows) -> dict[str, Any]:
@@ -312,16 +323,16 @@ class PipelineSession(ModelSession):
         return take_params(own, rows, self.n_rows)
 
 
-def by_step(setting: Params) -> dict[str, Own]:
+def by_step(setting: Params) -> dict[str, StepParams]:
     """What a setting says of each step: {"clf__C": 1, "prep": None} is {"clf": {"C": 1}, "prep": {"": None}}."""
-    found: dict[str, Own] = {}
+    found: dict[str, StepParams] = {}
     for name, value in setting.items():
         step, _, rest = name.partition("__")
         found.setdefault(step, {})[rest] = value
     return found
 
 
-def configured(base: Any, own: Own) -> Any:
+def configured(base: Any, own: StepParams) -> Any:
     """An unfitted step as a setting wants it: replaced first, then set, in the order of `Pipeline.set_params`."""
     step = clone(own.get("", base), safe=False)
     params = {name: clone(value, safe=False) for name, value in own.items() if name}
@@ -347,44 +358,15 @@ def is_atom(value: Any) -> bool:
     return value is None or isinstance(value, str | bool | int | float | np.generic)
 
 
-def key_of(own: Own) -> Hashable:
-    """What stands for the parameters of a step when two settings are compared."""
-    return tuple((name, same(value)) for name, value in sorted(own.items(), key=lambda item: item[0]))
-
-
-def alike(places: Sequence[int], key: Callable[[int], Any]) -> list[list[int]]:
-    """Places with the same key together, in the order of their first."""
-    found: dict[Any, list[int]] = {}
-    for i in places:
-        found.setdefault(key(i), []).append(i)
-    return list(found.values())
-
-
-def transformed(name: str, step: Any, rows: Prepared) -> Prepared:
+def transformed(name: str, step: Any, rows: PreparedRows) -> PreparedRows:
     """The rows behind one more step, which is fitted."""
-    return Prepared(step.transform(rows.train), step.transform(rows.test), (*rows.steps, (name, step)))
+    return PreparedRows(step.transform(rows.train), step.transform(rows.test), (*rows.steps, (name, step)))
 
 
-def own_copy(rows: Prepared) -> Prepared:
+def own_copy(rows: PreparedRows) -> PreparedRows:
     """The rows for one who may write into them."""
-    return Prepared(copy_rows(rows.train), copy_rows(rows.test), rows.steps)
+    return PreparedRows(copy_rows(rows.train), copy_rows(rows.test), rows.steps)
 
 
 def copy_rows(X: Any) -> Any:
     return X.copy() if hasattr(X, "copy") else copy(X)
-
-
-def stack_rows(above: Any, below: Any) -> Any:
-    """Rows of two tables as one of the same container, dtypes and columns; None where there is no such table."""
-    if type(above) is not type(below):
-        return None
-    if nw.dependencies.is_pandas_dataframe(above) or nw.dependencies.is_polars_dataframe(above):
-        if list(above.columns) != list(below.columns) or list(above.dtypes) != list(below.dtypes):
-            return None
-        return nw.get_native_namespace(above).concat([above, below])
-    sparse: bool = sp.issparse(above)
-    if not (sparse or type(above) is np.ndarray):
-        return None
-    if above.dtype != below.dtype or above.shape[1:] != below.shape[1:]:
-        return None
-    return sp.vstack([above, below], format=above.format) if sparse else np.concatenate([above, below])

@@ -30,7 +30,7 @@ class StagedSession(ModelSession):
 
     def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> None:
         super().__init__(estimator, X, y, fit_params)
-        self.family = FAMILIES[type(estimator).__name__]
+        self.layout = STAGED_MODELS[type(estimator).__name__]
 
     def merged(self, params: Params) -> dict[str, Any]:
         """The estimator's own parameters and those of a setting."""
@@ -38,14 +38,14 @@ class StagedSession(ModelSession):
 
     def lazy(self, params: Params) -> frozenset[str]:
         # most splits train on half of the rows at least; the few rows of a training set may still decide otherwise
-        shared = self.family.repeatable(self.merged(params), self.n_rows // 2)
-        return frozenset({self.family.size}) if shared else frozenset()
+        shared = self.layout.repeatable(self.merged(params), self.n_rows // 2)
+        return frozenset({self.layout.size}) if shared else frozenset()
 
     def fit_group(self, settings: Sequence[Params], train: Rows) -> Iterator[Any]:
         longest = self.fit_longest(settings, train)
         for setting in settings:
             size = None if longest is None else self.size_of(setting)
-            yield self.fit_alone(setting, train) if size is None else self.family.cut(longest, size)
+            yield self.fit_alone(setting, train) if size is None else self.layout.cut(longest, size)
 
     def answer_group(
         self, settings: Sequence[Params], train: Rows, X_test: Any, need: Need
@@ -55,7 +55,7 @@ class StagedSession(ModelSession):
             for setting in settings:
                 yield self.answer_alone(setting, train, X_test, need)
             return
-        growing = self.family.growing(longest, X_test, need, self.family.cut)
+        predictor = self.layout.predictor(longest, X_test, need, self.layout.cut)
         sizes = [self.size_of(setting) for setting in settings]
         waiting: dict[int, Answer | Failure] = {}
         done = 0
@@ -64,7 +64,7 @@ class StagedSession(ModelSession):
             if size is None:
                 waiting[i] = self.answer_alone(settings[i], train, X_test, need)
             else:
-                waiting[i] = self.answer_stage(growing, size, X_test, need)
+                waiting[i] = self.answer_stage(predictor, size, X_test, need)
             while done in waiting:  # a grid in ascending order is answered as it grows
                 yield waiting.pop(done)
                 done += 1
@@ -73,33 +73,33 @@ class StagedSession(ModelSession):
         model = self.fit_alone(setting, train)
         return model if isinstance(model, Failure) else self.predict(model, X_test, need)
 
-    def answer_stage(self, growing: Growing, size: int, X_test: Any, need: Need) -> Answer | Failure:
+    def answer_stage(self, predictor: StagedPredictor, size: int, X_test: Any, need: Need) -> Answer | Failure:
         """What the model of this size says of the test rows; sizes are asked in ascending order."""
         try:
-            model = growing.at(size)
+            model = predictor.at(size)
         except Exception as error:
             return Failure(error, fitted=True)
         answer = self.predict(model, X_test, need & ~Need.MODEL)
         if need & Need.MODEL and isinstance(answer, Answer):
-            return replace(answer, models=(self.family.cut(growing.model, size),))
+            return replace(answer, models=(self.layout.cut(predictor.model, size),))
         return answer
 
     def size_of(self, setting: Params) -> int | None:
         """The number of stages; None where scikit-learn may refuse it."""
-        size = setting.get(self.family.size, getattr(self.estimator, self.family.size))
+        size = setting.get(self.layout.size, getattr(self.estimator, self.layout.size))
         return int(size) if is_seed(size) and size >= 1 else None
 
     def fit_longest(self, settings: Sequence[Params], train: Rows) -> Any:
         """The model that contains all others; None where each must be fitted by itself."""
         longest = max(settings, key=lambda setting: self.size_of(setting) or 0)
-        if self.size_of(longest) is None or not self.family.repeatable(self.merged(longest), len(train)):
+        if self.size_of(longest) is None or not self.layout.repeatable(self.merged(longest), len(train)):
             return None
         model = self.fit_alone(longest, train)
-        return model if all(hasattr(model, name) for name in self.family.needed) else None
+        return model if all(hasattr(model, name) for name in self.layout.needed) else None
 
 
-class Growing:
-    """A model of growing size; this one is a plain copy, which asks all its members again."""
+class StagedPredictor:
+    """The predictions of one model at growing sizes. This one asks a plain copy of each size."""
 
     def __init__(self, model: Any, X_test: Any, need: Need, cut: Callable[[Any, int], Any]) -> None:
         self.model, self.X_test, self.need, self.cut = model, X_test, need, cut
@@ -110,7 +110,7 @@ class Growing:
         return self.cut(self.model, size)
 
 
-class GrowingScores(Growing):
+class StagedScores(StagedPredictor):
     """Boosting: the raw scores after some stages are those after fewer, and the stages between."""
 
     raw: Any = None
@@ -135,7 +135,7 @@ class GrowingScores(Growing):
         return model
 
 
-class GrowingHistogramScores(GrowingScores):
+class StagedHistogramScores(StagedScores):
     """The same for HistGradientBoosting, which names its parts otherwise and may encode the rows first."""
 
     encoded: Any = None
@@ -151,7 +151,7 @@ class GrowingHistogramScores(GrowingScores):
         return model
 
 
-class GrowingMean(Growing):
+class StagedMean(StagedPredictor):
     """Forests and bags: the sum over members, in their order, and a division at the end."""
 
     def __init__(self, model: Any, X_test: Any, need: Need, cut: Callable[[Any, int], Any]) -> None:
@@ -184,19 +184,19 @@ class GrowingMean(Growing):
         return model
 
 
-class GrowingBag(GrowingMean):
+class StagedBag(StagedMean):
     """The same for bags, which add up in another order when they predict in several processes: then copies."""
 
     def at(self, size: int) -> Any:
         return super().at(size) if effective_n_jobs(self.model.n_jobs) == 1 else self.cut(self.model, size)
 
 
-class GrowingVote(Growing):
+class StagedVote(StagedPredictor):
     """AdaBoost: members vote by weights, or their weighted median counts, so their answers are kept."""
 
     def __init__(self, model: Any, X_test: Any, need: Need, cut: Callable[[Any, int], Any]) -> None:
         super().__init__(model, X_test, need, cut)
-        self.members = [Remembered(member) for member in model.estimators_]
+        self.members = [CachedMember(member) for member in model.estimators_]
 
     def at(self, size: int) -> Any:
         model = self.cut(self.model, size)
@@ -204,7 +204,7 @@ class GrowingVote(Growing):
         return model
 
 
-class Remembered:
+class CachedMember:
     """A member that is asked once about the test rows."""
 
     def __init__(self, member: Any) -> None:
@@ -218,13 +218,13 @@ class Remembered:
 
 
 @dataclass(frozen=True)
-class Family:
+class StagedModel:
     """How models of some types hold their stages."""
 
     size: str  # the parameter that counts the stages
     repeatable: Callable[[Params, int], bool]  # given parameters and training rows: whether all fits draw alike
     needed: tuple[str, ...]  # attributes that hold one entry a stage
-    growing: type[Growing]
+    predictor: type[StagedPredictor]
     others: Mapping[str, int]  # more such attributes, which may be absent, and how many entries come before the stages
 
     def cut(self, model: Any, size: int) -> Any:
@@ -300,29 +300,29 @@ def member_repeatable(params: Params) -> bool:
     return True
 
 
-HISTOGRAMS = Family(
+HISTOGRAMS = StagedModel(
     "max_iter",
     histogram_repeatable,
     ("_predictors",),
-    GrowingHistogramScores,
+    StagedHistogramScores,
     {"train_score_": 1, "validation_score_": 1},  # the first scores are those of no stage
 )
-BOOSTING = Family(
+BOOSTING = StagedModel(
     "n_estimators",
     boosting_repeatable,
     ("estimators_",),
-    GrowingScores,
+    StagedScores,
     {"train_score_": 0, "oob_improvement_": 0, "oob_scores_": 0},
 )
-FORESTS = Family("n_estimators", forest_repeatable, ("estimators_",), GrowingMean, {})
-BAGS = Family("n_estimators", bag_repeatable, ("estimators_", "estimators_features_"), GrowingBag, {"_seeds": 0})
-VOTES = Family(
-    "n_estimators", vote_repeatable, ("estimators_", "estimator_weights_"), GrowingVote, {"estimator_errors_": 0}
+FORESTS = StagedModel("n_estimators", forest_repeatable, ("estimators_",), StagedMean, {})
+BAGS = StagedModel("n_estimators", bag_repeatable, ("estimators_", "estimators_features_"), StagedBag, {"_seeds": 0})
+VOTES = StagedModel(
+    "n_estimators", vote_repeatable, ("estimators_", "estimator_weights_"), StagedVote, {"estimator_errors_": 0}
 )
 
-FAMILIES = {
-    f"{name}{kind}": family
-    for name, family in {
+STAGED_MODELS = {
+    f"{name}{kind}": layout
+    for name, layout in {
         "HistGradientBoosting": HISTOGRAMS,
         "GradientBoosting": BOOSTING,
         "RandomForest": FORESTS,
@@ -334,17 +334,17 @@ FAMILIES = {
 }
 
 PRIVATE: dict[
-    type[Growing], tuple[str, ...]
+    type[StagedPredictor], tuple[str, ...]
 ] = {  # what is used of scikit-learn beyond its promises, by how the model grows
-    GrowingScores: ("_raw_predict", "_raw_predict_init"),
-    GrowingHistogramScores: ("_raw_predict", "_preprocess_X"),
+    StagedScores: ("_raw_predict", "_raw_predict_init"),
+    StagedHistogramScores: ("_raw_predict", "_preprocess_X"),
 }
 
 
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> StagedSession | None:
     """A session for an ensemble of one output, fitted with nothing but weights."""
-    family = FAMILIES[type(estimator).__name__]
-    if not all(hasattr(estimator, name) for name in PRIVATE.get(family.growing, ())):
+    layout = STAGED_MODELS[type(estimator).__name__]
+    if not all(hasattr(estimator, name) for name in PRIVATE.get(layout.predictor, ())):
         return None
     if set(fit_params) - {"sample_weight"}:  # a monitor may stop the fit, and remember
         return None

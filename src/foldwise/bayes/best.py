@@ -22,7 +22,7 @@ from foldwise.bayes.session import NaiveBayesSession
 from foldwise.data.encoded import EncodedView
 from foldwise.data.schema import Column
 from foldwise.data.target import Target
-from foldwise.folds.engine import Question, Work, evaluate
+from foldwise.folds.engine import EvaluationTask, ScoringPlan, evaluate
 from foldwise.folds.protocol import Answer, Need, Params
 from foldwise.folds.splits import Split
 from foldwise.summaries.number_kernels import Floats
@@ -64,7 +64,7 @@ def choose_families(estimator: Any, X: Any, columns: Sequence[Column], target: T
         return fixed
 
     def likelihoods(settings: list[Params]) -> Floats:  # (settings, folds)
-        question, work = Question(settings, splits), Work({"likelihood": LogLikelihood()})
+        question, work = EvaluationTask(settings, splits), ScoringPlan({"likelihood": LogLikelihood()})
         return evaluate(session, [question], work, n_jobs=n_threads(estimator.n_jobs))[0].scores["likelihood"]
 
     alone = likelihoods([{"families": one, "columns": [name]} for name in names for one in wholes])

@@ -31,7 +31,7 @@ from foldwise.data.levels import are_text
 from foldwise.data.target import Target, check_weights, encode_target
 from foldwise.data.view import SparseView
 from foldwise.errors import InputError
-from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Labels, Need, Params, Rows, Turns
+from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Labels, LeaveOneOutBlock, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 from foldwise.folds.sums import PriorLogs
 from foldwise.summaries.number_kernels import Floats
@@ -179,7 +179,7 @@ class NaiveBayesSession:
                 for i, one in enumerate(run.asked, run.start):
                     yield Block(i, i + 1, self._alone(one, training, test, need, facts))
 
-    def takes_turns(self, setting: Params) -> bool:
+    def answers_leave_one_out(self, setting: Params) -> bool:
         asked = self._ask(setting)
         if isinstance(asked, Failure):
             return True
@@ -188,14 +188,16 @@ class NaiveBayesSession:
             opened.view, opened.blocks, opened.template.schema_.columns, asked.setting
         )
 
-    def answer_turns(self, settings: Sequence[Params], rows: Rows, places: Rows, need: Need) -> Iterator[Turns]:
+    def answer_leave_one_out(
+        self, settings: Sequence[Params], rows: Rows, places: Rows, need: Need
+    ) -> Iterator[LeaveOneOutBlock]:
         need = need | Need.PROBA if need.has(Need.DECISION) else need
         everything = np.arange(len(places))
         nothing = everything[:0]
         try:
             training = self._training(rows)
         except Exception as error:  # and so says every training set of fewer rows
-            yield Turns(0, len(settings), Failure(error), nothing)
+            yield LeaveOneOutBlock(0, len(settings), Failure(error), nothing)
             return
         size = max(1, TURN_CELLS // max(1, len(places) * len(self.classes)))
         asked = [self._ask(setting) for setting in settings]
@@ -207,13 +209,13 @@ class NaiveBayesSession:
                 part: list[Any] = members[a : a + size]
                 first, start = start, start + len(part)
                 if opened is None:
-                    yield from (Turns(first + i, first + i + 1, one, nothing) for i, one in enumerate(part))
+                    yield from (LeaveOneOutBlock(first + i, first + i + 1, one, nothing) for i, one in enumerate(part))
                     continue
                 if opened not in facts:
                     facts[opened] = self._leaving_out(part[0].opened, training)
                 found = facts[opened]
                 if isinstance(found, Failure):
-                    yield Turns(first, start, found, nothing)
+                    yield LeaveOneOutBlock(first, start, found, nothing)
                     continue
                 yield self._turns(first, part, found, training, places, need)
 
@@ -229,7 +231,7 @@ class NaiveBayesSession:
 
     def _turns(
         self, start: int, asked: Sequence[Asked], facts: LeavingOut, training: Training, places: Rows, need: Need
-    ) -> Turns:
+    ) -> LeaveOneOutBlock:
         """What settings of one table say of the rows at some places."""
         stop, n_classes = start + len(asked), len(self.classes)
         shape = (len(asked), len(places))
@@ -238,11 +240,11 @@ class NaiveBayesSession:
         try:
             scored = facts.ask(places, [one.setting for one in asked], [one.params["priors"] for one in asked])
         except InputError:  # of some setting and some splits, perhaps: each is asked by itself
-            return Turns(start, stop, Answer(labels, log_proba), np.arange(len(places)))
+            return LeaveOneOutBlock(start, stop, Answer(labels, log_proba), np.arange(len(places)))
         labels = None if labels is None else scored.labels()
         log_proba = None if log_proba is None else scored.log_proba()
         answer = Answer(labels, log_proba).among(training.present, n_classes)
-        return Turns(start, stop, answer, np.flatnonzero(scored.rest))
+        return LeaveOneOutBlock(start, stop, answer, np.flatnonzero(scored.rest))
 
     def model(self, setting: Params, train: Rows) -> Any:
         asked = self._ask(setting)

@@ -17,7 +17,7 @@ from foldwise.data.target import check_weights
 from foldwise.decisions.balanced import DRAWN, balance_params, check_method, corrected, generator
 from foldwise.decisions.resampling import balancing_weights
 from foldwise.decisions.wrapper_session import WrapperSession, branches_of
-from foldwise.folds.model_session import Piece
+from foldwise.folds.model_session import IndexedAnswer
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows
 
@@ -51,7 +51,7 @@ class BalancedSession(WrapperSession):
 
     def _group(
         self, indices: Sequence[int], settings: Sequence[Params], train: Rows, test: Rows, need: Need
-    ) -> Iterator[Piece]:
+    ) -> Iterator[IndexedAnswer]:
         try:
             sample = self._balanced(settings[indices[0]], train)
         except Exception:

@@ -17,7 +17,7 @@ from foldwise.decisions.calibrated import calibration_data, calibration_splits, 
 from foldwise.decisions.calibration import METHODS, CalibrationData, ClassScores, fit_calibrator
 from foldwise.decisions.calibration.scores import Calibrator, session_scores
 from foldwise.decisions.wrapper_session import WrapperSession, branches_of, inside
-from foldwise.folds.model_session import Piece
+from foldwise.folds.model_session import IndexedAnswer
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 
@@ -31,7 +31,7 @@ class CalibratedSession(WrapperSession):
 
     def _group(
         self, indices: Sequence[int], settings: Sequence[Params], train: Rows, test: Rows, need: Need
-    ) -> Iterator[Piece]:
+    ) -> Iterator[IndexedAnswer]:
         assert isinstance(self.target, Labels)
         branches = branches_of(indices, settings)
         cells = (len(train) + len(test)) * len(self.target.classes)
@@ -41,7 +41,7 @@ class CalibratedSession(WrapperSession):
 
     def _some(
         self, branches: Sequence[Sequence[int]], settings: Sequence[Params], train: Rows, test: Rows, need: Need
-    ) -> Iterator[Piece]:
+    ) -> Iterator[IndexedAnswer]:
         """The answers to settings of a few classifiers."""
         assert isinstance(self.target, Labels)
         present, codes = np.unique(self.target.codes[train], return_inverse=True)

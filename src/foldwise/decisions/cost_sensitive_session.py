@@ -10,7 +10,7 @@ import numpy as np
 
 from foldwise.decisions.resolved_costs import resolve_costs
 from foldwise.decisions.wrapper_session import WrapperSession, branches_of, inside
-from foldwise.folds.model_session import Piece, places_of
+from foldwise.folds.model_session import IndexedAnswer, class_indices
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 
@@ -26,7 +26,7 @@ class CostSensitiveSession(WrapperSession):
 
     def _group(
         self, indices: Sequence[int], settings: Sequence[Params], train: Rows, test: Rows, need: Need
-    ) -> Iterator[Piece]:
+    ) -> Iterator[IndexedAnswer]:
         branches = branches_of(indices, settings)
         for i, answer in self._inner_answers(self.inner, branches, settings, (train, test, need | Need.PROBA)):
             yield [i], self._decided(settings[i], answer, train, test, need)
@@ -53,7 +53,7 @@ class CostSensitiveSession(WrapperSession):
         try:
             X = take_rows(self.X, test) if costs.varying else None
             action, _ = costs.decide(proba[0][:, present], X)
-            labels = places_of(costs.actions, self.target.classes)[action]
+            labels = class_indices(costs.actions, self.target.classes)[action]
             return replace(shares, labels=labels[None])
         except Exception:  # actions that are no classes, or costs that refuse a row: a scorer asks the model itself
             return replace(shares, models=models or (self.model(setting, train),))

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from foldwise.data.target import check_weights, label_array, refuse_lengths
 from foldwise.data.view import is_frame, plain_table
 from foldwise.errors import FoldwiseTypeError, InputError
-from foldwise.folds.randomness import Size, is_repeatable
+from foldwise.folds.randomness import TableSize, is_repeatable
 from foldwise.folds.rows import count_rows, with_rows
 
 
@@ -53,7 +53,7 @@ class Wrapper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _repeats(self, n_rows: int) -> bool:
         """Whether each fit on the same rows gives the same model; only then may settings share it."""
         own = [value for name, value in self.get_params(deep=False).items() if name != "estimator"]
-        return repeats(self.estimator, n_rows) and all(is_repeatable(value, Size(n_rows)) for value in own)
+        return repeats(self.estimator, n_rows) and all(is_repeatable(value, TableSize(n_rows)) for value in own)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")
@@ -70,7 +70,7 @@ class Wrapper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def repeats(estimator: Any, n_rows: int) -> bool:
     """Whether each fit of an estimator on the same rows gives the same model."""
-    return estimator._repeats(n_rows) if isinstance(estimator, Wrapper) else is_repeatable(estimator, Size(n_rows))
+    return estimator._repeats(n_rows) if isinstance(estimator, Wrapper) else is_repeatable(estimator, TableSize(n_rows))
 
 
 def plain_rows(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:

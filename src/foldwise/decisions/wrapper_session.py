@@ -7,9 +7,8 @@ from typing import Any, Self
 
 import sklearn
 
-from foldwise.adapters.sklearn_pipelines import alike, key_of
-from foldwise.folds.groups import group_settings
-from foldwise.folds.model_session import ModelSession, Piece
+from foldwise.folds.groups import group_by, group_settings, params_key
+from foldwise.folds.model_session import IndexedAnswer, ModelSession
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows
 from foldwise.folds.randomness import nested_parts, seed_of
@@ -67,7 +66,7 @@ class WrapperSession(ModelSession):
             not hasattr(part, "get_params") or isinstance(seed_of(part), int) for v in plain for part in nested_parts(v)
         )
 
-    def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Piece]:
+    def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[IndexedAnswer]:
         shared = [i for i, setting in enumerate(settings) if self.can_share(setting)]
         for i in sorted({*range(len(settings))} - {*shared}):
             yield [i], self._alone(settings[i], train, test, need)
@@ -76,7 +75,7 @@ class WrapperSession(ModelSession):
 
     def _group(
         self, indices: Sequence[int], settings: Sequence[Params], train: Rows, test: Rows, need: Need
-    ) -> Iterator[Piece]:
+    ) -> Iterator[IndexedAnswer]:
         """Answer settings that differ in lazy parameters only."""
         raise NotImplementedError
 
@@ -108,4 +107,4 @@ def inside(setting: Params) -> dict[str, Any]:
 
 def branches_of(indices: Sequence[int], settings: Sequence[Params]) -> list[list[int]]:
     """Indices of settings, grouped by equal parameters of the wrapped estimator."""
-    return alike(indices, lambda i: key_of(inside(settings[i])))
+    return group_by(indices, lambda i: params_key(inside(settings[i])))

@@ -25,10 +25,10 @@ from foldwise.ensembles.protocol import Floats, Learning, Lesson, Panel, Task
 from foldwise.ensembles.sizes import Fixed
 from foldwise.ensembles.stored import MemberError, Said, Stored, needed, panel_of
 from foldwise.ensembles.variants import Variants
-from foldwise.folds.groups import same
-from foldwise.folds.model_session import ModelSession, Piece, in_order
+from foldwise.folds.groups import value_key
+from foldwise.folds.model_session import IndexedAnswer, ModelSession, in_order
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
-from foldwise.folds.randomness import Size, is_repeatable
+from foldwise.folds.randomness import TableSize, is_repeatable
 from foldwise.folds.rows import take_rows
 
 Key = tuple[Any, ...]
@@ -122,7 +122,7 @@ class EnsembleSession(ModelSession):
 
     def asked(self, setting: Params) -> Asked | None:
         """The setting, if it can be answered from what members say."""
-        key = tuple(sorted((name, same(value)) for name, value in setting.items()))
+        key = tuple(sorted((name, value_key(value)) for name, value in setting.items()))
         if key not in self._asked:
             self._asked[key] = self._ask(setting)
         return self._asked[key]
@@ -150,16 +150,16 @@ class EnsembleSession(ModelSession):
         asked = Asked(plan, lessons, setting, self.stored)
         if any(hasattr(cv, "__next__") for cv in asked.folds):
             return None
-        blocks = (is_repeatable(part, Size(self.n_rows)) for part in (plan.combiner, plan.size))
+        blocks = (is_repeatable(part, TableSize(self.n_rows)) for part in (plan.combiner, plan.size))
         return asked if all(blocks) and all(map(self._is_steady, lessons)) else None
 
     def _is_steady(self, lesson: Lesson) -> bool:
         """Whether each fit of a member gives the same model; many settings have the same members."""
         if lesson.params:
-            return is_repeatable(unfitted(lesson), Size(self.n_rows))
+            return is_repeatable(unfitted(lesson), TableSize(self.n_rows))
         known = self._steady.get(id(lesson.estimator))
         if known is None:  # held with the answer, so that its id stays its own
-            known = (lesson.estimator, is_repeatable(lesson.estimator, Size(self.n_rows)))
+            known = (lesson.estimator, is_repeatable(lesson.estimator, TableSize(self.n_rows)))
             self._steady[id(lesson.estimator)] = known
         return known[1]
 
@@ -176,7 +176,7 @@ class EnsembleSession(ModelSession):
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
         yield from in_order(self._in_pieces(settings, train, test, need))
 
-    def _in_pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Piece]:
+    def _in_pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[IndexedAnswer]:
         asked = self._all_asked(settings)
         panels: SplitPanels | None = None
         done: set[int] = set()
@@ -320,5 +320,5 @@ class Folded:
 def key_of(cv: Any) -> Any:
     """What stands for a splitter: clones of one split alike."""
     if hasattr(cv, "split"):
-        return (type(cv), *((name, same(value)) for name, value in sorted(vars(cv).items())))
-    return same(cv)
+        return (type(cv), *((name, value_key(value)) for name, value in sorted(vars(cv).items())))
+    return value_key(cv)

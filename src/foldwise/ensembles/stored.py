@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from foldwise.ensembles.members import unfitted
 from foldwise.ensembles.protocol import Lesson, Panel
 from foldwise.errors import InputError
-from foldwise.folds.groups import same
+from foldwise.folds.groups import value_key
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Failure, FoldSession, Need, Params, Rows
 from foldwise.folds.weights import weight_params
@@ -54,7 +54,7 @@ class Stored:
 
     def place(self, lesson: Lesson) -> tuple[FoldSession, Params, Any]:
         """The session that answers for a lesson, the setting to ask it about, and what stands for that setting."""
-        key = (id(lesson.estimator), *((name, same(value)) for name, value in lesson.params.items()))
+        key = (id(lesson.estimator), *((name, value_key(value)) for name, value in lesson.params.items()))
         if key not in self._known:
             with self._lock:
                 self._add(key, lesson)
@@ -69,7 +69,9 @@ class Stored:
             if kind not in self._sessions:
                 self._sessions[kind] = (self._open(model), params)
             session, base = self._sessions[kind]
-            setting = {name: v for name, v in params.items() if name not in nested and same(v) != same(base[name])}
+            setting = {
+                name: v for name, v in params.items() if name not in nested and value_key(v) != value_key(base[name])
+            }
             # the lesson too: an id is only its own while it lives
             self._known[key] = (lesson, session, setting, setting_key(setting))
 
@@ -123,7 +125,7 @@ def needed(n_classes: int, proba: bool) -> Need:
 
 
 def setting_key(setting: Params) -> Any:
-    return tuple(sorted((name, same(value)) for name, value in setting.items()))
+    return tuple(sorted((name, value_key(value)) for name, value in setting.items()))
 
 
 def is_listed(name: str, value: Any, params: Params) -> bool:

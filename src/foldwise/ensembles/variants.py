@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from foldwise.ensembles.ensemble import ComposedEnsemble
 from foldwise.ensembles.plan import named_members
-from foldwise.folds.groups import same
+from foldwise.folds.groups import value_key
 from foldwise.folds.protocol import Params
 
 
@@ -51,7 +51,7 @@ class Variants:
         return model
 
     def _member(self, name: str, params: dict[str, Any]) -> Any:
-        key = (name, *((inner, same(value)) for inner, value in sorted(params.items())))
+        key = (name, *((inner, value_key(value)) for inner, value in sorted(params.items())))
         if key not in self._made:
             model = clone(self._named[name])
             if params:

@@ -14,11 +14,11 @@ from sklearn.base import is_classifier
 
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
+from foldwise.folds.leave_one_out import answer_leave_one_out, answers_leave_one_out
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params
 from foldwise.folds.rows import count_rows, take_rows
-from foldwise.folds.splits import EachLeftOut, Split, freeze_splits, test_rows
-from foldwise.folds.turns import answer_turns, takes_turns
+from foldwise.folds.splits import LeaveOneOutSplits, Split, freeze_splits, test_rows
 
 Method = Literal["predict", "predict_proba", "predict_log_proba"]
 
@@ -75,8 +75,8 @@ def predict_all(
     session: FoldSession, settings: Sequence[Params], splits: Sequence[Split], method: Method, n_jobs: int | None
 ) -> NDArray[Any]:  # (settings, rows, …)
     """The predictions of all settings for all rows."""
-    if isinstance(splits, EachLeftOut):
-        turning = [takes_turns(session, setting, splits) for setting in settings]
+    if isinstance(splits, LeaveOneOutSplits):
+        turning = [answers_leave_one_out(session, setting, splits) for setting in settings]
         if all(turning):
             return predict_turns(session, settings, splits, method)
         if any(turning):  # each its own way
@@ -91,13 +91,13 @@ def predict_all(
 
 
 def predict_turns(
-    session: FoldSession, settings: Sequence[Params], splits: EachLeftOut, method: Method
+    session: FoldSession, settings: Sequence[Params], splits: LeaveOneOutSplits, method: Method
 ) -> NDArray[Any]:  # (settings, rows, …)
     """The same for leave-one-out, answered at once."""
     target = session.target
     assert isinstance(target, Labels)
     parts: list[Any] = []
-    for told in answer_turns(session, settings, splits, NEEDS[method]):
+    for told in answer_leave_one_out(session, settings, splits, NEEDS[method]):
         for i, place, failure in told.failed:
             failure.error.add_note(f"raised by setting {dict(settings[i])} on split {place}")
             raise failure.error
@@ -113,7 +113,7 @@ def predict_turns(
     return np.concatenate(parts)
 
 
-def left_alone(target: Labels, splits: EachLeftOut) -> NDArray[np.bool_]:  # (splits,)
+def left_alone(target: Labels, splits: LeaveOneOutSplits) -> NDArray[np.bool_]:  # (splits,)
     """Which splits leave out the only row of a class."""
     return np.asarray(splits.counts(target.codes, len(target.classes))[target.codes[splits.rows]] == 1)
 
@@ -207,7 +207,7 @@ def warn_of_absent_classes(session: FoldSession, splits: Sequence[Split]) -> Non
         return
     total = len(session.target.classes)
     numbers = range(len(splits))
-    if isinstance(splits, EachLeftOut):
+    if isinstance(splits, LeaveOneOutSplits):
         numbers = np.flatnonzero(left_alone(session.target, splits))[:1].tolist()
     for number in numbers:
         there = int(np.count_nonzero(splits[number].trained(session.target.codes, total)))

@@ -25,7 +25,7 @@ from foldwise.evaluation.metrics.naming import check_single, metrics_of
 from foldwise.evaluation.pictures import axes, interval_text, metric_name, printed_curve
 from foldwise.evaluation.procedures import check_model
 from foldwise.evaluation.tables import cut, number
-from foldwise.folds.engine import Outcome, Question, Work, evaluate
+from foldwise.folds.engine import EvaluationTask, Outcome, ScoringPlan, evaluate
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Params
 from foldwise.folds.rows import count_rows, refuse_routing
@@ -325,20 +325,20 @@ class Asked:
     ) -> tuple[Floats, Floats]:
         """The scores on training and on test rows, both (settings, splits)."""
         check_jobs(n_jobs)
-        work = Work(self.metrics, on_train=True, weighted=False)
-        [outcome] = evaluate(self.session, [Question(settings, splits)], work, n_jobs=n_jobs, audit=True)
+        work = ScoringPlan(self.metrics, on_train=True, weighted=False)
+        [outcome] = evaluate(self.session, [EvaluationTask(settings, splits)], work, n_jobs=n_jobs, audit=True)
         report(outcome, error_score, hint)
         for setting, place in {(one[0], one[1]) for one in outcome.failures + outcome.unscored}:
             outcome.scores["score"][setting, place] = error_score
-        for setting, place in {(one[0], one[1]) for one in outcome.failures + outcome.unlearned}:
-            outcome.learned["score"][setting, place] = error_score
-        return outcome.learned["score"], outcome.scores["score"]
+        for setting, place in {(one[0], one[1]) for one in outcome.failures + outcome.train_unscored}:
+            outcome.train_scores["score"][setting, place] = error_score
+        return outcome.train_scores["score"], outcome.scores["score"]
 
 
 def report(outcome: Outcome, error_score: Any, hint: str) -> None:
     """Raise what failed, or warn of it."""
     lost = [one[-1] for one in outcome.failures]
-    unscored = [one[-1] for one in (*outcome.unscored, *outcome.unlearned)]
+    unscored = [one[-1] for one in (*outcome.unscored, *outcome.train_unscored)]
     if (lost or unscored) and error_score == "raise":
         raise (lost or unscored)[0]
     if lost and len(lost) == outcome.seconds.size:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from foldwise.evaluation.estimates import StudentSpread, check_level
-from foldwise.folds.splits import EachLeftOut, Split
+from foldwise.folds.splits import LeaveOneOutSplits, Split
 
 
 def corrected_half_width(
@@ -48,6 +48,6 @@ def corrected_spread(scores: NDArray[np.float64], splits: Sequence[Split]) -> St
 
 def share_tested(splits: Sequence[Split]) -> float:
     """n_test/n_train, of splits on the average."""
-    if isinstance(splits, EachLeftOut):  # whose training rows are listed when they are asked for
+    if isinstance(splits, LeaveOneOutSplits):  # whose training rows are listed when they are asked for
         return 1 / max(1, len(splits) - 1)
     return sum(len(split.test) for split in splits) / sum(len(split.train) for split in splits)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from foldwise.errors import InputError
 from foldwise.folds.engine import Outcome
 from foldwise.folds.protocol import Answer, FoldSession, Labels, Need, Values
-from foldwise.folds.splits import EachLeftOut, Split, test_rows
+from foldwise.folds.splits import LeaveOneOutSplits, Split, test_rows
 
 KEEP_BYTES = 256 * 2**20  # the most that is kept unasked
 CHOICES = ("losses", "all", "none")
@@ -74,7 +74,7 @@ class AnswerKeeper:
         self._scores = scores  # which of probabilities and decision values are kept
         self.need = need
 
-    def take(self, session: FoldSession, split: Split, answer: Answer) -> dict[str, Any]:
+    def record(self, session: FoldSession, split: Split, answer: Answer) -> dict[str, Any]:
         found: dict[str, Any] = {"labels": answer.labels, "values": answer.values}
         if self._losses is not None:
             try:
@@ -127,7 +127,7 @@ def gather(
 ) -> Kept:
     """The blocks of all rounds as whole arrays."""
     rows = test_rows(splits)
-    one_each = isinstance(splits, EachLeftOut)
+    one_each = isinstance(splits, LeaveOneOutSplits)
     ends = np.arange(len(rows) + 1) if one_each else np.cumsum([0, *(len(split.test) for split in splits)])
     number = np.repeat(np.arange(len(splits)), np.diff(ends))
     arrays: dict[str, Any] = {}

@@ -15,7 +15,7 @@ from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.intervals import corrected_spread
 from foldwise.evaluation.measures import measure_of, measure_of_search
 from foldwise.evaluation.metrics.naming import check_single, metrics_of
-from foldwise.folds.engine import Outcome, Question, Work, evaluate
+from foldwise.folds.engine import EvaluationTask, Outcome, ScoringPlan, evaluate
 from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import Answer, FoldSession, Need
@@ -169,7 +169,7 @@ def scored_winners(
     chooser: str,
 ) -> Tested:
     """The scores of the searches' winners on the rows left out."""
-    winners = [Question([one.best_params], [split]) for one, split in zip(searched, splits, strict=True)]
+    winners = [EvaluationTask([one.best_params], [split]) for one, split in zip(searched, splits, strict=True)]
     outcomes = evaluate(session, winners, work_of(metrics, chooser), n_jobs=search.n_jobs)
     scores = [outer_score(outcome, chooser, search.refit) for outcome in outcomes]
     losses = [losses_of(outcome, 1) for outcome in outcomes]
@@ -182,7 +182,7 @@ def scored_model(
     session: FoldSession, splits: Sequence[Split], metrics: dict[str, Any], chooser: str, *, n_jobs: int | None = None
 ) -> Tested:
     """The scores of the model as it is."""
-    [outcome] = evaluate(session, [Question([{}], splits)], work_of(metrics, chooser), n_jobs=n_jobs)
+    [outcome] = evaluate(session, [EvaluationTask([{}], splits)], work_of(metrics, chooser), n_jobs=n_jobs)
     for error in [*(one[-1] for one in outcome.failures), *(one[-1] for one in outcome.unscored)]:
         error.add_note(f"raised by {type(session.estimator).__name__} in cross-validation")
         raise error
@@ -191,9 +191,9 @@ def scored_model(
     return Tested(outcome.scores[chooser][0], losses_of(outcome, len(splits)), models=len(splits))
 
 
-def work_of(metrics: dict[str, Any], chooser: str) -> Work:
+def work_of(metrics: dict[str, Any], chooser: str) -> ScoringPlan:
     """Scores without weights, whatever a model was fitted with, and the losses behind them."""
-    return Work(metrics, keeper=LossKeeper(metrics[chooser]), weighted=False)
+    return ScoringPlan(metrics, recorder=LossKeeper(metrics[chooser]), weighted=False)
 
 
 class LossKeeper:
@@ -204,7 +204,7 @@ class LossKeeper:
     def __init__(self, metric: Any) -> None:
         self._losses = getattr(metric, "losses", None)
 
-    def take(self, session: FoldSession, split: Split, answer: Answer) -> dict[str, Floats]:
+    def record(self, session: FoldSession, split: Split, answer: Answer) -> dict[str, Floats]:
         try:
             return {} if self._losses is None else {"losses": self._losses(session, split, answer)}
         except Exception:  # the metric itself has reported it

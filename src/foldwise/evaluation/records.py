@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 
 from foldwise.evaluation.intervals import share_tested
-from foldwise.folds.splits import EachLeftOut, Split
+from foldwise.folds.splits import LeaveOneOutSplits, Split
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class SplitsRecord:
 
     @classmethod
     def of(cls, splits: Sequence[Split]) -> SplitsRecord:
-        if isinstance(splits, EachLeftOut):
+        if isinstance(splits, LeaveOneOutSplits):
             return cls(tuple(f"all of {len(splits)} but {row}" for row in splits.rows), share_tested(splits))
         return cls(tuple(map(mark_of, splits)), share_tested(splits))
 

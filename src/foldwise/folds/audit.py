@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.errors import FoldwiseError
+from foldwise.folds.leave_one_out import answer_one_left_out, answers_leave_one_out
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows, Values
 from foldwise.folds.refit_session import RefitSession
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split
 from foldwise.folds.tolerance import gaps, tolerance
-from foldwise.folds.turns import answer_one_turn, takes_turns
 
 PERMUTED = 8  # refits on permuted rows, which show how far the peer itself moves
 REPEATED = 5  # refits that show whether a model repeats itself
@@ -42,8 +42,8 @@ def check_one(
     number = int(rng.integers(len(splits)))
     split = splits[number]
     ours = None
-    if takes_turns(session, setting, splits):
-        ours = answer_one_turn(session, setting, splits, number, need)
+    if answers_leave_one_out(session, setting, splits):
+        ours = answer_one_left_out(session, setting, splits, number, need)
     problem = disagreement(session, setting, split.train, split.test, need, ours)
     if problem:
         raise AuditError(

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from foldwise.folds.audit import check_one
 from foldwise.folds.groups import group_settings
+from foldwise.folds.leave_one_out import LeaveOneOutAnswer, answer_leave_one_out, answers_leave_one_out
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Need, Params
-from foldwise.folds.splits import EachLeftOut, Split
-from foldwise.folds.turns import Told, answer_turns, takes_turns
+from foldwise.folds.splits import LeaveOneOutSplits, Split
 
 SMALL = 5e-4  # seconds; threads that do less at a time wait for each other more than they work
 
@@ -32,17 +32,17 @@ class Metric(Protocol):
         """The scores, one a setting; numbers, or dicts of numbers from a scorer that gives several."""
 
 
-class Keeper(Protocol):
+class AnswerRecorder(Protocol):
     """What is stored of the answers besides their scores."""
 
     need: Need
 
-    def take(self, session: FoldSession, split: Split, answer: Answer) -> Any:
+    def record(self, session: FoldSession, split: Split, answer: Answer) -> Any:
         """The part of a block's answer to store."""
 
 
 @dataclass(frozen=True)
-class Question:
+class EvaluationTask:
     """Every one of these settings on every one of these splits."""
 
     settings: Sequence[Params]
@@ -50,18 +50,18 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Work:
+class ScoringPlan:
     """What is done with every answer."""
 
     metrics: dict[str, Metric]
-    keeper: Keeper | None = None
+    recorder: AnswerRecorder | None = None
     on_train: bool = False  # whether training rows are scored too, by the same models
     weighted: bool = True  # whether weights given to fit weigh the scored rows
 
     @cached_property
     def need(self) -> Need:
         """The union of all needs: one pass serves all metrics."""
-        need = Need(0) if self.keeper is None else self.keeper.need
+        need = Need(0) if self.recorder is None else self.recorder.need
         for metric in self.metrics.values():
             need |= metric.need
         return need
@@ -72,30 +72,30 @@ class Outcome:
     """What came of settings × splits."""
 
     scores: dict[str, NDArray[Any]]  # by metric: (settings, splits), NaN where it failed
-    learned: dict[str, NDArray[Any]]  # the same on training rows, if asked for
+    train_scores: dict[str, NDArray[Any]]  # the same on training rows, if asked for
     seconds: NDArray[np.float64]  # (settings, splits), a piece of work's time shared equally by its settings
     failures: tuple[tuple[int, int, Exception], ...]  # of fits: setting, split, error
     unscored: tuple[tuple[int, int, str, Exception], ...]  # setting, split, metric, error
-    unlearned: tuple[tuple[int, int, str, Exception], ...]  # the same for scores on training rows
+    train_unscored: tuple[tuple[int, int, str, Exception], ...]  # the same for scores on training rows
     fits: int  # pieces of work: groups of settings × splits; leave-one-out at once is one
     kept: tuple[tuple[list[int], int | None, Any], ...] = ()  # settings, split (None: all), what was taken of a block
 
 
 @dataclass
-class Found:
+class SplitResult:
     """What came of some settings on one split."""
 
     scores: dict[str, NDArray[Any]]  # (settings,)
-    learned: dict[str, NDArray[Any]]
+    train_scores: dict[str, NDArray[Any]]
     seconds: float
     failed: list[tuple[int, Exception]]
     unscored: list[tuple[int, str, Exception]]
-    unlearned: list[tuple[int, str, Exception]]
+    train_unscored: list[tuple[int, str, Exception]]
     kept: list[tuple[int, int, Any]]  # of settings start..stop
 
 
 @dataclass
-class FoundTurns:
+class LeaveOneOutResult:
     """What came of some settings on all splits of leave-one-out."""
 
     scores: dict[str, NDArray[Any]]  # (settings, splits)
@@ -108,8 +108,8 @@ class FoundTurns:
 
 def evaluate(
     session: FoldSession,
-    questions: Sequence[Question],
-    work: Work,
+    questions: Sequence[EvaluationTask],
+    work: ScoringPlan,
     *,
     n_jobs: int | None = None,
     audit: bool = False,
@@ -125,21 +125,21 @@ def evaluate(
     ]
     tasks: list[tuple[int, Group, int | None]] = []  # a split, or None for all splits of leave-one-out at once
     for q, question in enumerate(questions):
-        turning, groups[q] = apart(session, groups[q], question.splits, work)
-        tasks += [(q, group, None) for group in turning]
+        together, groups[q] = separate_leave_one_out(session, groups[q], question.splits, work)
+        tasks += [(q, group, None) for group in together]
         tasks += [(q, group, number) for group in groups[q] for number in range(len(question.splits))]
     calls = [
         (session, group.settings, questions[q].splits if number is None else questions[q].splits[number], work)
         for q, group, number in tasks
     ]
     done = run_threads(calls, n_jobs) if session.threads else run_joblib(calls, n_jobs)
-    outcomes = [Collector(question, work) for question in questions]
+    outcomes = [OutcomeBuilder(question, work) for question in questions]
     with progress or Progress() as shown:
         models = [len(t[1].settings) * (len(questions[t[0]].splits) if t[2] is None else 1) for t in tasks]
         shown.expect(sum(models))
         for (q, group, number), found, n_models in zip(tasks, done, models, strict=True):
             if number is None:
-                outcomes[q].add_turns(group, found)
+                outcomes[q].add_leave_one_out(group, found)
             else:
                 outcomes[q].add(group, number, found)
             shown.advance(n_models)
@@ -171,17 +171,19 @@ def groups_of(session: FoldSession, settings: Sequence[Params]) -> list[Group]:
     return [Group.of(settings, places) for places in group_settings(session, settings)]
 
 
-def apart(
-    session: FoldSession, groups: list[Group], splits: Sequence[Split], work: Work
+def separate_leave_one_out(
+    session: FoldSession, groups: list[Group], splits: Sequence[Split], work: ScoringPlan
 ) -> tuple[list[Group], list[Group]]:
     """Settings whose splits of leave-one-out are answered at once, and those that are asked split by split."""
-    if not isinstance(splits, EachLeftOut) or work.on_train:  # what all models say of all rows is quadratic by itself
+    if (
+        not isinstance(splits, LeaveOneOutSplits) or work.on_train
+    ):  # what all models say of all rows is quadratic by itself
         return [], groups
     found: tuple[list[Group], list[Group]] = ([], [])
     for group in groups:
-        turning = [takes_turns(session, setting, splits) for setting in group.settings]
+        together = [answers_leave_one_out(session, setting, splits) for setting in group.settings]
         for at_once, part in zip((True, False), found, strict=True):
-            inside = [i for i, can in enumerate(turning) if can is at_once]
+            inside = [i for i, can in enumerate(together) if can is at_once]
             if len(inside) == len(group.places):
                 part.append(group)
             elif inside:
@@ -191,26 +193,26 @@ def apart(
     return found
 
 
-class Collector:
+class OutcomeBuilder:
     """Gathers the pieces of one question."""
 
-    def __init__(self, question: Question, work: Work) -> None:
+    def __init__(self, question: EvaluationTask, work: ScoringPlan) -> None:
         self._shape = (len(question.settings), len(question.splits))
-        self._scores, self._learned = (
+        self._scores, self._train_scores = (
             {name: np.full(self._shape, np.nan) for name in work.metrics if on} for on in (True, work.on_train)
         )
         self._seconds = np.zeros(self._shape)
         self._failures: list[tuple[int, int, Exception]] = []
         self._unscored: list[tuple[int, int, str, Exception]] = []
-        self._unlearned: list[tuple[int, int, str, Exception]] = []
+        self._train_unscored: list[tuple[int, int, str, Exception]] = []
         self._kept: list[tuple[list[int], int | None, Any]] = []
         self._fits = 0
 
-    def add(self, group: Group, number: int, found: Found) -> None:
+    def add(self, group: Group, number: int, found: SplitResult) -> None:
         """The answers of a group of settings on one split."""
         self._fits += 1
         self._seconds[group.where, number] = found.seconds / len(group.settings)
-        for mine, new in ((self._scores, found.scores), (self._learned, found.learned)):
+        for mine, new in ((self._scores, found.scores), (self._train_scores, found.train_scores)):
             for name, values in new.items():
                 if values.dtype == object and mine[name].dtype != object:
                     mine[name] = mine[name].astype(object)
@@ -218,10 +220,10 @@ class Collector:
         places = group.places
         self._failures += [(places[i], number, error) for i, error in found.failed]
         self._unscored += [(places[i], number, name, error) for i, name, error in found.unscored]
-        self._unlearned += [(places[i], number, name, error) for i, name, error in found.unlearned]
+        self._train_unscored += [(places[i], number, name, error) for i, name, error in found.train_unscored]
         self._kept += [(places[start:stop], number, part) for start, stop, part in found.kept]
 
-    def add_turns(self, group: Group, found: FoundTurns) -> None:
+    def add_leave_one_out(self, group: Group, found: LeaveOneOutResult) -> None:
         """The answers of a group of settings on all splits of leave-one-out."""
         self._fits += found.fits
         self._seconds[group.where] = found.seconds / (len(group.settings) * self._shape[1])
@@ -236,55 +238,64 @@ class Collector:
 
     def outcome(self) -> Outcome:
         failures = tuple(sorted(self._failures, key=lambda f: f[:2]))
-        unscored, unlearned = (tuple(sorted(part, key=lambda f: f[:3])) for part in (self._unscored, self._unlearned))
+        unscored, train_unscored = (
+            tuple(sorted(part, key=lambda f: f[:3])) for part in (self._unscored, self._train_unscored)
+        )
         return Outcome(
-            self._scores, self._learned, self._seconds, failures, unscored, unlearned, self._fits, tuple(self._kept)
+            self._scores,
+            self._train_scores,
+            self._seconds,
+            failures,
+            unscored,
+            train_unscored,
+            self._fits,
+            tuple(self._kept),
         )
 
 
 def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterator[Any]:
-    """`one_piece` of each call on plain threads: sessions release the GIL, and joblib's own start costs more."""
+    """`run_task` of each call on plain threads: sessions release the GIL, and joblib's own start costs more."""
     # joblib looks up the machine's cores anew each time it is asked, which takes longer than a small search
     threads = min(n_jobs if n_jobs is not None and n_jobs > 0 else effective_n_jobs(n_jobs), len(calls))
     if threads <= 1:
-        yield from (one_piece(*call) for call in calls)
+        yield from (run_task(*call) for call in calls)
         return
-    first, second = (one_piece(*call) for call in calls[:2])  # the first also pays for what is prepared once
+    first, second = (run_task(*call) for call in calls[:2])  # the first also pays for what is prepared once
     yield from (first, second)
     if second.seconds < SMALL:
-        yield from (one_piece(*call) for call in calls[2:])
+        yield from (run_task(*call) for call in calls[2:])
         return
     with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(lambda call: one_piece(*call), calls[2:])
+        yield from pool.map(lambda call: run_task(*call), calls[2:])
 
 
 def run_joblib(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterable[Any]:
-    """`one_piece` of each call on joblib's backend of the day."""
+    """`run_task` of each call on joblib's backend of the day."""
     if effective_n_jobs(n_jobs) == 1:
-        return (one_piece(*call) for call in calls)
+        return (run_task(*call) for call in calls)
     try:  # one by one, so that progress can be shown
         pool = Parallel(n_jobs, return_as="generator")
     except ValueError:  # a backend that cannot
         pool = Parallel(n_jobs)
-    found: Iterable[Any] = pool(delayed(one_piece)(*call) for call in calls)
+    found: Iterable[Any] = pool(delayed(run_task)(*call) for call in calls)
     return found
 
 
-def one_piece(
-    session: FoldSession, settings: Sequence[Params], split: Split | EachLeftOut, work: Work
-) -> Found | FoundTurns:
+def run_task(
+    session: FoldSession, settings: Sequence[Params], split: Split | LeaveOneOutSplits, work: ScoringPlan
+) -> SplitResult | LeaveOneOutResult:
     """The scores of settings on one split, or on all splits of leave-one-out."""
-    if isinstance(split, EachLeftOut):
-        return all_turns(session, settings, split, work)
-    return one_split(session, settings, split, work)
+    if isinstance(split, LeaveOneOutSplits):
+        return score_leave_one_out(session, settings, split, work)
+    return score_split(session, settings, split, work)
 
 
-def one_split(session: FoldSession, settings: Sequence[Params], split: Split, work: Work) -> Found:
+def score_split(session: FoldSession, settings: Sequence[Params], split: Split, work: ScoringPlan) -> SplitResult:
     """The scores of settings on one split, the time it took, the fits and the scores that failed."""
     start = time.perf_counter()
     blank = {name: np.full(len(settings), np.nan) for name in work.metrics}
-    learned = {name: values.copy() for name, values in blank.items()} if work.on_train else {}
-    found = Found(blank, learned, 0.0, [], [], [], [])
+    train_scores = {name: values.copy() for name, values in blank.items()} if work.on_train else {}
+    found = SplitResult(blank, train_scores, 0.0, [], [], [], [])
     n_test = len(split.test)
     rows = np.concatenate([split.test, split.train]) if work.on_train else split.test
     scored: Any = session if work.weighted else Unweighted(session)
@@ -294,73 +305,80 @@ def one_split(session: FoldSession, settings: Sequence[Params], split: Split, wo
             if block.answer.fitted:
                 lost = [(i, name, block.answer.error) for i in places for name in work.metrics]
                 found.unscored += lost
-                found.unlearned += lost
+                found.train_unscored += lost
             else:
                 found.failed += [(i, block.answer.error) for i in places]
             continue
         answer = block.answer.of_rows(0, n_test) if work.on_train else block.answer
         for name, metric in work.metrics.items():
-            score_block(found.scores, found, name, metric, Asked(scored, settings, split), places, answer)
+            score_block(found.scores, found, name, metric, MetricInput(scored, settings, split), places, answer)
             if work.on_train:
-                here = Asked(scored, settings, Split(split.train, split.train))
+                here = MetricInput(scored, settings, Split(split.train, split.train))
                 trained = block.answer.of_rows(n_test, len(rows))
-                score_block(found.learned, found, name, metric, here, places, trained)
-        if work.keeper is not None:
-            found.kept.append((block.start, block.stop, work.keeper.take(session, split, answer)))
+                score_block(found.train_scores, found, name, metric, here, places, trained)
+        if work.recorder is not None:
+            found.kept.append((block.start, block.stop, work.recorder.record(session, split, answer)))
     found.seconds = time.perf_counter() - start
     return found
 
 
-def all_turns(session: FoldSession, settings: Sequence[Params], splits: EachLeftOut, work: Work) -> FoundTurns:
+def score_leave_one_out(
+    session: FoldSession, settings: Sequence[Params], splits: LeaveOneOutSplits, work: ScoringPlan
+) -> LeaveOneOutResult:
     """The scores of settings on every split of leave-one-out, from one pass over the rows."""
     start = time.perf_counter()
     scores: dict[str, NDArray[Any]] = {name: np.full((len(settings), len(splits)), np.nan) for name in work.metrics}
-    found = FoundTurns(scores, 0.0, [], [], [], 1)
+    found = LeaveOneOutResult(scores, 0.0, [], [], [], 1)
     scored: Any = session if work.weighted else Unweighted(session)
-    for told in answer_turns(session, settings, splits, work.need):
-        found.fits += told.singly
-        found.failed += [(i, k, failure.error) for i, k, failure in told.failed]
-        lost = told.lost(len(splits))
+    for block in answer_leave_one_out(session, settings, splits, work.need):
+        found.fits += block.singly
+        found.failed += [(i, k, failure.error) for i, k, failure in block.failed]
+        lost = block.lost(len(splits))
         if lost.all():
             continue
         for name, metric in work.metrics.items():
-            score_turns(found, name, metric, Asked(scored, settings, splits), told, lost)
-        if work.keeper is not None:
-            part = work.keeper.take(session, Split(splits.rows, splits.rows), told.answer)
+            score_left_out_rows(found, name, metric, MetricInput(scored, settings, splits), block, lost)
+        if work.recorder is not None:
+            part = work.recorder.record(session, Split(splits.rows, splits.rows), block.answer)
             for name, values in part.items():
                 values[lost] = -1 if name == "labels" else np.nan
-            found.kept.append((told.start, told.stop, part))
+            found.kept.append((block.start, block.stop, part))
     found.seconds = time.perf_counter() - start
     return found
 
 
-def score_turns(
-    found: FoundTurns, name: str, metric: Metric, asked: Asked, told: Told, lost: NDArray[np.bool_]
+def score_left_out_rows(
+    found: LeaveOneOutResult,
+    name: str,
+    metric: Metric,
+    asked: MetricInput,
+    block: LeaveOneOutAnswer,
+    lost: NDArray[np.bool_],
 ) -> None:
     """The scores of a block on every split; a metric that is a mean over rows scores all rows at once."""
     of_rows = getattr(metric, "of_rows", None)
-    values = None if of_rows is None else of_rows(asked.session, asked.split, told.answer)
+    values = None if of_rows is None else of_rows(asked.session, asked.split, block.answer)
     if values is not None:
         values[lost] = np.nan
-        found.scores[name][told.start : told.stop] = values
+        found.scores[name][block.start : block.stop] = values
         return
     for k, split in enumerate(asked.split):
-        answer = told.answer.of_rows(k, k + 1)
-        here = Asked(asked.session, asked.settings[told.start : told.stop], split)
-        runs = [range(told.stop - told.start)]
+        answer = block.answer.of_rows(k, k + 1)
+        here = MetricInput(asked.session, asked.settings[block.start : block.stop], split)
+        runs = [range(block.stop - block.start)]
         if lost[:, k].any():
             runs = [range(i, i + 1) for i in np.flatnonzero(~lost[:, k]).tolist()]
-        one = Found({name: np.full(told.stop - told.start, np.nan)}, {}, 0.0, [], [], [], [])
+        one = SplitResult({name: np.full(block.stop - block.start, np.nan)}, {}, 0.0, [], [], [], [])
         for run in runs:
             score_block(one.scores, one, name, metric, here, run, answer.cut(run.start, run.stop))
-        found.unscored += [(told.start + i, k, name, error) for i, _, error in one.unscored]
+        found.unscored += [(block.start + i, k, name, error) for i, _, error in one.unscored]
         if one.scores[name].dtype == object and found.scores[name].dtype != object:
             found.scores[name] = found.scores[name].astype(object)
-        found.scores[name][told.start : told.stop, k] = one.scores[name]
+        found.scores[name][block.start : block.stop, k] = one.scores[name]
 
 
 @dataclass(frozen=True)
-class Asked:
+class MetricInput:
     """What a metric is asked about."""
 
     session: Any
@@ -381,10 +399,10 @@ class Unweighted:
 
 def score_block(
     scores: dict[str, NDArray[Any]],
-    found: Found,
+    found: SplitResult,
     name: str,
     metric: Metric,
-    asked: Asked,
+    asked: MetricInput,
     places: range,
     answer: Answer,
 ) -> None:
@@ -394,7 +412,7 @@ def score_block(
         values = np.asarray(metric(asked.session, settings, asked.split, answer))
     except Exception as error:
         if len(places) == 1:
-            (found.unscored if scores is found.scores else found.unlearned).append((places.start, name, error))
+            (found.unscored if scores is found.scores else found.train_unscored).append((places.start, name, error))
             return
         for k, i in enumerate(places):
             score_block(scores, found, name, metric, asked, range(i, i + 1), answer.cut(k, k + 1))

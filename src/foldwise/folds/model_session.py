@@ -14,7 +14,7 @@ from foldwise.folds.groups import group_settings
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows, Values
 from foldwise.folds.rows import count_rows, take_params, take_rows
 
-Piece = tuple[Sequence[int], Answer | Failure]  # places of settings, and their answer
+IndexedAnswer = tuple[Sequence[int], Answer | Failure]  # places of settings, and their answer
 
 
 class ModelSession:
@@ -35,7 +35,7 @@ class ModelSession:
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
         yield from in_order(self._pieces(settings, train, test, need))
 
-    def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Piece]:
+    def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[IndexedAnswer]:
         """The answers to all settings, group by group."""
         for group in group_settings(self, settings):
             asked = [settings[i] for i in group]
@@ -90,7 +90,7 @@ class ModelSession:
             return Failure(error, fitted=True)
 
 
-def in_order(pieces: Iterable[Piece]) -> Iterator[Block]:
+def in_order(pieces: Iterable[IndexedAnswer]) -> Iterator[Block]:
     """Blocks in the order of settings; a run of settings that were answered together stays together."""
     waiting: dict[int, tuple[Answer | Failure, int]] = {}
     done = 0
@@ -153,7 +153,7 @@ def labels_of(model: Any, X: Any, target: Labels) -> NDArray[np.intp]:
     labels = np.asarray(model.predict(X))
     if labels.ndim == 2 and labels.shape[1] == 1:  # CatBoost's labels of several classes
         labels = labels[:, 0]
-    return places_of(labels, target.classes)[None]
+    return class_indices(labels, target.classes)[None]
 
 
 def decisions_of(model: Any, X: Any, target: Labels) -> NDArray[np.float64] | None:
@@ -166,7 +166,7 @@ def probabilities_of(model: Any, X: Any, target: Labels) -> NDArray[Any] | None:
     if not hasattr(model, "predict_proba"):
         return None
     found = model.predict_proba(X)
-    places = places_of(model.classes_, target.classes)
+    places = class_indices(model.classes_, target.classes)
     if found.shape[1:] != places.shape:
         raise ValueError("there are not as many probabilities as classes")
     # its own precision is kept: scikit-learn clips single-precision probabilities elsewhere
@@ -175,7 +175,7 @@ def probabilities_of(model: Any, X: Any, target: Labels) -> NDArray[Any] | None:
     return proba
 
 
-def places_of(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+def class_indices(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     """The places of labels in the sorted classes; raises where one is none of them."""
     labels = np.asarray(labels)
     places: NDArray[np.intp] = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)

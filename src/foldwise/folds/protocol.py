@@ -148,7 +148,7 @@ class FoldSession(Protocol):
 
 
 @dataclass(frozen=True)
-class Turns:
+class LeaveOneOutBlock:
     """What settings start..stop of those asked for say of rows that are left out in turn.
 
     Line i of the answer is about the i-th row asked for, by the model of all the others. The places in `rest` are left
@@ -162,17 +162,19 @@ class Turns:
 
 
 @runtime_checkable
-class TurnSession(Protocol):
+class LeaveOneOutSession(Protocol):
     """A session that also answers all splits of leave-one-out at once, in time linear in the rows."""
 
-    def takes_turns(self, setting: Params) -> bool:
-        """Whether `answer_turns` may be asked about a setting."""
+    def answers_leave_one_out(self, setting: Params) -> bool:
+        """Whether `answer_leave_one_out` may be asked about a setting."""
 
-    def answer_turns(self, settings: Sequence[Params], rows: Rows, places: Rows, need: Need) -> Iterator[Turns]:
+    def answer_leave_one_out(
+        self, settings: Sequence[Params], rows: Rows, places: Rows, need: Need
+    ) -> Iterator[LeaveOneOutBlock]:
         """The answers, in order, where each of `rows[places]` is tested by the model of all other `rows`."""
 
 
-class Subsettable(Protocol):
+class HasSubsets(Protocol):
     """What a session may offer besides: to score subsets of columns cheaper than by fits on them (`open_subsets`)."""
 
     def subsets(self) -> FoldSession | None:

@@ -18,18 +18,18 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Size:
+class TableSize:
     """Upper bounds of the training rows and of the columns of a dense table; None where the columns are not known."""
 
     rows: int
     columns: int | None = None
 
 
-def is_repeatable(estimator: Any, size: Size) -> bool:
+def is_repeatable(estimator: Any, size: TableSize) -> bool:
     """Whether each fit on the same rows, at most as many as `size` says, gives the same model."""
     parts = nested_parts(estimator)
     # the columns that reach a nested estimator are not known
-    return all(not is_random(part, size if part is estimator else Size(size.rows)) for part in parts)
+    return all(not is_random(part, size if part is estimator else TableSize(size.rows)) for part in parts)
 
 
 def has_seed(estimator: Any) -> bool:
@@ -40,7 +40,7 @@ def has_seed(estimator: Any) -> bool:
 NO_SEED = object()
 
 
-def is_random(part: Any, size: Size) -> bool:
+def is_random(part: Any, size: TableSize) -> bool:
     """Whether one estimator, splitter or callable draws anew at each fit, whatever is nested in it."""
     if isinstance(part, np.random.RandomState | np.random.Generator | np.random.BitGenerator):
         return True
@@ -91,7 +91,7 @@ def is_splitter(value: Any) -> bool:
     return hasattr(value, "split") and hasattr(value, "get_n_splits")
 
 
-def exact_pca(pca: Any, size: Size) -> bool:
+def exact_pca(pca: Any, size: TableSize) -> bool:
     """Whether PCA takes an exact solver. "auto" is exact for at most 50 columns, whatever the rows: up to 500 rows it
     is "full", from 10 rows a column on "covariance_eigh". Of sparse rows, or an unknown table, it may be "arpack".
     """
@@ -103,17 +103,17 @@ def exact_pca(pca: Any, size: Size) -> bool:
     return bool(whole or size.columns <= 50 or (size.columns <= 500 and size.rows <= 500))
 
 
-def no_subsample(step: Any, size: Size) -> bool:
+def no_subsample(step: Any, size: TableSize) -> bool:
     return bool(step.subsample is None or size.rows <= step.subsample)
 
 
-def all_rows_binned(model: Any, size: Size) -> bool:
+def all_rows_binned(model: Any, size: TableSize) -> bool:
     """Whether histogram boosting neither holds rows out, nor drops columns, nor bins a sample of the rows."""
     stops = model.early_stopping is True or (model.early_stopping == "auto" and size.rows > 10_000)
     return not stops and model.max_features == 1.0 and size.rows <= 200_000
 
 
-Rule = Callable[[Any, Size], bool]
+Rule = Callable[[Any, TableSize], bool]
 
 # types that draw nothing, as they are set, although they have a random_state
 STEADY: dict[str, Rule] = {

@@ -6,6 +6,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import scipy.sparse as sp
 import sklearn
 
 from foldwise.errors import InputError
@@ -55,3 +56,19 @@ def count_rows(X: Any) -> int:
     """How many rows X has."""
     shape = getattr(X, "shape", None)
     return int(shape[0]) if shape is not None else len(X)
+
+
+def stack_rows(above: Any, below: Any) -> Any:
+    """Rows of two tables as one of the same container, dtypes and columns; None where there is no such table."""
+    if type(above) is not type(below):
+        return None
+    if nw.dependencies.is_pandas_dataframe(above) or nw.dependencies.is_polars_dataframe(above):
+        if list(above.columns) != list(below.columns) or list(above.dtypes) != list(below.dtypes):
+            return None
+        return nw.get_native_namespace(above).concat([above, below])
+    sparse: bool = sp.issparse(above)
+    if not (sparse or type(above) is np.ndarray):
+        return None
+    if above.dtype != below.dtype or above.shape[1:] != below.shape[1:]:
+        return None
+    return sp.vstack([above, below], format=above.format) if sparse else np.concatenate([above, below])

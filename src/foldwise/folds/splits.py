@@ -29,7 +29,7 @@ class Split:
         return np.bincount(codes[self.train], minlength=n_classes)
 
 
-class EachLeftOut(Sequence[Split]):
+class LeaveOneOutSplits(Sequence[Split]):
     """Leave-one-out: each of some rows is tested in turn, and all the others are learned.
 
     As many index arrays as rows would take 19 GB for 50,000 rows, so splits are made when they are looked at.
@@ -48,14 +48,14 @@ class EachLeftOut(Sequence[Split]):
     def __getitem__(self, place: slice) -> list[Split]: ...
     def __getitem__(self, place: int | slice) -> Split | list[Split]:
         if isinstance(place, slice):
-            return [OneLeftOut(self, i) for i in range(*place.indices(len(self)))]
+            return [LeaveOneOutSplit(self, i) for i in range(*place.indices(len(self)))]
         if not -len(self) <= place < len(self):
             raise IndexError(f"split {place} of {len(self)}")
-        return OneLeftOut(self, place % len(self))
+        return LeaveOneOutSplit(self, place % len(self))
 
-    def among(self, rows: Rows) -> EachLeftOut:
+    def among(self, rows: Rows) -> LeaveOneOutSplits:
         """The same splits where these rows are rows of a larger table: row i is its row `rows[i]`."""
-        return EachLeftOut(rows[self.rows])
+        return LeaveOneOutSplits(rows[self.rows])
 
     def counts(self, codes: NDArray[np.int64], n_classes: int) -> NDArray[np.intp]:  # (classes,)
         """How many of all the rows each class has."""
@@ -64,13 +64,13 @@ class EachLeftOut(Sequence[Split]):
         return self._counted[1]
 
 
-class OneLeftOut(Split):
+class LeaveOneOutSplit(Split):
     """One split of leave-one-out; its training rows are listed anew each time they are asked for."""
 
-    _all: EachLeftOut
+    _all: LeaveOneOutSplits
     _place: int
 
-    def __init__(self, all_splits: EachLeftOut, place: int) -> None:
+    def __init__(self, all_splits: LeaveOneOutSplits, place: int) -> None:
         vars(self).update(_all=all_splits, _place=place)
 
     @property
@@ -99,14 +99,14 @@ def leaves_one_out(splitter: Any, n_rows: int) -> bool:
 
 def among(splits: Sequence[Split], rows: Rows) -> Sequence[Split]:
     """Splits of some rows as splits of the table they are rows of."""
-    if isinstance(splits, EachLeftOut):
+    if isinstance(splits, LeaveOneOutSplits):
         return splits.among(rows)
     return [Split(rows[split.train], rows[split.test]) for split in splits]
 
 
 def test_rows(splits: Sequence[Split]) -> Rows:
     """The test rows of all splits, one after the other."""
-    return splits.rows if isinstance(splits, EachLeftOut) else np.concatenate([split.test for split in splits])
+    return splits.rows if isinstance(splits, LeaveOneOutSplits) else np.concatenate([split.test for split in splits])
 
 
 test_rows.__test__ = False  # type: ignore[attr-defined]  # no test, whatever pytest thinks of its name
@@ -122,7 +122,7 @@ def freeze_splits(
     if hasattr(cv, "split") or isinstance(cv, int):
         cv = check_cv(cv, y, classifier=classifier)
         if leaves_one_out(cv, n_rows):
-            return EachLeftOut(np.arange(n_rows))
+            return LeaveOneOutSplits(np.arange(n_rows))
     splits = []
     for number, pair in enumerate(pairs_of(cv, X, y, groups, classifier)):
         try:

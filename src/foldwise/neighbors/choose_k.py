@@ -19,7 +19,7 @@ from foldwise.evaluation.metrics.naming import check_single
 from foldwise.evaluation.nested import NestedResult, nested_on_session
 from foldwise.evaluation.pictures import axes, interval_text, metric_name, printed_curve
 from foldwise.evaluation.tables import number
-from foldwise.folds.engine import Question, evaluate
+from foldwise.folds.engine import EvaluationTask, evaluate
 from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
 from foldwise.folds.rows import count_rows
@@ -176,7 +176,7 @@ def choose_k(
     check_fewest(max(counts), min(len(split.train) for split in splits), nested)
     with Progress() as progress:
         settings = [{name: k} for k in counts]
-        question = Question(settings, splits)
+        question = EvaluationTask(settings, splits)
         [outcome] = evaluate(session, [question], plan.work, n_jobs=n_jobs, audit=search.audit, progress=progress)
     errors = [one[-1] for one in outcome.failures] + [one[-1] for one in outcome.unscored]
     if errors:

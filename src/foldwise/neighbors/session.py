@@ -18,9 +18,9 @@ from sklearn.base import clone
 from foldwise.data.arguments import check_jobs
 from foldwise.data.validation import validate_table
 from foldwise.data.view import View, mixes_text_and_numbers
-from foldwise.folds.groups import group_settings, same
-from foldwise.folds.model_session import ModelSession, Piece
-from foldwise.folds.nearest.lists import Lists, Search, Shelf
+from foldwise.folds.groups import group_settings, value_key
+from foldwise.folds.model_session import IndexedAnswer, ModelSession
+from foldwise.folds.nearest.lists import LazyLists, ListStore, Search
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows, Values
 from foldwise.folds.rows import take_rows
 from foldwise.neighbors.cells import Cells
@@ -45,7 +45,7 @@ class Placing:
 
     cells: Cells
     distance: Distance
-    lists: Lists | None  # of neighbours among all rows, where the distance learns nothing from some of them
+    lists: LazyLists | None  # of neighbours among all rows, where the distance learns nothing from some of them
 
 
 class KNNSession(ModelSession):
@@ -58,7 +58,7 @@ class KNNSession(ModelSession):
         self._table = table
         self._params = estimator.get_params(deep=False)
         self._cells: dict[tuple[Layout, float], Cells] = {}
-        self._shelf: Shelf[Placing | None] = Shelf()
+        self._shelf: ListStore[Placing | None] = ListStore()
         self._learns: set[bool] = set()  # of the distances asked for
 
     @property
@@ -73,7 +73,7 @@ class KNNSession(ModelSession):
     def lazy(self, params: Params) -> frozenset[str]:
         return LAZY
 
-    def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Piece]:
+    def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[IndexedAnswer]:
         for group in group_settings(self, settings):
             polls: dict[int, Poll] = {}
             placing = self._placing(settings[group[0]])
@@ -107,14 +107,14 @@ class KNNSession(ModelSession):
         """The table as one way of measuring sees it; None where the estimator would refuse some row of it."""
         params = {**self._params, **setting}
 
-        def made() -> tuple[Placing | None, Lists | None]:
+        def made() -> tuple[Placing | None, LazyLists | None]:
             try:
                 placing = self._made(params)
             except (TypeError, ValueError):
                 return None, None
             return placing, placing.lists
 
-        return self._shelf.get(tuple(same(params[name]) for name in PLACING), made)
+        return self._shelf.get(tuple(value_key(params[name]) for name in PLACING), made)
 
     def _made(self, params: dict[str, Any]) -> Placing:
         metric = check_metric(params["metric"], params["scale"], params["pca"])
@@ -133,7 +133,7 @@ class KNNSession(ModelSession):
             index = Index(learn_space(distance, cells), cells)
             return lambda rows, depth: iter([(rows, *index.nearest(cells.take(rows), depth, None, threads))])
 
-        return Placing(cells, distance, Lists(cells.n_rows, opened))
+        return Placing(cells, distance, LazyLists(cells.n_rows, opened))
 
     def _asked(
         self,
@@ -143,7 +143,7 @@ class KNNSession(ModelSession):
         train: Rows,
         test: Rows,
         need: Need,
-    ) -> Iterator[Piece]:
+    ) -> Iterator[IndexedAnswer]:
         """The answers to settings of one placing."""
         self._learns.add(placing.distance.learns)
         wanted = min(len(train), 1 + max(poll.k for poll in polls.values()))
@@ -221,7 +221,7 @@ def alike(polls: dict[int, Poll]) -> list[list[int]]:
     """The places of polls that differ only in the number of neighbours and in Laplace, with that number ascending."""
     groups: dict[Any, list[int]] = {}
     for i in sorted(polls, key=lambda i: polls[i].k):
-        groups.setdefault((same(polls[i].weights), polls[i].ties), []).append(i)
+        groups.setdefault((value_key(polls[i].weights), polls[i].ties), []).append(i)
     return list(groups.values())
 
 

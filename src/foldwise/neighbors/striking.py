@@ -6,12 +6,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.folds.nearest.lists import Found
+from foldwise.folds.nearest.lists import NeighborLists
 from foldwise.neighbors.votes import Floats, Neighbours
 
 
 def strike_out(
-    found: Found, rows: NDArray[np.intp], position: NDArray[np.int32], k: int
+    found: NeighborLists, rows: NDArray[np.intp], position: NDArray[np.int32], k: int
 ) -> tuple[Neighbours, NDArray[np.intp]]:
     """The k nearest of those with a position, as positions; and which rows have lists that do not say so much.
 

@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import FitFailedWarning
 
 from foldwise.errors import FoldwiseTypeError, InputError
-from foldwise.folds.engine import Outcome, Question, Work, evaluate
+from foldwise.folds.engine import EvaluationTask, Outcome, ScoringPlan, evaluate
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession, Labels, Params, Rows
 from foldwise.folds.rows import take_rows
@@ -84,8 +84,8 @@ class Plan:
         return settings
 
     @property
-    def work(self) -> Work:
-        return Work(self.metrics, on_train=self.search.return_train_score)
+    def work(self) -> ScoringPlan:
+        return ScoringPlan(self.metrics, on_train=self.search.return_train_score)
 
     @property
     def chooser(self) -> str:
@@ -102,7 +102,7 @@ class Running:
         self.plan, self.session, self.splits = plan, session, splits
         self.settings: list[Params] = []
         self.outcomes: list[Outcome] = []
-        self.question: Question | None = None
+        self.question: EvaluationTask | None = None
         self._next()
 
     def _next(self) -> None:
@@ -115,7 +115,7 @@ class Running:
         if settings and self.plan.memo.get("checked") is not settings:
             check_names(self.plan.search.estimator, settings)
             self.plan.memo["checked"] = settings
-        self.question = Question(settings, self.splits) if settings else None
+        self.question = EvaluationTask(settings, self.splits) if settings else None
 
     @cached_property
     def _rng(self) -> np.random.Generator:
@@ -127,9 +127,9 @@ class Running:
         error_score = self.plan.search.error_score
         report_failures(outcome, self.question.settings, error_score)
         scores = settle(outcome.scores, outcome.failures, outcome.unscored, error_score)
-        learned = settle(outcome.learned, outcome.failures, outcome.unlearned, error_score)
+        learned = settle(outcome.train_scores, outcome.failures, outcome.train_unscored, error_score)
         self.settings += self.question.settings
-        self.outcomes.append(replace(outcome, scores=scores, learned=learned))
+        self.outcomes.append(replace(outcome, scores=scores, train_scores=learned))
         self._next()
 
     @property
@@ -142,7 +142,7 @@ class Running:
         """`cv_results_` of all rounds."""
         seconds = np.concatenate([one.seconds for one in self.outcomes])
         test = joined([one.scores for one in self.outcomes])
-        return format_results(self.settings, seconds, test, joined([one.learned for one in self.outcomes]))
+        return format_results(self.settings, seconds, test, joined([one.train_scores for one in self.outcomes]))
 
     @property
     def several(self) -> bool:
@@ -198,7 +198,7 @@ def run(running: Running, *, keeper: Any = None, progress: Progress | None = Non
     """All rounds of one search."""
     search = running.plan.search
     while running.question is not None:
-        work = replace(running.plan.work, keeper=keeper)
+        work = replace(running.plan.work, recorder=keeper)
         options = {"n_jobs": search.n_jobs, "audit": search.audit, "progress": progress}
         [outcome] = evaluate(running.session, [running.question], work, **options)
         running.tell(outcome)

@@ -29,7 +29,7 @@ from foldwise.evaluation.pictures import axes, metric_name
 from foldwise.evaluation.procedures import check_model
 from foldwise.folds.audit import check_one
 from foldwise.folds.columns import take_columns
-from foldwise.folds.engine import Question, Work, evaluate
+from foldwise.folds.engine import EvaluationTask, ScoringPlan, evaluate
 from foldwise.folds.opening import open_subsets
 from foldwise.folds.protocol import FoldSession, Need, Params
 from foldwise.folds.rows import count_rows, refuse_routing
@@ -163,7 +163,7 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
         check_rows(self.estimator, X, y, fit_params)
         session = open_subsets(self.estimator, X, y, fit_params)
         splits = freeze_splits(self.cv, X, y, groups, n_rows=count_rows(X), classifier=is_classifier(self.estimator))
-        asking = Asking(session, splits, Work(fresh._metrics()), fresh._names, self.n_jobs)
+        asking = Asking(session, splits, ScoringPlan(fresh._metrics()), fresh._names, self.n_jobs)
         scored = Scored(asking.scores)
         for selector in selectors:
             selector.__dict__.update({name: vars(fresh)[name] for name in ENTERED if name in vars(fresh)})
@@ -345,13 +345,13 @@ class Asking:
 
     session: FoldSession
     splits: Sequence[Split]
-    work: Work
+    work: ScoringPlan
     names: Sequence[str]
     n_jobs: int | None
 
     def scores(self, subsets: Sequence[Subset]) -> NDArray[np.float64]:  # (subsets, splits)
         settings = [{"columns": subset} for subset in subsets]
-        [outcome] = evaluate(self.session, [Question(settings, self.splits)], self.work, n_jobs=self.n_jobs)
+        [outcome] = evaluate(self.session, [EvaluationTask(settings, self.splits)], self.work, n_jobs=self.n_jobs)
         failed = [(i, number, error) for i, number, error in outcome.failures]
         failed += [(i, number, error) for i, number, _, error in outcome.unscored]
         if failed:

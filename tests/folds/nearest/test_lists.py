@@ -1,4 +1,4 @@
-"""Lists are found lazily, once, and deepened; members are what a search among the training rows finds."""
+"""LazyLists are found lazily, once, and deepened; members are what a search among the training rows finds."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from sklearn.neighbors import NearestNeighbors
 
 from foldwise.folds.nearest import lists as lists_module
 from foldwise.folds.nearest import searching as module
+from foldwise.folds.nearest.distances import Distance, NumericTable
 from foldwise.folds.nearest.lists import depth_for
-from foldwise.folds.nearest.measures import Cells, Measure
 from foldwise.folds.nearest.members import Members
 from foldwise.folds.nearest.searching import among_train, lists_by
 
-BRUTE, TREE = Measure("minkowski", 2.0, False), Measure("minkowski", 2.0, True)
+BRUTE, TREE = Distance("minkowski", 2.0, False), Distance("minkowski", 2.0, True)
 
 
 @pytest.fixture
 def cells(rng):
-    return Cells(rng.normal(size=(400, 6)))
+    return NumericTable(rng.normal(size=(400, 6)))
 
 
 @pytest.fixture
@@ -81,13 +81,13 @@ def test_threads_get_the_same_lists(cells, counted):
     assert sum(counted[:-1]) == 400
 
 
-@pytest.mark.parametrize("measure", [BRUTE, TREE])
-def test_members_are_the_nearest_training_rows(cells, measure, rng):
+@pytest.mark.parametrize("distance", [BRUTE, TREE])
+def test_members_are_the_nearest_training_rows(cells, distance, rng):
     train, test = rng.integers(0, 400, 350), np.arange(80)
     times = np.bincount(train, minlength=400).astype(np.int32)
     expected, _ = NearestNeighbors(algorithm="brute").fit(cells.X[train]).kneighbors(cells.X[test], n_neighbors=10)
-    found = lists_by(measure, cells).of(10, len(np.unique(train)), test)
-    direct = among_train(cells, measure, 10, train, test)
+    found = lists_by(distance, cells).of(10, len(np.unique(train)), test)
+    direct = among_train(cells, distance, 10, train, test)
     for members in (Members.of(found, test, times, 10), Members.of(direct, np.arange(80), times, 10)):
         assert (members.count >= 10).all()
         np.testing.assert_allclose(members.distances[:, :10], expected, atol=1e-6)

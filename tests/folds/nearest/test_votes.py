@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from foldwise.folds.nearest import finishing
+from foldwise.folds.nearest import formulas
+from foldwise.folds.nearest.distances import Distance, NumericTable, Slack
 from foldwise.folds.nearest.means import means
-from foldwise.folds.nearest.measures import Cells, Measure, Slack
 from foldwise.folds.nearest.members import Members, Ties
 from foldwise.folds.nearest.votes import class_votes, uniform_labels, weighted_labels
 
@@ -28,7 +28,7 @@ def choices(d, k, end):
 
 
 def random_members(seed, n_rows=300, width=9):
-    """Lists with many ties; some run on behind their end."""
+    """LazyLists with many ties; some run on behind their end."""
     rng = np.random.default_rng(seed)
     d = np.sort(rng.integers(0 if seed % 2 else 1, 5, (n_rows, width)), axis=1).astype(float)
     places = rng.integers(0, 40, (n_rows, width)).astype(np.int32)
@@ -70,15 +70,15 @@ def test_labels_are_those_of_every_choice(seed, n_classes):
                 assert uniform[i, row] == (winners.pop() if len(winners) == 1 else -1)
                 continue
             for labels, lengths in ((uniform, None), (weighted, d)):
-                said = {
-                    int(finishing.labels(code[None, way], None if lengths is None else d[None, way], n_classes)[0])
+                found_ = {
+                    int(formulas.labels(code[None, way], None if lengths is None else d[None, way], n_classes)[0])
                     for way in map(list, ways)
                 }
                 found = labels[i, row]
                 if lengths is None or d[0] == 0 or len(ways) == 1:
-                    assert found == (said.pop() if len(said) == 1 else -1) or (lengths is not None and found == -1)
+                    assert found == (found_.pop() if len(found_) == 1 else -1) or (lengths is not None and found == -1)
                 else:
-                    assert found == -1 or said == {found}
+                    assert found == -1 or found_ == {found}
     assert open_ends
     decided = (weighted >= 0).mean()
     assert decided > 0.5
@@ -102,9 +102,9 @@ def test_votes_and_means_are_those_of_every_choice(seed, weighted):
             at = members.places[row]
             lists = [list(way) for way in ways]
             by_votes = {
-                tuple(finishing.votes(codes[at][None, w], d[None, w] if weighted else None, 3)[0]) for w in lists
+                tuple(formulas.votes(codes[at][None, w], d[None, w] if weighted else None, 3)[0]) for w in lists
             }
-            by_means = {finishing.values(y[at][None, w], d[None, w] if weighted else None)[0] for w in lists}
+            by_means = {formulas.values(y[at][None, w], d[None, w] if weighted else None)[0] for w in lists}
             assert vague[i, row] == (len(by_votes) > 1)
             if not vague[i, row]:
                 assert by_votes == {tuple(votes[i, row])}
@@ -125,7 +125,7 @@ def test_means_of_long_lists_are_those_of_numpy():
         found, unsure = means(members, ties, y, weighted, np.zeros(5), EXACT, float(np.std(y)))
         assert not unsure.any()
         for i, k in enumerate(ks):
-            expected = finishing.values(y[places[:, :k]], d[:, :k] if weighted else None)
+            expected = formulas.values(y[places[:, :k]], d[:, :k] if weighted else None)
             np.testing.assert_allclose(found[i], expected, rtol=1e-13, atol=1e-13 * np.std(y))
 
 
@@ -148,8 +148,8 @@ def test_a_distance_near_zero_is_left_open():
 def test_the_bound_covers_the_rounding_of_expanded_squares(shift, dtype):
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(200, 30)) + shift).astype(dtype)
-    cells, measure = Cells(X), Measure("euclidean", 2.0, False)
-    slack = measure.slack(cells)
+    cells, distance = NumericTable(X), Distance("euclidean", 2.0, False)
+    slack = distance.slack(cells)
     wide = X.astype(np.longdouble)
     true = ((wide[:, None] - wide[None]) ** 2).sum(axis=2)
     x = X.astype(np.float64)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from foldwise.folds.sums import CodedTable, Linear, LookUp, Numbers, Scores
+from foldwise.folds.sums import CategoricalTerms, CodedTable, GaussianTerms, JointScores, LinearTerms
 from foldwise.folds.sums.coding import PACK_SLOTS, pack
 
 
@@ -67,7 +67,7 @@ def test_screened_labels_are_those_of_plain_sums_even_at_ties(n_classes, spread,
     table[:, 1, 5] = table[rng.permutation(coded.n_slots), 0, 5]
     log_prior = np.log(rng.dirichlet(np.ones(n_classes), n_settings)).T.copy()
     log_prior[:, 3:5] = -np.log(n_classes)
-    scores = Scores((LookUp(coded, table),), log_prior, by_prior=False)
+    scores = JointScores((CategoricalTerms(coded, table),), log_prior, by_prior=False)
     rows = rng.permutation(900)[:800]
     labels = scores.labels(rows)
     assert scores._screen(scores.parts[0], rows, np.empty_like(labels))
@@ -82,11 +82,11 @@ def test_impossible_entries_are_not_screened(rng):
     table[4, 0, 2] = -np.inf
     log_prior = np.log(np.full((2, 4), [[0.3], [0.7]]))
     rows = np.arange(500)
-    by_prior = Scores((LookUp(coded, table),), log_prior)
+    by_prior = JointScores((CategoricalTerms(coded, table),), log_prior)
     labels = by_prior.labels(rows)
     lost = codes[:, 0] == 0
     assert (labels[lost, 1] == 1).all()  # the prior answers
-    assert (Scores(by_prior.parts, log_prior, by_prior=False).labels(rows)[lost, 1] == 0).all()
+    assert (JointScores(by_prior.parts, log_prior, by_prior=False).labels(rows)[lost, 1] == 0).all()
     proba = np.exp(by_prior.log_proba(rows))
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     np.testing.assert_allclose(proba[lost][:, :, 1], [[0.3, 0.7]] * lost.sum())
@@ -103,7 +103,7 @@ def test_numbers_and_slopes_against_loops(rng):
     marks = rng.poisson(1.0, (n, d)).astype(float)
     log_prior = np.zeros((n_classes, n_settings))
     rows = rng.permutation(n)[:20]
-    found = Scores((Numbers(x, mean, scale, log_norm), Linear(marks, slope)), log_prior).of(rows)
+    found = JointScores((GaussianTerms(x, mean, scale, log_norm), LinearTerms(marks, slope)), log_prior).of(rows)
     for i, row in enumerate(rows):
         for c in range(n_classes):
             for s in range(n_settings):
@@ -120,7 +120,7 @@ def test_log_probabilities_are_those_of_scipy(n_classes, rng):
     cells, slope = rng.random((40, 3)), 30 * rng.normal(size=(n_classes, 5, 3))
     slope[-1, 1] = slope[0, 1]  # the first and the last class tie
     log_prior = np.log(rng.dirichlet(np.ones(n_classes), 5)).T.copy()
-    scores = Scores((Linear(cells, slope),), log_prior, by_prior=False)
+    scores = JointScores((LinearTerms(cells, slope),), log_prior, by_prior=False)
     rows = np.arange(40)
     joint = scores.of(rows) + log_prior
     np.testing.assert_allclose(scores.log_proba(rows), joint - logsumexp(joint, axis=1, keepdims=True), atol=1e-13)

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from foldwise.adapters.sklearn_pipelines import stack_rows
 from foldwise.data.arguments import above_zero, whole_at_least
 from foldwise.ensembles.diversity.artificial import artificial_rows
 from foldwise.ensembles.members import Member, fit_member
@@ -16,6 +15,7 @@ from foldwise.ensembles.protocol import Crew, Dependency, Floats, Lesson, Task
 from foldwise.ensembles.training import Training
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels
+from foldwise.folds.rows import stack_rows
 
 LEAST = 1e-6  # of a probability whose inverse is taken
 

@@ -16,7 +16,7 @@ from foldwise.evaluation.metrics.base import Case, Floats, VectorisedMetric
 from foldwise.evaluation.metrics.counting import count_pairs, count_right, weigh_pairs
 from foldwise.evaluation.metrics.scorers import Scores
 from foldwise.folds.protocol import Answer, Labels
-from foldwise.folds.splits import EachLeftOut, Split
+from foldwise.folds.splits import LeaveOneOutSplits, Split
 
 SINGLE = (
     "A single label was found in 'y_true' and 'y_pred'. For the confusion matrix to have the correct shape, use the "
@@ -41,7 +41,7 @@ class Accuracy(VectorisedMetric):
         wrong = np.not_equal(self.labels(case, answer), case.truth, order="C")
         return np.asarray(wrong, dtype=np.float64)
 
-    def of_rows(self, session: Any, splits: EachLeftOut, answer: Answer) -> Floats | None:  # (settings, rows)
+    def of_rows(self, session: Any, splits: LeaveOneOutSplits, answer: Answer) -> Floats | None:  # (settings, rows)
         """The score of every split of leave-one-out; None where scikit-learn shall decide."""
         if not isinstance(session.target, Labels) or answer.labels is None:
             return None

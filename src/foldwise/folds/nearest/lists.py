@@ -23,8 +23,8 @@ LEAST_SHARE = 0.25  # of the rows in a training set: with fewer, lists would be 
 
 
 @dataclass(frozen=True)
-class Found:
-    """Lists of some rows: those of row i of the table are at `at[i]`."""
+class NeighborLists:
+    """LazyLists of some rows: those of row i of the table are at `at[i]`."""
 
     places: NDArray[np.int32]  # (lists, depth): rows of the table
     distances: NDArray[np.float64]  # (lists, depth), ascending
@@ -42,17 +42,17 @@ def depth_for(k: int, n_train: int, n_rows: int, spread: float = SPREAD) -> int:
     return min(n_rows, math.ceil((k + 2 + spread * math.sqrt(k * (1.0 - share))) / share) + 1)
 
 
-Kept = TypeVar("Kept")
+Item = TypeVar("Item")
 
 
-class Shelf(Generic[Kept]):
-    """What is kept for several measures. Lists not asked for longest go where all together take too much memory."""
+class ListStore(Generic[Item]):
+    """Lists of several distances. The least recently used are dropped if all together take too much memory."""
 
     def __init__(self) -> None:
-        self._kept: dict[Any, tuple[Kept, Lists | None]] = {}
+        self._kept: dict[Any, tuple[Item, LazyLists | None]] = {}
         self._lock = Lock()
 
-    def get(self, key: Any, make: Callable[[], tuple[Kept, Lists | None]]) -> Kept:
+    def get(self, key: Any, make: Callable[[], tuple[Item, LazyLists | None]]) -> Item:
         with self._lock:
             entry = self._kept.pop(key, None) or make()
             self._kept[key] = entry  # the last asked for stands last
@@ -66,14 +66,14 @@ class Shelf(Generic[Kept]):
             return entry[0]
 
 
-class Lists:
-    """The lists of one table by one measure, whose search is `opened` when first asked for. Several threads may ask."""
+class LazyLists:
+    """The lists of one table by one distance, searched when first asked for. Several threads may ask."""
 
     def __init__(self, n_rows: int, opened: Callable[[], Search]) -> None:
         self.n_rows, self._opened = n_rows, opened
         self._lock = Lock()
         self._search: Search | None = None
-        self._found: Found | None = None
+        self._found: NeighborLists | None = None
         self._known = np.zeros(n_rows, dtype=bool)
         self._places = np.arange(n_rows)
 
@@ -81,8 +81,8 @@ class Lists:
     def n_bytes(self) -> int:
         return 0 if self._found is None else self._found.places.nbytes + self._found.distances.nbytes
 
-    def of(self, k: int, n_train: int, test: Rows) -> Found | None:
-        """Lists of the test rows with, mostly, more than k of `n_train` rows; None where lists would not pay."""
+    def of(self, k: int, n_train: int, test: Rows) -> NeighborLists | None:
+        """LazyLists of the test rows with, mostly, more than k of `n_train` rows; None where lists would not pay."""
         n_rows = self.n_rows
         depth = depth_for(k, n_train, n_rows)
         if n_train < LEAST_SHARE * n_rows or 12 * n_rows * depth > MOST_BYTES:
@@ -104,10 +104,10 @@ class Lists:
         elif self._found is not None:
             depth = min(n_rows, max(depth, self._found.depth * 3 // 2))
         shape = (n_rows, depth)
-        self._found = Found(np.empty(shape, np.int32), np.empty(shape), self._places, depth == n_rows)
+        self._found = NeighborLists(np.empty(shape, np.int32), np.empty(shape), self._places, depth == n_rows)
         self._known = np.zeros(n_rows, dtype=bool)
 
-    def _find(self, found: Found, rows: Rows) -> None:
+    def _find(self, found: NeighborLists, rows: Rows) -> None:
         """Search for these rows and, if others are known already, for as many more: later splits will ask for them."""
         n_known = int(self._known.sum())
         if n_known:

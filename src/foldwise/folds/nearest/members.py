@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.folds.nearest.lists import Found
-from foldwise.folds.nearest.measures import Slack
+from foldwise.folds.nearest.distances import Slack
+from foldwise.folds.nearest.lists import NeighborLists
 from foldwise.folds.protocol import Rows
 
 Floats = NDArray[np.float64]
@@ -27,7 +27,7 @@ class Members:
     end: Floats  # (rows,): no training row that is not listed is nearer than this
 
     @classmethod
-    def of(cls, found: Found, test: Rows, times: Places, k: int) -> Members:
+    def of(cls, found: NeighborLists, test: Rows, times: Places, k: int) -> Members:
         """At least k of each test row, and more to see ties, if its list has them.
 
         `times` says how often each row of the table is in the training set.

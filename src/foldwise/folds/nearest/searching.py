@@ -10,29 +10,29 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
-from foldwise.folds.nearest.lists import Found, Lists, Search
-from foldwise.folds.nearest.measures import Cells, Measure
+from foldwise.folds.nearest.distances import Distance, NumericTable
+from foldwise.folds.nearest.lists import LazyLists, NeighborLists, Search
 from foldwise.folds.protocol import Rows
 
 BATCH_CELLS = 1 << 20  # neighbours that scikit-learn hands over at a time, 16 bytes each
 
 
-def lists_by(measure: Measure, cells: Cells) -> Lists:
+def lists_by(distance: Distance, cells: NumericTable) -> LazyLists:
     """The lists of a table."""
 
     def opened() -> Search:
-        search = searcher(measure, cells.numbers)
+        search = searcher(distance, cells.numbers)
         return lambda rows, depth: searched(search, cells.numbers, rows, depth)
 
-    return Lists(len(cells.X), opened)
+    return LazyLists(len(cells.X), opened)
 
 
-def among_train(cells: Cells, measure: Measure, k: int, train: Rows, test: Rows) -> Found:
-    """Lists of the test rows among the training rows alone."""
+def among_train(cells: NumericTable, distance: Distance, k: int, train: Rows, test: Rows) -> NeighborLists:
+    """LazyLists of the test rows among the training rows alone."""
     kept = np.unique(train)
     depth = min(len(kept), k + 16)  # some more, to see where ties end
-    search = searcher(measure, cells.numbers[kept])
-    found = Found(
+    search = searcher(distance, cells.numbers[kept])
+    found = NeighborLists(
         np.empty((len(test), depth), np.int32),
         np.empty((len(test), depth)),
         np.arange(len(test)),
@@ -46,11 +46,11 @@ def among_train(cells: Cells, measure: Measure, k: int, train: Rows, test: Rows)
     return found
 
 
-def searcher(measure: Measure, X: NDArray[Any]) -> Any:
+def searcher(distance: Distance, X: NDArray[Any]) -> Any:
     """scikit-learn's own search, fitted."""
-    algorithm = "kd_tree" if measure.tree else "brute"
+    algorithm = "kd_tree" if distance.tree else "brute"
     with config_context(assume_finite=True):
-        return NearestNeighbors(algorithm=algorithm, metric=measure.metric, p=measure.p).fit(X)
+        return NearestNeighbors(algorithm=algorithm, metric=distance.metric, p=distance.p).fit(X)
 
 
 def searched(search: Any, X: NDArray[Any], rows: Rows, depth: int) -> Iterator[tuple[Rows, NDArray[Any], NDArray[Any]]]:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
-from foldwise.folds.nearest import finishing
-from foldwise.folds.nearest.asking import Asker, Nearest
-from foldwise.folds.nearest.lists import Lists
+from foldwise.folds.nearest import formulas
+from foldwise.folds.nearest.distances import Distance, NumericTable, Slack
+from foldwise.folds.nearest.lists import LazyLists
 from foldwise.folds.nearest.means import means
-from foldwise.folds.nearest.measures import Cells, Measure, Slack
 from foldwise.folds.nearest.members import Members, Ties
 from foldwise.folds.nearest.searching import among_train, lists_by
+from foldwise.folds.nearest.tie_search import Nearest, TieSearch
 from foldwise.folds.nearest.votes import UNDECIDED, class_votes, uniform_labels, weighted_labels
 from foldwise.folds.protocol import Labels, Rows, Values
 from foldwise.folds.rows import take_rows
@@ -29,7 +29,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Plain:
+class KNNSetting:
     """A setting that is answered with others."""
 
     k: int
@@ -51,60 +51,60 @@ class Plain:
 
     @property
     def search(self) -> tuple[Any, ...]:
-        """What a search depends on, given the measure."""
+        """What a search depends on, given the distance."""
         return self.algorithm, self.leaf_size, self.n_jobs
 
 
 @dataclass(frozen=True)
-class Problem:
+class KNNProblem:
     """A table with its target, and the type of the estimators."""
 
     kind: type
     X: Any  # as it came
-    cells: Cells
+    cells: NumericTable
     target: Labels | Values
 
 
 @dataclass(frozen=True)
-class Measured:
-    """The lists of a table by one measure, and how far rounding may move them."""
+class DistanceLists:
+    """The lists of a table by one distance, and how far rounding may move them."""
 
-    measure: Measure
-    lists: Lists
+    distance: Distance
+    lists: LazyLists
     slack: Slack
 
     @classmethod
-    def of(cls, measure: Measure, cells: Cells) -> Measured:
-        return cls(measure, lists_by(measure, cells), measure.slack(cells))
+    def of(cls, distance: Distance, cells: NumericTable) -> DistanceLists:
+        return cls(distance, lists_by(distance, cells), distance.slack(cells))
 
 
 @dataclass(frozen=True)
-class Asked:
+class KNNBatch:
     """Settings and what is known of each: their numbers of neighbours in order, and where each stands."""
 
-    plains: Sequence[Plain]
+    settings_: Sequence[KNNSetting]
 
     @cached_property
     def ks(self) -> NDArray[np.int64]:
-        return np.unique([plain.k for plain in self.plains]).astype(np.int64)
+        return np.unique([plain.k for plain in self.settings_]).astype(np.int64)
 
     @cached_property
     def places(self) -> list[int]:
         """The place of each setting in `ks`."""
-        return [int(i) for i in np.searchsorted(self.ks, [plain.k for plain in self.plains])]
+        return [int(i) for i in np.searchsorted(self.ks, [plain.k for plain in self.settings_])]
 
     @cached_property
     def weightings(self) -> list[bool]:
-        return sorted({plain.weighted for plain in self.plains})
+        return sorted({plain.weighted for plain in self.settings_})
 
     def pick(self, found: dict[bool, Any]) -> NDArray[Any]:
         """One a setting of what was found for each weighting and number of neighbours."""
-        pairs = zip(self.plains, self.places, strict=True)
+        pairs = zip(self.settings_, self.places, strict=True)
         return np.stack([found[plain.weighted][i] for plain, i in pairs])
 
 
 @dataclass(frozen=True)
-class Said:
+class TieAnswer:
     """What scikit-learn's search says of rows that were left open, for settings alike."""
 
     settings: list[int]
@@ -119,15 +119,15 @@ class Said:
         return self.near.distances if self.weighted else None
 
 
-class Split:
-    """Asked about settings of one measure with up to `k_max` neighbours."""
+class NeighborSplit:
+    """Answers settings of one distance with up to `k_max` neighbours."""
 
-    def __init__(self, problem: Problem, measured: Measured, train: Rows, test: Rows, k_max: int) -> None:
-        self.problem, self.lists, self.slack = problem, measured.lists, measured.slack
+    def __init__(self, problem: KNNProblem, distance_lists: DistanceLists, train: Rows, test: Rows, k_max: int) -> None:
+        self.problem, self.lists, self.slack = problem, distance_lists.lists, distance_lists.slack
         self.train, self.test, self.k_max = train, test, k_max
-        self.cells, self.measure = problem.cells, measured.measure
+        self.cells, self.distance = problem.cells, distance_lists.distance
         self._rounding = (self.slack.share, self.slack.squared)
-        self._askers: dict[Any, Asker] = {}
+        self._tie_searches: dict[Any, TieSearch] = {}
 
     @cached_property
     def present(self) -> NDArray[np.intp]:
@@ -167,10 +167,10 @@ class Split:
 
     def _direct(self, test: Rows, times: NDArray[np.int32]) -> Members:
         """Members by a search among the training rows alone."""
-        found = among_train(self.cells, self.measure, self.k_max, self.train, test)
+        found = among_train(self.cells, self.distance, self.k_max, self.train, test)
         return Members.of(found, np.arange(len(test)), times, self.k_max)
 
-    def labels(self, asked: Asked) -> NDArray[np.int32]:  # (settings, rows)
+    def labels(self, asked: KNNBatch) -> NDArray[np.int32]:  # (settings, rows)
         """Places in `present`."""
         n_classes = len(self.present)
         found = {weighted: np.empty((len(asked.ks), len(self.test)), np.int32) for weighted in asked.weightings}
@@ -183,17 +183,17 @@ class Split:
                 off = self.slack.values[self.test[rows]]
                 found[True][:, rows] = weighted_labels(members, ties, self.codes, counted, off, self._rounding)
         labels: NDArray[np.int32] = asked.pick(found)
-        for said in self.ask(asked, {weighted: some == UNDECIDED for weighted, some in found.items()}):
-            if said.near is None:
-                assert said.proba is not None
-                here = said.proba.argmax(axis=1)
+        for found_ in self.ask(asked, {weighted: some == UNDECIDED for weighted, some in found.items()}):
+            if found_.near is None:
+                assert found_.proba is not None
+                here = found_.proba.argmax(axis=1)
             else:
-                here = finishing.labels(self._codes_of(said.near), said.distances, n_classes)
-            for s in said.settings:
-                labels[s, said.rows] = here
+                here = formulas.labels(self._codes_of(found_.near), found_.distances, n_classes)
+            for s in found_.settings:
+                labels[s, found_.rows] = here
         return labels
 
-    def proba(self, asked: Asked) -> NDArray[np.float64]:  # (settings, rows, classes)
+    def proba(self, asked: KNNBatch) -> NDArray[np.float64]:  # (settings, rows, classes)
         """Shares of the votes of the classes in `present`."""
         shape = (len(asked.ks), len(self.test), len(self.present))
         votes = {weighted: np.empty(shape) for weighted in asked.weightings}
@@ -204,16 +204,16 @@ class Split:
             for weighted in asked.weightings:
                 here = class_votes(members, ties, self.codes, shape[2], weighted, off, self._rounding)
                 votes[weighted][:, rows], open_[weighted][:, rows] = here
-        proba: NDArray[np.float64] = asked.pick({weighted: finishing.shares(some) for weighted, some in votes.items()})
-        for said in self.ask(asked, open_):
-            here_ = said.proba
-            if said.near is not None:
-                here_ = finishing.shares(finishing.votes(self._codes_of(said.near), said.distances, shape[2]))
-            for s in said.settings:
-                proba[s, said.rows] = here_
+        proba: NDArray[np.float64] = asked.pick({weighted: formulas.shares(some) for weighted, some in votes.items()})
+        for found_ in self.ask(asked, open_):
+            here_ = found_.proba
+            if found_.near is not None:
+                here_ = formulas.shares(formulas.votes(self._codes_of(found_.near), found_.distances, shape[2]))
+            for s in found_.settings:
+                proba[s, found_.rows] = here_
         return proba
 
-    def values(self, asked: Asked) -> NDArray[np.float64]:  # (settings, rows)
+    def values(self, asked: KNNBatch) -> NDArray[np.float64]:  # (settings, rows)
         """What a regressor predicts."""
         assert isinstance(self.problem.target, Values)
         y, shape = self.problem.target.numbers, (len(asked.ks), len(self.test))
@@ -227,56 +227,56 @@ class Split:
                 here = means(members, ties, y, weighted, off, self._rounding, scale)
                 found[weighted][:, rows], open_[weighted][:, rows] = here
         values: NDArray[np.float64] = asked.pick(found)
-        for said in self.ask(asked, open_):
-            assert said.near is not None
-            for s in said.settings:
-                values[s, said.rows] = finishing.values(y[self.train[said.near.places]], said.distances)
+        for found_ in self.ask(asked, open_):
+            assert found_.near is not None
+            for s in found_.settings:
+                values[s, found_.rows] = formulas.values(y[self.train[found_.near.places]], found_.distances)
         return values
 
     def _codes_of(self, near: Nearest) -> NDArray[np.int64]:
         return self.codes[self.train[near.places]]
 
-    def ask(self, asked: Asked, open_: dict[bool, Mask]) -> Iterator[Said]:
+    def ask(self, asked: KNNBatch, open_: dict[bool, Mask]) -> Iterator[TieAnswer]:
         """What scikit-learn says of the rows that are open, by weighting and number of neighbours."""
         if not any(mask.any() for mask in open_.values()):
             return
         searches: dict[Any, list[int]] = {}
-        for s, plain in enumerate(asked.plains):
+        for s, plain in enumerate(asked.settings_):
             searches.setdefault(plain.search, []).append(s)
         for settings in searches.values():
             alike: dict[int, dict[bool, list[int]]] = {}  # by number of neighbours and weighting
             for s in settings:
-                plain, i = asked.plains[s], asked.places[s]
+                plain, i = asked.settings_[s], asked.places[s]
                 if plain.weights == "uniform" and self._counts_votes:
                     rows = np.flatnonzero(open_[False][i])
                     if rows.size:
-                        yield Said([s], rows, None, self._counted(plain, rows))
+                        yield TieAnswer([s], rows, None, self._counted(plain, rows))
                 else:
                     alike.setdefault(i, {}).setdefault(plain.weighted, []).append(s)
             wanted = {i: np.flatnonzero(np.any([open_[w][i] for w in some], axis=0)) for i, some in alike.items()}
             at = {int(asked.ks[i]): i for i, rows in wanted.items() if rows.size}
             if not at:
                 continue
-            asker = self._asker(asked.plains[settings[0]])
-            for k, near in asker.nearest({k: wanted[i] for k, i in at.items()}):
+            tie_search = self._tie_search(asked.settings_[settings[0]])
+            for k, near in tie_search.nearest({k: wanted[i] for k, i in at.items()}):
                 for weighted, some in alike[at[k]].items():
                     mine = open_[weighted][at[k]][near.rows]
                     if mine.any():
-                        yield Said(some, near.rows[mine], near.of(mine), None, weighted)
+                        yield TieAnswer(some, near.rows[mine], near.of(mine), None, weighted)
 
     @cached_property
     def _counts_votes(self) -> bool:
         """Whether uniform votes are counted by scikit-learn without lists, in a search of its own."""
         return (
             isinstance(self.problem.target, Labels)
-            and not self.measure.tree
-            and self.measure.resolved not in ("euclidean", "cosine")
+            and not self.distance.tree
+            and self.distance.resolved not in ("euclidean", "cosine")
             and self.cells.X.dtype.kind == "f"
             and isinstance(self.problem.X, np.ndarray)
             and bool(take_rows(self.problem.X, self.test).flags.c_contiguous)
         )
 
-    def _counted(self, plain: Plain, rows: Rows) -> NDArray[np.float64]:  # (rows, classes)
+    def _counted(self, plain: KNNSetting, rows: Rows) -> NDArray[np.float64]:  # (rows, classes)
         """Shares of uniform votes, by that search; it looks at each query alone."""
         model = self.problem.kind(plain.k, **plain.params)
         with config_context(assume_finite=True, skip_parameter_validation=True):
@@ -284,10 +284,10 @@ class Split:
             found: NDArray[np.float64] = model.predict_proba(take_rows(self.problem.X, self.test[rows]))
         return found
 
-    def _asker(self, plain: Plain) -> Asker:
-        if plain.search not in self._askers:
+    def _tie_search(self, plain: KNNSetting) -> TieSearch:
+        if plain.search not in self._tie_searches:
             search = NearestNeighbors(n_neighbors=plain.k, **plain.params)  # the choice of a tree looks at k
             with config_context(assume_finite=True, skip_parameter_validation=True):
                 search.fit(self.cells.X[self.train])
-            self._askers[plain.search] = Asker(search, self.cells, self.measure, self.train, self.test)
-        return self._askers[plain.search]
+            self._tie_searches[plain.search] = TieSearch(search, self.cells, self.distance, self.train, self.test)
+        return self._tie_searches[plain.search]

@@ -2,6 +2,6 @@
 
 from foldwise.folds.sums.coding import CodedTable
 from foldwise.folds.sums.logs import CountLogs, PriorLogs
-from foldwise.folds.sums.scores import Linear, LookUp, Numbers, Scores
+from foldwise.folds.sums.scores import CategoricalTerms, GaussianTerms, JointScores, LinearTerms
 
-__all__ = ["CodedTable", "CountLogs", "Linear", "LookUp", "Numbers", "PriorLogs", "Scores"]
+__all__ = ["CategoricalTerms", "CodedTable", "CountLogs", "GaussianTerms", "JointScores", "LinearTerms", "PriorLogs"]

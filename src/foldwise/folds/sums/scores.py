@@ -17,7 +17,7 @@ from foldwise.summaries.passes import windows
 SCORE_CELLS = 1 << 15  # scores held at a time: they stay in a near cache
 
 
-class Part(Protocol):
+class ScoreTerms(Protocol):
     """What some columns add to the scores of rows."""
 
     def add(self, rows: Places, scores: Floats) -> None:
@@ -25,7 +25,7 @@ class Part(Protocol):
 
 
 @dataclass(frozen=True)
-class LookUp:
+class CategoricalTerms:
     """Categorical columns: each cell adds an entry of a table."""
 
     coded: CodedTable
@@ -36,7 +36,7 @@ class LookUp:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class GaussianTerms:
     """Gaussian columns: a present cell adds log_norm - scale·(x - mean)²; a missing one nothing."""
 
     numbers: Floats  # (n, d)
@@ -49,7 +49,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearTerms:
     """Columns of marks or counts: each cell adds itself times a slope."""
 
     cells: Any  # (n, d), an array or a sparse matrix of rows
@@ -62,10 +62,10 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Scores:
+class JointScores:
     """The sum of parts and prior. Labels of categories alone are screened in single precision and settled in double."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ScoreTerms, ...]
     log_prior: Floats  # (K, S)
     by_prior: bool = True  # whether the prior answers where every class is impossible
 
@@ -79,8 +79,8 @@ class Scores:
     def labels(self, rows: Places) -> NDArray[np.int16]:  # (n, S)
         """The index of the most probable class for every row and setting."""
         labels = np.empty((len(rows), self.log_prior.shape[1]), dtype=np.int16)
-        look_up = self._look_up
-        if look_up is None or not self._screen(look_up, rows, labels):
+        categories = self._only_categories
+        if categories is None or not self._screen(categories, rows, labels):
             self._choose(rows, labels)
         return labels
 
@@ -105,9 +105,9 @@ class Scores:
         return out
 
     @property
-    def _look_up(self) -> LookUp | None:
+    def _only_categories(self) -> CategoricalTerms | None:
         """The only part, where it is one of categories."""
-        return self.parts[0] if len(self.parts) == 1 and isinstance(self.parts[0], LookUp) else None
+        return self.parts[0] if len(self.parts) == 1 and isinstance(self.parts[0], CategoricalTerms) else None
 
     @property
     def _chunk_rows(self) -> int:
@@ -117,7 +117,7 @@ class Scores:
         for a, b in windows(0, len(rows), self._chunk_rows):
             choose(self.of(rows[a:b]), self.log_prior, self.by_prior, labels[a:b])
 
-    def _screen(self, part: LookUp, rows: Places, labels: NDArray[np.int16]) -> bool:
+    def _screen(self, part: CategoricalTerms, rows: Places, labels: NDArray[np.int16]) -> bool:
         """Labels by short sums of differences between classes; rows too near a tie are summed as `of` sums them.
 
         False where it is not done: an entry is impossible, or rows are too few to pay for packed tables.

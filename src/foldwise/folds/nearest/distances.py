@@ -32,7 +32,7 @@ DIRECT = ("manhattan", "l1", "cityblock", "chebyshev", "minkowski")
 
 
 @dataclass(frozen=True)
-class Cells:
+class NumericTable:
     """A table as scikit-learn validates it, and what the bounds need to know of it."""
 
     X: NDArray[Any]  # (rows, columns), C-order: float64, float32 or whole numbers
@@ -65,7 +65,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Measure:
+class Distance:
     """A metric, and whether a tree or brute force finds the nearest by it."""
 
     metric: str
@@ -89,11 +89,11 @@ class Measure:
             return self.metric
         return {1.0: "manhattan", 2.0: "euclidean", math.inf: "chebyshev"}.get(float(self.p), "minkowski")
 
-    def is_exact(self, cells: Cells) -> bool:
+    def is_exact(self, cells: NumericTable) -> bool:
         """Whether every search gives the same bits."""
         return cells.exact and self.resolved != "cosine"
 
-    def slack(self, cells: Cells) -> Slack:
+    def slack(self, cells: NumericTable) -> Slack:
         share = (cells.X.shape[1] + 8) * EPS
         n = len(cells.X)
         nothing = np.broadcast_to(np.float64(0.0), (n,))

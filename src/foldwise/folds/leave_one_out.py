@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.folds.protocol import Answer, Failure, FoldSession, Need, Params, Rows, TurnSession
-from foldwise.folds.splits import EachLeftOut, Split
+from foldwise.folds.protocol import Answer, Failure, FoldSession, LeaveOneOutSession, Need, Params, Rows
+from foldwise.folds.splits import LeaveOneOutSplits, Split
 
 PARTS = ("labels", "log_proba", "proba", "decision", "values")
 
 
 @dataclass(frozen=True)
-class Told:
+class LeaveOneOutAnswer:
     """Settings start..stop of those asked for, about every row that was asked for.
 
     A place that failed holds nothing of use.
@@ -36,21 +36,25 @@ class Told:
         return found
 
 
-def takes_turns(session: FoldSession, setting: Params, splits: Sequence[Split]) -> bool:
+def answers_leave_one_out(session: FoldSession, setting: Params, splits: Sequence[Split]) -> bool:
     """Whether these splits are leave-one-out and the session answers them at once for this setting."""
-    return isinstance(splits, EachLeftOut) and isinstance(session, TurnSession) and session.takes_turns(setting)
+    return (
+        isinstance(splits, LeaveOneOutSplits)
+        and isinstance(session, LeaveOneOutSession)
+        and session.answers_leave_one_out(setting)
+    )
 
 
-def answer_turns(
-    session: Any, settings: Sequence[Params], splits: EachLeftOut, need: Need, places: Rows | None = None
-) -> Iterator[Told]:
+def answer_leave_one_out(
+    session: Any, settings: Sequence[Params], splits: LeaveOneOutSplits, need: Need, places: Rows | None = None
+) -> Iterator[LeaveOneOutAnswer]:
     """The answers to all splits, or to those at some places."""
     asked = np.arange(len(splits)) if places is None else places
-    for turns in session.answer_turns(settings, splits.rows, asked, need):
+    for turns in session.answer_leave_one_out(settings, splits.rows, asked, need):
         chosen = settings[turns.start : turns.stop]
         if isinstance(turns.answer, Failure):
             lost = [(i, k, turns.answer) for i in range(turns.start, turns.stop) for k in range(len(asked))]
-            yield Told(turns.start, turns.stop, Answer(), tuple(lost), 0)
+            yield LeaveOneOutAnswer(turns.start, turns.stop, Answer(), tuple(lost), 0)
             continue
         filled = Filled(turns.answer)
         failed = []
@@ -61,12 +65,12 @@ def answer_turns(
                     failed += [(turns.start + i, k, block.answer) for i in range(block.start, block.stop)]
                 else:
                     filled.put(block.start, block.stop, k, block.answer)
-        yield Told(turns.start, turns.stop, filled.answer, tuple(failed), len(turns.rest))
+        yield LeaveOneOutAnswer(turns.start, turns.stop, filled.answer, tuple(failed), len(turns.rest))
 
 
-def answer_one_turn(session: Any, setting: Params, splits: Any, place: int, need: Need) -> Answer | Failure:
+def answer_one_left_out(session: Any, setting: Params, splits: Any, place: int, need: Need) -> Answer | Failure:
     """What one split of leave-one-out says when all are answered at once."""
-    [told] = answer_turns(session, [setting], splits, need | Need.LABELS, np.array([place]))
+    [told] = answer_leave_one_out(session, [setting], splits, need | Need.LABELS, np.array([place]))
     return told.failed[0][2] if told.failed else told.answer
 
 

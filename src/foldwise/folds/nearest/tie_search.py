@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn import config_context, get_config
 from sklearn.metrics import pairwise_distances
 
-from foldwise.folds.nearest.measures import Cells, Measure
+from foldwise.folds.nearest.distances import Distance, NumericTable
 from foldwise.folds.protocol import Rows
 
 BATCH_CELLS = 1 << 21  # distances at a time
@@ -40,12 +40,12 @@ class Nearest:
 
 
 @dataclass(frozen=True)
-class Asker:
+class TieSearch:
     """A search among the training rows, and the test rows that are asked about."""
 
     search: Any  # scikit-learn's NearestNeighbors, fitted: what its estimators inherit, without a target
-    cells: Cells
-    measure: Measure
+    cells: NumericTable
+    distance: Distance
     train: Rows
     test: Rows
 
@@ -64,14 +64,14 @@ class Asker:
     @cached_property
     def _rounds(self) -> bool:
         """Whether distances depend on the shape of a product of matrices."""
-        return self.measure.expanded and not self.measure.is_exact(self.cells)
+        return self.distance.expanded and not self.distance.is_exact(self.cells)
 
     @cached_property
     def _partitions(self) -> bool:
         """Whether rows of distances are partitioned by numpy: tables of whole numbers, cosine."""
-        if self.measure.tree or not hasattr(self.search, "_kneighbors_reduce_func"):
+        if self.distance.tree or not hasattr(self.search, "_kneighbors_reduce_func"):
             return False
-        return self.cells.X.dtype.kind != "f" or self.measure.resolved == "cosine"
+        return self.cells.X.dtype.kind != "f" or self.distance.resolved == "cosine"
 
     def _partitioned(self, wanted: Mapping[int, Rows]) -> Iterator[tuple[int, Nearest]]:
         """Distances are found once for all k."""
@@ -99,7 +99,7 @@ class Asker:
     def batch(self, rows: Rows) -> Rows:
         """Test rows that, asked together, are answered as among all test rows."""
         every = np.arange(len(self.test))
-        if self.measure.tree:
+        if self.distance.tree:
             return rows
         if self._partitions:
             return every  # only where a product of matrices rounds
