@@ -52,6 +52,10 @@ class Chunk:
         return self.stop - self.start
 
     @property
+    def columns(self) -> NDArray[Any]:  # (columns, rows), of any order
+        return self.cells[:, self.start : self.stop] if self.by_column else self.cells[self.start : self.stop].T
+
+    @property
     def rows(self) -> NDArray[Any]:  # (rows, columns), C-order
         if not self.by_column:
             return self.cells[self.start : self.stop]

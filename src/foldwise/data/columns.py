@@ -6,8 +6,9 @@ Codes of a column with L levels: 0 to L-1 a level, L a missing cell, L+1 a value
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -19,46 +20,48 @@ from foldwise.data.levels import are_text, as_level, is_missing
 from foldwise.data.schema import Column, Level
 from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, InputError
 
-Source = NDArray[Any] | Reader
+CellSource = NDArray[Any] | Reader
 NUMPY_TYPES = (
-    nw.Int8,
-    nw.Int16,
-    nw.Int32,
-    nw.Int64,
-    nw.UInt8,
-    nw.UInt16,
-    nw.UInt32,
-    nw.UInt64,
-    nw.Float32,
-    nw.Float64,
+    *(nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64),
+    *(nw.Float32, nw.Float64),
 )
 
 
-class ColumnSource(Protocol):
-    """What the rest of the house may ask of a column."""
+class ColumnSource:
+    """One column: its description and its cells, in the forms that the rest of the package may ask for."""
 
     column: Column
 
-    def numbers(self) -> Source:
+    def values(self, start: int, stop: int) -> list[Any]:
+        """The cells of rows start..stop as Python values."""
+        raise NotImplementedError
+
+    def numbers(self) -> CellSource:
         """The cells as float64, missing as NaN: an array where they lie so, else a reader."""
+        raise TypeError(f"{type(self).__name__} holds no numbers")
 
     def integers(self) -> NDArray[Any] | None:
         """The cells as they are, where they are whole numbers with none missing; else None."""
+        return None
 
     def distinct(self, start: int, stop: int) -> set[Level]:
         """The present values of rows start..stop."""
+        raise TypeError(f"{type(self).__name__} holds no categories")
 
     def codes(self, levels: Sequence[Level]) -> Reader:
         """A reader of codes."""
+        raise TypeError(f"{type(self).__name__} holds no categories")
 
     def texts(self, start: int, stop: int) -> pl.Series:
         """The cells of rows start..stop as text, null for missing."""
+        return text_series(self.column.name, self.values(start, stop), start)
 
     def value(self, row: int) -> Any:
         """One cell as a Python value."""
+        return self.values(row, row + 1)[0]
 
 
-class ArrayColumn:
+class ArrayColumn(ColumnSource):
     """Numbers or truth values in a numpy array."""
 
     def __init__(self, name: str, values: NDArray[Any]) -> None:
@@ -66,7 +69,7 @@ class ArrayColumn:
         self.column = Column(name, "binary", (False, True)) if is_truth else Column(name, "numeric")
         self._values = values
 
-    def numbers(self) -> Source:
+    def numbers(self) -> CellSource:
         return self._values
 
     def integers(self) -> NDArray[Any] | None:
@@ -100,11 +103,8 @@ class ArrayColumn:
 
         return read
 
-    def texts(self, start: int, stop: int) -> pl.Series:
-        return text_series(self.column.name, self._values[start:stop].tolist(), start)
-
-    def value(self, row: int) -> Any:
-        return self._values[row].item()
+    def values(self, start: int, stop: int) -> list[Any]:
+        return self._values[start:stop].tolist()  # type: ignore[no-any-return]
 
 
 def sorted_levels(levels: Sequence[Level], dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -121,49 +121,42 @@ def sorted_levels(levels: Sequence[Level], dtype: np.dtype[Any]) -> tuple[NDArra
     return np.array([v for v, _ in exact], dtype=wide), np.array([i for _, i in exact], dtype=np.int64)
 
 
-class ObjectColumn:
+class ObjectColumn(ColumnSource):
     """Python objects or fixed-width strings in a numpy array: categories."""
 
     def __init__(self, name: str, values: NDArray[Any]) -> None:
         self.column = Column(name, "categorical")
         self._values = values
 
-    def numbers(self) -> Source:
+    def numbers(self) -> CellSource:
         def read(start: int, stop: int, out: NDArray[Any]) -> None:
-            for i, value in enumerate(self._values[start:stop].tolist()):
+            for i, value in enumerate(self.values(start, stop)):
                 out[i] = np.nan if is_missing(value) else as_number(value, self.column.name, start + i)
 
         return read
 
-    def integers(self) -> None:
-        return None
-
     def distinct(self, start: int, stop: int) -> set[Level]:
         name = self.column.name
-        try:
-            values = set(self._values[start:stop].tolist())
-        except TypeError:  # an unhashable cell: name it
-            values = self._values[start:stop].tolist()
+        values: Iterable[Any] = self.values(start, stop)
+        with suppress(TypeError):  # an unhashable cell, which `as_level` names
+            values = set(values)
         return {as_level(value, name) for value in values if not is_missing(value)}
 
     def codes(self, levels: Sequence[Level]) -> Reader:
-        return dictionary_reader(self.column.name, levels, lambda start, stop: self._values[start:stop].tolist())
+        return dictionary_reader(self.column.name, levels, self.values)
 
-    def texts(self, start: int, stop: int) -> pl.Series:
-        return text_series(self.column.name, self._values[start:stop].tolist(), start)
-
-    def value(self, row: int) -> Any:
-        return self._values[row]
+    def values(self, start: int, stop: int) -> list[Any]:
+        return self._values[start:stop].tolist()  # type: ignore[no-any-return]
 
 
-class SeriesColumn:
+class SeriesColumn(ColumnSource):
     """A column of a frame that numpy cannot hold as it is: text, categories, nullable numbers, dates."""
 
     def __init__(self, name: str, series: nw.Series[Any]) -> None:
         self._series = series
         self.column = Column(name, *kind_of_series(series, name))
 
-    def numbers(self) -> Source:
+    def numbers(self) -> CellSource:
         name, dtype = self.column.name, self._series.dtype
         if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Unknown)):
             self._refuse_numbers()
@@ -193,9 +186,6 @@ class SeriesColumn:
         # wholly missing text may stand in for wholly missing numbers
         self._series = self._series.cast(nw.String).cast(nw.Float64)
 
-    def integers(self) -> None:
-        return None
-
     def distinct(self, start: int, stop: int) -> set[Level]:
         return {
             as_level(value, self.column.name) for value in values_of(self._series[start:stop].drop_nulls().unique())
@@ -214,17 +204,17 @@ class SeriesColumn:
         return (
             pandas_reader(self._series, levels)
             or polars_reader(self._series, levels)
-            or dictionary_reader(name, levels, lambda start, stop: values_of(self._series[start:stop]))
+            or dictionary_reader(name, levels, self.values)
         )
 
     def texts(self, start: int, stop: int) -> pl.Series:
         if self._series.implementation.is_polars() and self._series.dtype in (nw.String, nw.Categorical, nw.Enum):
             series: pl.Series = self._series[start:stop].cast(nw.String).to_native()
             return series
-        return text_series(self.column.name, values_of(self._series[start:stop]), start)
+        return super().texts(start, stop)
 
-    def value(self, row: int) -> Any:
-        return values_of(self._series[row : row + 1])[0]
+    def values(self, start: int, stop: int) -> list[Any]:
+        return values_of(self._series[start:stop])
 
 
 def text_series(name: str, cells: list[Any], first: int) -> pl.Series:
@@ -245,25 +235,23 @@ def text_series(name: str, cells: list[Any], first: int) -> pl.Series:
 
 def kind_of_series(series: nw.Series[Any], name: str) -> tuple[Any, tuple[Level, ...] | None]:
     """The kind and the declared levels that the type of a series tells; its values are not looked at."""
-    dtype = series.dtype
-    if dtype == nw.Boolean:
-        return "binary", (False, True)
+    dtype: Any = series.dtype
     if dtype == nw.Unknown:  # what narwhals calls a column without a type, which is wholly missing; or a strange one
-        native = str(getattr(series.to_native(), "dtype", getattr(series.to_native(), "type", dtype)))
-        if native.lower() not in ("null", "unknown"):
-            raise FoldwiseTypeError(
-                f"column {name!r} has the type {native}, which is neither number, text, category nor date.",
-                "turn it into one of these, or leave it out.",
-            )
-    if dtype.is_numeric() or dtype == nw.Unknown:
+        native = series.to_native()
+        dtype = str(getattr(native, "dtype", getattr(native, "type", dtype)))
+        if dtype.lower() in ("null", "unknown"):
+            return "numeric", None
+    elif dtype == nw.Boolean:
+        return "binary", (False, True)
+    elif dtype.is_numeric():
         return "numeric", None
-    if dtype.is_temporal():
+    elif dtype.is_temporal():
         return "date", None
-    if series.implementation.is_pandas_like() and dtype in (nw.Categorical, nw.Enum):
+    elif series.implementation.is_pandas_like() and dtype in (nw.Categorical, nw.Enum):
         return "categorical", tuple(as_level(v, name) for v in series.to_native().cat.categories.tolist())
-    if isinstance(dtype, nw.Enum):
+    elif isinstance(dtype, nw.Enum):
         return "categorical", tuple(dtype.categories)
-    if dtype in (nw.String, nw.Categorical):
+    elif dtype in (nw.String, nw.Categorical):
         return "categorical", None
     raise FoldwiseTypeError(
         f"column {name!r} has the type {dtype}, which is neither number, text, category nor date.",
@@ -278,7 +266,7 @@ def values_of(series: nw.Series[Any]) -> list[Any]:
     return series.to_list()
 
 
-def dictionary_reader(name: str, levels: Sequence[Level], cells: Any) -> Reader:
+def dictionary_reader(name: str, levels: Sequence[Level], cells: Callable[[int, int], list[Any]]) -> Reader:
     """Codes by looking each cell up: the plain way, for what no library encodes faster."""
     slots: dict[Any, int] = {level: i for i, level in enumerate(levels)}
     missing, unseen = len(levels), len(levels) + 1
@@ -327,8 +315,6 @@ def polars_reader(series: nw.Series[Any], levels: Sequence[Level]) -> Reader | N
     """Codes by polars' own enumerations; None where the series is not polars' text."""
     if not series.implementation.is_polars() or not levels or are_text(levels) is not True:
         return None
-    import polars as pl
-
     native, n_levels = series.to_native(), len(levels)
     enumeration = pl.Enum([str(level) for level in levels])
 

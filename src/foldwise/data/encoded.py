@@ -3,51 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.data.cells import ChunkedCells, Reader
+from foldwise.data.cells import Reader
 from foldwise.data.columns import ArrayColumn, ColumnSource, copy_reader_through
 from foldwise.data.levels import sort_levels
 from foldwise.data.schema import Column, Level
+from foldwise.data.target import encode_integers
 from foldwise.data.tokens import TextColumn
 from foldwise.data.view import SparseView, View
 
 Rows = NDArray[np.intp]
 
-SHORT_RANGE = 1 << 12
+BLOCK_ROWS = 1 << 12  # transposed at a time, so that they stay in the cache
 
 
-class CodedColumn:
+class CodedColumn(ColumnSource):
     """Categories as codes into the levels of the whole table: 0…L-1 a level, L a missing cell."""
 
     def __init__(self, column: Column, codes: NDArray[np.int64], levels: tuple[Level, ...]) -> None:
         self.column, self.coded, self.levels = column, codes, levels
 
-    def numbers(self) -> NoReturn:
-        raise TypeError("an encoded category is no number")
-
-    def integers(self) -> None:
-        return None
+    def values(self, start: int, stop: int) -> list[Any]:
+        levels = [*self.levels, None]
+        return [levels[code] for code in self.coded[start:stop].tolist()]
 
     def distinct(self, start: int, stop: int) -> set[Level]:
         seen = np.unique(self.coded[start:stop])
         return {self.levels[code] for code in seen.tolist() if code < len(self.levels)}
 
     def codes(self, levels: Sequence[Level]) -> Reader:
-        place = {level: i for i, level in enumerate(levels)}
-        slots = [place.get(level, len(levels) + 1) for level in self.levels]
+        index = {level: i for i, level in enumerate(levels)}
+        slots = [index.get(level, len(levels) + 1) for level in self.levels]
         return copy_reader_through(self.coded, np.array([*slots, len(levels)], dtype=np.int64))
-
-    def texts(self, start: int, stop: int) -> NoReturn:
-        raise TypeError("an encoded category is no text")
-
-    def value(self, row: int) -> Any:
-        code = int(self.coded[row])
-        return self.levels[code] if code < len(self.levels) else None
 
     def described(self, column: Column) -> CodedColumn:
         """The same codes under another description, which may declare levels."""
@@ -92,7 +83,7 @@ def encode_view(
     """The table with these columns as categories and as words, and all others as numbers; a sparse one as it is."""
     if isinstance(view, SparseView):
         return view
-    coded = few_integers(view, categorical)
+    coded = encode_whole_numbers(view, categorical)
     for j in categorical:
         if j not in coded:
             source = view.sources[j]
@@ -110,58 +101,21 @@ def encode_view(
     return EncodedView(numbers, coded, texts, view.columns)
 
 
-def few_integers(view: View, categorical: Sequence[int]) -> dict[int, CodedColumn]:
-    """Columns of whole numbers within a short range, encoded side by side by counting instead of sorting."""
-    integers = {j: view.sources[j].integers() for j in categorical}
-    chosen = [j for j, values in integers.items() if values is not None]
-    if not chosen or view.n_rows == 0:
+def encode_whole_numbers(view: View, columns: Sequence[int]) -> dict[int, CodedColumn]:
+    """Those of the columns that hold whole numbers with none missing, as codes."""
+    chosen = [j for j in columns if view.sources[j].integers() is not None]
+    cells = view.integers(chosen)
+    if not chosen or cells is None:
         return {}
-    cells = ChunkedCells(
-        [str(j) for j in chosen], view.n_rows, [values for values in integers.values() if values is not None], np.int64
-    )
-    rows = cells.chunk(0, view.n_rows).rows
-    low, high = rows[0].copy(), rows[0].copy()
-    widen(rows, low, high)
-    span = high.astype(np.float64) - low  # as floats: the difference of two integers may be none
-    if (span >= SHORT_RANGE).any():
-        return {}
-    seen = np.zeros((len(chosen), int(span.max()) + 1), dtype=np.int64)
-    mark_seen(rows, low, seen)
-    codes = np.empty(rows.shape, dtype=np.int64)
-    recode(rows, low, np.cumsum(seen, axis=1) - 1, codes)
+    values = np.empty((len(chosen), view.n_rows), dtype=np.int64)
+    for start in range(0, view.n_rows, BLOCK_ROWS):
+        chunk = cells.chunk(start, min(start + BLOCK_ROWS, view.n_rows))
+        values[:, start : start + BLOCK_ROWS] = chunk.columns
     found = {}
-    for k, j in enumerate(chosen):
-        levels = tuple((np.flatnonzero(seen[k]) + low[k]).tolist())
-        found[j] = CodedColumn(view.sources[j].column, codes[:, k], levels)
+    for j, column in zip(chosen, values, strict=True):
+        encoded = encode_integers(column)
+        found[j] = CodedColumn(view.sources[j].column, encoded.codes, tuple(encoded.classes.tolist()))
     return found
-
-
-@njit(nogil=True, cache=True)
-def widen(rows: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]) -> None:
-    """The least and the greatest value of each column, from those of one row."""
-    for i in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            low[j] = min(low[j], rows[i, j])
-            high[j] = max(high[j], rows[i, j])
-
-
-# unsigned places are not tested for counting from the end, which takes as long as using them
-
-
-@njit(nogil=True, cache=True)
-def mark_seen(rows: NDArray[np.int64], low: NDArray[np.int64], seen: NDArray[np.int64]) -> None:
-    """1 where a column holds the value low + k."""
-    for i in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            seen[j, np.uintp(rows[i, j] - low[j])] = 1
-
-
-@njit(nogil=True, cache=True)
-def recode(rows: NDArray[np.int64], low: NDArray[np.int64], place: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
-    """The place of each value among those of its column."""
-    for i in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            codes[i, j] = place[j, np.uintp(rows[i, j] - low[j])]
 
 
 def take_view(view: EncodedView | SparseView, rows: Rows) -> EncodedView | SparseView:

@@ -11,6 +11,7 @@ import polars as pl
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.data.columns import ColumnSource
 from foldwise.data.schema import Column
 
 WORD = re.compile(r"(?u)\b\w\w+\b")
@@ -77,7 +78,7 @@ def split_words(texts: pl.Series) -> pl.Series:
     return pl.concat([fast, pl.Series(fast.name, slow, dtype=pl.List(pl.String))]).gather(order)
 
 
-class TextColumn:
+class TextColumn(ColumnSource):
     """A column of text in a table held ready: split into words once."""
 
     def __init__(self, column: Column, texts: pl.Series, words: TokenizedText | None = None) -> None:
@@ -90,20 +91,8 @@ class TextColumn:
     def texts(self, start: int, stop: int) -> pl.Series:
         return self._texts[start:stop]
 
-    def numbers(self) -> Any:
-        raise TypeError("text is no number")
-
-    def integers(self) -> None:
-        return None
-
-    def distinct(self, start: int, stop: int) -> Any:
-        raise TypeError("text is no category")
-
-    def codes(self, levels: Any) -> Any:
-        raise TypeError("text is no category")
-
-    def value(self, row: int) -> Any:
-        return self._texts[row]
+    def values(self, start: int, stop: int) -> list[Any]:
+        return self._texts[start:stop].to_list()
 
     def take(self, rows: NDArray[np.intp]) -> TextColumn:
         return TextColumn(self.column, self._texts.gather(rows), self._words.take(rows))

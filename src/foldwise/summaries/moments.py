@@ -220,7 +220,7 @@ def first_values(chunk: Chunk, w: Floats) -> Floats:
 
     As a pivot it makes the deviations of a constant column exactly 0. A row of weight 0 was not seen, so it has no say.
     """
-    cells = chunk.cells[:, chunk.start : chunk.stop] if chunk.by_column else chunk.rows.T
+    cells = chunk.columns
     counted = np.flatnonzero(w > 0) if not w[0] > 0 else None
     first = np.full(len(cells), np.nan)
     if counted is not None and not counted.size:

@@ -6,12 +6,10 @@ Feather are read in slices; other formats, and text in unusual encodings, are re
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO
 
 import numpy as np
 import polars as pl
@@ -21,9 +19,9 @@ from foldwise.data.reading.delimited import TextFormat, cells_of, detect_text_fo
 from foldwise.data.reading.delimiters import DelimiterIndex
 from foldwise.data.reading.layout import without_footnotes
 from foldwise.data.reading.options import ReadOptions
-from foldwise.data.reading.parsed_file import READ_ERRORS, first_line
+from foldwise.data.reading.parsed_file import CUT_OFF, read_errors
 from foldwise.data.reading.repairs import repaired, without_escapes
-from foldwise.data.reading.source_file import DUCKDB, GZIP, SQLITE, SourceFile, format_of
+from foldwise.data.reading.source_file import SourceFile, identify, opened, read_bytes
 from foldwise.data.reading.tables import read_table
 from foldwise.data.reading.text_encoding import as_utf8, encoding_of
 from foldwise.data.schema import Column, Kind
@@ -31,7 +29,6 @@ from foldwise.errors import InputError
 
 BLOCK = 1 << 25  # bytes of a batch
 TAIL = 1 << 16  # bytes at the end that are not read alone: remarks after a table are looked for in the last lines
-HEAD = 1 << 12
 SCANS: dict[str, Callable[[Path], pl.LazyFrame]] = {"parquet": pl.scan_parquet, "feather": pl.scan_ipc}
 SINGLE_BYTE = ("cp1252", "latin-1")
 
@@ -43,7 +40,7 @@ def read_batches(path: str | Path, kinds: Mapping[str, Kind], block: int = BLOCK
     [(14, 5)]
     """
     path = Path(path)
-    format, packed = kind_of_file(path)
+    format, packed = identify(path)
     if format == "text":
         yield from text_batches(path, packed, kinds, block)
     elif format in SCANS and not packed:
@@ -52,54 +49,15 @@ def read_batches(path: str | Path, kinds: Mapping[str, Kind], block: int = BLOCK
         yield read_table(path, index=False).X
 
 
-def kind_of_file(path: Path) -> tuple[str, bool]:
-    """The format of a file, and whether it is packed, from its first bytes and its name."""
-    if not path.is_file():
-        raise InputError(f"there is no file {str(path)!r}.", f"the working folder is {str(Path.cwd())!r}.")
-    start = first_bytes(path, packed=False)
-    if start.startswith(SQLITE):
-        return "sqlite", False
-    if start[8:12] == DUCKDB:
-        return "duckdb", False
-    packed = start.startswith(GZIP)
-    suffix = path.with_suffix("").suffix if packed and path.suffix.lower() in (".gz", ".gzip") else path.suffix
-    return format_of(path.name, suffix, first_bytes(path, packed)), packed
-
-
-def first_bytes(path: Path, packed: bool) -> bytes:
-    with opened(path, packed) as file:
-        return read_bytes(file, HEAD, path.name)
-
-
-def opened(path: Path, packed: bool) -> IO[bytes]:
-    try:
-        found: Any = gzip.open(path, "rb") if packed else path.open("rb")  # noqa: SIM115
-    except OSError as error:
-        raise InputError(f"{str(path)!r} cannot be opened: {error}.") from error
-    return cast(IO[bytes], found)
-
-
-def read_bytes(file: IO[bytes], n: int, name: str) -> bytes:
-    try:
-        return file.read(n)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{name} cannot be read to its end: {error}.", "fetch it again; it may be cut off.") from error
-
-
 def slices(path: Path, format: str, block: int) -> Iterator[pl.DataFrame]:
     """Batches of a file whose rows can be counted without reading them."""
-    try:
+    with read_errors(f"{path.name} cannot be read as {format.capitalize()}", hint=CUT_OFF):
         lazy = SCANS[format](path)
         n_rows = int(lazy.select(pl.len()).collect().item())
         n_columns = len(lazy.collect_schema())
         step = max(1, block // (16 * max(1, n_columns)))
         for start in range(0, max(n_rows, 1), step):
             yield lazy.slice(start, step).collect()
-    except READ_ERRORS as error:
-        raise InputError(
-            f"{path.name} cannot be read as {format.capitalize()}: {first_line(error)}.",
-            "the file may be cut off, or in another format than its name says.",
-        ) from error
 
 
 def text_batches(path: Path, packed: bool, kinds: Mapping[str, Kind], block: int) -> Iterator[pl.DataFrame]:

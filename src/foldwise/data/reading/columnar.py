@@ -12,7 +12,7 @@ import polars as pl
 from foldwise.data.notes import Note
 from foldwise.data.reading.missing import is_numeric, missing_notes
 from foldwise.data.reading.options import ReadOptions
-from foldwise.data.reading.parsed_file import READ_ERRORS, ParsedFile, first_line
+from foldwise.data.reading.parsed_file import CUT_OFF, READ_ERRORS, ParsedFile, first_line, read_errors
 from foldwise.data.reading.source_file import SourceFile
 from foldwise.data.reading.text_encoding import as_utf8
 from foldwise.errors import InputError
@@ -32,15 +32,15 @@ def read_with_polars(
     source: SourceFile, options: ReadOptions, format: str, read: Callable[[Any], pl.DataFrame]
 ) -> ParsedFile:
     """A file by one of polars' readers."""
-    try:
+    with read_errors(f"{source.name} cannot be read as {format}", hint=CUT_OFF):
         frame = read(io.BytesIO(source.data))
-    except READ_ERRORS as error:
-        raise InputError(
-            f"{source.name} cannot be read as {format}: {first_line(error)}.",
-            "the file may be cut off, or in another format than its name says.",
-        ) from error
+    return parsed_cells(frame, options)
+
+
+def parsed_cells(frame: pl.DataFrame, options: ReadOptions, *notes: Note) -> ParsedFile:
+    """A frame whose cells have their types; only what the caller names becomes missing."""
     frame, seen = with_missing(frame, options.missing_values)
-    return ParsedFile(frame, tuple(missing_notes(seen, frame)))
+    return ParsedFile(frame, (*notes, *missing_notes(seen, frame)))
 
 
 def with_missing(frame: pl.DataFrame, tokens: Sequence[str] | None) -> tuple[pl.DataFrame, list[str]]:
@@ -67,20 +67,16 @@ def read_json(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """JSON lines, one record a line, or one JSON list of records."""
     data, notes = as_utf8(source.data, options.encoding, source.name)
     whole = data.lstrip().startswith(b"[")
-    records = whole_list(data, source.name) if whole else records_of(data, source.name)
+    records = records_of(data, whole, source.name)
     try:
         frame = pl.DataFrame(records, infer_schema_length=None, strict=True) if records else pl.DataFrame()
     except (*READ_ERRORS, TypeError, ValueError):
-        try:
+        hint = "each field holds one kind of value."
+        with read_errors(f"{source.name}: its records are not a table", TypeError, ValueError, hint=hint):
             frame = pl.DataFrame(records, infer_schema_length=None, strict=False)
             refuse_lost_cells(records, frame, source.name)
-        except (*READ_ERRORS, TypeError, ValueError) as error:
-            raise InputError(
-                f"{source.name}: its records are no table: {first_line(error)}.", "each field holds one kind of value."
-            ) from error
-    notes.append(Note("format", "a JSON list of records." if whole else "JSON lines, a record each."))
-    frame, seen = with_missing(frame, options.missing_values)
-    return ParsedFile(frame, (*notes, *missing_notes(seen, frame)))
+    format = Note("format", "a JSON list of records." if whole else "JSON lines, a record each.")
+    return parsed_cells(frame, options, *notes, format)
 
 
 def refuse_lost_cells(records: list[dict[str, Any]], frame: pl.DataFrame, file: str) -> None:
@@ -95,28 +91,19 @@ def refuse_lost_cells(records: list[dict[str, Any]], frame: pl.DataFrame, file: 
                 )
 
 
-def whole_list(data: bytes, name: str) -> list[dict[str, object]]:
-    found = json_value(data, name, "")
-    return [record(entry, f"{name}, entry {number}") for number, entry in enumerate(found)]
+def records_of(data: bytes, whole: bool, name: str) -> list[dict[str, object]]:
+    """The records of one list, or one per line; blank lines are none."""
+    if whole:
+        return [record(entry, f"{name}, entry {i}") for i, entry in enumerate(json_value(data, name))]
+    lines = [(f"{name}, line {i}", line) for i, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+    return [record(json_value(line, where), where) for where, line in lines]
 
 
-def records_of(data: bytes, name: str) -> list[dict[str, object]]:
-    """The records, one a line; blank lines are none."""
-    lines = enumerate(data.split(b"\n"), 1)
-    return [
-        record(json_value(line, name, f", line {number}"), f"{name}, line {number}")
-        for number, line in lines
-        if line.strip()
-    ]
-
-
-def json_value(text: bytes, name: str, where: str) -> Any:
+def json_value(text: bytes, where: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{name}{where} is not JSON: {first_line(error)}.", "JSON lines hold one record each."
-        ) from error
+        raise InputError(f"{where} is not JSON: {first_line(error)}.", "JSON lines hold one record each.") from error
 
 
 def record(value: object, where: str) -> dict[str, object]:

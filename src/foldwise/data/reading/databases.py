@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from foldwise.data.notes import Note
-from foldwise.data.reading.columnar import with_missing
-from foldwise.data.reading.missing import missing_notes
+from foldwise.data.reading.columnar import parsed_cells
 from foldwise.data.reading.options import ReadOptions
-from foldwise.data.reading.parsed_file import READ_ERRORS, ParsedFile, first_line
+from foldwise.data.reading.parsed_file import READ_ERRORS, ParsedFile, import_extra, read_errors
 from foldwise.data.reading.source_file import SourceFile
 from foldwise.data.schema import check_unique_names, listing
 from foldwise.errors import InputError
@@ -21,47 +21,36 @@ from foldwise.errors import InputError
 
 def read_sqlite(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """A table of a SQLite file, by Python's own module."""
-    try:
-        connection = sqlite3.connect(f"{source.path.absolute().as_uri()}?mode=ro", uri=True)
-        try:
-            connection.execute("PRAGMA trusted_schema = OFF")
-            found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
-            tables = [str(name) for (name,) in found if not str(name).startswith("sqlite_")]
-            table = chosen_table(tables, options, source.path)
-            cursor = connection.execute(f"SELECT * FROM {quoted(table)}")
-            names = [str(column[0]) for column in cursor.description]
-            rows = cursor.fetchall()
-        finally:
-            connection.close()
-    except (sqlite3.Error, *READ_ERRORS) as error:
-        raise InputError(f"{source.name} cannot be read as a SQLite file: {first_line(error)}.") from error
+    uri = f"{source.path.absolute().as_uri()}?mode=ro"
+    with (
+        read_errors(f"{source.name} cannot be read as a SQLite file", sqlite3.Error),
+        closing(sqlite3.connect(uri, uri=True)) as connection,
+    ):
+        connection.execute("PRAGMA trusted_schema = OFF")
+        found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
+        tables = [str(name) for (name,) in found if not str(name).startswith("sqlite_")]
+        table = chosen_table(tables, options, source.path)
+        cursor = connection.execute(f"SELECT * FROM {quoted(table)}")
+        names = [str(column[0]) for column in cursor.description]
+        rows = cursor.fetchall()
     return table_of(names, rows, tables, table, options, source.name)
 
 
 def read_duckdb(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """A table of a DuckDB file, by the package duckdb: an extra."""
-    try:
-        import duckdb
-    except ImportError as error:
-        raise InputError(
-            f"{source.name} is a DuckDB file, and the package that reads these is not here.",
-            "pip install 'foldwise[duckdb]', or export the table as Parquet.",
-        ) from error
-    closed: Any = {
-        "enable_external_access": False,
-        "autoload_known_extensions": False,
-        "autoinstall_known_extensions": False,
-    }
-    try:
-        with duckdb.connect(str(source.path), read_only=True, config=closed) as connection:
-            found = connection.execute("SELECT schema_name, table_name FROM duckdb_tables() ORDER BY ALL").fetchall()
-            tables = {name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in found}
-            table = chosen_table(list(tables), options, source.path)
-            cursor = connection.execute(f"SELECT * FROM {'.'.join(map(quoted, tables[table]))}")
-            names = [str(column[0]) for column in cursor.description or ()]
-            rows = cursor.fetchall()
-    except (duckdb.Error, RuntimeError, *READ_ERRORS) as error:
-        raise InputError(f"{source.name} cannot be read as a DuckDB file: {first_line(error)}.") from error
+    hint = "pip install 'foldwise[duckdb]', or export the table as Parquet."
+    duckdb = import_extra("duckdb", f"{source.name} is a DuckDB file", hint)
+    forbidden = ("enable_external_access", "autoload_known_extensions", "autoinstall_known_extensions")
+    with (
+        read_errors(f"{source.name} cannot be read as a DuckDB file", duckdb.Error, RuntimeError),
+        duckdb.connect(str(source.path), read_only=True, config=dict.fromkeys(forbidden, False)) as connection,
+    ):
+        found = connection.execute("SELECT schema_name, table_name FROM duckdb_tables() ORDER BY ALL").fetchall()
+        tables = {name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in found}
+        table = chosen_table(list(tables), options, source.path)
+        cursor = connection.execute(f"SELECT * FROM {'.'.join(map(quoted, tables[table]))}")
+        names = [str(column[0]) for column in cursor.description or ()]
+        rows = cursor.fetchall()
     return table_of(names, rows, list(tables), table, options, source.name)
 
 
@@ -94,8 +83,7 @@ def table_of(
             raise InputError(f"column {name!r} of table {table!r} in {file} holds bytes or lists, which are no cells.")
         columns.append(column_of(name, cells))
     note = Note("table", f"{table!r}" + (f" of {listing(tables)}." if len(tables) > 1 else ", the only one."))
-    frame, seen = with_missing(pl.DataFrame(columns), options.missing_values)
-    return ParsedFile(frame, (note, *missing_notes(seen, frame)))
+    return parsed_cells(pl.DataFrame(columns), options, note)
 
 
 def column_of(name: str, cells: list[Any]) -> pl.Series:

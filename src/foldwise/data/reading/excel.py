@@ -14,7 +14,7 @@ from foldwise.data.reading.layout import TableLayout, layout_of_rows
 from foldwise.data.reading.missing import missing_notes
 from foldwise.data.reading.numbers import ConvertedColumn, convert
 from foldwise.data.reading.options import ReadOptions
-from foldwise.data.reading.parsed_file import READ_ERRORS, ParsedFile, first_line
+from foldwise.data.reading.parsed_file import ParsedFile, import_extra, read_errors
 from foldwise.data.reading.sniffing import SAMPLE_ROWS
 from foldwise.data.reading.source_file import SourceFile
 from foldwise.data.schema import check_unique_names, listing
@@ -23,20 +23,13 @@ from foldwise.errors import InputError
 
 def read_excel(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """One sheet of a workbook."""
-    try:
-        import fastexcel
-    except ImportError as error:
-        raise InputError(
-            f"{source.name} is a workbook, and the package that reads these is not here.",
-            "pip install 'foldwise[excel]', or save the sheet as CSV.",
-        ) from error
-    refusals = (*READ_ERRORS, fastexcel.FastExcelError, ValueError)
-    try:
+    hint = "pip install 'foldwise[excel]', or save the sheet as CSV."
+    fastexcel = import_extra("fastexcel", f"{source.name} is a workbook", hint)
+    errors = (fastexcel.FastExcelError, ValueError)
+    with read_errors(f"{source.name} cannot be read as a workbook", *errors):
         book = fastexcel.read_excel(source.data)
-    except refusals as error:
-        raise InputError(f"{source.name} cannot be read as a workbook: {first_line(error)}.") from error
     sheet = chosen_sheet(book.sheet_names, options, source.name)
-    try:
+    with read_errors(f"sheet {sheet!r} of {source.name} cannot be read", *errors):
         layout = layout_of(book, sheet, options, source.name)
         frame = pl.read_excel(
             io.BytesIO(source.data),
@@ -47,10 +40,6 @@ def read_excel(source: SourceFile, options: ReadOptions) -> ParsedFile:
             drop_empty_cols=False,
             read_options={"skip_rows": layout.skip_lines},
         )
-    except refusals as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"sheet {sheet!r} of {source.name} cannot be read: {first_line(error)}.") from error
     check_unique_names(layout.names)
     frame = frame.rename(dict(zip(frame.columns, layout.names, strict=True)))
     others = f" of {listing(book.sheet_names)}; pass sheet= for another." if book.sheet_names[1:] else "."

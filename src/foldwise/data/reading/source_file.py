@@ -6,36 +6,25 @@ import gzip
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any, cast
 
 from foldwise.errors import InputError
 
 SUFFIXES = {
-    ".csv": "text",
-    ".tsv": "text",
-    ".tab": "text",
-    ".txt": "text",
-    ".data": "text",
-    ".dat": "text",
-    ".test": "text",
-    ".arff": "arff",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "feather",
-    ".arrow": "feather",
-    ".ipc": "feather",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".json": "json",
-    ".xlsx": "excel",
-    ".xlsm": "excel",
-    ".xls": "excel",
-    ".xlsb": "excel",
-    ".ods": "excel",
-    ".db": "sqlite",
-    ".sqlite": "sqlite",
-    ".sqlite3": "sqlite",
-    ".duckdb": "duckdb",
+    suffix: format
+    for format, suffixes in {
+        "text": ".csv .tsv .tab .txt .data .dat .test",
+        "arff": ".arff",
+        "parquet": ".parquet .pq",
+        "feather": ".feather .arrow .ipc",
+        "json": ".jsonl .ndjson .json",
+        "excel": ".xlsx .xlsm .xls .xlsb .ods",
+        "sqlite": ".db .sqlite .sqlite3",
+        "duckdb": ".duckdb",
+    }.items()
+    for suffix in suffixes.split()
 }
+HEAD = 1 << 20  # bytes by which a format is told
 GZIP = b"\x1f\x8b"
 SQLITE = b"SQLite format 3\x00"
 DUCKDB = b"DUCK"  # from the ninth byte on
@@ -72,32 +61,51 @@ class SourceFile:
 
 def open_file(path: Path) -> SourceFile:
     """The file at a path, unpacked where it is gzip."""
+    format, packed = identify(path)
+    if format in ("sqlite", "duckdb"):  # databases open their file themselves
+        return SourceFile(path, b"", format)
+    with opened(path, packed) as file:
+        return SourceFile(path, read_bytes(file, -1, path.name), format, packed)
+
+
+def identify(path: Path) -> tuple[str, bool]:
+    """The format of a file, and whether it is packed by gzip, from its first bytes and its name."""
+    start = first_bytes(path, packed=False)
+    if start.startswith(SQLITE):
+        return "sqlite", False
+    if start[8:12] == DUCKDB:
+        return "duckdb", False
+    if not start.startswith(GZIP):
+        return format_of(path.name, path.suffix, start), False
+    inner = path.with_suffix("") if path.suffix.lower() in (".gz", ".gzip") else path
+    return format_of(path.name, inner.suffix, first_bytes(path, packed=True)), True
+
+
+def first_bytes(path: Path, packed: bool) -> bytes:
+    with opened(path, packed) as file:
+        return read_bytes(file, HEAD, path.name)
+
+
+def opened(path: Path, packed: bool) -> IO[bytes]:
+    """A file to read bytes from, unpacked on the way."""
     try:
         if not path.is_file():
             raise InputError(f"there is no file {str(path)!r}.", f"the working folder is {str(Path.cwd())!r}.")
-        with path.open("rb", buffering=0) as file:  # a buffer would copy the file once more
-            start = file.read(16)
-            if start.startswith(SQLITE):  # databases open their file themselves
-                return SourceFile(path, b"", "sqlite")
-            if start[8:12] == DUCKDB:
-                return SourceFile(path, b"", "duckdb")
-            file.seek(0)
-            data = file.read()
+        # without a buffer, which would copy all bytes once more
+        found: Any = gzip.open(path) if packed else path.open("rb", buffering=0)  # noqa: SIM115
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         if isinstance(error, InputError):
             raise
         raise InputError(f"{str(path)!r} cannot be opened: {error}.") from error
-    if not data.startswith(GZIP):
-        return SourceFile(path, data, format_of(path.name, path.suffix, data))
+    return cast(IO[bytes], found)
+
+
+def read_bytes(file: IO[bytes], n: int, name: str) -> bytes:
+    """The next n bytes, or all that are left where n is -1."""
     try:
-        data = gzip.decompress(data)
+        return file.read(n)
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{path.name} is packed by gzip but cannot be unpacked: {error}.",
-            "fetch the file again; it may be cut off.",
-        ) from error
-    inner = path.with_suffix("") if path.suffix.lower() in (".gz", ".gzip") else path
-    return SourceFile(path, data, format_of(path.name, inner.suffix, data), packed=True)
+        raise InputError(f"{name} cannot be read to its end: {error}.", "fetch it again; it may be cut off.") from error
 
 
 def format_of(name: str, suffix: str, data: bytes) -> str:
@@ -134,7 +142,7 @@ def refuse_documents(name: str, data: bytes) -> None:
 
 def is_arff(data: bytes) -> bool:
     """Whether text declares itself: its first line that is neither blank nor a comment begins with @relation."""
-    start = data[: 1 << 20].removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = data[:HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
     while start.startswith(b"%"):
         start = start.partition(b"\n")[2].lstrip()
     return start[:9].lower() == b"@relation"
