@@ -9,118 +9,69 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from foldwise.app.result import Run
-    from foldwise.app.run import fit
-    from foldwise.bayes import NaiveBayes
-    from foldwise.data import Column, Schema, Table, read_table
-    from foldwise.decisions import Balanced, Calibrated, CostSensitive, reliability
-    from foldwise.ensembles import Ensemble, EnsembleRegressor
-    from foldwise.evaluation import (
-        Confusion,
-        CostMatrix,
-        Estimate,
-        bias_corrected,
-        compare,
-        compare_tables,
-        cross_predict,
-        duplicate_groups,
-        estimate,
-        find_leaks,
-        learning_curve,
-        nested_cv,
-        validation_curve,
-    )
-    from foldwise.models import ModelSpec, catalogue, models_for
-    from foldwise.neighbors import KNNClassifier, KNNRegressor, choose_k
-    from foldwise.storage import StoredModel, open_model, save_model
-    from foldwise.tuning import GridSearchCV, RandomizedSearchCV, SearchCV, SelectFeatures
+    from foldwise.app.explaining import explain as explain
+    from foldwise.app.file_predictions import predict_file as predict_file
+    from foldwise.app.result import Run as Run
+    from foldwise.app.run import fit as fit
+    from foldwise.bayes import NaiveBayes as NaiveBayes
+    from foldwise.data import Column as Column
+    from foldwise.data import Schema as Schema
+    from foldwise.data import Table as Table
+    from foldwise.data import read_table as read_table
+    from foldwise.decisions import Balanced as Balanced
+    from foldwise.decisions import Calibrated as Calibrated
+    from foldwise.decisions import CostSensitive as CostSensitive
+    from foldwise.decisions import reliability as reliability
+    from foldwise.ensembles import Ensemble as Ensemble
+    from foldwise.ensembles import EnsembleRegressor as EnsembleRegressor
+    from foldwise.evaluation import Confusion as Confusion
+    from foldwise.evaluation import CostMatrix as CostMatrix
+    from foldwise.evaluation import Estimate as Estimate
+    from foldwise.evaluation import bias_corrected as bias_corrected
+    from foldwise.evaluation import compare as compare
+    from foldwise.evaluation import compare_tables as compare_tables
+    from foldwise.evaluation import cross_predict as cross_predict
+    from foldwise.evaluation import duplicate_groups as duplicate_groups
+    from foldwise.evaluation import estimate as estimate
+    from foldwise.evaluation import find_leaks as find_leaks
+    from foldwise.evaluation import learning_curve as learning_curve
+    from foldwise.evaluation import nested_cv as nested_cv
+    from foldwise.evaluation import validation_curve as validation_curve
+    from foldwise.models import ModelSpec as ModelSpec
+    from foldwise.models import catalogue as catalogue
+    from foldwise.models import models_for as models_for
+    from foldwise.neighbors import KNNClassifier as KNNClassifier
+    from foldwise.neighbors import KNNRegressor as KNNRegressor
+    from foldwise.neighbors import choose_k as choose_k
+    from foldwise.storage import StoredModel as StoredModel
+    from foldwise.storage import open_model as open_model
+    from foldwise.storage import save_model as save_model
+    from foldwise.tuning import GridSearchCV as GridSearchCV
+    from foldwise.tuning import RandomizedSearchCV as RandomizedSearchCV
+    from foldwise.tuning import SearchCV as SearchCV
+    from foldwise.tuning import SelectFeatures as SelectFeatures
 
 __version__ = "0.1.0.dev0"
 
-_HOMES = {
-    "Balanced": "foldwise.decisions",
-    "Calibrated": "foldwise.decisions",
-    "Column": "foldwise.data",
-    "Confusion": "foldwise.evaluation",
-    "CostMatrix": "foldwise.evaluation",
-    "CostSensitive": "foldwise.decisions",
-    "Ensemble": "foldwise.ensembles",
-    "EnsembleRegressor": "foldwise.ensembles",
-    "Estimate": "foldwise.evaluation",
-    "GridSearchCV": "foldwise.tuning",
-    "KNNClassifier": "foldwise.neighbors",
-    "KNNRegressor": "foldwise.neighbors",
-    "ModelSpec": "foldwise.models",
-    "NaiveBayes": "foldwise.bayes",
-    "RandomizedSearchCV": "foldwise.tuning",
-    "Run": "foldwise.app.result",
-    "Schema": "foldwise.data",
-    "SearchCV": "foldwise.tuning",
-    "SelectFeatures": "foldwise.tuning",
-    "StoredModel": "foldwise.storage",
-    "Table": "foldwise.data",
-    "bias_corrected": "foldwise.evaluation",
-    "catalogue": "foldwise.models",
-    "choose_k": "foldwise.neighbors",
-    "compare": "foldwise.evaluation",
-    "compare_tables": "foldwise.evaluation",
-    "cross_predict": "foldwise.evaluation",
-    "duplicate_groups": "foldwise.evaluation",
-    "estimate": "foldwise.evaluation",
-    "find_leaks": "foldwise.evaluation",
-    "fit": "foldwise.app.run",
-    "learning_curve": "foldwise.evaluation",
-    "models_for": "foldwise.models",
-    "nested_cv": "foldwise.evaluation",
-    "open_model": "foldwise.storage",
-    "read_table": "foldwise.data",
-    "reliability": "foldwise.decisions",
-    "save_model": "foldwise.storage",
-    "validation_curve": "foldwise.evaluation",
+_NAMES = {
+    "app.explaining": "explain",
+    "app.file_predictions": "predict_file",
+    "app.result": "Run",
+    "app.run": "fit",
+    "bayes": "NaiveBayes",
+    "data": "Column Schema Table read_table",
+    "decisions": "Balanced Calibrated CostSensitive reliability",
+    "ensembles": "Ensemble EnsembleRegressor",
+    "evaluation": "Confusion CostMatrix Estimate bias_corrected compare compare_tables cross_predict duplicate_groups "
+    "estimate find_leaks learning_curve nested_cv validation_curve",
+    "models": "ModelSpec catalogue models_for",
+    "neighbors": "KNNClassifier KNNRegressor choose_k",
+    "storage": "StoredModel open_model save_model",
+    "tuning": "GridSearchCV RandomizedSearchCV SearchCV SelectFeatures",
 }
+_HOMES = {name: f"foldwise.{room}" for room, names in _NAMES.items() for name in names.split()}
 
-__all__ = [
-    "Balanced",
-    "Calibrated",
-    "Column",
-    "Confusion",
-    "CostMatrix",
-    "CostSensitive",
-    "Ensemble",
-    "EnsembleRegressor",
-    "Estimate",
-    "GridSearchCV",
-    "KNNClassifier",
-    "KNNRegressor",
-    "ModelSpec",
-    "NaiveBayes",
-    "RandomizedSearchCV",
-    "Run",
-    "Schema",
-    "SearchCV",
-    "SelectFeatures",
-    "StoredModel",
-    "Table",
-    "__version__",
-    "bias_corrected",
-    "catalogue",
-    "choose_k",
-    "compare",
-    "compare_tables",
-    "cross_predict",
-    "duplicate_groups",
-    "estimate",
-    "find_leaks",
-    "fit",
-    "learning_curve",
-    "models_for",
-    "nested_cv",
-    "open_model",
-    "read_table",
-    "reliability",
-    "save_model",
-    "validation_curve",
-]
+__all__ = sorted(["__version__", *_HOMES])  # type checkers go by "as" above
 
 
 def __getattr__(name: str) -> Any:
@@ -130,4 +81,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

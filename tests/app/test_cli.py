@@ -18,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from foldwise import NaiveBayes
-from foldwise.app.cli import showing
+from foldwise.app.cli import output
 from foldwise.app.cli.commands import app
 from foldwise.app.cli.fit import line_of, place_of
 from foldwise.app.progress import RunProgress
@@ -236,7 +236,7 @@ def test_where_a_run_is_written(here):
 def test_a_line_of_progress():
     line = line_of(RunProgress("reading", 1.0, 60.0, 0, 0, "", ()))
     assert line.endswith("59 s left · reading")
-    assert showing.plain({"a": (np.float64("nan"), -np.inf, 1)}) == {"a": [None, None, 1]}
+    assert output.plain({"a": (np.float64("nan"), -np.inf, 1)}) == {"a": [None, None, 1]}
 
 
 def test_live_progress_on_a_terminal(monkeypatch):
@@ -247,7 +247,7 @@ def test_live_progress_on_a_terminal(monkeypatch):
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
-    with showing.Progress() as progress:
+    with output.ProgressLine() as progress:
         progress.show("half of it", "a")
         progress.show("all of it", "a")
     assert "half of it" in screen.getvalue()

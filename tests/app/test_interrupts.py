@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from foldwise.app.interrupts import let_end
+from foldwise.app.interrupts import finish_despite_interrupt
 from foldwise.app.workers.executors import open_executor
 
 
@@ -21,7 +21,7 @@ def answered_by_python():
 
 
 def test_one_interrupt_passes_and_the_next_does_not():
-    with let_end():
+    with finish_despite_interrupt():
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -29,21 +29,21 @@ def test_one_interrupt_passes_and_the_next_does_not():
 
 
 def test_after_an_interrupt_none_passes():
-    with let_end(interrupted=True), pytest.raises(KeyboardInterrupt):
+    with finish_despite_interrupt(interrupted=True), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
 
 
 def test_a_handler_of_somebody_else_is_kept():
     heard = []
     signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
-    with let_end():
+    with finish_despite_interrupt():
         signal.raise_signal(signal.SIGINT)
     assert heard == [signal.SIGINT]
 
 
 def test_a_thread_changes_nothing():
     def work():
-        with let_end():
+        with finish_despite_interrupt():
             pass
 
     thread = threading.Thread(target=work)

@@ -14,7 +14,7 @@ import polars as pl
 from foldwise.app.estimates import honest_estimate, score_of
 from foldwise.app.leaderboard import LeaderboardRow
 from foldwise.app.measures import MEASURES, SHOWN, Measure, cost_measure
-from foldwise.app.plainly import plain
+from foldwise.app.plain_values import plain
 from foldwise.app.selection import HonestPredictions
 from foldwise.app.timing import RunTimes
 from foldwise.bayes.nomogram import nomogram

@@ -12,7 +12,7 @@ from foldwise.app.blend import Blend
 from foldwise.app.learning_gain import LearningGain, half_rows, learning_gain
 from foldwise.app.predictions import FoldPredictions
 from foldwise.app.search_state import SearchState
-from foldwise.app.selection import MOST_MEMBERS, Candidate, OutOfFoldRows, Selection, candidates, select
+from foldwise.app.selection import MOST_MEMBERS, Candidate, MemberSelection, OutOfFoldRows, candidates, select
 from foldwise.app.setup import RunSetup
 from foldwise.app.timing import MARGIN, RESCUE_SECONDS, Clock
 from foldwise.app.workers.executors import Executor
@@ -32,7 +32,7 @@ class FinalJobKey:
 class FinalModel:
     """The model, and what workers found beside it."""
 
-    selection: Selection  # among the members that were fitted
+    selection: MemberSelection  # among the members that were fitted
     model: Blend
     weights: Mapping[int, float]  # by index in `selection.candidates`
     missing: tuple[str, ...]  # titles of members that were not fitted in time
@@ -44,7 +44,7 @@ class FinalModel:
     large_files: bool
 
 
-def select_members(setup: RunSetup, state: SearchState, predictions: FoldPredictions, clock: Clock) -> Selection:
+def select_members(setup: RunSetup, state: SearchState, predictions: FoldPredictions, clock: Clock) -> MemberSelection:
     """Select members that can be fitted in the time left."""
     finished, plan = state.finished, setup.time
     tested = OutOfFoldRows.of(predictions, state.eliminated)
@@ -60,7 +60,7 @@ def fit_members(
     setup: RunSetup,
     state: SearchState,
     predictions: FoldPredictions,
-    selection: Selection,
+    selection: MemberSelection,
     executor: Executor,
     clock: Clock,
     tell: Callable[[], None],
@@ -113,7 +113,7 @@ def fit_members(
 
 
 def final_jobs(
-    setup: RunSetup, state: SearchState, selection: Selection, best: Candidate, left: float
+    setup: RunSetup, state: SearchState, selection: MemberSelection, best: Candidate, left: float
 ) -> dict[FinalJobKey, Job]:
     """The members, the greatest weight first; then naive Bayes, column importance, and members on half the rows."""
 

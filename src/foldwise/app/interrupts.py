@@ -10,7 +10,7 @@ from types import FrameType
 
 
 @contextmanager
-def let_end(interrupted: bool = False) -> Iterator[None]:
+def finish_despite_interrupt(interrupted: bool = False) -> Iterator[None]:
     """Let one interrupt pass, unless there was one before.
 
     Only where Python itself answers interrupts: who has a handler of their own keeps it, and threads have none.

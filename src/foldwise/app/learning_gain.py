@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.measures import Codes, Floats, Measure
 from foldwise.app.predictions import FoldPredictions
-from foldwise.app.selection import Selection, calibrated, weighted_mean
+from foldwise.app.selection import MemberSelection, calibrated, weighted_mean
 from foldwise.app.setup import RunSetup
 from foldwise.app.workers.jobs import SplitPredictions
 from foldwise.decisions.calibration.scores import Calibrator, ClassScores
@@ -66,7 +66,7 @@ def half_of(train: NDArray[np.intp], codes: Codes, groups: NDArray[np.intp] | No
 
 def learning_gain(
     setup: RunSetup,
-    selection: Selection,
+    selection: MemberSelection,
     predictions: FoldPredictions,
     halves: Mapping[int, SplitPredictions],
     maps: Mapping[int, Calibrator | None],

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from foldwise.app.blend import with_doubt
 from foldwise.app.measures import Floats, Measure
 from foldwise.app.search_state import SearchState, SettingBatch
-from foldwise.app.task import Task
+from foldwise.app.task import FitTask
 from foldwise.decisions.calibration import CalibrationData, ClassScores, fit_calibrator
 from foldwise.decisions.calibration.scores import Calibrator
 from foldwise.folds.splits import Split
@@ -25,7 +25,9 @@ class FoldPredictions:
     decision_models : names of the models that give decision values, which are calibrated here
     """
 
-    def __init__(self, task: Task, splits: Sequence[Split], metric: Measure, decision_models: Collection[str]) -> None:
+    def __init__(
+        self, task: FitTask, splits: Sequence[Split], metric: Measure, decision_models: Collection[str]
+    ) -> None:
         self.task, self.splits, self.metric = task, splits, metric
         self._decision_models = frozenset(decision_models)
         self._values: dict[tuple[int, int], NDArray[np.float32]] = {}  # (settings, rows, classes)

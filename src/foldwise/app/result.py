@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from foldwise.app.examples import example_facts
 from foldwise.app.facts import make_facts, procedure_estimate
-from foldwise.app.folder import BACKGROUND, FACTS, MODEL, REPORT, check_place
 from foldwise.app.leaderboard import leaderboard
-from foldwise.app.task import Task
+from foldwise.app.run_folder import BACKGROUND, FACTS, MODEL, REPORT, check_writable
+from foldwise.app.task import FitTask
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.tables import number
 from foldwise.report import render
@@ -65,7 +65,7 @@ class Run:
     estimate: Estimate
     model: Blend
     facts: dict[str, Any]
-    task: Task
+    task: FitTask
     background: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @classmethod
@@ -134,7 +134,7 @@ class Run:
         A folder that is there is replaced only with `force`, and only if it is empty or holds a run.
         """
         place = Path(folder)
-        check_place(place, force)
+        check_writable(place, force)
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}-") as temporary:
             inside = Path(temporary) / place.name

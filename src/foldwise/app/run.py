@@ -13,7 +13,7 @@ from typing import Any
 
 from foldwise.app.config import FitConfig
 from foldwise.app.final_model import fit_members, select_members
-from foldwise.app.interrupts import let_end
+from foldwise.app.interrupts import finish_despite_interrupt
 from foldwise.app.measures import measure_of
 from foldwise.app.progress import RunProgress, Watch
 from foldwise.app.result import FitResult, Run
@@ -123,7 +123,7 @@ def run_fit(
         tell.enter("trying models")
         Thread(target=import_module, args=("skops.io",), daemon=True).start()  # loaded before the model is written
         search.run(tell)
-        with let_end(search.interrupted):
+        with finish_despite_interrupt(search.interrupted):
             tell.enter("choosing")
             selection = select_members(setup, search.state, search.predictions, clock)
             tell.enter("fitting the final model")

@@ -239,7 +239,7 @@ def baseline(tested: OutOfFoldRows, predictions: FoldPredictions) -> HonestPredi
 
 
 @dataclass(frozen=True)
-class Selection:
+class MemberSelection:
     """The members of the final model, and honest predictions of the procedure that selected them."""
 
     among: CandidateSet
@@ -257,10 +257,10 @@ class Selection:
         return [int(i) for i in np.argsort(-weights, kind="stable") if weights[i] > 0]
 
 
-def select(among: CandidateSet, tested: OutOfFoldRows, metric: Measure, most: int) -> Selection:
+def select(among: CandidateSet, tested: OutOfFoldRows, metric: Measure, most: int) -> MemberSelection:
     """Select members among candidates, and the same without the rows of each fold."""
     final = tuple(among.every[i] for i in among.final)
     stack = np.stack([one.proba for one in final])
     chosen = choose_weights(stack, tested.codes, tested.weights, metric, most)
     honest = honest_selection(tested, among, metric, most)
-    return Selection(among, final, tested, chosen, honest, chosen.proba(stack)[honest.index], most)
+    return MemberSelection(among, final, tested, chosen, honest, chosen.proba(stack)[honest.index], most)

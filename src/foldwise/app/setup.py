@@ -14,7 +14,7 @@ from foldwise.app.measures import Measure
 from foldwise.app.schedule import COMPANIONS, ModelPlan
 from foldwise.app.search_state import SettingBatch, decode
 from foldwise.app.splitting import make_splits
-from foldwise.app.task import Task
+from foldwise.app.task import FitTask
 from foldwise.app.timing import TimePlan, seconds_of
 from foldwise.app.workers.executors import COMPILED
 from foldwise.app.workers.jobs import PredictSplit, WorkerData
@@ -32,7 +32,7 @@ class RunSetup:
     """The question of a run, its splits and its models."""
 
     config: FitConfig
-    task: Task
+    task: FitTask
     metric: Measure
     X: pl.DataFrame  # the columns that models see
     splits: list[Split]
@@ -44,7 +44,7 @@ class RunSetup:
     time: TimePlan
 
     @classmethod
-    def make(cls, config: FitConfig, task: Task, metric: Measure, n_workers: int) -> RunSetup:
+    def make(cls, config: FitConfig, task: FitTask, metric: Measure, n_workers: int) -> RunSetup:
         """Make the splits and choose the models."""
         splits, splitter = make_splits(task, config.seed)
         every = models_for(task.outline, config.model_names)
@@ -91,7 +91,7 @@ class RunSetup:
         return any(self.specs[one.model].large_files for one in batches)
 
 
-def model_plan(spec: ModelSpec, pipeline: Any, task: Task, splits: list[Split]) -> ModelPlan:
+def model_plan(spec: ModelSpec, pipeline: Any, task: FitTask, splits: list[Split]) -> ModelPlan:
     """What the schedule must know of a model."""
     seconds = spec.seconds(task.outline) * (1 - 1 / len(splits))
     cells = len(splits[0].test) * task.n_classes * len(task.outline.roles)

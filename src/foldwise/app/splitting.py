@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, StratifiedKFold
 
-from foldwise.app.task import Task
+from foldwise.app.task import FitTask
 from foldwise.errors import InputError
 from foldwise.folds.splits import Split
 
@@ -21,7 +21,7 @@ def n_folds(n_rows: int) -> int:
     return 10 if n_rows <= FEW_ROWS else 5 if n_rows <= MANY_ROWS else 3
 
 
-def make_splits(task: Task, seed: int) -> tuple[list[Split], str]:
+def make_splits(task: FitTask, seed: int) -> tuple[list[Split], str]:
     """The splits, and what they are in words."""
     wanted = n_folds(task.n_rows)
     if task.moments is not None:
@@ -47,7 +47,7 @@ def make_splits(task: Task, seed: int) -> tuple[list[Split], str]:
     return splits, words
 
 
-def forward(task: Task, k: int) -> tuple[list[Split], str]:
+def forward(task: FitTask, k: int) -> tuple[list[Split], str]:
     """Each part in turn tested by models of all earlier ones; rows of one moment are not parted.
 
     Where groups are given, rows of a group that is tested are not learned from.
@@ -73,7 +73,7 @@ def forward(task: Task, k: int) -> tuple[list[Split], str]:
     return splits, words + (f" of others in {named['groups']}" if task.groups is not None else "")
 
 
-def check_splits(splits: Sequence[Split], task: Task) -> None:
+def check_splits(splits: Sequence[Split], task: FitTask) -> None:
     """Every model must have seen two classes."""
     for number, split in enumerate(splits):
         if len(np.unique(task.codes[split.train])) < 2:

@@ -41,7 +41,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True)
-class Task:
+class FitTask:
     """A checked question: rows, their classes as codes, and whatever must be known to split and weigh them."""
 
     table: Table  # whose X holds features only
@@ -81,7 +81,7 @@ def make_task(
     positive: Any = None,
     test: Any = None,
     drop_unlabelled: bool = False,
-) -> Task:
+) -> FitTask:
     """Read, check and describe; every refusal is one sentence and what to do."""
     whole = read_any(table, target)
     read = labelled(whole, drop_unlabelled)
@@ -108,7 +108,7 @@ def make_task(
     if test is not None:
         tested = labelled(read_any(test, read.target), drop_unlabelled)
         held_out = held_out_of(tested, classes, features.X.columns, weights)
-    return Task(
+    return FitTask(
         *(features, outline(features), classes, encoded.codes, group_codes, moments, weighed, matrix, asked, named),
         *(held_out, n_unlabelled),
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from foldwise.app.cli.failing import guarded
+from foldwise.app.cli.exit_codes import guarded
 
 app = typer.Typer(
     add_completion=False,
@@ -64,14 +64,14 @@ def fit(
 
     Ctrl-C keeps what is done, and still writes model and report.
     """
-    from foldwise.app.cli.fit import Request, fit
+    from foldwise.app.cli.fit import FitRequest, fit
 
     names = None if models is None else listed(models)
     asked: dict[str, Any] = {"budget": budget, "models": names, "metric": metric, "costs": costs, "n_jobs": jobs}
     asked |= {"groups": groups, "time": time, "weights": weights, "positive": positive, "test": test}
     given = {name: value for name, value in asked.items() if value is not None}
     fit(
-        Request(
+        FitRequest(
             table,
             target,
             out,
@@ -154,9 +154,9 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Compare families with their usual settings on the same splits, by corrected tests."""
-    from foldwise.app.cli.compare import Asked, compare
+    from foldwise.app.cli.compare import ComparisonRequest, compare
 
-    compare(Asked(table, target, listed(models), cv, metric, groups, seed, jobs), as_json=json, quiet=quiet)
+    compare(ComparisonRequest(table, target, listed(models), cv, metric, groups, seed, jobs), as_json=json, quiet=quiet)
 
 
 @app.command()

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foldwise.app.cli.doors import check_table
-from foldwise.app.cli.showing import Progress, bar, print_json
+from foldwise.app.cli.output import ProgressLine, bar, print_json
+from foldwise.app.cli.paths import check_table
 from foldwise.errors import InputError
 
 SCORING = {"log_loss": "neg_log_loss", "brier": "neg_brier_score", "f1": "f1_macro"}
@@ -16,7 +16,7 @@ BY_PROBABILITY = ("neg_log_loss", "neg_brier_score", "roc_auc_ovr")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ComparisonRequest:
     """What is to be compared, and how."""
 
     table: Path
@@ -29,26 +29,26 @@ class Asked:
     jobs: int | None
 
 
-def compare(asked: Asked, *, as_json: bool, quiet: bool) -> None:
+def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
     """Compare, and print the table."""
-    check_table(asked.table)
-    folds = folds_of(asked.cv)
-    if len(set(asked.models)) < 2:
-        raise InputError(f"a comparison needs two models, got {len(set(asked.models))}.", "pass --models a,b.")
+    check_table(request.table)
+    folds = folds_of(request.cv)
+    if len(set(request.models)) < 2:
+        raise InputError(f"a comparison needs two models, got {len(set(request.models))}.", "pass --models a,b.")
     from foldwise import evaluation
     from foldwise.data import read_table
 
-    table = read_table(asked.table, target=asked.target)
+    table = read_table(request.table, target=request.target)
     X, y, groups = table.X, table.y, None
-    if asked.groups is not None:
-        groups = column_of(X, asked.groups)
-        X = X.drop(asked.groups)
-    counts = class_counts(y, asked.target)
+    if request.groups is not None:
+        groups = column_of(X, request.groups)
+        X = X.drop(request.groups)
+    counts = class_counts(y, request.target)
     check_folds(counts, folds)
-    scoring = scoring_of(asked.metric, len(counts))
-    estimators = estimators_of(asked, table, X, scoring)
+    scoring = scoring_of(request.metric, len(counts))
+    estimators = estimators_of(request, table, X, scoring)
 
-    with Progress(not quiet, always=False) as progress:
+    with ProgressLine(not quiet, always=False) as progress:
 
         def watch(name: str, done: int) -> None:
             progress.show(f"{bar(done / len(estimators))} {done} of {len(estimators)} models · now: {name}", name)
@@ -57,15 +57,15 @@ def compare(asked: Asked, *, as_json: bool, quiet: bool) -> None:
             estimators,
             X,
             y,
-            cv=splitter(folds, groups is not None, asked.seed),
+            cv=splitter(folds, groups is not None, request.seed),
             scoring=scoring,
             groups=groups,
-            n_jobs=asked.jobs,
-            random_state=asked.seed,
+            n_jobs=request.jobs,
+            random_state=request.seed,
             watch=watch,
         )
     if as_json:
-        about = {"table": table.name, "target": asked.target, "metric": found.metric}
+        about = {"table": table.name, "target": request.target, "metric": found.metric}
         print_json({**about, "splits": found.scores.shape[1], "tied": found.tied, "models": found.table.to_dicts()})
     elif not quiet:
         print(found)
@@ -114,7 +114,7 @@ def scoring_of(metric: str | None, n_classes: int) -> str:
     return name
 
 
-def estimators_of(asked: Asked, table: Any, X: Any, scoring: str) -> dict[str, Any]:
+def estimators_of(request: ComparisonRequest, table: Any, X: Any, scoring: str) -> dict[str, Any]:
     """The pipelines by name; those without probabilities are calibrated where the metric wants some."""
     from dataclasses import replace
 
@@ -122,17 +122,17 @@ def estimators_of(asked: Asked, table: Any, X: Any, scoring: str) -> dict[str, A
     from foldwise.models import models_for, outline
 
     about = outline(table)
-    if asked.groups is not None:
+    if request.groups is not None:
         roles = {name: role for name, role in about.roles.items() if name in X.columns}
         if not roles:
-            raise InputError(f"the table has no column but its target and {asked.groups!r}.", "a model needs one.")
+            raise InputError(f"the table has no column but its target and {request.groups!r}.", "a model needs one.")
         about = replace(about, roles=roles)
     found = {}
-    for spec in models_for(about, asked.models):
-        pipeline = spec.pipeline(about, asked.seed)
+    for spec in models_for(about, request.models):
+        pipeline = spec.pipeline(about, request.seed)
         wants = spec.answers == "decision" and scoring in BY_PROBABILITY
         found[spec.name] = Calibrated(pipeline) if wants else pipeline
-    return {name: found[name] for name in dict.fromkeys(asked.models) if name in found}
+    return {name: found[name] for name in dict.fromkeys(request.models) if name in found}
 
 
 def column_of(X: Any, name: str) -> Any:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foldwise.app.cli.doors import check_run, check_table
-from foldwise.app.cli.showing import clipped, print_json
+from foldwise.app.cli.output import clipped, print_json
+from foldwise.app.cli.paths import check_table
+from foldwise.app.run_folder import check_exists
 from foldwise.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,10 +33,10 @@ def explain(
     as_json: bool,
 ) -> None:
     """Explain one row of a file."""
-    check_run(run)
+    check_exists(run)
     check_table(table, background)
     from foldwise.app import explaining
-    from foldwise.app.opening import open_run
+    from foldwise.app.run_folder import open_run
 
     opened = open_run(run)
     one = row_of(table, row, opened.model)
@@ -56,7 +57,7 @@ def explain(
 
 def row_of(table: Path, row: int, model: Any) -> Any:
     """One row of a file, read as the model knows its columns."""
-    from foldwise.app.predicting import batches_for
+    from foldwise.app.file_predictions import batches_for
 
     if row < 0:
         raise InputError(f"rows are counted from 0, got --row {row}.", "pass 0 for the first.")
@@ -70,7 +71,7 @@ def row_of(table: Path, row: int, model: Any) -> Any:
 
 def first_rows(table: Path, model: Any) -> Any:
     """Rows of a file to compare with: some hundreds from all over it, or from its first batch where it has several."""
-    from foldwise.app.predicting import batches_for
+    from foldwise.app.file_predictions import batches_for
 
     frame = next(batches_for(model, table))
     return frame if frame.height <= MOST_ROWS else frame.sample(MOST_ROWS, seed=0)

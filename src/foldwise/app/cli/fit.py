@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from foldwise.app.cli import STARTED
-from foldwise.app.cli.doors import check_table
-from foldwise.app.cli.showing import Progress, bar, clipped, duration, print_json
-from foldwise.app.folder import MODEL, REPORT, check_place
-from foldwise.app.interrupts import let_end
+from foldwise.app.cli.output import ProgressLine, bar, clipped, duration, print_json
+from foldwise.app.cli.paths import check_table
+from foldwise.app.interrupts import finish_despite_interrupt
 from foldwise.app.progress import RunProgress
+from foldwise.app.run_folder import MODEL, REPORT, check_writable
 from foldwise.app.workers.executors import count_workers, open_executor
 from foldwise.errors import InputError
 
@@ -22,7 +22,7 @@ MOST_FOLDERS = 10_000
 
 
 @dataclass(frozen=True)
-class Request:
+class FitRequest:
     """What was asked for; `options` are passed on to the run."""
 
     table: Path
@@ -34,7 +34,7 @@ class Request:
     options: dict[str, Any]
 
 
-def fit(request: Request) -> None:
+def fit(request: FitRequest) -> None:
     """Run, save, and say what came of it."""
     check_table(request.table, request.options.get("test"), request.options.get("costs"))
     place = place_of(request.out, request.table, request.force)
@@ -45,7 +45,7 @@ def fit(request: Request) -> None:
         from foldwise.app.timing import Clock, seconds_of
 
         config = FitConfig(target=request.target, **request.options)
-        with Progress(not request.quiet, always=not request.as_json) as progress:
+        with ProgressLine(not request.quiet, always=not request.as_json) as progress:
             run = run_fit(
                 str(request.table),
                 config,
@@ -56,7 +56,7 @@ def fit(request: Request) -> None:
             )
     finally:
         executor.close()
-    with let_end():
+    with finish_despite_interrupt():
         run.save(place, force=request.force)
     if request.as_json:
         told = ("title", "task", "headline", "leaderboard", "final", "made")
@@ -74,7 +74,7 @@ def place_of(out: Path | None, table: Path, force: bool) -> Path:
         base = Path(f"{stem or 'table'}-run")
         numbered = (base.with_name(f"{base.name}-{number}") for number in range(2, MOST_FOLDERS))
         return writable(next(place for place in (base, *numbered) if not place.exists()))
-    check_place(out, force)
+    check_writable(out, force)
     return writable(out)
 
 

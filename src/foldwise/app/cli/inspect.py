@@ -6,8 +6,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from foldwise.app.cli.doors import check_table
-from foldwise.app.cli.showing import WIDTH, clipped, print_json
+from foldwise.app.cli.output import WIDTH, clipped, print_json
+from foldwise.app.cli.paths import check_table
 
 NAME = 22
 

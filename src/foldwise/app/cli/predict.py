@@ -6,9 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from foldwise.app.cli.doors import check_run, check_table
-from foldwise.app.cli.failing import say
-from foldwise.app.cli.showing import Progress, print_json
+from foldwise.app.cli.exit_codes import say
+from foldwise.app.cli.output import ProgressLine, print_json
+from foldwise.app.cli.paths import check_table
+from foldwise.app.run_folder import check_exists
 from foldwise.errors import InputError
 
 
@@ -16,15 +17,15 @@ def predict(
     run: Path, table: Path, out: str, *, costs: Path | None, keep: Sequence[str], as_json: bool, quiet: bool
 ) -> None:
     """Predict, and say how it went."""
-    check_run(run)
+    check_exists(run)
     check_table(table, costs)
     if out == "-" and as_json:
         raise InputError("the predictions themselves go to the screen.", "name a file for them: -o out.csv --json.")
-    from foldwise.app.predicting import predict_file
+    from foldwise.app.file_predictions import predict_file
     from foldwise.evaluation import CostMatrix
 
     matrix = None if costs is None else CostMatrix.from_csv(costs)
-    with Progress(not quiet, always=False) as progress:
+    with ProgressLine(not quiet, always=False) as progress:
         done = predict_file(
             run, table, out, costs=matrix, keep=keep, watch=lambda n_rows: progress.show(f"{n_rows:,} rows predicted")
         )

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from foldwise.app.cli.doors import check_run
-from foldwise.app.cli.showing import print_json
+from foldwise.app.cli.output import print_json
+from foldwise.app.run_folder import check_exists
 from foldwise.errors import InputError
 
 
 def report(run: Path, out: Path | None, *, as_json: bool, quiet: bool) -> None:
     """Write, and say where."""
-    check_run(run)
-    from foldwise.app.folder import REPORT
-    from foldwise.app.opening import read_facts
+    check_exists(run)
+    from foldwise.app.run_folder import REPORT, read_facts
     from foldwise.report import render
 
     facts = read_facts(run)

@@ -17,7 +17,7 @@ import polars as pl
 from foldwise.app.measures import measure_of
 from foldwise.app.selection import choose_weights
 from foldwise.app.splitting import make_splits
-from foldwise.app.task import Task, make_task
+from foldwise.app.task import FitTask, make_task
 from foldwise.app.workers.executors import COMPILED
 from foldwise.app.workers.jobs import FitAllRows, PredictSplit, WorkerData
 from foldwise.folds.protocol import Params
@@ -49,7 +49,7 @@ def compile_choosing() -> None:
         choose_weights(stack, codes, None, measure_of(metric, None, np.arange(2)))
 
 
-def compile_model(name: str, task: Task) -> None:
+def compile_model(name: str, task: FitTask) -> None:
     """Fits and predictions of a model, as a worker does them."""
     X, spec = task.table.X, spec_of(name)
     splits, _ = make_splits(task, 0)
@@ -60,14 +60,14 @@ def compile_model(name: str, task: Task) -> None:
             PredictSplit(name, settings, split, task.n_classes, False).run(data)
 
 
-def some_settings(name: str, task: Task) -> Iterator[tuple[Params, ...]]:
+def some_settings(name: str, task: FitTask) -> Iterator[tuple[Params, ...]]:
     """Settings of all kinds, then one with columns selected."""
     drawn = Random(N_SETTINGS).propose(spec_of(name).space(task.outline), [], np.random.default_rng(0))
     yield tuple({**one, "select": "passthrough"} for one in drawn)
     yield ({"select": SelectInformative(tuple(task.table.X.columns))},)
 
 
-def small_task() -> Task:
+def small_task() -> FitTask:
     """Numbers, some of them missing, and categories."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, N_ROWS)

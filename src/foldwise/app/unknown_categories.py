@@ -45,7 +45,7 @@ def known_levels(model: Any) -> Known:
     return {column: frozenset(levels) for column, levels in found.items()}
 
 
-class Novelties:
+class UnknownCategories:
     """Counts categories that are not known, batch by batch."""
 
     def __init__(self, known: Known) -> None:

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from foldwise import CostMatrix, NaiveBayes, open_model
-from foldwise.app import predicting
-from foldwise.app.novelties import known_levels
-from foldwise.app.predicting import predict_file
+from foldwise.app import file_predictions
+from foldwise.app.file_predictions import predict_file
+from foldwise.app.unknown_categories import known_levels
 from foldwise.data.reading import batches
 from foldwise.errors import InputError
 from tests.app.runs import COSTS, TABLE, folder_of, pipeline
@@ -76,7 +76,7 @@ def test_the_same_in_batches(run, tmp_path, monkeypatch, ending, given):
     else:
         (frame.write_csv if given == "csv" else frame.write_parquet)(path)
     predict_file(run, path, tmp_path / f"whole.{ending}")
-    monkeypatch.setattr(predicting, "ROWS", 7)
+    monkeypatch.setattr(file_predictions, "ROWS", 7)
     told = []
     predict_file(run, path, tmp_path / f"parts.{ending}", block=1000, watch=told.append)
     assert len(told) > 10

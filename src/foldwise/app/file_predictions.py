@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from foldwise.app.novelties import Novelties, known_levels
-from foldwise.app.opening import open_run
+from foldwise.app.run_folder import open_run
+from foldwise.app.unknown_categories import UnknownCategories, known_levels
 from foldwise.data.notes import Note, Notes
 from foldwise.data.reading.batches import BLOCK, read_batches
 from foldwise.data.schema import Kind, listing
@@ -33,7 +33,7 @@ ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True)
-class Predicted:
+class PredictionSummary:
     """What was written: how many rows, how many of each decision, and what is to be known about the table.
 
     Where nobody gave costs, every mistake costs 1 and the mean cost is the share of mistakes to expect.
@@ -55,7 +55,7 @@ def predict_file(
     keep: Sequence[str] = (),
     block: int = BLOCK,
     watch: Callable[[int], None] | None = None,
-) -> Predicted:
+) -> PredictionSummary:
     """Predict every row of a file, in order, and write one line a row.
 
     Parameters
@@ -79,7 +79,7 @@ def predict_file(
         raise InputError("the model gives no probabilities.", "wrap it before it is stored: Calibrated(estimator).")
     place = None if str(out) == "-" else checked_place(Path(out), Path(table))
     predictor = Predictor(model, costs_of(model, costs), tuple(keep))
-    with Output(place) as output:
+    with PredictionWriter(place) as output:
         for frame in batches_for(model, table, block):
             for start in range(0, max(1, frame.height), ROWS):
                 if not frame.height and output.n_rows:
@@ -116,7 +116,7 @@ class Predictor:
         self._classes = model.classes_.tolist()
         self._names = [f"p_{label}" for label in self._classes]
         self._notes: dict[str, Note] = {}
-        self._novelties = Novelties(known_levels(model.model))
+        self._unknown = UnknownCategories(known_levels(model.model))
         self._decisions: dict[str, int] = {}
         self._cost = 0.0
         taken = {"class", "decision", "expected_cost", *self._names} & set(keep)
@@ -139,7 +139,7 @@ class Predictor:
                 if not extra:
                     continue
             self._notes.setdefault(str(note), note)
-        self._novelties.look(fitting.X)
+        self._unknown.look(fitting.X)
         proba = self._model.predict_proba(fitting.X)
         decision = self._costs.decide(proba, self._classes)
         for action, count in zip(*np.unique(decision.action.astype(str), return_counts=True), strict=True):
@@ -152,9 +152,9 @@ class Predictor:
         columns.append(pl.Series("expected_cost", decision.cost))
         return pl.DataFrame(columns)
 
-    def summary(self, n_rows: int, costs_given: bool) -> Predicted:
-        notes = Notes([*self._notes.values(), *self._novelties.notes()])
-        return Predicted(n_rows, self._decisions, self._cost / max(1, n_rows), notes, costs_given)
+    def summary(self, n_rows: int, costs_given: bool) -> PredictionSummary:
+        notes = Notes([*self._notes.values(), *self._unknown.notes()])
+        return PredictionSummary(n_rows, self._decisions, self._cost / max(1, n_rows), notes, costs_given)
 
 
 def checked_place(out: Path, table: Path) -> Path:
@@ -171,7 +171,7 @@ def checked_place(out: Path, table: Path) -> Path:
     return out
 
 
-class Output:
+class PredictionWriter:
     """Lines on their way to a file: in a folder beside it until all are there."""
 
     def __init__(self, place: Path | None) -> None:
@@ -180,7 +180,7 @@ class Output:
         self.n_rows = 0
         self._n_parts = 0
 
-    def __enter__(self) -> Output:
+    def __enter__(self) -> PredictionWriter:
         where = None if self._place is None else self._place.parent
         try:
             self._folder = Path(tempfile.mkdtemp(prefix=".foldwise-", dir=where))

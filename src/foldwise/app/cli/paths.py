@@ -12,9 +12,3 @@ def check_table(*paths: Path | None) -> None:
     for path in paths:
         if path is not None and not path.is_file():
             raise InputError(f"there is no file {str(path)!r}.", f"the working folder is {str(Path.cwd())!r}.")
-
-
-def check_run(path: Path) -> None:
-    """Refuse a run that is not there."""
-    if not path.exists():
-        raise InputError(f"there is no run {str(path)!r}.", "pass the folder that fit --out wrote, or a model file.")

@@ -9,14 +9,14 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
-from foldwise.app.plainly import plain
+from foldwise.app.plain_values import plain
 
 WIDTH = 80
 BAR = 24
 EVERY = 10.0  # seconds between lines where no terminal is
 
 
-class Progress:
+class ProgressLine:
     """One live line on a terminal; elsewhere a line now and then. Nothing at all where it is not wanted."""
 
     def __init__(self, wanted: bool = True, *, always: bool = True) -> None:
