@@ -1,0 +1,71 @@
+"""docs/how-to-add.md is true: its code adds a model, a search strategy and a report section, which then work."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+
+from foldwise import read_table
+from foldwise.models import catalogue, models_for, outline, unregister
+from foldwise.report import html, render
+from tests.tables import table_path
+
+PAGE = (Path(__file__).parents[1] / "docs" / "how-to-add.md").read_text()
+CHAPTERS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))
+SCREEN = 50  # lines
+
+
+def run(title: str) -> dict[str, Any]:
+    """What the code of a chapter defines."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for block in re.findall(r"```python\n(.*?)```", CHAPTERS[title], re.DOTALL):
+        exec(compile(block, "docs/how-to-add.md", "exec", dont_inherit=True), names)
+    return names
+
+
+@pytest.mark.parametrize("title", CHAPTERS)
+def test_a_chapter_fits_on_a_screen(title):
+    assert len(CHAPTERS[title].splitlines()) <= SCREEN
+
+
+def test_every_path_that_is_named_exists():
+    root = Path(__file__).parents[1]
+    assert [path for path in re.findall(r"`((?:src|tests)/[\w/.]+)`", PAGE) if not (root / path).exists()] == []
+
+
+def test_a_model():
+    run("A model of the catalogue")
+    try:
+        table = read_table(table_path("penguins"), target="species")
+        [spec] = models_for(table, ["nearest_centroid"])
+        model = spec.pipeline(outline(table)).fit(table.X[::2], table.y[::2])
+        assert (model.predict(table.X[1::2]) == table.y[1::2]).mean() > 0.8
+        assert list(spec.space(outline(table))) == ["model__shrink_threshold"]
+    finally:
+        unregister("nearest_centroid")
+    assert "nearest_centroid" not in catalogue()
+
+
+def test_a_search_strategy():
+    search = run("A search strategy")["search"]
+    tried = search.cv_results_["param_n_neighbors"].tolist()
+    assert tried == [2**i for i in range(len(tried))]
+    assert len(tried) > 1
+    scores = search.cv_results_["mean_test_score"]
+    assert (np.diff(scores[:-1]) > 0).all()
+    assert scores[-1] <= scores[-2]
+
+
+def test_a_report_section(monkeypatch):
+    section = run("A section of the report")["table_size"]
+    monkeypatch.setattr(html, "SECTIONS", (*html.SECTIONS, section))
+    X, _ = load_wine(return_X_y=True)
+    page = render({"task": {"n_rows": len(X), "n_columns": X.shape[1]}})
+    assert "Size of the table" in page
+    assert '<td>rows</td><td class="right">178</td>' in page
+    assert "Size of the table" not in render({})
