@@ -194,6 +194,10 @@ def survives(name: str, data: bytes, folder: Path) -> bool:
             str(table.notes), str(table.findings), str(table.audit()), repr(table)
         except FoldwiseError:
             return False
+    assert table.X.width > 0
+    assert table.schema.names == tuple(table.X.columns) == tuple(finding.column for finding in table.findings)
+    if name.endswith((".csv", ".tsv", ".txt")):
+        assert table.X.height <= data.count(b"\n") + data.count(b"\r") + 1  # no row without a line of its own
     return True
 
 

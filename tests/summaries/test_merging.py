@@ -56,7 +56,7 @@ def random_parts(rng, n_rows, n_parts):
 
 
 def random_tree(rng, summaries):
-    """Merge in any order: neighbours at random until one is left."""
+    """Merge in any order: neighbors at random until one is left."""
     summaries = list(summaries)
     while len(summaries) > 1:
         i = int(rng.integers(len(summaries) - 1))
@@ -70,11 +70,11 @@ def assert_same_moments(a, b, scale):
     np.testing.assert_allclose(a.m2, b.m2, rtol=1e-12)
 
 
-@pytest.mark.parametrize("n_parts", [1, 2, 3, 10, 100, 1000])
-@pytest.mark.parametrize(("centre", "sd"), [(0.0, 1.0), (1e8, 1.0), (-1e8, 1.0), (1e-5, 1e-9), (0.0, 1e6)])
-def test_moments_of_parts_merge_to_those_of_the_whole(n_parts, centre, sd):
+@pytest.mark.parametrize("n_parts", [1, 2, 3, 10, 200])
+@pytest.mark.parametrize(("center", "sd"), [(0.0, 1.0), (1e8, 1.0), (-1e8, 1.0), (1e-5, 1e-9), (0.0, 1e6)])
+def test_moments_of_parts_merge_to_those_of_the_whole(n_parts, center, sd):
     rng = np.random.default_rng(n_parts)
-    X = rng.normal(centre, sd, (4000, 3))
+    X = rng.normal(center, sd, (2000, 3))
     X[rng.random(X.shape) < 0.1] = np.nan
     y = rng.integers(0, 3, len(X))
     whole = moments(X, y)
@@ -142,7 +142,7 @@ def tables(draw):
 
 
 @given(tables())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_every_summary_merges_and_takes_weights_as_frequencies(table):
     X, y, w, parts = table
     labels = np.array([[None if v != v else f"v{v:g}" for v in row] for row in X], dtype=object).reshape(X.shape)

@@ -44,7 +44,7 @@ def plain(X, y, w, j):
 
 
 @given(tables())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_values_are_those_of_the_plain_twin(table):
     X, y, w = table
     found = Values.of_cells(X, y, 3, w)
@@ -60,7 +60,7 @@ def test_values_are_those_of_the_plain_twin(table):
 
 
 @given(tables(), tables())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_sum_is_that_of_all_rows(a, b):
     """Lists merge to what sorting all values gives."""
     (X, y, w), (Z, v, u) = a, b

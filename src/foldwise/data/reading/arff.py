@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from foldwise.data.notes import Note
+from foldwise.data.reading.declarations import first_lost
 from foldwise.data.reading.options import ReadOptions
 from foldwise.data.reading.parsed_file import READ_ERRORS, ParsedFile, first_line
 from foldwise.data.reading.source_file import SourceFile
@@ -47,10 +48,10 @@ def read_arff(source: SourceFile, options: ReadOptions) -> ParsedFile:
     data, notes = as_utf8(source.data, options.encoding, source.name)
     lines = re.split(r"\r?\n", data.decode())
     head, start, said = header_of(lines, source.name)
-    columns = cells_of(lines, start, head, source.name)
+    rows = list(rows_of(lines, start, head, source.name))
     series = []
-    for attribute, cells in zip(head, columns, strict=True):
-        found, note = as_series(attribute, cells, options, source.name)
+    for j, attribute in enumerate(head):
+        found, note = as_series(attribute, [row[j] for row in rows], options, source.name)
         series.append(found)
         notes += note
     nominal = sum(attribute.type == "nominal" for attribute in head)
@@ -103,11 +104,10 @@ def attribute_of(line: str, number: int, file: str) -> Attribute:
         body = spec[1:].rpartition("}")
         if not body[1] or body[2].partition("%")[0].strip():
             raise InputError(f"{file}, line {number + 1}: the levels of {name!r} are not closed by a brace.")
-        return nominal(name, body[0], number, file)
-    if kind in NUMERIC:
-        return Attribute(name, "numeric")
-    if kind == "string":
-        return Attribute(name, "string")
+        levels = dict.fromkeys(unquoted(cell) for cell in split_cells(body[0], number, file))
+        return Attribute(name, "nominal", tuple(level for level in levels if level))
+    if kind in (*NUMERIC, "string"):
+        return Attribute(name, "string" if kind == "string" else "numeric")
     if kind == "date":
         rest = spec.split(None, 1)[1] if len(spec.split(None, 1)) > 1 else "yyyy-MM-dd'T'HH:mm:ss"
         return Attribute(name, "date", format=unquoted(rest.strip()))
@@ -115,11 +115,6 @@ def attribute_of(line: str, number: int, file: str) -> Attribute:
         f"{file}, line {number + 1}: column {name!r} has the type {spec[:40]!r}, which is not read here.",
         "numeric, real, integer, string, date and {levels} are.",
     )
-
-
-def nominal(name: str, text: str, number: int, file: str) -> Attribute:
-    levels = tuple(dict.fromkeys(unquoted(cell) for cell in split_cells(text, number, file)))
-    return Attribute(name, "nominal", tuple(level for level in levels if level))
 
 
 def split_cells(text: str, number: int, file: str) -> list[str]:
@@ -215,14 +210,6 @@ def split_cells_keeping(text: str, number: int, file: str) -> list[str]:
     return pairs
 
 
-def cells_of(lines: list[str], start: int, attributes: list[Attribute], file: str) -> list[list[str | None]]:
-    """The cells by column."""
-    rows = list(rows_of(lines, start, attributes, file))
-    if not rows:
-        return [[] for _ in attributes]
-    return [list(cells) for cells in zip(*rows, strict=True)]
-
-
 def as_series(attribute: Attribute, cells: list[Any], options: ReadOptions, file: str) -> tuple[pl.Series, list[Note]]:
     """A column in the type that carries what is declared."""
     name = attribute.name
@@ -237,12 +224,10 @@ def as_series(attribute: Attribute, cells: list[Any], options: ReadOptions, file
                 return numbers, []
         refuse_cell(text, numbers, f"column {name!r} is declared numeric", "pass it in missing_values.", file)
     if attribute.type == "nominal":
-        levels = listing(attribute.levels)
-        if not attribute.levels:
-            codes = text.cast(pl.String).set(text.is_not_null(), None)
-        else:
-            codes = text.cast(pl.Enum(list(attribute.levels)), strict=False)
-        refuse_cell(text, codes, f"column {name!r} declares {levels}", "declare it too, or pass missing_values.", file)
+        levels = list(attribute.levels)
+        codes = text.cast(pl.Enum(levels), strict=False) if levels else text.set(text.is_not_null(), None)
+        must = f"column {name!r} declares {listing(levels)}"
+        refuse_cell(text, codes, must, "declare it too, or pass missing_values.", file)
         return codes, []
     if attribute.type == "date":
         return as_dates(attribute, text)
@@ -268,7 +253,6 @@ def as_dates(attribute: Attribute, text: pl.Series) -> tuple[pl.Series, list[Not
 
 def refuse_cell(before: pl.Series, after: pl.Series, must: str, hint: str, file: str) -> None:
     """Refuse a column of which a cell was lost."""
-    lost = (before.is_not_null() & after.is_null()).arg_true()
-    if len(lost):
-        row = int(lost[0])
+    row = first_lost(before, after)
+    if row is not None:
         raise InputError(f"{file}: {must}, but row {row} holds {before[row]!r}.", hint)

@@ -99,8 +99,9 @@ def as_categorical(series: pl.Series, column: Column) -> pl.Series:
     text = series.cast(pl.String)
     if column.levels is None:
         return text  # no levels are declared: they are learned from the training rows
-    levels = list(dict.fromkeys(str(level) for level in column.levels))
-    return cast_all(text, pl.Enum(levels), column, "one of its levels", "declare it too, or add it to missing_values.")
+    levels = pl.Enum(list(dict.fromkeys(str(level) for level in column.levels)))
+    hint = "declare it too, or add it to missing_values."
+    return refuse_lost(text, text.cast(levels, strict=False), column, "one of its levels", hint)
 
 
 def as_binary(series: pl.Series, column: Column) -> pl.Series:
@@ -125,16 +126,16 @@ CASTS: dict[str, Callable[[pl.Series, Column], pl.Series]] = {
 }
 
 
-def cast_all(series: pl.Series, dtype: Any, column: Column, wanted: str, hint: str) -> pl.Series:
-    """Every present cell in another type, or an error that names the first that does not go."""
-    return refuse_lost(series, series.cast(dtype, strict=False), column, wanted, hint)
+def first_lost(before: pl.Series, after: pl.Series) -> int | None:
+    """The first row whose cell a cast has lost."""
+    lost = (before.is_not_null() & after.is_null()).arg_true()
+    return int(lost[0]) if len(lost) else None
 
 
 def refuse_lost(before: pl.Series, after: pl.Series, column: Column, wanted: str, hint: str) -> pl.Series:
     """Refuse a cast that lost a cell: nothing becomes missing silently."""
-    lost = (before.is_not_null() & after.is_null()).arg_true()
-    if len(lost):
-        row = int(lost[0])
+    row = first_lost(before, after)
+    if row is not None:
         raise InputError(
             f"column {column.name!r} is declared {column.kind} but row {row} holds {before[row]!r}, "
             f"which is not {wanted}.",
