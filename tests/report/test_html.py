@@ -18,9 +18,9 @@ import pytest
 from foldwise.errors import InputError
 from foldwise.evaluation.prediction_curves import prediction_facts
 from foldwise.report import render
+from foldwise.report.formatting import decimals, duration, fixed, number, percent
 from foldwise.report.markup import el, embedded
 from foldwise.report.pictures.scales import Scale, round_values
-from foldwise.report.reading import decimals, duration, fixed, number, percent
 from tests.report.hostile import PAYLOAD, hostile
 from tests.report.made import cancer_facts, weather_facts, wine_facts
 
@@ -78,7 +78,7 @@ def test_the_top_is_in_words_and_shows_the_honest_estimate_beside_the_others() -
     estimate = facts["headline"]["estimate"]
     for figure in (estimate["value"], estimate["low"], estimate["high"], estimate["naive"]):
         assert number(figure) in words
-    assert words.index(facts["headline"]["words"][0]) < words.index("What to beware of") < words.index("Which model")
+    assert words.index(facts["headline"]["words"][0]) < words.index("Warnings") < words.index("Best single model")
 
 
 def test_models_without_a_score_say_why() -> None:
@@ -92,9 +92,9 @@ def test_models_tied_with_the_best_are_named() -> None:
     for entry in board[1:]:
         entry["tied"] = entry is board[1]
     words = "".join(Page(render(facts)).words)
-    assert f"but the data do not tell it apart from {board[1]['title']}." in words
+    assert f"Statistically tied with it: {board[1]['title']}." in words
     board[1]["tied"] = False
-    assert "no other model is tied with it." in "".join(Page(render(facts)).words)
+    assert "No other model is tied with it." in "".join(Page(render(facts)).words)
 
 
 @pytest.mark.parametrize("facts", [wine_facts, cancer_facts, weather_facts])
@@ -209,7 +209,7 @@ def test_a_large_run_stays_small_and_quick(rng: np.random.Generator) -> None:
         | {"score": float(rng.random()), "folds": 5, "seconds": 0.1, "at": 0.1 * i}
         for i in range(1500)
     ]
-    facts["searches"] = [{**base, "title": f"family {i}", "trials": trials} for i in range(16)]
+    facts["searches"] = [{**base, "title": f"model {i}", "trials": trials} for i in range(16)]
     facts["importance"] = [{**facts["importance"][0], "column": f"column {i}"} for i in range(500)]
     facts["audit"]["columns"] = [{**facts["audit"]["columns"][0], "name": f"column {i}"} for i in range(500)]
     n_classes = 40
@@ -264,6 +264,6 @@ def test_numbers_read_well() -> None:
         "–",
         "–",
     ]
-    assert [percent(v) for v in (0.5, 0.004, 0.0001, 0.0, None)] == ["50 %", "0.4 %", "< 1 %", "0 %", "–"]
+    assert [percent(v) for v in (0.5, 0.004, 0.0001, 0.0, None)] == ["50%", "0.4%", "<0.1%", "0%", "–"]
     assert [duration(v) for v in (0.25, 75, 600, 9000)] == ["0.2 s", "75 s", "10 min", "2.5 h"]
     assert fixed(-0.00061, decimals([0.25, 0.0039])) == "−0.001"

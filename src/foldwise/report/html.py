@@ -1,4 +1,4 @@
-"""`render`: facts become one HTML file that loads nothing. It computes nothing and trusts no text of the facts."""
+"""`render`: facts become one HTML file that loads nothing. It computes nothing and escapes all text of the facts."""
 
 from __future__ import annotations
 
@@ -7,36 +7,37 @@ from importlib.resources import files
 from typing import Any
 
 from foldwise.errors import InputError
+from foldwise.report.facts import ReportFacts
 from foldwise.report.markup import Html, el, join
-from foldwise.report.reading import Facts, part, text
 from foldwise.report.sections.bayes import bayes
-from foldwise.report.sections.blocks import Section
 from foldwise.report.sections.columns import audit, importance
+from foldwise.report.sections.elements import Section
 from foldwise.report.sections.examples import examples
 from foldwise.report.sections.headline import headline
 from foldwise.report.sections.leaderboard import leaderboard
 from foldwise.report.sections.predictions import curves, mistakes
-from foldwise.report.sections.repeating import repeating
+from foldwise.report.sections.reproduction import reproduction
 from foldwise.report.sections.searches import searches
 
 FORMAT = 1
-SECTIONS = (leaderboard, mistakes, curves, importance, examples, bayes, audit, searches, repeating)
-# nothing may be loaded, whatever the facts hold: only what is written in the page itself runs
+SECTIONS = (leaderboard, mistakes, curves, importance, examples, bayes, audit, searches, reproduction)
+# nothing may be loaded, whatever the facts hold: only the page's own script runs
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 )
 
 
 def render(facts: dict[str, Any]) -> str:
-    """The report as the text of one HTML file, from facts of format 1; parts that are None or absent are left out."""
+    """Render facts of format 1 as the text of one HTML file; parts that are None or missing are left out."""
     if facts.get("format", FORMAT) != FORMAT:
         raise InputError(
             f"the facts of a report must be of format {FORMAT}, but these are of format {facts['format']!r}.",
             "write the report with the version of foldwise that made the run.",
         )
-    made = [section(facts) for section in SECTIONS]
+    read = ReportFacts(facts)
+    made = [section(read) for section in SECTIONS]
     shown = [section for section in made if section is not None]
-    body = el("main", headline(facts), contents(shown), *(section.html() for section in shown), footer(facts))
+    body = el("main", headline(read), contents(shown), *(section.html() for section in shown), footer(read))
     scripts = [Html(f"<script>{page('folds.js')}</script>")]
     if any(section.name == "nomogram" for section in shown):
         scripts.append(Html(f"<script>{page('nomogram.js')}</script>"))
@@ -46,26 +47,26 @@ def render(facts: dict[str, Any]) -> str:
         el("meta", http_equiv="Content-Security-Policy", content=POLICY),
         el("meta", name="viewport", content="width=device-width, initial-scale=1"),
         el("meta", name="color-scheme", content="light dark"),
-        el("title", f"{text(facts, 'title') or 'Report'} · Foldwise"),
+        el("title", f"{read.text('title') or 'Report'} · Foldwise"),
         Html(f"<style>{page('style.css')}</style>"),
     )
     return f"<!doctype html>\n{el('html', head, el('body', body, *scripts), lang='en')}\n"
 
 
 def contents(shown: list[Section]) -> Html | None:
-    """Where to find what."""
+    """Links to the sections."""
     if len(shown) < 2:
         return None
     links = join(el("li", el("a", section.title, href=f"#{section.name}")) for section in shown)
     return el("nav", el("ul", links), aria_label="contents")
 
 
-def footer(facts: Facts) -> Html:
-    version = text(part(facts, "made", "versions"), "foldwise")
-    return el("footer", f"Made by Foldwise{' ' + version if version else ''}. This file loads nothing from elsewhere.")
+def footer(facts: ReportFacts) -> Html:
+    version = facts.part("made", "versions").text("foldwise")
+    return el("footer", f"Made by Foldwise {version}".strip() + ". This file loads nothing from the network.")
 
 
 @cache
 def page(name: str) -> str:
-    """A style or a script that comes along with the package."""
+    """A style or script that ships with the package."""
     return files("foldwise.report").joinpath("page", name).read_text(encoding="utf-8")

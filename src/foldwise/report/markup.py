@@ -21,7 +21,7 @@ def safe(child: str) -> str:
 
 
 def join(children: Iterable[str | None]) -> Html:
-    """Pieces one behind the other; None is nothing."""
+    """Concatenate pieces; None is left out."""
     return Html("".join([safe(child) for child in children if child is not None]))
 
 
@@ -43,7 +43,7 @@ def el(name: str, /, *children: str | None, **attributes: Any) -> Html:
 
 
 def attribute(value: Any) -> str:
-    """A coordinate needs no more than two decimals."""
+    """An attribute as text; a coordinate needs no more than two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 

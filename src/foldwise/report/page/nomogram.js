@@ -15,12 +15,12 @@
   const chosen = columns.map((column) => (column.start === null ? -1 : column.start));
   let focus = 0;
 
-  const said = (j, cell) => (cell < 0 ? tables[j].missing : tables[j].cells[cell]);
+  const evidence = (j, cell) => (cell < 0 ? tables[j].missing : tables[j].cells[cell]);
 
   // the posterior of every class: softmax over the sums; where no class is possible the prior answers
   function posterior() {
     let scores = prior.map((log, c) => log + rest[c]);
-    columns.forEach((_, j) => said(j, chosen[j]).forEach((log, c) => (scores[c] += log)));
+    columns.forEach((_, j) => evidence(j, chosen[j]).forEach((log, c) => (scores[c] += log)));
     let top = Math.max(...scores);
     if (top === -Infinity) {
       scores = prior;
@@ -158,10 +158,10 @@
         mark.addEventListener("click", () => choose(j, i));
         marks.push(mark);
       });
-      const gap = speaks(said(j, chosen[j]));
+      const gap = speaks(evidence(j, chosen[j]));
       const words = `${column.name} ${chosen[j] < 0 ? "unknown" : `= ${cellName(j, chosen[j])}`}: ${times(gap)}`;
       const kind = gap >= 0 ? "for" : "against";
-      marks.push(draw("line", { x1: "50%", x2: place(gap), y1: 12, y2: 12, class: `said ${kind}` }));
+      marks.push(draw("line", { x1: "50%", x2: place(gap), y1: 12, y2: 12, class: `evidence ${kind}` }));
       marks.push(draw("circle", { cx: place(gap), cy: 12, r: 6, class: `picked ${kind}` }, words));
       picture.replaceChildren(...marks);
       figure.textContent = times(gap);
@@ -221,7 +221,7 @@
   const shown = lines.length <= FIRST + 4 ? lines.length : FIRST;
   room.append(...lines.slice(0, shown).map((entry) => entry.row));
   if (lines.length > shown) {
-    const more = make("details", {}, make("summary", {}, `${lines.length - shown} columns that say less`));
+    const more = make("details", {}, make("summary", {}, `${lines.length - shown} less informative columns`));
     more.append(...lines.slice(shown).map((entry) => entry.row));
     room.append(more);
   }

@@ -1,1 +1,1 @@
-"""Inline SVG, one small file a kind of picture. Colours are variables of the page, which knows light and dark."""
+"""Inline SVG, one small file per kind of picture. Colors are variables of the page, for light and dark mode."""

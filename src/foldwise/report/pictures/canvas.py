@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from foldwise.report.formatting import short
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.scales import Scale
-from foldwise.report.reading import short
 
 WIDTH, HEIGHT = 330, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 42
@@ -27,13 +27,19 @@ def svg(title: str, about: str, *children: str, width: int = WIDTH, height: int 
 
 
 def strip(*children: str | None, height: int = 22, class_: str = "strip") -> Html:
-    """A picture as wide as there is room, its places in percent; the text beside it says what it shows."""
+    """A picture as wide as the page allows, with coordinates in percent; the text beside it describes it."""
     return el("svg", *children, height=height, width="100%", class_=class_, aria_hidden="true")
 
 
 def hint(words: str) -> Html:
     """What the pointer shows."""
     return el("title", words)
+
+
+def share_bar(share: float, words: str, class_: str = "bar") -> Html:
+    """A bar whose length is a share of the width."""
+    width = f"{100 * share:.2f}%"
+    return strip(el("rect", hint(words), x=0, width=width, y=6, height=10, rx=1.5, class_=class_))
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ class Plot:
         return self.x(x), self.y(y)
 
     def line(self, xs: Sequence[float], ys: Sequence[float], words: str, class_: str) -> Html:
-        """A curve with a wide unseen twin, so that the pointer finds it."""
+        """A curve with a wide invisible copy, so that the pointer finds it."""
         points = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in zip(xs, ys, strict=True))
         drawn = el("polyline", points=points, class_=f"curve {class_}")
         return el("g", hint(words), el("polyline", points=points, class_="reach"), drawn)
@@ -77,16 +83,16 @@ class Plot:
         marks: list[Html] = []
         room = max(4, 46 // max(1, len(names or ())))
         for tick in range(len(names)) if names else self.x.ticks(ticks):
-            place = self.x(tick)
+            x = self.x(tick)
             name = names[int(tick)] if names else short(tick)
-            told = None if len(name) <= room else hint(name)
-            name = name if told is None else name[: room - 1] + "…"
-            marks.append(el("line", x1=place, x2=place, y1=top, y2=floor, class_="grid"))
-            marks.append(el("text", told, name, x=place, y=floor + 15, class_="tick middle"))
+            full = None if len(name) <= room else hint(name)
+            name = name if full is None else name[: room - 1] + "…"
+            marks.append(el("line", x1=x, x2=x, y1=top, y2=floor, class_="grid"))
+            marks.append(el("text", full, name, x=x, y=floor + 15, class_="tick middle"))
         for tick in self.y.ticks(ticks):
-            place = self.y(tick)
-            marks.append(el("line", x1=left, x2=right, y1=place, y2=place, class_="grid"))
-            marks.append(el("text", short(tick), x=left - 6, y=place + 3.5, class_="tick end"))
+            y = self.y(tick)
+            marks.append(el("line", x1=left, x2=right, y1=y, y2=y, class_="grid"))
+            marks.append(el("text", short(tick), x=left - 6, y=y + 3.5, class_="tick end"))
         middle = (top + floor) / 2
         marks.append(el("line", x1=left, x2=right, y1=floor, y2=floor, class_="axis"))
         marks.append(el("text", x_title, x=(left + right) / 2, y=self.height - 6, class_="label middle"))

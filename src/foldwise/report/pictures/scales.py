@@ -1,4 +1,4 @@
-"""Scales: where a value lies between two ends, and which round values to mark."""
+"""Scales: the position of a value between two ends, and round values to mark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scale:
-    """From values to places; `log` for values that span magnitudes."""
+    """From values to coordinates; `log` for values that span magnitudes."""
 
     low: float
     high: float
@@ -18,8 +18,8 @@ class Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        """The place of a value; beyond the ends it is at them."""
-        low, high, value = (self._bent(v) for v in (self.low, self.high, value))
+        """The coordinate of a value, clipped to the ends."""
+        low, high, value = (self._transformed(v) for v in (self.low, self.high, value))
         share = 0.5 if high == low else (value - low) / (high - low)
         return self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
 
@@ -27,7 +27,7 @@ class Scale:
         """Whether a value lies between the ends."""
         return self.low <= value <= self.high
 
-    def _bent(self, value: float) -> float:
+    def _transformed(self, value: float) -> float:
         return math.log10(max(value, 1e-300)) if self.log else value
 
     def ticks(self, most: int = 5) -> list[float]:
@@ -45,7 +45,7 @@ def around(values: Sequence[float], room: float = 0.06, start: float = 0.0, end:
 
 
 def round_values(low: float, high: float, most: int) -> list[float]:
-    """Multiples of 1, 2 or 5 between the ends, at most so many."""
+    """Multiples of 1, 2 or 5 between the ends, at most `most` of them."""
     if not high > low or most < 1:
         return [low]
     step = 10.0 ** math.floor(math.log10((high - low) / most))
@@ -57,7 +57,7 @@ def round_values(low: float, high: float, most: int) -> list[float]:
 
 
 def magnitudes(low: float, high: float, most: int) -> list[float]:
-    """Powers of ten between the ends, at most so many."""
+    """Powers of ten between the ends, at most `most` of them."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     if last - first < 1:
         return round_values(low, high, most)

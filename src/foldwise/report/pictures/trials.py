@@ -1,20 +1,21 @@
-"""What a search tried: score against one setting, and over time with the best so far."""
+"""What a search tried: score against one hyperparameter, and over time with the best so far."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from foldwise.report.formatting import number, short
 from foldwise.report.markup import Html, el
 from foldwise.report.pictures.canvas import Plot, svg
 from foldwise.report.pictures.scales import Scale, around
-from foldwise.report.reading import number, short
 
-SHOWN = 400  # trials of a picture
-NAMES = 8  # categories of a picture
+SHOWN = 400  # trials per picture
+NAMES = 8  # categories per picture
+Point = tuple[float, float]
 
 
-def thinned(points: Sequence[tuple[float, float]], greater: bool) -> list[tuple[float, float]]:
-    """At most so many points in their order, the best always among them."""
+def thinned(points: Sequence[Point], greater: bool) -> list[Point]:
+    """At most `SHOWN` points in their order, always with the best."""
     if len(points) <= SHOWN:
         return list(points)
     best = max(range(len(points)), key=lambda i: points[i][1] if greater else -points[i][1])
@@ -23,45 +24,45 @@ def thinned(points: Sequence[tuple[float, float]], greater: bool) -> list[tuple[
 
 
 def score_scale(scores: Sequence[float], greater: bool) -> Scale:
-    """A scale on which good scores differ: the worst sixth, often far off, lies at its edge."""
+    """A scale for the good scores; the worst sixth, often far off, lies at its edge."""
     ranked = sorted(scores, reverse=greater)
     return around(ranked[: max(2, len(ranked) - len(ranked) // 6)])
 
 
-def cloud(plot: Plot, points: Sequence[tuple[float, float]], greater: bool) -> list[Html]:
+def cloud(plot: Plot, points: Sequence[Point], greater: bool) -> list[Html]:
     """All points as one path, which keeps the page small, and the best with its figures."""
     dots = "".join(f"M{plot.x(x):.1f} {plot.y(y):.1f}h0" for x, y in points)
     x, y = (max if greater else min)(points, key=lambda point: point[1])
     return [el("path", d=dots, class_="cloud"), plot.dot(x, y, f"best: {number(y)} at {short(x)}", "best", 4)]
 
 
-def against_number(name: str, points: Sequence[tuple[float, float]], metric: str, greater: bool) -> Html:
-    """Score against a numeric setting; one that spans magnitudes on a logarithmic scale."""
+def against_number(name: str, points: Sequence[Point], metric: str, greater: bool) -> Html:
+    """Score against a numeric hyperparameter, on a logarithmic scale if it spans magnitudes."""
     points = thinned(points, greater)
     values = [x for x, _ in points]
     low, high = min(values), max(values)
     x = Scale(low, high, log=True) if low > 0 and high / low >= 50 else around(values, 0.04)
     plot = Plot.over(x, score_scale([y for _, y in points], greater))
-    about = f"{metric} of each setting that was tried against {name}."
+    about = f"{metric} of each setting against {name}."
     return svg(f"{metric} against {name}", about, plot.axes(name, metric, 4), *cloud(plot, points, greater))
 
 
 def against_category(name: str, points: Sequence[tuple[str, float]], metric: str, greater: bool) -> Html:
-    """Score against a setting that is one of a few names."""
+    """Score against a categorical hyperparameter."""
     names = list(dict.fromkeys(label for label, _ in points))[:NAMES]
-    placed = [(float(names.index(label)), y) for label, y in points if label in names]
-    placed = thinned(placed, greater)
-    plot = Plot.over(Scale(-0.5, len(names) - 0.5), score_scale([y for _, y in placed], greater))
+    points_at = [(float(names.index(label)), y) for label, y in points if label in names]
+    points_at = thinned(points_at, greater)
+    plot = Plot.over(Scale(-0.5, len(names) - 0.5), score_scale([y for _, y in points_at], greater))
     axes = plot.axes(name, metric, 4, names)
-    about = f"{metric} of each setting that was tried, by {name}."
-    return svg(f"{metric} by {name}", about, axes, *cloud(plot, placed, greater))
+    about = f"{metric} of each setting, by {name}."
+    return svg(f"{metric} by {name}", about, axes, *cloud(plot, points_at, greater))
 
 
-def over_time(points: Sequence[tuple[float, float]], metric: str, greater: bool) -> Html:
+def over_time(points: Sequence[Point], metric: str, greater: bool) -> Html:
     """Each trial when it was done, and the best so far."""
     points = thinned(sorted(points), greater)
     best: float | None = None
-    steps: list[tuple[float, float]] = []
+    steps: list[Point] = []
     for at, score in points:
         if best is None or (score > best if greater else score < best):
             steps += [] if best is None else [(at, best)]
@@ -69,7 +70,7 @@ def over_time(points: Sequence[tuple[float, float]], metric: str, greater: bool)
             steps.append((at, score))
     steps.append((points[-1][0], steps[-1][1]))
     plot = Plot.over(around([at for at, _ in points], 0.04), score_scale([y for _, y in points], greater))
-    line = plot.line([x for x, _ in steps], [y for _, y in steps], "the best so far", "s0 thin")
-    about = f"{metric} of each setting when it was done, and the best so far."
+    line = plot.line([x for x, _ in steps], [y for _, y in steps], "best so far", "s0 thin")
+    about = f"{metric} of each setting over time, and the best so far."
     axes = plot.axes("seconds since the start", metric, 4)
     return svg(f"{metric} over time", about, axes, line, *cloud(plot, points, greater))

@@ -1,92 +1,84 @@
-"""Columns: how much the model leans on each, and what the audit found in them."""
+"""Columns: how much the model relies on each, and what the audit found in them."""
 
 from __future__ import annotations
 
+from foldwise.report.facts import ReportFacts
+from foldwise.report.formatting import decimals, fixed, interval_text, number, percent
 from foldwise.report.markup import Html, el, join
-from foldwise.report.pictures.canvas import hint, strip
-from foldwise.report.pictures.intervals import axis, bar
+from foldwise.report.pictures.canvas import share_bar
+from foldwise.report.pictures.intervals import bar, ends_of
 from foldwise.report.pictures.scales import Scale, around
-from foldwise.report.reading import Facts, decimals, defined, fixed, items, number, part, percent, records, text, texts
-from foldwise.report.sections.blocks import Section, bullets, folded, paragraph, table
+from foldwise.report.sections.elements import Section, bullets, details, figure, paragraph, strip_row, strips, table
 
 SHOWN = 15
 
 
-def importance(facts: Facts) -> Section | None:
-    """Permutation importance with its intervals."""
-    entries = [entry for entry in records(facts, "importance") if defined(entry.get("mean"))]
+def importance(facts: ReportFacts) -> Section | None:
+    """Permutation importance with intervals."""
+    entries = [entry for entry in facts.records("importance") if entry.number("mean") is not None]
     if not entries:
         return None
-    entries = sorted(entries, key=lambda entry: -entry["mean"])
-    of = text(facts, "importance_of")
-    ends = [0.0]
-    for entry in entries:
-        ends += [float(entry[name]) for name in ("mean", "low", "high") if defined(entry.get(name))]
-    scale = around(ends, 0.02)
-    digits = decimals([entry["mean"] for entry in entries])
-    lines = [importance_line(entry, scale, digits) for entry in entries]
+    entries = sorted(entries, key=lambda entry: -(entry.number("mean") or 0.0))
+    scale = around(ends_of(entries, [0.0], names=("mean", "low", "high")), 0.02)
+    digits = decimals([entry.number("mean") or 0.0 for entry in entries])
+    rows = [importance_row(entry, scale, digits) for entry in entries]
+    of = facts.text("importance_of")
     body = [
-        paragraph(f"How much worse it gets when a column is shuffled{', ' + of if of else ''}."),
-        el("figure", el("div", *lines[:SHOWN], el("span"), axis(scale), el("span"), class_="strips"), class_="card"),
+        paragraph(f"How much worse the model gets when a column is shuffled{', ' + of if of else ''}."),
+        figure("", strips(rows[:SHOWN], scale), class_="card"),
+        details(f"{len(rows) - SHOWN} less important columns", strips(rows[SHOWN:])) if len(rows) > SHOWN else None,
     ]
-    if len(lines) > SHOWN:
-        more = el("div", *lines[SHOWN:], class_="strips")
-        body.append(folded(f"{len(lines) - SHOWN} columns that matter less", more))
-    return Section("importance", "Which columns matter", join(body))
+    return Section("importance", "Column importance", join(body))
 
 
-def importance_line(entry: Facts, scale: Scale, digits: int) -> Html:
-    mean, low, high = entry["mean"], entry.get("low"), entry.get("high")
-    between = f" ({number(low)} to {number(high)})" if defined(low) and defined(high) else ""
-    words = f"{text(entry, 'column')}: {number(mean)}{between}"
-    mark = bar(scale, mean, low, high, words)
-    name = el("span", text(entry, "column"), class_="name")
-    return join([name, mark, el("span", fixed(mean, digits), class_="figure")])
+def ranked_columns(facts: ReportFacts) -> list[tuple[str, float]]:
+    """Columns with their importance, the most important first."""
+    found = [(entry.text("column"), entry.number("mean")) for entry in facts.records("importance")]
+    return sorted(((name, mean) for name, mean in found if mean is not None), key=lambda pair: -pair[1])
 
 
-def audit(facts: Facts) -> Section | None:
-    """What the table holds: notes first, the columns folded."""
-    found = part(facts, "audit")
-    columns, notes = records(found, "columns"), texts(found, "notes")
-    task = part(facts, "task")
-    if not columns and not notes and not items(task, "classes"):
+def importance_row(entry: ReportFacts, scale: Scale, digits: int) -> Html:
+    name, mean, low, high = entry.text("column"), entry.number("mean"), entry.number("low"), entry.number("high")
+    assert mean is not None
+    mark = bar(scale, mean, low, high, f"{name}: {number(mean)}{interval_text(low, high)}")
+    return strip_row(name, mark, fixed(mean, digits))
+
+
+def audit(facts: ReportFacts) -> Section | None:
+    """What the table holds: class frequencies, notes, and all columns."""
+    columns, notes = facts.part("audit").records("columns"), facts.part("audit").texts("notes")
+    task = facts.part("task")
+    if not columns and not notes and not task.items("classes"):
         return None
-    body = [
-        class_bars(task),
-        bullets(notes),
-        columns_table(columns) if columns else None,
-    ]
-    return Section("data", "What is in the table", join(body))
+    body = [class_frequencies(task), bullets(notes), columns_table(columns) if columns else None]
+    return Section("data", "The data", join(body))
 
 
-def class_bars(task: Facts) -> Html | None:
+def class_frequencies(task: ReportFacts) -> Html | None:
     """How many rows each class has."""
-    classes, counts = items(task, "classes"), items(task, "class_counts")
-    if not classes or len(classes) != len(counts) or not all(map(defined, counts)):
+    classes, counts = task.items("classes"), task.numbers("class_counts")
+    if not classes or len(classes) != len(counts):
         return None
     total, most = sum(counts) or 1, max(counts) or 1
-    lines = []
-    for name, count in list(zip(classes, counts, strict=True))[:SHOWN]:
-        width = f"{96 * count / most:.2f}%"
-        mark = strip(el("rect", hint(f"{name}: {count}"), x=0, width=width, y=6, height=10, rx=1.5, class_="bar"))
-        lines += [el("span", str(name), class_="name"), mark]
-        lines.append(el("span", f"{number(count)} ({percent(count / total)})", class_="figure"))
+    rows = [
+        strip_row(
+            str(name),
+            share_bar(0.96 * count / most, f"{name}: {number(int(count))}"),
+            f"{number(int(count))} ({percent(count / total)})",
+        )
+        for name, count in list(zip(classes, counts, strict=True))[:SHOWN]
+    ]
     hidden = len(classes) - SHOWN
-    note = f"{hidden} more classes are not drawn." if hidden > 0 else None
-    caption = f"Rows of each class of {text(task, 'target')}"
-    return el(
-        "figure", el("figcaption", caption), el("div", *lines, class_="strips"), paragraph(note, "note"), class_="card"
-    )
+    note = paragraph(f"{hidden} more classes are not shown." if hidden > 0 else None, "note")
+    return figure(f"Rows per class of {task.text('target')}", strips(rows), note, class_="card")
 
 
-def columns_table(columns: list[Facts]) -> Html:
+def columns_table(columns: list[ReportFacts]) -> Html:
     rows = []
     for column in columns:
-        missing = column.get("missing")
-        summary = text(column, "summary")
-        left_out = text(column, "left_out")
-        told = join([summary, " " if summary and left_out else None, el("em", left_out) if left_out else None])
-        share = percent(missing) if defined(missing) and missing > 0 else ""
-        rows.append([text(column, "name"), text(column, "role"), share, number(column.get("n_distinct")), told])
-    heads = ["column", "read as", "missing", "distinct", "what is in it"]
-    return folded(f"All {len(columns)} columns", table(heads, rows, left=(0, 1, 4), class_="audit"))
+        missing, left_out = column.number("missing") or 0.0, column.text("left_out")
+        summary = join([column.text("summary"), " ", el("em", left_out) if left_out else None])
+        share = percent(missing) if missing > 0 else ""
+        rows.append([column.text("name"), column.text("role"), share, number(column.number("n_distinct")), summary])
+    heads = ["column", "used as", "missing", "distinct values", "summary"]
+    return details(f"All {len(columns)} columns", table(heads, rows, left=(0, 1, 4), class_="audit"))

@@ -1,71 +1,61 @@
-"""What each search tried: score against each setting, and over time."""
+"""What each search tried: score against each hyperparameter, and over time."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from foldwise.report.facts import ReportFacts, is_number
+from foldwise.report.formatting import counted, number, settings_text, short
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.trials import against_category, against_number, over_time
-from foldwise.report.reading import Facts, counted, defined, number, part, records, short, text
-from foldwise.report.sections.blocks import Section, figure, folded, paragraph, table
+from foldwise.report.sections.elements import Section, details, figure, paragraph, table
 
-BEST = 5  # settings of the table
-SETTINGS = 8  # pictures of a search
+BEST = 5  # settings in the table
+PICTURES = 8  # per search
 
-
-def searches(facts: Facts) -> Section | None:
-    """One fold a family."""
-    task = part(facts, "task")
-    metric, greater = text(task, "metric_title") or "score", bool(task.get("greater"))
-    found = [search(entry, metric, greater) for entry in records(facts, "searches")]
-    drawn = [entry for entry in found if entry is not None]
-    if not drawn:
-        return None
-    words = "Each dot is a setting that was tried; the ringed one is the best."
-    return Section("searches", "What was tried", join([paragraph(words), *drawn]))
+Trial = tuple[ReportFacts, float]  # with its score
 
 
-def search(entry: Facts, metric: str, greater: bool) -> Html | None:
-    """The pictures of one family."""
-    trials = [trial for trial in records(entry, "trials") if defined(trial.get("score"))]
+def searches(facts: ReportFacts) -> Section | None:
+    """One part per model."""
+    task = facts.part("task")
+    metric = task.text("metric_title") or "score"
+    found = [search(entry, metric, task.flag("greater")) for entry in facts.records("searches")]
+    words = "Each dot is one setting. The best one has a ring."
+    return Section("searches", "Hyperparameter searches", join([paragraph(words), *found])) if any(found) else None
+
+
+def search(entry: ReportFacts, metric: str, greater: bool) -> Html | None:
+    """The pictures of one model."""
+    scored = ((trial, trial.number("score")) for trial in entry.records("trials"))
+    trials = [(trial, float(score)) for trial, score in scored if score is not None]
     if not trials:
         return None
-    pictures = [
-        picture for name in settings_of(trials)[:SETTINGS] if (picture := of_setting(name, trials, metric, greater))
-    ]
-    timed = [(float(trial["at"]), float(trial["score"])) for trial in trials if defined(trial.get("at"))]
+    ranked = sorted(trials, key=lambda pair: -pair[1] if greater else pair[1])
+    pictures = [picture_of(name, trials, metric, greater) for name in varied(trials)[:PICTURES]]
+    timed = [(at, score) for trial, score in trials if (at := trial.number("at")) is not None]
     if len(timed) > 1:
         pictures.append(figure("over time", over_time(timed, metric, greater)))
-    best = (max if greater else min)(float(trial["score"]) for trial in trials)
-    title = f"{text(entry, 'title')}: {counted(len(trials), 'setting', 'settings')}, best {number(best)}"
-    return folded(title, el("div", *pictures, class_="grid small") if pictures else None, best_trials(trials, greater))
+    title = f"{entry.text('title')}: {counted(len(trials), 'setting', 'settings')}, best {number(ranked[0][1])}"
+    rows = [
+        [number(score), number(trial.number("folds")), settings_text(trial.part("settings"))]
+        for trial, score in ranked[:BEST]
+    ]
+    best = table(["score", "folds", "settings"], rows, left=(2,), class_="small")
+    return details(title, el("div", *pictures, class_="grid small") if pictures else None, best)
 
 
-def settings_of(trials: list[Facts]) -> list[str]:
-    """The settings that took more than one value."""
+def varied(trials: list[Trial]) -> list[str]:
+    """The hyperparameters that took more than one value."""
     values: dict[str, set[str]] = {}
-    for trial in trials:
-        for name, value in part(trial, "settings").items():
+    for trial, _ in trials:
+        for name, value in trial.part("settings").values.items():
             values.setdefault(name, set()).add(str(value))
     return [name for name, found in values.items() if len(found) > 1]
 
 
-def of_setting(name: str, trials: list[Facts], metric: str, greater: bool) -> Html | None:
-    """The picture of one setting: by its numbers, or by its names."""
-    told: list[tuple[Any, float]] = [
-        (part(trial, "settings")[name], float(trial["score"])) for trial in trials if name in part(trial, "settings")
-    ]
-    figures = [(float(value), score) for value, score in told if defined(value)]
-    if len(figures) == len(told):
-        return figure(name, against_number(name, figures, metric, greater))
-    return figure(name, against_category(name, [(short(value), score) for value, score in told], metric, greater))
-
-
-def best_trials(trials: list[Facts], greater: bool) -> Html:
-    """The best settings in figures."""
-    ranked = sorted(trials, key=lambda trial: -trial["score"] if greater else trial["score"])[:BEST]
-    rows = []
-    for trial in ranked:
-        settings = ", ".join(f"{name} = {short(value)}" for name, value in part(trial, "settings").items())
-        rows.append([number(trial["score"]), number(trial.get("folds")), settings or "as it comes"])
-    return table(["score", "folds", "settings"], rows, left=(2,), class_="small")
+def picture_of(name: str, trials: list[Trial], metric: str, greater: bool) -> Html:
+    """Score against one hyperparameter, numeric or categorical."""
+    found = [(trial.part("settings").values, score) for trial, score in trials]
+    points = [(settings[name], score) for settings, score in found if name in settings]
+    if all(is_number(value) for value, _ in points):
+        return figure(name, against_number(name, [(float(v), score) for v, score in points], metric, greater))
+    return figure(name, against_category(name, [(short(v), score) for v, score in points], metric, greater))

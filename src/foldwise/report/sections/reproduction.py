@@ -1,0 +1,105 @@
+"""How the run was made and how to repeat it: command, configuration, final model, versions."""
+
+from __future__ import annotations
+
+from foldwise.report.facts import ReportFacts, is_number
+from foldwise.report.formatting import NOTHING, counted, duration, percent, settings_text, short
+from foldwise.report.markup import Html, el, join
+from foldwise.report.pictures.intervals import shares_bar
+from foldwise.report.sections.elements import Section, details, figure, paragraph, table
+
+WORDS = (
+    "The same command on the same table, with the same versions and seed, uses the same folds and settings. How many "
+    "settings are tried depends on the time each takes."
+)
+
+
+def reproduction(facts: ReportFacts) -> Section | None:
+    """The exact command, and what it ran on."""
+    made = facts.part("made")
+    if not made:
+        return None
+    body = [
+        paragraph(WORDS),
+        el("pre", el("code", made.text("command") or made.text("python"))),
+        configuration(facts),
+        costs(facts.part("task")),
+        phases(made),
+        final(facts.part("final")),
+        versions(made),
+    ]
+    return Section("repeat", "Reproduce this run", join(body))
+
+
+def configuration(facts: ReportFacts) -> Html:
+    """The configuration of the run, as a list of terms."""
+    made, task = facts.part("made"), facts.part("task")
+    pairs = [
+        ("seed", short(made.number("seed"))),
+        ("budget", duration(made.number("budget"))),
+        ("time taken", duration(made.number("seconds"))),
+        ("date", made.text("when").replace("T", " ")[:16]),
+        ("tried", tried(made)),
+        ("metric", task.text("metric_title")),
+        ("folds", task.text("splitter")),
+        ("groups", task.text("groups")),
+        ("time column", task.text("time")),
+        ("weights", task.text("weights")),
+        ("positive class", task.text("positive")),
+        ("rows of data in this file", "" if made.flag("rows_included", True) else "none"),
+    ]
+    return el(
+        "dl", *(el("div", el("dt", name), el("dd", value)) for name, value in pairs if value not in ("", NOTHING))
+    )
+
+
+def tried(made: ReportFacts) -> str:
+    """The number of settings and of fitted models."""
+    settings, models = made.number("n_settings"), made.number("n_models")
+    if settings is None or models is None:
+        return ""
+    return f"{counted(settings, 'setting', 'settings')}, {counted(models, 'fitted model', 'fitted models')}"
+
+
+def costs(task: ReportFacts) -> Html | None:
+    """The cost matrix."""
+    given = task.part("costs")
+    actions, classes = given.texts("actions"), given.texts("classes")
+    matrix = given.matrix("matrix", len(actions), len(classes))
+    if not matrix:
+        return None
+    rows = [[action, *map(short, line)] for action, line in zip(actions, matrix, strict=True)]
+    return details(
+        "Cost of each action", table(["action", *(f"true {name}" for name in classes)], rows, class_="small")
+    )
+
+
+def phases(made: ReportFacts) -> Html | None:
+    """How the time was spent."""
+    pairs = [phase for phase in made.items("phases") if isinstance(phase, list | tuple) and len(phase) == 2]
+    found = [(str(name), float(seconds)) for name, seconds in pairs if is_number(seconds) and seconds > 0]
+    if not found:
+        return None
+    entries = [el("li", el("i", class_=f"b{i % 6}"), f"{n} {duration(s)}") for i, (n, s) in enumerate(found)]
+    bar = shares_bar([(f"{name}: {duration(seconds)}", seconds) for name, seconds in found])
+    return figure("Time spent", bar, el("ul", *entries, class_="legend"), class_="card")
+
+
+def final(model: ReportFacts) -> Html | None:
+    """What the model file holds."""
+    rows = [
+        [member.text("title"), percent(member.number("weight")), settings_text(member.part("settings"))]
+        for member in model.records("members")
+    ]
+    n_rows = model.number("n_rows")
+    fitted = "" if n_rows is None else f"Fitted on {counted(n_rows, 'row', 'rows')}."
+    words = [paragraph(model.text("calibration")), paragraph(fitted)]
+    if not rows and not any(words):
+        return None
+    members = table(["member", "weight", "settings"], rows, left=(0, 2)) if rows else None
+    return details("The final model", *words, members)
+
+
+def versions(made: ReportFacts) -> Html | None:
+    rows = [[str(name), str(version)] for name, version in made.part("versions").values.items()]
+    return details("Versions", table(["library", "version"], rows, left=(0, 1), class_="small")) if rows else None
