@@ -1,16 +1,29 @@
-"""Runs in this process with a fake clock: every job takes as many seconds as a test says, and none of them pass."""
+"""Runs in this process with a fake clock: every job takes as many seconds as a test says, and none of them pass.
+
+`fake_fit` fits models; `searched` and `made_up_result` make predictions up instead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import polars as pl
+
 from foldwise.app.config import FitConfig
+from foldwise.app.final_model import fit_members, select_members
+from foldwise.app.measures import measure_of
 from foldwise.app.progress import RunProgress
-from foldwise.app.result import Run
+from foldwise.app.result import FitResult, Run
 from foldwise.app.run import run_fit
+from foldwise.app.search import Search
+from foldwise.app.setup import RunSetup
+from foldwise.app.task import make_task
 from foldwise.app.timing import Clock, seconds_of
 from foldwise.app.workers.executors import InProcessExecutor
+from foldwise.app.workers.jobs import FitAllRows, JobFailure, PredictSplit, SplitPredictions
 
 
 class FakeTime:
@@ -53,3 +66,61 @@ def fake_fit(
     made = FakeExecutor(time, seconds) if executor is None else executor(time)
     clock = Clock(seconds_of(config.budget), time(), time, time.sleep)
     return run_fit(table, config, executor=made, clock=clock, watch=watch)
+
+
+N = 120
+LABELS = np.arange(N) % 2
+FRAME = pl.DataFrame({"x": np.random.default_rng(0).normal(size=N), "y": np.array(["no", "yes"])[LABELS]})
+
+
+class MadeUp(FakeExecutor):
+    """Predicts the labels, as well as a model's strength says; a strength of None fails."""
+
+    def __init__(self, time: FakeTime, strength: dict[str, float | None], seconds: float = 0.2) -> None:
+        super().__init__(time, seconds)
+        self.strength, self.done = strength, []
+
+    def perform(self, job: Any) -> Any:
+        self.time.sleep(self.seconds)
+        self.done.append(job)
+        if isinstance(job, FitAllRows):
+            return f"fitted {job.model}"
+        if not isinstance(job, PredictSplit):
+            return {"x": [0.1, 0.2]}
+        strength = self.strength[job.model]
+        if strength is None:
+            return JobFailure("ValueError: it cannot")
+        test = self._data.splits[job.split].test
+        odds = strength * (2 * LABELS[test] - 1) + np.random.default_rng([job.split, len(job.model)]).normal(
+            size=len(test)
+        )
+        p = 1 / (1 + np.exp(-odds))
+        values = np.repeat(np.stack([1 - p, p], axis=1)[None], len(job.settings), axis=0).astype(np.float32)
+        return SplitPredictions(values, ())
+
+
+def searched(
+    strength: dict[str, float | None], budget: float = 20.0, seconds: float = 0.2, **options: Any
+) -> tuple[Search, Clock]:
+    """A search that has not begun, of models as good as their strengths say."""
+    time = FakeTime()
+    config = FitConfig(target="y", budget=budget, models=list(strength), n_jobs=1, **options)
+    task = make_task(FRAME, "y")
+    setup = RunSetup.make(config, task, measure_of(None, None, task.classes), 1)
+    executor = MadeUp(time, strength, seconds)
+    executor.give(setup.worker_data)
+    clock = Clock(budget, time(), time, time.sleep)
+    return Search(setup, executor, clock), clock
+
+
+STRENGTH = {"decision_tree": 0.5, "logistic_regression": 2.0, "naive_bayes": 1.0}
+
+
+def made_up_result(strength: dict[str, float | None], **options: Any) -> FitResult:
+    """The result of a run whose predictions are made up; its members are no models."""
+    search, clock = searched(strength, **options)
+    search.run(lambda: None)
+    given = (search.setup, search.state, search.predictions)
+    selection = select_members(*given, clock)
+    final = fit_members(*given, selection, search.executor, clock, lambda: None)
+    return FitResult(*given, replace(final, bayes=None), False, "foldwise fit", "foldwise.fit()")

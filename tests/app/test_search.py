@@ -3,61 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 import pytest
 
-from foldwise.app.config import FitConfig
 from foldwise.app.final_model import fit_members, select_members
-from foldwise.app.measures import measure_of
-from foldwise.app.search import Search
-from foldwise.app.setup import RunSetup
-from foldwise.app.task import make_task
-from foldwise.app.timing import Clock
-from foldwise.app.workers.jobs import FitAllRows, JobFailure, PredictSplit, SplitPredictions
 from foldwise.errors import InputError
-from tests.app.fakes import FakeExecutor, FakeTime
-
-N = 120
-LABELS = np.arange(N) % 2
-FRAME = pl.DataFrame({"x": np.random.default_rng(0).normal(size=N), "y": np.array(["no", "yes"])[LABELS]})
-
-
-class MadeUp(FakeExecutor):
-    """Predicts the labels, as well as a model's strength says; a strength of None fails."""
-
-    def __init__(self, time, strength, seconds=0.2):
-        super().__init__(time, seconds)
-        self.strength, self.done = strength, []
-
-    def perform(self, job):
-        self.time.sleep(self.seconds)
-        self.done.append(job)
-        if isinstance(job, FitAllRows):
-            return f"fitted {job.model}"
-        if not isinstance(job, PredictSplit):
-            return {"x": [0.1, 0.2]}
-        strength = self.strength[job.model]
-        if strength is None:
-            return JobFailure("ValueError: it cannot")
-        test = self._data.splits[job.split].test
-        odds = strength * (2 * LABELS[test] - 1) + np.random.default_rng(job.split).normal(size=len(test))
-        p = 1 / (1 + np.exp(-odds))
-        values = np.repeat(np.stack([1 - p, p], axis=1)[None], len(job.settings), axis=0).astype(np.float32)
-        return SplitPredictions(values, ())
-
-
-def searched(strength, budget=20.0, seconds=0.2, **options):
-    time = FakeTime()
-    config = FitConfig(target="y", budget=budget, models=list(strength), n_jobs=1, **options)
-    task = make_task(FRAME, "y")
-    setup = RunSetup.make(config, task, measure_of(None, None, task.classes), 1)
-    executor = MadeUp(time, strength, seconds)
-    executor.give(setup.worker_data)
-    clock = Clock(budget, time(), time, time.sleep)
-    return Search(setup, executor, clock), clock
-
-
-STRENGTH = {"decision_tree": 0.5, "logistic_regression": 2.0, "naive_bayes": 1.0}
+from tests.app.fakes import STRENGTH, searched
 
 
 def test_a_search_ends_in_time_and_leaves_enough_for_the_rest():

@@ -37,7 +37,7 @@ class Search:
     def end(self) -> float:
         """When the search must end, in seconds from the start, so that what follows fits into the budget."""
         setup = self.setup
-        best = sorted(self.state.finished, key=lambda one: -max(map(one.mean_score, one.usable)))[:4]
+        best = sorted(self.state.finished, key=lambda one: -one.best_mean)[:4]
         refits = [setup.refit_seconds(one) for one in best]
         return setup.time.latest - setup.time.reserve(refits, setup.large_files(self.state.leaders))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from foldwise.folds.protocol import Params
@@ -31,7 +32,7 @@ class SettingBatch:
     why: str = ""  # the same in words
     kept: tuple[int, ...] | None = None  # settings whose predictions are kept; None for all
 
-    @property
+    @cached_property
     def first(self) -> float:
         """The best score on the first split, -inf where there is none."""
         known = [score for score in self.scores.get(0, ()) if not math.isnan(score)]
@@ -40,7 +41,7 @@ class SettingBatch:
     def complete(self, n_splits: int) -> bool:
         return len(self.scores) == n_splits
 
-    @property
+    @cached_property
     def usable(self) -> list[int]:
         """The settings that answered every split, as far as their predictions are kept."""
         return [
@@ -48,6 +49,11 @@ class SettingBatch:
             for i in (range(len(self.settings)) if self.kept is None else self.kept)
             if i not in self.errors and not any(math.isnan(scores[i]) for scores in self.scores.values())
         ]
+
+    @cached_property
+    def best_mean(self) -> float:
+        """The best mean score of a usable setting."""
+        return max(map(self.mean_score, self.usable), default=-math.inf)
 
     def mean_score(self, setting: int) -> float:
         """The mean over the splits that were scored."""
@@ -86,7 +92,7 @@ class SearchState:
     def of_model(self, model: str) -> list[SettingBatch]:
         return [one for one in self.batches if one.model == model]
 
-    @property
+    @cached_property
     def finished(self) -> list[SettingBatch]:
         """The batches of which some setting answered every split."""
         return [one for one in self.batches if one.complete(self.n_splits) and one.usable]

@@ -1,0 +1,97 @@
+"""The facts of a report agree with the result they are made of, and JSON holds them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from foldwise.app.facts import make_facts, procedure_estimate, short_value
+from foldwise.app.leaderboard import leaderboard
+from foldwise.app.timing import RunTimes
+from foldwise.models.feature_selection import SelectInformative
+from tests.app.fakes import made_up_result
+
+TIMES = RunTimes(20.0, 18.0, (("reading", 1.0), ("trying models", 17.0)))
+
+
+@pytest.fixture(scope="module")
+def result():
+    return made_up_result({"naive_bayes": 1.5, "logistic_regression": 1.0, "decision_tree": None})
+
+
+@pytest.fixture(scope="module")
+def facts(result):
+    return make_facts(result, leaderboard(result), [], TIMES)
+
+
+def test_json_holds_them(facts):
+    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+
+
+def test_the_headline_is_the_estimate(result, facts):
+    estimate = procedure_estimate(result, result.setup.metric)
+    low, high = estimate.interval()
+    told = facts["headline"]["estimate"]
+    assert (told["value"], told["low"], told["high"], told["naive"]) == (estimate.value, low, high, estimate.naive)
+    assert {one["metric"] for one in facts["headline"]["others"]} == {"accuracy", "balanced_accuracy", "roc_auc"}
+
+
+def test_the_confusion_matrix_is_of_the_honest_predictions(result, facts):
+    honest = result.final.selection.honest
+    counts = np.zeros((2, 2), int)
+    np.add.at(counts, (result.final.selection.tested.codes[honest.index], honest.proba.argmax(axis=1)), 1)
+    assert facts["predictions"]["confusion"]["counts"] == counts.tolist()
+
+
+def test_what_was_tried_is_counted(result, facts):
+    state = result.search
+    assert facts["made"]["n_settings"] == state.n_settings
+    assert facts["made"]["n_models"] == state.n_models
+    assert sum(one["n_settings"] for one in facts["leaderboard"]) == state.n_settings
+    trials = {one["family"]: one["trials"] for one in facts["searches"]}
+    assert trials["decision_tree"] == []
+    scores = [one["score"] for one in trials["logistic_regression"]]
+    batches = state.of_model("logistic_regression")
+    assert sorted(scores) == pytest.approx(sorted(-one.mean_score(0) for one in batches if one.scores))
+
+
+def test_the_final_model_is_told_with_its_weights(result, facts):
+    members = facts["final"]["members"]
+    assert [one["weight"] for one in members] == sorted(result.final.weights.values(), reverse=True)
+    assert facts["importance"] == [
+        {"column": "x", "mean": pytest.approx(0.15), "low": pytest.approx(0.05), "high": pytest.approx(0.25)}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"interrupted": True}, "stopped early"),
+        ({"final": {"missing": ("kNN", "kNN", "SVM")}}, "kNN (2), SVM were chosen, but not fitted"),
+        ({"times": replace(TIMES, elapsed=23.0)}, "took 23 s instead of the 20 s"),
+    ],
+)
+def test_what_went_wrong_is_told(result, change, words):
+    changed = replace(result, interrupted=change.get("interrupted", False))
+    changed = replace(changed, final=replace(result.final, **change.get("final", {})))
+    facts = make_facts(changed, leaderboard(changed), [], change.get("times", TIMES))
+    told = " ".join([*facts["headline"]["words"], *facts["audit"]["warnings"]])
+    assert words in told
+    assert words not in " ".join(make_facts(result, leaderboard(result), [], TIMES)["audit"]["warnings"])
+
+
+def test_a_budget_too_short_for_most_models_is_told():
+    strength = {"naive_bayes": 1.5, **dict.fromkeys(["logistic_regression", "decision_tree"])}
+    result = made_up_result(strength)
+    facts = make_facts(result, leaderboard(result), [], TIMES)
+    assert any("There was time for 1 of 3" in words for words in facts["audit"]["warnings"])
+
+
+def test_values_of_settings_are_short():
+    assert short_value(0.123456) == "0.123"
+    assert short_value(SelectInformative(("a", "b"), share=0.35)) == "35 % of the columns"
+    assert short_value({"a": "kde", "b": "kde"}) == "kde"
+    assert short_value(None) == "None"
