@@ -289,12 +289,12 @@ def test_train_scores_and_costs_and_nested(rng):
 
 
 def test_the_audit_looks_at_what_was_answered_at_once(rng, monkeypatch):
-    from foldwise.bayes.left_out.answering import Scored
+    from foldwise.bayes.leave_one_out.scores import LeaveOneOutScores
 
     X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
     GridSearchCV(NaiveBayes(), {"alpha": [1.0]}, cv=LeaveOneOut()).fit(X, y)
-    plain = Scored.log_proba
-    monkeypatch.setattr(Scored, "log_proba", lambda self: plain(self) - 1e-6)
+    plain = LeaveOneOutScores.log_proba
+    monkeypatch.setattr(LeaveOneOutScores, "log_proba", lambda self: plain(self) - 1e-6)
     with pytest.raises(AuditError, match="other than by a refit"):
         GridSearchCV(NaiveBayes(), {"alpha": [1.0]}, cv=LeaveOneOut(), scoring="neg_brier_score").fit(X, y)
 

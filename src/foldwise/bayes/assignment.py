@@ -21,19 +21,19 @@ BEST = "best"  # chosen when rows are learned (`foldwise.bayes.best`)
 
 
 @dataclass(frozen=True)
-class Block:
+class FamilyBlock:
     """The columns of one family, by their place in the table."""
 
     family: str
     columns: tuple[int, ...]
 
 
-def in_use(block: Block, summary: Any, setting: Setting) -> tuple[Block, Any]:
+def in_use(block: FamilyBlock, summary: Any, setting: Setting) -> tuple[FamilyBlock, Any]:
     """The part of a block and of its facts that a setting uses."""
     places = [k for k, j in enumerate(block.columns) if setting.uses(j)]
     if len(places) == len(block.columns):
         return block, summary
-    return Block(block.family, tuple(block.columns[k] for k in places)), summary.select(places)
+    return FamilyBlock(block.family, tuple(block.columns[k] for k in places)), summary.select(places)
 
 
 def narrow(view: AnyView, columns: tuple[int, ...]) -> tuple[AnyView, Sequence[int]]:
@@ -44,7 +44,7 @@ def narrow(view: AnyView, columns: tuple[int, ...]) -> tuple[AnyView, Sequence[i
     return kept, range(len(columns))
 
 
-def assign_families(columns: Sequence[Column], families: Any, sparse: bool) -> tuple[Block, ...]:
+def assign_families(columns: Sequence[Column], families: Any, sparse: bool) -> tuple[FamilyBlock, ...]:
     """The blocks of a table: `families` is "auto", one name for all columns, a mapping by column, or a `Schema`."""
     if sparse and not isinstance(families, str):
         raise InputError(
@@ -66,7 +66,7 @@ def assign_families(columns: Sequence[Column], families: Any, sparse: bool) -> t
             f"the families are {listing(FAMILIES, most=len(FAMILIES))}.",
         )
     return tuple(
-        Block(name, tuple(j for j, family in enumerate(chosen) if family == name))
+        FamilyBlock(name, tuple(j for j, family in enumerate(chosen) if family == name))
         for name in FAMILIES
         if name in chosen
     )

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from foldwise.bayes.assignment import Block, assign_families, in_use, narrow, wants_best, without_best
+from foldwise.bayes.assignment import FamilyBlock, assign_families, in_use, narrow, wants_best, without_best
 from foldwise.bayes.checks import (
     check_classes,
     check_levels,
@@ -26,7 +26,7 @@ from foldwise.bayes.families import FAMILIES, Likelihood, Setting
 from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter
 from foldwise.bayes.parameters import CHECKS, by_name, check_columns, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities, to_probabilities
-from foldwise.bayes.presence import with_presence
+from foldwise.bayes.presence import WithPresence, presence_shares
 from foldwise.bayes.probability_table import ProbabilityTable
 from foldwise.bayes.storage import model_from_json, model_to_json
 from foldwise.data.arguments import check_jobs
@@ -127,8 +127,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     class_log_prior_: Floats
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    _blocks: tuple[Block, ...]
-    _used: tuple[Block, ...]
+    _blocks: tuple[FamilyBlock, ...]
+    _used: tuple[FamilyBlock, ...]
     _likelihoods: tuple[Likelihood, ...]
     _declared: NDArray[Any] | None
     _backend: str
@@ -309,7 +309,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         return choose_families(self, X, table.columns, target, weights)
 
-    def _assign(self, table: AnyView, families: Any) -> tuple[Block, ...]:
+    def _assign(self, table: AnyView, families: Any) -> tuple[FamilyBlock, ...]:
         """Decide the families once, from types and parameters."""
         columns = table.columns
         self._blocks = assign_families(columns, families, isinstance(table, SparseView))
@@ -326,7 +326,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             setting = replace(setting, columns=check_columns(self.columns, self.schema_.names))
             setting = by_name(setting, self.schema_.names)
         likelihoods: list[Likelihood] = []
-        used: list[Block] = []
+        used: list[FamilyBlock] = []
         for whole, summary in zip(self._blocks, facts.summaries, strict=True):
             block, summary = in_use(whole, summary, setting)
             if not block.columns:
@@ -338,7 +338,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             present = family.present(summary)
             if setting.missing == "category" and present is not None:
                 names = tuple(column.name for column in columns)
-                likelihood = with_presence(likelihood, names, present, facts.totals, setting)
+                likelihood = WithPresence(likelihood, names, presence_shares(present, facts.totals, setting))
             likelihoods.append(likelihood)
         self.facts_ = facts
         self.classes_ = facts.classes

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.bayes.assignment import Block
+from foldwise.bayes.assignment import FamilyBlock
 from foldwise.bayes.families import FAMILIES
 from foldwise.bayes.families.protocol import AnyView, ClassTotals, Summary
 from foldwise.data.target import Target, object_array
@@ -37,7 +37,7 @@ class Facts:
         view: AnyView,
         target: Target,
         weights: Floats | None,
-        blocks: Sequence[Block],
+        blocks: Sequence[FamilyBlock],
         n_jobs: int | None,
     ) -> Facts:
         """One pass over the rows: each thread learns its share, and the shares are merged."""
@@ -63,7 +63,7 @@ class Facts:
         merged = tuple(x + y for x, y in pairs)
         return Facts(classes, a.class_weight + b.class_weight, a.class_rows + b.class_rows, merged)
 
-    def without(self, other: Facts, blocks: Sequence[Block], names: Sequence[str]) -> Facts:
+    def without(self, other: Facts, blocks: Sequence[FamilyBlock], names: Sequence[str]) -> Facts:
         """The facts of the rows that stay; an error names the column that stands in the way."""
         other = other.over(self.classes)
         if (self.class_rows < other.class_rows).any():

@@ -60,7 +60,7 @@ def gaussian_by_column(
     constant: Floats,
     scores: Floats,
 ) -> int:
-    """The same for cells by column: a tile of rows at a time, vectorised over rows."""
+    """The same for cells by column: a tile of rows at a time, vectorized over rows."""
     n_classes = mean.shape[0]
     tile = max(128, TILE_CELLS // n_classes)
     sums = np.empty((n_classes, tile))
@@ -168,12 +168,12 @@ def codes_by_column_few(
                 scores[first - start + r, c] += sums[c, r]
 
 
-def linear_scores(counts: Any, log_table: Floats) -> Floats:  # (n, d) · (K, d) -> (n, K)
+def linear_scores(counts: Any, log_table: Floats) -> Floats:  # (n, d) · (d, K) -> (n, K)
     """Σ_j count·log θ, where a count of 0 of an impossible thing (θ = 0) adds 0, and any other makes it -inf."""
     impossible = np.isneginf(log_table)
     with np.errstate(over="ignore"):  # such counts are impossible too
-        scores = np.asarray(counts @ np.where(impossible, 0.0, log_table).T)
+        scores = np.asarray(counts @ np.where(impossible, 0.0, log_table))
     if not impossible.any():
         return scores
-    hits = np.asarray(counts @ impossible.astype(np.float64).T)
+    hits = np.asarray(counts @ impossible.astype(np.float64))
     return np.where(hits > 0, -np.inf, scores)

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from foldwise.bayes.assignment import Block as FamilyBlock
-from foldwise.bayes.assignment import wants_best, without_best
+from foldwise.bayes.assignment import FamilyBlock, wants_best, without_best
 from foldwise.bayes.checks import check_classes, check_some_weight
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families.protocol import AnyView, Setting
 from foldwise.bayes.grid import CodeTable, Grid, NumberTable, Settings
-from foldwise.bayes.left_out.answering import LeavingOut, can_turn
+from foldwise.bayes.leave_one_out.scores import LeaveOneOutFacts, can_leave_out
 from foldwise.bayes.parameters import CHECKS, by_name, check_columns, check_priors, check_setting
 from foldwise.bayes.posterior import to_comparable, to_log_probabilities
 from foldwise.data.arguments import check_jobs, column_index
@@ -31,7 +30,7 @@ from foldwise.data.levels import are_text
 from foldwise.data.target import Target, check_weights, encode_target
 from foldwise.data.view import SparseView
 from foldwise.errors import InputError
-from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Labels, LeaveOneOutBlock, Need, Params, Rows
+from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Labels, Need, Params, Rows, Turns
 from foldwise.folds.rows import take_rows
 from foldwise.folds.sums import PriorLogs
 from foldwise.summaries.number_kernels import Floats
@@ -179,29 +178,27 @@ class NaiveBayesSession:
                 for i, one in enumerate(run.asked, run.start):
                     yield Block(i, i + 1, self._alone(one, training, test, need, facts))
 
-    def answers_leave_one_out(self, setting: Params) -> bool:
+    def takes_turns(self, setting: Params) -> bool:
         asked = self._ask(setting)
         if isinstance(asked, Failure):
             return True
         opened = asked.opened
-        return not asked.chooses and can_turn(
+        return not asked.chooses and can_leave_out(
             opened.view, opened.blocks, opened.template.schema_.columns, asked.setting
         )
 
-    def answer_leave_one_out(
-        self, settings: Sequence[Params], rows: Rows, places: Rows, need: Need
-    ) -> Iterator[LeaveOneOutBlock]:
+    def answer_turns(self, settings: Sequence[Params], rows: Rows, places: Rows, need: Need) -> Iterator[Turns]:
         need = need | Need.PROBA if need.has(Need.DECISION) else need
         everything = np.arange(len(places))
         nothing = everything[:0]
         try:
             training = self._training(rows)
         except Exception as error:  # and so says every training set of fewer rows
-            yield LeaveOneOutBlock(0, len(settings), Failure(error), nothing)
+            yield Turns(0, len(settings), Failure(error), nothing)
             return
         size = max(1, TURN_CELLS // max(1, len(places) * len(self.classes)))
         asked = [self._ask(setting) for setting in settings]
-        facts: dict[int, LeavingOut | Failure] = {}
+        facts: dict[int, LeaveOneOutFacts | Failure] = {}
         start = 0
         for opened, group in groupby(asked, key=lambda one: None if isinstance(one, Failure) else id(one.opened)):
             members = list(group)
@@ -209,42 +206,42 @@ class NaiveBayesSession:
                 part: list[Any] = members[a : a + size]
                 first, start = start, start + len(part)
                 if opened is None:
-                    yield from (LeaveOneOutBlock(first + i, first + i + 1, one, nothing) for i, one in enumerate(part))
+                    yield from (Turns(first + i, first + i + 1, one, nothing) for i, one in enumerate(part))
                     continue
                 if opened not in facts:
                     facts[opened] = self._leaving_out(part[0].opened, training)
                 found = facts[opened]
                 if isinstance(found, Failure):
-                    yield LeaveOneOutBlock(first, start, found, nothing)
+                    yield Turns(first, start, found, nothing)
                     continue
                 yield self._turns(first, part, found, training, places, need)
 
-    def _leaving_out(self, opened: Opened, training: Training) -> LeavingOut | Failure:
+    def _leaving_out(self, opened: Opened, training: Training) -> LeaveOneOutFacts | Failure:
         """The facts of all rows; a cell that is refused is refused by each model, be it learned or asked about."""
         target = Target(self.classes[training.present], training.share.y)
         view = take_view(opened.view, training.rows)
         columns = opened.template.schema_.columns
         try:
-            return LeavingOut(view, target, training.share.weights, opened.blocks, columns)
+            return LeaveOneOutFacts(view, target, training.share.weights, opened.blocks, columns)
         except InputError as error:
             return Failure(error)
 
     def _turns(
-        self, start: int, asked: Sequence[Asked], facts: LeavingOut, training: Training, places: Rows, need: Need
-    ) -> LeaveOneOutBlock:
+        self, start: int, asked: Sequence[Asked], facts: LeaveOneOutFacts, training: Training, places: Rows, need: Need
+    ) -> Turns:
         """What settings of one table say of the rows at some places."""
         stop, n_classes = start + len(asked), len(self.classes)
         shape = (len(asked), len(places))
         labels = np.zeros(shape, dtype=np.int64) if need.has(NAMES) else None
         log_proba = np.full((*shape, n_classes), -np.log(n_classes)) if need.has(SHARES) else None
         try:
-            scored = facts.ask(places, [one.setting for one in asked], [one.params["priors"] for one in asked])
+            scored = facts.score(places, [one.setting for one in asked], [one.params["priors"] for one in asked])
         except InputError:  # of some setting and some splits, perhaps: each is asked by itself
-            return LeaveOneOutBlock(start, stop, Answer(labels, log_proba), np.arange(len(places)))
+            return Turns(start, stop, Answer(labels, log_proba), np.arange(len(places)))
         labels = None if labels is None else scored.labels()
         log_proba = None if log_proba is None else scored.log_proba()
         answer = Answer(labels, log_proba).among(training.present, n_classes)
-        return LeaveOneOutBlock(start, stop, answer, np.flatnonzero(scored.rest))
+        return Turns(start, stop, answer, np.flatnonzero(scored.refit))
 
     def model(self, setting: Params, train: Rows) -> Any:
         asked = self._ask(setting)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from foldwise.bayes.assignment import Block
+from foldwise.bayes.assignment import FamilyBlock
 from foldwise.bayes.facts import Facts
 from foldwise.bayes.families import FAMILIES
 from foldwise.bayes.parameters import check_setting
@@ -97,7 +97,7 @@ def build_model(cls: type[M], stored: dict[str, Any]) -> M:
     for block in stored["blocks"]:
         if block["family"] not in FAMILIES:
             raise InputError(f"this model uses the family {block['family']!r}, which is not known here.")
-        blocks.append(Block(str(block["family"]), tuple(int(j) for j in block["columns"])))
+        blocks.append(FamilyBlock(str(block["family"]), tuple(int(j) for j in block["columns"])))
     if sorted(j for block in blocks for j in block.columns) != list(range(n_columns)):
         raise InputError("the stored blocks do not hold each column once.", "write the model again with to_json.")
     model._blocks = tuple(blocks)

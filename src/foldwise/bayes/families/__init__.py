@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foldwise.bayes.families.base import DistributionFamily
 from foldwise.bayes.families.bernoulli import Bernoulli
 from foldwise.bayes.families.binned import Binned
 from foldwise.bayes.families.binomial import Binomial
@@ -11,10 +12,10 @@ from foldwise.bayes.families.gaussian import Gaussian
 from foldwise.bayes.families.kde import Kde
 from foldwise.bayes.families.multinomial import Multinomial
 from foldwise.bayes.families.poisson import Poisson
-from foldwise.bayes.families.protocol import Family, Likelihood, Setting
+from foldwise.bayes.families.protocol import Likelihood, Setting
 from foldwise.bayes.families.text import Text
 
-FAMILIES: dict[str, Family] = {
+FAMILIES: dict[str, DistributionFamily] = {
     family.name: family
     for family in (
         Categorical(),
@@ -30,4 +31,4 @@ FAMILIES: dict[str, Family] = {
     )
 }
 
-__all__ = ["FAMILIES", "Family", "Likelihood", "Setting"]
+__all__ = ["FAMILIES", "DistributionFamily", "Likelihood", "Setting"]

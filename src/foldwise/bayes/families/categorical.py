@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Fraction, Parameter, Setting
-from foldwise.bayes.families.reading import ChunkScorer, dense, left_out, log_shares
-from foldwise.bayes.scoring_kernels import (
-    codes_by_column,
-    codes_by_column_few,
-    codes_by_row,
-    codes_by_row_few,
-)
+from foldwise.bayes.families.base import ChunkScorer, DistributionFamily, dense
+from foldwise.bayes.families.level_table import LevelTable
+from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Parameter, Setting
+from foldwise.bayes.scoring_kernels import codes_by_column, codes_by_column_few, codes_by_row, codes_by_row_few
 from foldwise.data.cells import Chunk, ChunkedCells
 from foldwise.data.schema import Column, Level
 from foldwise.data.view import View
@@ -24,10 +19,11 @@ from foldwise.summaries.number_kernels import FEW_CLASSES, Floats
 from foldwise.summaries.passes import Share
 
 
-class Categorical:
+class Categorical(DistributionFamily):
     """(N_value + alpha) / (N_present + alpha · levels); levels are those declared by the type, else those seen."""
 
     name = "categorical"
+    summary_type = Counts
 
     def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Counts:
         return counts_of(dense(view, self.name), columns, share)
@@ -39,51 +35,14 @@ class Categorical:
         return CategoricalLikelihood(tuple(finish_column(c, counts, totals, setting) for c, counts in pairs))
 
     def present(self, summary: Counts) -> None:
-        return None
-
-    def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> Counts:
-        return Counts.from_dict(facts, n_classes, n_columns)
+        return None  # missing is one more level
 
 
-@dataclass(frozen=True)
-class CategoryTable:
-    """The finished table of one column: probabilities as counted, for each level, a missing cell, an unseen value."""
-
-    name: str
-    levels: tuple[Level, ...]
-    over: Floats  # (levels + 2, K): the levels, missing, unseen
-    under: Floats  # (K,)
-    log: Floats  # (levels + 2, K); 0 for what is left out
-    missing_counts: bool
-    unseen_counts: bool
-
-    def fractions(self, slot: int) -> tuple[Fraction, ...]:
-        """A slot's probability in each class as a fraction."""
-        return Fraction.each(self.over[slot], self.under)
-
-
-def finish_column(column: Column, counts: CategoryCounts, totals: ClassTotals, setting: Setting) -> CategoryTable:
+def finish_column(column: Column, counts: CategoryCounts, totals: ClassTotals, setting: Setting) -> LevelTable:
     """Smooth the counts of one column."""
     levels = counts.levels if column.levels is None else declared_levels(column.levels, counts.levels)
     weight, rows = counts.on(levels)
-    present = weight.sum(axis=0)
-    absent = totals.missing(present, rows.sum(axis=0))
-    missing_counts = setting.missing == "category" and bool(absent.any())
-    unseen_counts = setting.unseen == "smooth"
-    total = present + absent if missing_counts else present
-    n_slots = len(levels) + missing_counts + unseen_counts
-    over = np.vstack([weight, absent[None], np.zeros((1, len(total)))]) + setting.alpha
-    under = total + setting.alpha * n_slots
-    if (under == 0).any():
-        # alpha 0 and no present cell in a class: the limit for alpha -> 0 is one share for every slot
-        over = np.where(under == 0, 1.0, over)
-        under = np.where(under == 0, float(max(n_slots, 1)), under)
-    log = log_shares(over, under)
-    if not missing_counts:
-        log[-2] = 0.0
-    if not unseen_counts:
-        log[-1] = 0.0
-    return CategoryTable(column.name, levels, over, under, log, missing_counts, unseen_counts)
+    return LevelTable.of(column.name, levels, weight, totals.missing(weight.sum(axis=0), rows.sum(axis=0)), setting)
 
 
 def declared_levels(declared: tuple[Level, ...], seen: tuple[Level, ...]) -> tuple[Level, ...]:
@@ -96,7 +55,7 @@ def declared_levels(declared: tuple[Level, ...], seen: tuple[Level, ...]) -> tup
 class CategoricalLikelihood:
     """The finished tables of a block of columns."""
 
-    tables: tuple[CategoryTable, ...]
+    tables: tuple[LevelTable, ...]
 
     def scorer(self, view: AnyView, columns: Sequence[int]) -> ChunkScorer:
         table = dense(view, Categorical.name)
@@ -131,38 +90,13 @@ class CategoricalLikelihood:
         table = dense(view, Categorical.name)
         cells = self._codes(table, columns)
         codes = cells.chunk(0, cells.n_rows).rows
-        sources = [table.sources[j] for j in columns]
-        return [
-            [
-                category_factor(t, int(code), source.value(i))
-                for t, code, source in zip(self.tables, row, sources, strict=True)
-            ]
-            for i, row in enumerate(codes)
+        triples = [
+            (t, table.sources[j], codes[:, k]) for k, (t, j) in enumerate(zip(self.tables, columns, strict=True))
         ]
+        return [[t.factor(int(own[i]), source.value(i)) for t, source, own in triples] for i in range(cells.n_rows)]
 
     def parameters(self) -> list[Parameter]:
-        lines = []
-        for table in self.tables:
-            names = [(str(level), slot) for slot, level in enumerate(table.levels)]
-            names += [("(missing)", -2)] * table.missing_counts + [("(unseen)", -1)] * table.unseen_counts
-            for name, slot in names:
-                values = tuple(np.exp(table.log[slot]).tolist())
-                lines.append(Parameter(table.name, name, values, table.fractions(slot)))
-        return lines
-
-
-def category_factor(table: CategoryTable, code: int, value: Any) -> Factor:
-    """What one cell says."""
-    log = tuple(table.log[code].tolist())
-    if code == len(table.levels):
-        if not table.missing_counts:
-            return left_out(table.name, len(log))
-        return Factor(table.name, None, log, table.fractions(code), note="missing, as a category")
-    if code > len(table.levels):
-        if not table.unseen_counts:
-            return left_out(table.name, len(log), "never seen", value)
-        return Factor(table.name, value, log, table.fractions(code), note="never seen, smoothed")
-    return Factor(table.name, value, log, table.fractions(code))
+        return [row for table in self.tables for row in table.parameters(map(str, table.levels))]
 
 
 def whole_range(levels: tuple[Level, ...]) -> tuple[int, int] | None:

@@ -11,13 +11,13 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import gammaln, polygamma, psi
 
+from foldwise.bayes.families.base import DensityLikelihood, DistributionFamily, dense, names_of
 from foldwise.bayes.families.cell_rules import POSITIVE
-from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Parameter, Setting
-from foldwise.bayes.families.reading import ChunkScorer, dense, factors_of_numbers, left_out
+from foldwise.bayes.families.protocol import AnyView, ClassTotals, Setting
 from foldwise.data.cells import Chunk
 from foldwise.data.schema import Column
 from foldwise.summaries.alignment import EPS
-from foldwise.summaries.log_moments import LogMoments, excess, log_moments_of
+from foldwise.summaries.log_moments import LogMoments, excess, excesses, log_moments_of
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 
@@ -26,10 +26,11 @@ LEAST = 1e-200  # shapes whose reciprocal is a float with room to spare
 STEPS = 12  # of Newton, from a start that is right to 1.5 %; four are enough
 
 
-class Gamma:
+class Gamma(DistributionFamily):
     """Mean and shape; the variance is at least `var_floor` times that of the gamma distribution of all classes."""
 
     name = "gamma"
+    summary_type = LogMoments
 
     def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> LogMoments:
         return log_moments_of(dense(view, self.name).numbers(columns), share, POSITIVE.check)
@@ -48,17 +49,10 @@ class Gamma:
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             most = np.maximum(overall * relative**2, LEAST) / np.float64(setting.var_floor)
         shape = np.minimum(shape, np.minimum(most, EPS**-2))
-        # a column with one value, or none, says nothing about the class
-        speaks = (pooled.log_gap > 8 * EPS**2)[0]
-        names = tuple(column.name for column in columns)
-        mean, shape = np.where(speaks, mean, 1.0), np.where(speaks, shape, 1.0)
-        return GammaLikelihood(names, mean, shape, log_norm_of(shape), speaks, summary)
-
-    def present(self, summary: LogMoments) -> tuple[Floats, Floats]:
-        return summary.weight, summary.rows
-
-    def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> LogMoments:
-        return LogMoments.from_dict(facts, n_classes, n_columns)
+        # a column with one value, or none, has no influence
+        informative = (pooled.log_gap > 8 * EPS**2)[0]
+        mean, shape = np.where(informative, mean, 1.0), np.where(informative, shape, 1.0)
+        return GammaLikelihood(names_of(columns), mean, shape, log_norm_of(shape), informative, summary)
 
 
 def shape_of(gap: Floats) -> Floats:
@@ -91,56 +85,42 @@ def log_norm_of(k: Floats) -> Floats:
 
 
 @njit(nogil=True, cache=True)
-def gamma_by_row(cells: Floats, mean: Floats, shape: Floats, log_norm: Floats, speaks: Any, scores: Floats) -> None:
+def gamma_by_row(cells: Floats, mean: Floats, shape: Floats, log_norm: Floats, used: Any, scores: Floats) -> None:
     """Add log_norm - log x - shape·h(x / mean) of the present cells, h(t) = t - 1 - log t."""
     n, d = cells.shape
     for i in range(n):
         for j in range(d):
             x = cells[i, j]
-            if x == x and speaks[j]:
+            if x == x and used[j]:
                 log_x = np.log(x)
                 for c in range(mean.shape[0]):
                     scores[i, c] += log_norm[c, j] - log_x - shape[c, j] * excess(x, mean[c, j])
 
 
 @dataclass(frozen=True)
-class GammaLikelihood:
+class GammaLikelihood(DensityLikelihood):
     """log f(x) = k·log k - k - log Γ(k) - log x - k·(x/mean - 1 - log(x/mean)), stable for any shape k."""
+
+    family = Gamma.name
+    rule = POSITIVE
 
     names: tuple[str, ...]
     mean: Floats  # (K, d)
     shape: Floats  # (K, d)
     log_norm: Floats  # (K, d)
-    speaks: NDArray[np.bool_]  # (d,)
+    informative: NDArray[np.bool_]  # (d,)
     summary: LogMoments
 
-    def scorer(self, view: AnyView, columns: Sequence[int]) -> ChunkScorer:
-        def add(chunk: Chunk, start: int, scores: Floats) -> None:
-            rows = chunk.rows
-            POSITIVE.check(rows, self.names, start)
-            gamma_by_row(rows, self.mean, self.shape, self.log_norm, self.speaks, scores)
+    def add(self, chunk: Chunk, start: int, scores: Floats) -> None:
+        rows = chunk.rows
+        self.check(rows, start)
+        gamma_by_row(rows, self.mean, self.shape, self.log_norm, self.informative, scores)
 
-        return ChunkScorer(dense(view, Gamma.name).numbers(columns), add)
-
-    def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
-        return factors_of_numbers(dense(view, Gamma.name), columns, self._factor, POSITIVE.check)
-
-    def _factor(self, j: int, value: float) -> Factor:
-        if np.isnan(value):
-            return left_out(self.names[j], len(self.mean))
-        if not self.speaks[j]:
-            return left_out(self.names[j], len(self.mean), "one value was seen at most", value)
-        off = [excess(value, mean) for mean in self.mean[:, j].tolist()]
+    def logs(self, cells: Floats) -> Floats:
         with np.errstate(over="ignore"):
-            log = self.log_norm[:, j] - np.log(value) - self.shape[:, j] * np.array(off)
-        return Factor(self.names[j], value, tuple(log.tolist()))
+            off = self.shape * excesses(np.broadcast_to(cells, self.mean.shape), self.mean)
+        return np.where(self.informative, self.log_norm - np.log(cells) - off, 0.0)
 
-    def parameters(self) -> list[Parameter]:
-        lines = []
-        for j, name in enumerate(self.names):
-            weight = self.summary.weight[:, j]
-            shape = np.where(self.speaks[j], self.shape[:, j], np.nan)
-            for what, values in (("mean", self.summary.mean[:, j]), ("shape", shape)):
-                lines.append(Parameter(name, what, tuple(np.where(weight > 0, values, np.nan).tolist())))
-            lines.append(Parameter(name, "count", tuple(weight.tolist())))
-        return lines
+    def statistics(self) -> dict[str, Floats]:
+        shape = np.where(self.informative, self.shape, np.nan)
+        return {"mean": self.where_seen(self.summary.mean), "shape": self.where_seen(shape)}

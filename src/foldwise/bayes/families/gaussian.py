@@ -5,28 +5,31 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Parameter, Setting
-from foldwise.bayes.families.reading import ChunkScorer, dense, factors_of_numbers, left_out
+from foldwise.bayes.families.base import DensityLikelihood, DistributionFamily, dense, names_of
+from foldwise.bayes.families.protocol import AnyView, ClassTotals, Setting
 from foldwise.bayes.scoring_kernels import gaussian_by_column, gaussian_by_row
 from foldwise.data.cells import Chunk
 from foldwise.data.schema import Column
 from foldwise.errors import FoldwiseWarning
 from foldwise.summaries.alignment import EPS
-from foldwise.summaries.moments import Moments, check_finite, moments_of, refuse_infinite
+from foldwise.summaries.moments import Moments, moments_of, refuse_infinite
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 
 TINY = 1e-300
 
 
-class Gaussian:
+class Gaussian(DistributionFamily):
     """Mean and n-ddof variance of the present cells; the variance is at least `var_floor` times the column's own."""
 
     name = "gaussian"
+    summary_type = Moments
 
     def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Moments:
         return moments_of(dense(view, self.name).numbers(columns), share)
@@ -41,17 +44,14 @@ class Gaussian:
                 FoldwiseWarning,
                 stacklevel=4,
             )
-        mean, scale, log_norm = finish_settings(summary, [setting])
-        names = tuple(column.name for column in columns)
-        return GaussianLikelihood(
-            names, mean, np.ascontiguousarray(scale[:, :, 0]), np.ascontiguousarray(log_norm[:, :, 0]), summary
-        )
+        return gaussian_likelihood(summary, names_of(columns), setting)
 
-    def present(self, summary: Moments) -> tuple[Floats, Floats]:
-        return summary.weight, summary.rows
 
-    def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> Moments:
-        return Moments.from_dict(facts, n_classes, n_columns)
+def gaussian_likelihood(summary: Moments, names: tuple[str, ...], setting: Setting) -> GaussianLikelihood:
+    """Finish the facts of a block without a word about weights that sum to too little."""
+    mean, scale, log_norm = finish_settings(summary, [setting])
+    scale, log_norm = (np.ascontiguousarray(table[:, :, 0]) for table in (scale, log_norm))
+    return GaussianLikelihood(names, mean, scale, log_norm, np.any(scale, axis=0), summary)
 
 
 def finish_settings(summary: Moments, settings: Sequence[Setting]) -> tuple[Floats, Floats, Floats]:
@@ -84,47 +84,36 @@ def free_weight(weight: Floats, ddof: Any) -> Floats:
 
 
 @dataclass(frozen=True)
-class GaussianLikelihood:
-    """log N(x; mean, variance) = log_norm - scale·(x - mean)²; a silent column has scale and log_norm 0."""
+class GaussianLikelihood(DensityLikelihood):
+    """log N(x; mean, variance) = log_norm - scale·(x - mean)²; scale and log_norm are 0 where uninformative."""
+
+    family = Gaussian.name
 
     names: tuple[str, ...]
     mean: Floats  # (K, d), as all of them
     scale: Floats
     log_norm: Floats
+    informative: NDArray[np.bool_]  # (d,)
     summary: Moments
 
-    def scorer(self, view: AnyView, columns: Sequence[int]) -> ChunkScorer:
-        tables = (self.mean, self.scale, self.log_norm, self.log_norm.sum(axis=1))
+    @cached_property
+    def _constant(self) -> Floats:  # (K,)
+        return np.asarray(self.log_norm.sum(axis=1))
 
-        def add(chunk: Chunk, start: int, scores: Floats) -> None:
-            if chunk.by_column:
-                infinite = gaussian_by_column(chunk.cells, chunk.start, chunk.stop, *tables, scores)
-            else:
-                infinite = gaussian_by_row(chunk.rows, *tables, scores)
-            if infinite >= 0:
-                refuse_infinite(chunk.rows, self.names, start)
+    def add(self, chunk: Chunk, start: int, scores: Floats) -> None:
+        tables = (self.mean, self.scale, self.log_norm, self._constant)
+        if chunk.by_column:
+            infinite = gaussian_by_column(chunk.cells, chunk.start, chunk.stop, *tables, scores)
+        else:
+            infinite = gaussian_by_row(chunk.rows, *tables, scores)
+        if infinite >= 0:
+            refuse_infinite(chunk.rows, self.names, start)
 
-        return ChunkScorer(dense(view, Gaussian.name).numbers(columns), add)
-
-    def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
-        return factors_of_numbers(dense(view, Gaussian.name), columns, self._factor, check_finite)
-
-    def _factor(self, j: int, value: float) -> Factor:
-        if np.isnan(value):
-            return left_out(self.names[j], len(self.mean))
-        if not self.scale[:, j].any():
-            return left_out(self.names[j], len(self.mean), "one value was seen at most", value)
+    def logs(self, cells: Floats) -> Floats:
         with np.errstate(over="ignore"):
-            log = self.log_norm[:, j] - self.scale[:, j] * (value - self.mean[:, j]) ** 2
-        return Factor(self.names[j], value, tuple(log.tolist()))
+            return np.asarray(self.log_norm - self.scale * (cells - self.mean) ** 2)
 
-    def parameters(self) -> list[Parameter]:
-        lines = []
-        for j, name in enumerate(self.names):
-            weight = self.summary.weight[:, j]
-            with np.errstate(divide="ignore"):
-                sd = np.where(self.scale[:, j] > 0, np.sqrt(0.5 / self.scale[:, j]), 0.0)  # a silent column has none
-            for what, values in (("mean", self.summary.mean[:, j]), ("sd", sd)):
-                lines.append(Parameter(name, what, tuple(np.where(weight > 0, values, np.nan).tolist())))
-            lines.append(Parameter(name, "count", tuple(weight.tolist())))
-        return lines
+    def statistics(self) -> dict[str, Floats]:
+        with np.errstate(divide="ignore"):
+            sd = np.where(self.scale > 0, np.sqrt(0.5 / self.scale), 0.0)  # an uninformative column has none
+        return {"mean": self.where_seen(self.summary.mean), "sd": self.where_seen(sd)}

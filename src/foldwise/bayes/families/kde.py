@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
+from foldwise.bayes.families.base import DensityLikelihood, DistributionFamily, dense, names_of
 from foldwise.bayes.families.kernel_sums import KernelSums, add_kernel_scores, kernel_sums
-from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Parameter, Setting, option
-from foldwise.bayes.families.reading import ChunkScorer, dense, factors_of_numbers, left_out
+from foldwise.bayes.families.protocol import AnyView, ClassTotals, Setting, option
 from foldwise.data.cells import Chunk, read_only
 from foldwise.data.schema import Column
 from foldwise.summaries.alignment import EPS
@@ -23,10 +23,11 @@ from foldwise.summaries.values import Values, ValueWeights, values_of
 TINY = 1e-150
 
 
-class Kde:
+class Kde(DistributionFamily):
     """Gaussian kernels on the class's values; the bandwidth by Silverman's rule for each class and column, or given."""
 
     name = "kde"
+    summary_type = Values
 
     def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Values:
         return values_of(dense(view, self.name), columns, share, check_finite)
@@ -34,33 +35,23 @@ class Kde:
     def finish(
         self, summary: Values, columns: Sequence[Column], totals: ClassTotals, setting: Setting
     ) -> KdeLikelihood:
-        parts: list[tuple[Floats, Floats]] = []
-        widths: list[float] = []
-        speaks = []
+        kernels: list[tuple[tuple[Floats, Floats], float]] = []
         for column, values in zip(columns, summary.columns, strict=True):
-            pooled = values.pooled()
-            speaks.append(len(pooled[0]) > 1)
             given = option(setting.bandwidth, column.name, None)
-            for part, width in class_kernels(values, pooled, summary.n_classes, given, setting):
-                parts.append(part)
-                widths.append(width)
-        names = tuple(column.name for column in columns)
-        speaking = np.array(speaks, dtype=np.int64)
-        return KdeLikelihood(names, kernel_sums(parts, np.array(widths), speaking), summary)
-
-    def present(self, summary: Values) -> tuple[Floats, Floats]:
-        return summary.weight, summary.rows
-
-    def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> Values:
-        return Values.from_dict(facts, n_classes, n_columns)
+            kernels += class_kernels(values, summary.n_classes, given, setting)
+        informative = np.array([len(np.unique(values.x)) > 1 for values in summary.columns])
+        parts, widths = zip(*kernels, strict=True)
+        sums = kernel_sums(parts, np.array(widths), informative.astype(np.int64))
+        return KdeLikelihood(names_of(columns), sums, informative, summary)
 
 
 def class_kernels(
-    values: ValueWeights, pooled: tuple[Floats, Floats], n_classes: int, given: float | None, setting: Setting
+    values: ValueWeights, n_classes: int, given: float | None, setting: Setting
 ) -> list[tuple[tuple[Floats, Floats], float]]:
     """Values with their weights, and the bandwidth, of each class of a column."""
+    pooled = values.pooled()
     if not len(pooled[0]):
-        return [((np.zeros(1), np.ones(1)), 1.0)] * n_classes  # a column without a cell says nothing
+        return [((np.zeros(1), np.ones(1)), 1.0)] * n_classes  # a column without a cell has no influence
     overall = silverman(*pooled, setting.ddof)
     narrowest = np.sqrt(setting.var_floor) * deviation(*pooled, 0.0)
     found = []
@@ -112,36 +103,29 @@ def quantile(x: Floats, weight: Floats, share: float) -> float:
 
 
 @dataclass(frozen=True)
-class KdeLikelihood:
+class KdeLikelihood(DensityLikelihood):
     """log f(x) = log Σ w·exp(-((x - v)/h)²/2) - log(Σw · h · √2π)."""
+
+    family = Kde.name
 
     names: tuple[str, ...]
     sums: KernelSums
+    informative: NDArray[np.bool_]  # (d,)
     summary: Values
 
     @property
     def bandwidth(self) -> Floats:  # (K, d)
-        return self.sums.bandwidth.reshape(len(self.names), self.summary.n_classes).T
+        return self.sums.bandwidth.reshape(-1, self.summary.n_classes).T
 
-    def scorer(self, view: AnyView, columns: Sequence[int]) -> ChunkScorer:
-        def add(chunk: Chunk, start: int, scores: Floats) -> None:
-            rows = chunk.rows
-            if add_kernel_scores(read_only(rows), self.sums, scores) >= 0:
-                refuse_infinite(rows, self.names, start)
+    def add(self, chunk: Chunk, start: int, scores: Floats) -> None:
+        rows = chunk.rows
+        if add_kernel_scores(read_only(rows), self.sums, scores) >= 0:
+            refuse_infinite(rows, self.names, start)
 
-        return ChunkScorer(dense(view, Kde.name).numbers(columns), add)
-
-    def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
-        return factors_of_numbers(dense(view, Kde.name), columns, self._factor, check_finite)
-
-    def _factor(self, j: int, value: float) -> Factor:
+    def logs(self, cells: Floats) -> Floats:
         n_classes = self.summary.n_classes
-        if np.isnan(value):
-            return left_out(self.names[j], n_classes)
-        if not self.sums.speaks[j]:
-            return left_out(self.names[j], n_classes, "one value was seen at most", value)
-        entries = range(j * n_classes, (j + 1) * n_classes)
-        return Factor(self.names[j], value, tuple(self._log_density(e, value) for e in entries))
+        entries = enumerate(np.repeat(cells, n_classes).tolist())
+        return np.array([self._log_density(e, x) for e, x in entries]).reshape(-1, n_classes).T
 
     def _log_density(self, entry: int, value: float) -> float:
         """The plain sum over all values of a column in a class."""
@@ -149,18 +133,9 @@ class KdeLikelihood:
         part = slice(int(sums.starts[entry]), int(sums.starts[entry + 1]))
         with np.errstate(over="ignore"):
             exponents = -0.5 * ((value - sums.values[part]) / sums.bandwidth[entry]) ** 2
-        top = float(exponents.max())
-        if top == -np.inf:
-            return top
-        return float(top + np.log((sums.weight[part] * np.exp(exponents - top)).sum()) + sums.log_norm[entry])
+        return float(logsumexp(exponents, b=sums.weight[part]) + sums.log_norm[entry])
 
-    def parameters(self) -> list[Parameter]:
-        lines = []
-        weights, bandwidth = self.summary.weight, self.bandwidth
-        for j, (name, values) in enumerate(zip(self.names, self.summary.columns, strict=True)):
-            there: NDArray[np.bool_] = weights[:, j] > 0
-            distinct = np.bincount(values.y, minlength=len(there)).astype(np.float64)
-            lines.append(Parameter(name, "bandwidth", tuple(np.where(there, bandwidth[:, j], np.nan).tolist())))
-            lines.append(Parameter(name, "distinct values", tuple(distinct.tolist())))
-            lines.append(Parameter(name, "count", tuple(weights[:, j].tolist())))
-        return lines
+    def statistics(self) -> dict[str, Floats]:
+        n_classes = self.summary.n_classes
+        distinct = [np.bincount(values.y, minlength=n_classes) for values in self.summary.columns]
+        return {"bandwidth": self.where_seen(self.bandwidth), "distinct values": np.array(distinct, dtype=np.float64).T}

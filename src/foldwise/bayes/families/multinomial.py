@@ -1,89 +1,63 @@
-"""A block of counts: how often each of d things occurs in a row, as draws from one distribution a class."""
+"""A block of counts: how often each of d things occurs in a row, as draws from one distribution per class."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from foldwise.bayes.families.base import ShareTable, names_of, times
 from foldwise.bayes.families.cell_rules import COUNTS
-from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Fraction, Parameter, Setting
-from foldwise.bayes.families.reading import ChunkScorer, SparseScorer, factors_of_numbers, left_out, log_shares
+from foldwise.bayes.families.counted import CountedFamily, CountedLikelihood
+from foldwise.bayes.families.protocol import ClassTotals, Factor, Parameter, Setting
 from foldwise.bayes.scoring_kernels import linear_scores
 from foldwise.data.cells import Chunk
 from foldwise.data.schema import Column
-from foldwise.data.view import SparseView
 from foldwise.summaries.number_kernels import Floats
-from foldwise.summaries.passes import Share
-from foldwise.summaries.sums import Sums, sums_of, sums_of_sparse
+from foldwise.summaries.sums import Sums
 
 
-class Multinomial:
+class Multinomial(CountedFamily):
     """θ_jc = (Σx_jc + alpha) / (Σ over the block + alpha·d); a row scores Σ x_j log θ_jc."""
 
     name = "multinomial"
-
-    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Sums:
-        if isinstance(view, SparseView):
-            COUNTS.check_sparse(view)
-            return sums_of_sparse(view, share)
-        return sums_of(view.numbers(columns), share, COUNTS.check)
+    rule = COUNTS
 
     def finish(
         self, summary: Sums, columns: Sequence[Column], totals: ClassTotals, setting: Setting
     ) -> MultinomialLikelihood:
-        over = summary.total + setting.alpha
-        under = over.sum(axis=1, keepdims=True)
-        # alpha 0 and no count in a class: the limit for alpha -> 0 is one share for every column
-        over, under = np.where(under == 0, 1.0, over), np.where(under == 0, over.shape[1], under)
-        return MultinomialLikelihood(tuple(c.name for c in columns), over, under, log_shares(over, under))
-
-    def present(self, summary: Sums) -> tuple[Floats, Floats]:
-        return summary.weight, summary.rows
-
-    def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> Sums:
-        return Sums.from_dict(facts, n_classes, n_columns)
+        over = summary.total.T + setting.alpha
+        return MultinomialLikelihood(names_of(columns), ShareTable.of(over, over.sum(axis=0), len(over)))
 
 
 @dataclass(frozen=True)
-class MultinomialLikelihood:
+class MultinomialLikelihood(CountedLikelihood):
     """The finished shares of a block of columns."""
 
+    family = Multinomial.name
+    rule = COUNTS
+
     names: tuple[str, ...]
-    over: Floats  # (K, d)
-    under: Floats  # (K, 1)
-    log: Floats  # (K, d)
+    shares: ShareTable  # (d, K)
 
-    def scorer(self, view: AnyView, columns: Sequence[int]) -> ChunkScorer | SparseScorer:
-        if isinstance(view, SparseView):
-            COUNTS.check_sparse(view)
-            return SparseScorer(view, self.log, np.zeros_like(self.log))
+    def on_and_off(self) -> tuple[Floats, Floats]:
+        return self.shares.log, np.zeros_like(self.shares.log)
 
-        def add(chunk: Chunk, start: int, scores: Floats) -> None:
-            rows = chunk.rows
-            COUNTS.check(rows, self.names, start)
-            scores += linear_scores(np.where(np.isnan(rows), 0.0, rows), self.log)
+    def add(self, chunk: Chunk, start: int, scores: Floats) -> None:
+        rows = chunk.rows
+        self.check(rows, start)
+        scores += linear_scores(np.where(np.isnan(rows), 0.0, rows), self.shares.log)
 
-        return ChunkScorer(view.numbers(columns), add)
+    def logs(self, cells: Floats) -> Floats:
+        return times(cells, self.shares.log.T)
 
-    def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
-        return factors_of_numbers(view, columns, self._factor, COUNTS.check)
-
-    def _factor(self, j: int, count: float) -> Factor:
-        if np.isnan(count):
-            return left_out(self.names[j], len(self.log))
-        if count == 0:
-            return Factor(self.names[j], count, (0.0,) * len(self.log))
-        note = "" if count == 1 else f"to the power {count:g}"
-        return Factor(self.names[j], count, tuple((count * self.log[:, j]).tolist()), self._fractions(j), note)
-
-    def _fractions(self, j: int) -> tuple[Fraction, ...]:
-        return Fraction.each(self.over[:, j], self.under[:, 0])
+    def factor(self, j: int, value: float, log: Floats) -> Factor:
+        plain = super().factor(j, value, log)
+        if np.isnan(value) or value == 0:
+            return plain
+        note = "" if value == 1 else f"to the power {value:g}"
+        return replace(plain, fractions=self.shares.fractions(j), note=note)
 
     def parameters(self) -> list[Parameter]:
-        return [
-            Parameter(name, "share", tuple(np.exp(self.log[:, j]).tolist()), self._fractions(j))
-            for j, name in enumerate(self.names)
-        ]
+        return [self.shares.parameter(name, "share", j) for j, name in enumerate(self.names)]

@@ -1,9 +1,4 @@
-"""The one interface of a likelihood family. A family handles all its columns as one block, so kernels see whole rows.
-
-Adding a family: a summary that merges (or one that is there), a `Family` that makes and finishes it, a `Likelihood`
-that scores and explains; then its name in `foldwise.bayes.families.FAMILIES`. `foldwise.testing.check_family` runs
-the laws on it.
-"""
+"""The values and protocols that distribution families share; `base.py` holds the classes to build one from."""
 
 from __future__ import annotations
 
@@ -14,11 +9,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.data.schema import Column
 from foldwise.data.view import SparseView, View
 from foldwise.summaries.alignment import weight_missing
 from foldwise.summaries.number_kernels import Floats
-from foldwise.summaries.passes import Share
 
 AnyView = View | SparseView
 S = TypeVar("S")
@@ -26,26 +19,26 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Setting:
-    """What turns facts into likelihoods. Facts never hold any of it."""
+    """The hyperparameters that turn facts into likelihoods. Facts never depend on them."""
 
     alpha: float = 1.0
     var_floor: float = 1e-9
     ddof: float = 1.0
     missing: str = "ignore"
     unseen: str = "ignore"
-    # of single families: one value for all columns, or a mapping by column
+    # parameters of single families: one value for all columns, or a mapping by column
     trials: Any = None
     bins: Any = 10
     cuts: Any = "width"
     bandwidth: Any = None
-    columns: tuple[int, ...] | None = None  # those in use, by place; None for all
+    columns: tuple[int, ...] | None = None  # indices of the columns in use; None for all
 
     def uses(self, column: int) -> bool:
         return self.columns is None or column in self.columns
 
 
 def option(given: Any, column: str, default: Any) -> Any:
-    """What a parameter says for a column: the same for all, or by name, and the default for columns not named."""
+    """The value of a parameter for one column: the same for all, or by name with a default for columns not named."""
     return given.get(column, default) if isinstance(given, Mapping) else given
 
 
@@ -79,7 +72,7 @@ class Fraction:
 
 @dataclass(frozen=True)
 class Factor:
-    """What one cell says of each class: its factor's logarithm, and the fraction where it is one."""
+    """The contribution of one cell to each class: the logarithm of its factor, and the fraction where it is one."""
 
     column: str
     value: Any
@@ -103,7 +96,7 @@ class Summary(Protocol):
 
     def __add__(self: S, other: S) -> S: ...
     def __sub__(self: S, other: S) -> S: ...
-    def expand(self: S, places: NDArray[np.int64], n_classes: int) -> S: ...
+    def expand(self: S, indices: NDArray[np.int64], n_classes: int) -> S: ...
     def select(self: S, columns: Sequence[int]) -> S: ...
     def to_dict(self) -> dict[str, Any]: ...
 
@@ -119,7 +112,7 @@ class Scorer(Protocol):
 
 
 class Likelihood(Protocol):
-    """Finished log-likelihood tables of a block of columns."""
+    """The log-likelihood tables of a block of columns, finished for one setting."""
 
     def scorer(self, view: AnyView, columns: Sequence[int]) -> Scorer: ...
 
@@ -128,22 +121,3 @@ class Likelihood(Protocol):
 
     def parameters(self) -> list[Parameter]:
         """The lines of the probability distribution table."""
-
-
-class Family(Protocol):
-    """Makes facts from cells, and likelihoods from facts."""
-
-    name: str
-
-    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Summary:
-        """The facts of a share of the rows."""
-
-    def finish(self, summary: Any, columns: Sequence[Column], totals: ClassTotals, setting: Setting) -> Likelihood: ...
-
-    def present(self, summary: Any) -> tuple[Floats, Floats] | None:
-        """Weight and rows of the present cells (K, d), from which `missing="category"` makes a factor of its own.
-
-        None where the family takes missing as one more level itself.
-        """
-
-    def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> Summary: ...

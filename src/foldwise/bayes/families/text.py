@@ -5,29 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 from numba import njit
 
-from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Fraction, Parameter, Setting
-from foldwise.bayes.families.reading import SPARSE_ROWS, dense, left_out, log_shares
-from foldwise.bayes.presence import presence_logs
+from foldwise.bayes.families.base import DistributionFamily, dense, neutral_factor
+from foldwise.bayes.families.counted import SPARSE_ROWS
+from foldwise.bayes.families.level_table import LevelTable
+from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Parameter, Setting
+from foldwise.bayes.presence import presence_shares
 from foldwise.data.cells import read_only
 from foldwise.data.schema import Column
 from foldwise.data.tokens import TokenizedText
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
-from foldwise.summaries.word_counts import ColumnWords, WordCounts, word_counts_of
+from foldwise.summaries.word_counts import WordCounts, word_counts_of
 
-TOLD = 5  # words that a note names
+NAMED_WORDS = 5  # in a note
 
 
-class Text:
+class Text(DistributionFamily):
     """θ_word = (N_word + alpha) / (N + alpha · words); words are those of the rows that were learned."""
 
     name = "text"
+    summary_type = WordCounts
 
     def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> WordCounts:
         return word_counts_of(readers(view, columns), share)
@@ -35,20 +38,18 @@ class Text:
     def finish(
         self, summary: WordCounts, columns: Sequence[Column], totals: ClassTotals, setting: Setting
     ) -> TextLikelihood:
+        never = np.zeros(len(totals.weight))  # words are never missing: a cell is
         tables = tuple(
-            finish_words(column.name, words, setting) for column, words in zip(columns, summary.columns, strict=True)
+            LevelTable.of(column.name, words.words, words.weight, never, setting)
+            for column, words in zip(columns, summary.columns, strict=True)
         )
-        n_classes, d = len(totals.weight), len(columns)
-        presence = np.zeros((2, n_classes, d))
+        presence = np.zeros((2, len(columns), len(never)))
         if setting.missing == "category":
-            _, _, presence = presence_logs(summary.present, totals, setting)
+            presence = presence_shares(summary.present, totals, setting).log
         return TextLikelihood(tables, presence)
 
     def present(self, summary: WordCounts) -> None:
-        return None  # cells of text are no numbers, so the evidence of presence is had here
-
-    def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> WordCounts:
-        return WordCounts.from_dict(facts, n_classes, n_columns)
+        return None  # cells of text are not numbers, so `finish` adds the evidence of presence itself
 
 
 def readers(view: AnyView, columns: Sequence[int]) -> list[Callable[[int, int], TokenizedText]]:
@@ -57,43 +58,18 @@ def readers(view: AnyView, columns: Sequence[int]) -> list[Callable[[int, int], 
     return [partial(table.words, j) for j in columns]
 
 
-@dataclass(frozen=True)
-class WordTable:
-    """The finished shares of one column's words, and behind them that of a word never seen."""
-
-    name: str
-    words: tuple[str, ...]
-    over: Floats  # (V + 1, K)
-    under: Floats  # (K,)
-    log: Floats  # (V + 1, K); 0 for an unseen word that is left out
-
-    def slots(self, distinct: pl.Series) -> Ints:
-        """The slot of each of some distinct words."""
-        unseen = len(self.words)
-        if not unseen or not len(distinct):
-            return np.full(len(distinct), unseen, dtype=np.int64)
-        known = distinct.cast(pl.Enum(self.words), strict=False).to_physical()
-        return known.cast(pl.Int64).fill_null(unseen).to_numpy()
-
-
-def finish_words(name: str, words: ColumnWords, setting: Setting) -> WordTable:
-    """Smooth the counts of one column."""
-    n_classes = words.weight.shape[1]
-    smooth = setting.unseen == "smooth"
-    n_slots = len(words.words) + smooth
-    over = np.vstack([words.weight, np.zeros((1, n_classes))]) + setting.alpha
-    under = words.weight.sum(axis=0) + setting.alpha * n_slots
-    # alpha 0 and no word in a class: the limit for alpha -> 0 is one share for every word
-    over, under = np.where(under == 0, 1.0, over), np.where(under == 0, float(max(n_slots, 1)), under)
-    log = log_shares(over, under)
-    if not smooth:
-        log[-1] = 0.0
-    return WordTable(name, words.words, over, under, log)
+def word_slots(table: LevelTable, distinct: pl.Series) -> Ints:
+    """The slot of each of some distinct words; the last one for words never seen."""
+    unseen = len(table.levels) + 1
+    if not table.levels or not len(distinct):
+        return np.full(len(distinct), unseen, dtype=np.int64)
+    known = distinct.cast(pl.Enum(cast("tuple[str, ...]", table.levels)), strict=False).to_physical()
+    return known.cast(pl.Int64).fill_null(unseen).to_numpy()
 
 
 @njit(nogil=True, cache=True)
 def add_words(codes: Ints, starts: Ints, slots: Ints, table: Floats, scores: Floats) -> None:
-    """Add the entries of `table` (V + 1, K) for the words of each row."""
+    """Add the entries of `table` (slots, K) for the words of each row."""
     for i in range(scores.shape[0]):
         for k in range(starts[i], starts[i + 1]):
             slot = slots[codes[k]]
@@ -113,18 +89,18 @@ class WordScorer:
         likelihood = self._likelihood
         for j, (table, read) in enumerate(zip(likelihood.tables, self._read, strict=True)):
             words = read(start, stop)
-            slots = read_only(table.slots(words.distinct))
+            slots = read_only(word_slots(table, words.distinct))
             add_words(read_only(words.codes), read_only(words.starts), slots, read_only(table.log), scores)
             if likelihood.presence.any():
-                scores += likelihood.presence[words.missing.astype(np.int64), :, j]
+                scores += likelihood.presence[words.missing.astype(np.int64), j]
 
 
 @dataclass(frozen=True)
 class TextLikelihood:
     """The finished tables of a block of columns of text."""
 
-    tables: tuple[WordTable, ...]
-    presence: Floats  # (2, K, d): of a cell that is there, of a missing one; 0 where that is no evidence
+    tables: tuple[LevelTable, ...]
+    presence: Floats  # (2, d, K): of a cell that is there, of a missing one; 0 where that is not evidence
 
     def scorer(self, view: AnyView, columns: Sequence[int]) -> WordScorer:
         return WordScorer(self, readers(view, columns))
@@ -132,40 +108,36 @@ class TextLikelihood:
     def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
         n_rows = view.n_rows
         by_column = []
-        for j, (place, read) in enumerate(zip(columns, readers(view, columns), strict=True)):
-            words, source = read(0, n_rows), dense(view, Text.name).sources[place]
+        for j, (column, read) in enumerate(zip(columns, readers(view, columns), strict=True)):
+            words, source = read(0, n_rows), dense(view, Text.name).sources[column]
             by_column.append([self._factor(j, words.of_rows(i, i + 1), source.value(i)) for i in range(n_rows)])
         return [list(row) for row in zip(*by_column, strict=True)]
 
     def _factor(self, j: int, words: TokenizedText, value: Any) -> Factor:
-        table, there = self.tables[j], self.presence[0, :, j]
+        table, there = self.tables[j], self.presence[0, j]
         if words.missing[0]:
-            gone = self.presence[1, :, j]
+            gone = self.presence[1, j]
             if not gone.any():
-                return left_out(table.name, len(gone))
+                return neutral_factor(table.name, len(gone))
             return Factor(table.name, None, tuple(gone.tolist()), note="missing, as evidence")
-        slots, counts = np.unique(table.slots(words.distinct)[words.codes], return_counts=True)
+        slots, counts = np.unique(word_slots(table, words.distinct)[words.codes], return_counts=True)
         logs = counts[:, None] * table.log[slots]  # (words, K)
         log = logs.sum(axis=0) + there
         return Factor(table.name, value, tuple(log.tolist()), note=self._note(table, slots, logs))
 
-    def _note(self, table: WordTable, slots: Ints, logs: Floats) -> str:
+    def _note(self, table: LevelTable, slots: Ints, logs: Floats) -> str:
         """The words that tell the classes apart most, and how many were never seen."""
-        seen = slots < len(table.words)
+        seen = slots < len(table.levels)
         with np.errstate(invalid="ignore"):
             tells = np.nan_to_num(logs[seen].max(axis=1, initial=-np.inf) - logs[seen].min(axis=1, initial=np.inf))
-        order = np.argsort(-tells, kind="stable")[:TOLD]
-        names = ", ".join(table.words[slot] for slot in slots[seen][order])
+        order = np.argsort(-tells, kind="stable")[:NAMED_WORDS]
+        names = ", ".join(str(table.levels[slot]) for slot in slots[seen][order])
         return f"in {table.name}, these words tell most: {names}" if names else f"{table.name} holds no known word"
 
     def parameters(self) -> list[Parameter]:
-        lines = []
-        for j, table in enumerate(self.tables):
-            n_lines = len(table.words) + bool(table.log[-1].any())
-            for slot in range(n_lines):
-                name = table.words[slot] if slot < len(table.words) else "(unseen)"
-                values = tuple(np.exp(table.log[slot]).tolist())
-                lines.append(Parameter(table.name, name, values, Fraction.each(table.over[slot], table.under)))
-            if self.presence[1, :, j].any():
-                lines.append(Parameter(table.name, "(missing)", tuple(np.exp(self.presence[1, :, j]).tolist())))
-        return lines
+        rows = []
+        for table, log in zip(self.tables, self.presence[1], strict=True):
+            rows += table.parameters(map(str, table.levels))
+            if log.any():
+                rows.append(Parameter(table.name, "(missing)", tuple(np.exp(log).tolist())))
+        return rows

@@ -1,4 +1,4 @@
-"""Some rows that are left out in turn, and what is left of sums when each takes away its own part."""
+"""Rows that are left out in turn, and what is left of sums without the part of each row."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from foldwise.summaries.number_kernels import Floats, Ints
 
 Bools = NDArray[np.bool_]
 
-ACCEPTED = 1e-12  # relative error of a fact; a row past it is answered by a model of its own
+ACCEPTED = 1e-12  # relative error of a fact; a row past it is answered by a refit
 LEAST = 8 * EPS / ACCEPTED  # the share of a sum that must stay for that
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeftOutRows:
     """Rows left out in turn: their classes and weights, and the classes of all rows."""
 
     y: Ints  # (m,)
@@ -37,10 +37,6 @@ class LeftOut:
         """Marks the class of each row, if the row was learned."""
         return np.asarray((np.arange(self.n_classes) == self.y[:, None]) & self.seen[:, None])
 
-    def some(self, start: int, stop: int) -> LeftOut:
-        part = slice(start, stop)
-        return LeftOut(self.y[part], self.weight[part], self.seen[part], self.totals, self.whole)
-
     def taken(self, held: Bools) -> tuple[Floats, Floats]:  # (m, …) -> (m, K, …) both
         """Weight and rows that each row takes from each class, where it holds something."""
         own = self.own.reshape(*self.own.shape, *(1,) * (held.ndim - 1)) & held[:, None]
@@ -54,11 +50,11 @@ class LeftOut:
         return ClassTotals(weight_left(self.totals.weight, weight, left), left)
 
 
-class Turned(Protocol):
-    """What a block of columns says of rows that are left out in turn."""
+class LeftOutBlock(Protocol):
+    """A block of columns whose rows are left out in turn."""
 
     def scores(self, setting: Setting) -> tuple[Floats, Bools]:  # (m, K), (m,)
-        """Log-likelihoods of each row by the others, and the rows that must be answered by a model of their own."""
+        """Return log-likelihoods of each row by the facts of the others, and the rows that need a refit instead."""
 
 
 def shrunk(before: Floats, after: Floats, exact_zero: bool = True) -> Bools:
