@@ -104,7 +104,7 @@ def test_rows_that_differ_in_other_columns_only_are_dealt_by_these(rng):
 
     def folds(rows):
         model = NaiveBayes(families={"text": "text"})
-        view = NaiveBayesSession(model, X[rows], y[rows], {})._open(model.families).view
+        view = NaiveBayesSession(model, X[rows], y[rows], {}).settings.table(model.families).view
         return [{tuple(X.row(rows[i])) for i in split.test} for split in deal_folds(contents(view), y[rows], None)]
 
     assert X.n_unique() > 55  # by the number and the class there would be four kinds of rows

@@ -65,7 +65,7 @@ def test_parameters_name_columns_or_their_places(rng):
     X = rng.normal(y[:, None], 1.0, (60, 2))
     model = NaiveBayes(families={1: "binned"}, bins={1: 3}, cuts={np.int64(1): "frequency"}).fit(X, y)
     named = NaiveBayes(families={"x1": "binned"}, bins={"x1": 3}, cuts={"x1": "frequency"}).fit(X, y)
-    assert len(model._likelihoods[1].cuts[0]) == 2
+    assert len(model._finished.likelihoods[1].cuts[0]) == 2
     assert model.predict_proba(X).tolist() == named.predict_proba(X).tolist()
     assert NaiveBayes.from_json(model.to_json()).predict_proba(X).tolist() == named.predict_proba(X).tolist()
     # folds refuse what fit refuses, also where no column is binned
@@ -175,7 +175,7 @@ def test_bins_are_categories(cuts, missing, rng):
     X = rng.normal(y[:, None], [1.0, 4.0], (200, 2))
     X[rng.random(X.shape) < 0.1] = np.nan
     model = NaiveBayes(families="binned", cuts=cuts, bins=5, missing=missing).fit(X, y)
-    points = model._likelihoods[0].cuts
+    points = model._finished.likelihoods[0].cuts
     labels = pl.DataFrame(
         {
             f"x{j}": pl.Series(

@@ -41,7 +41,7 @@ def test_densities_are_those_of_scikit_learn(bandwidth, weighted, rng):
     X = np.column_stack([rng.normal(y, 1), rng.exponential(2.0, n), np.round(rng.normal(0, 2, n))])
     w = rng.integers(0, 3, n).astype(float) if weighted else None
     model = NaiveBayes(families="kde", bandwidth=bandwidth).fit(X, y, w)
-    widths = model._likelihoods[0].bandwidth
+    widths = model._finished.likelihoods[0].bandwidth
     new = np.vstack([X[:300], rng.normal(0, 8, (100, 3))])
     found = model.predict_joint_log_proba(new)
     for c in (0, 1):
@@ -106,7 +106,7 @@ def test_units_whose_squares_are_no_floats(rng):
 def test_small_classes_and_constant_columns():
     X = pl.DataFrame({"a": [1.0, 2.0, 3.0, 9.0, None], "b": [5.0] * 5, "c": [None, None, None, 1.0, 2.0]})
     model = NaiveBayes(families="kde").fit(X, ["few", "few", "few", "one", "one"])
-    widths = model._likelihoods[0].bandwidth
+    widths = model._finished.likelihoods[0].bandwidth
     assert widths[1, 0] == pytest.approx(plain_silverman([1.0, 2.0, 3.0, 9.0]))  # one value: the column's own
     assert np.isfinite(model.predict_log_proba(X)).all()
     text = str(model.explain(X[:1]))

@@ -140,7 +140,7 @@ def test_nominal_columns_are_those_of_weka(name):
 def test_supervised_cuts_are_those_of_weka(name):
     table = WEKA[name]
     model = fitted(table, families="binned", cuts="entropy", priors=weka_priors(table))
-    cuts = model._likelihoods[0].cuts
+    cuts = model._finished.likelihoods[0].cuts
     assert [len(points) for points in cuts] == [len(points) for points in table["cuts"]]
     for ours, theirs in zip(cuts, table["cuts"], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-14)

@@ -59,7 +59,7 @@ def choose_families(estimator: Any, X: Any, columns: Sequence[Column], target: T
     plain = clone(estimator).set_params(families=fixed, columns=None)
     session: Any = NaiveBayesSession(plain, X, target.classes[target.codes], fit_params)
     wholes = [{**fixed, **dict.fromkeys(names, family)} for family in CANDIDATES]
-    splits = deal_folds(contents(session._open(wholes[0]).view), target.codes, weights)
+    splits = deal_folds(contents(session.settings.table(wholes[0]).view), target.codes, weights)
     if not splits:
         return fixed
 

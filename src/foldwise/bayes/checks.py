@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from foldwise.bayes.assignment import FamilyBlock
-from foldwise.bayes.facts import Facts
+from foldwise.bayes.facts import NaiveBayesFacts
 from foldwise.bayes.families.protocol import AnyView
 from foldwise.data.columns import check_comparable, warn_of_broken_levels
 from foldwise.data.levels import are_text
@@ -33,7 +33,7 @@ def check_classes(classes: NDArray[Any]) -> None:
         )
 
 
-def check_same_kinds(a: Facts, b: Facts, blocks: tuple[FamilyBlock, ...], schema: Schema) -> None:
+def check_same_kinds(a: NaiveBayesFacts, b: NaiveBayesFacts, blocks: tuple[FamilyBlock, ...], schema: Schema) -> None:
     """Refuse to merge a column that held text with one that held numbers."""
     for block, x, y in zip(blocks, a.summaries, b.summaries, strict=True):
         if not (isinstance(x, Counts) and isinstance(y, Counts)):
@@ -48,7 +48,7 @@ def check_same_kinds(a: Facts, b: Facts, blocks: tuple[FamilyBlock, ...], schema
                 )
 
 
-def check_levels(facts: Facts, blocks: tuple[FamilyBlock, ...], schema: Schema, table: AnyView) -> None:
+def check_levels(facts: NaiveBayesFacts, blocks: tuple[FamilyBlock, ...], schema: Schema, table: AnyView) -> None:
     """Refuse declared levels that no cell can ever match; warn of numbers that are categories only by their type."""
     for block, summary in zip(blocks, facts.summaries, strict=True):
         if not isinstance(summary, Counts):

@@ -1,9 +1,9 @@
-"""`NaiveBayes`: the scikit-learn classifier. It checks, learns facts, finishes them, answers; families do the rest."""
+"""`NaiveBayes`, the scikit-learn classifier: it validates, learns facts, finishes them and predicts."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,48 +12,24 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from foldwise.bayes.assignment import FamilyBlock, assign_families, in_use, narrow, wants_best, without_best
-from foldwise.bayes.checks import (
-    check_classes,
-    check_levels,
-    check_same_kinds,
-    check_some_weight,
-    merge_schemas,
-)
+from foldwise.bayes.assignment import FamilyBlock, assign_families, wants_best, without_best
+from foldwise.bayes.checks import check_classes, check_levels, check_same_kinds, check_some_weight, merge_schemas
 from foldwise.bayes.explanation import Explanation, Explanations
-from foldwise.bayes.facts import Facts
-from foldwise.bayes.families import FAMILIES, Likelihood, Setting
+from foldwise.bayes.facts import NaiveBayesFacts
+from foldwise.bayes.families import Setting
 from foldwise.bayes.families.protocol import AnyView, Factor, Fraction, Parameter
+from foldwise.bayes.finished import FinishedModel, Normalize
 from foldwise.bayes.parameters import CHECKS, by_name, check_columns, check_priors, check_setting
-from foldwise.bayes.posterior import to_comparable, to_log_probabilities, to_probabilities
-from foldwise.bayes.presence import WithPresence, presence_shares
+from foldwise.bayes.posterior import shift_to_max, to_log_probabilities, to_probabilities
 from foldwise.bayes.probability_table import ProbabilityTable
 from foldwise.bayes.storage import model_from_json, model_to_json
 from foldwise.data.arguments import check_jobs
-from foldwise.data.schema import Schema, listing
+from foldwise.data.schema import Column, Schema, listing
 from foldwise.data.target import Target, check_weights, encode_labels, encode_target, label_array
 from foldwise.data.validation import validate_table
 from foldwise.data.view import SparseView, mixes_text_and_numbers
 from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, ForgetError, InputError
 from foldwise.summaries.number_kernels import Floats
-from foldwise.summaries.passes import map_rows, windows
-
-FITTED = (
-    "facts_",
-    "schema_",
-    "classes_",
-    "class_count_",
-    "class_log_prior_",
-    "n_features_in_",
-    "feature_names_in_",
-    "_blocks",
-    "_used",
-    "_likelihoods",
-    "_declared",
-    "_backend",
-    "_finished",
-)
-SCORED_ROWS = 16_384  # at a time: their scores stay in the cache until they are settled
 
 
 class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -68,31 +44,31 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         numbers gaussian, a sparse matrix multinomial; values are never looked at. With "best", for all columns or in a
         mapping for some, `fit` chooses gaussian, kde or binned for each numeric column by cross-validation inside the
         rows it is given; more rows keep the choice.
-    columns : None or a list of names or places
-        The columns that speak; None for all. All are learned, so that models with different subsets merge.
+    columns : None or a list of names or indices
+        The columns that the model uses; None for all. All are learned, so that models with different subsets merge.
     alpha : float, default 1.0
-        What is added to every count (Laplace); 0 for none.
+        Added to every count (Laplace smoothing); 0 for none.
     var_floor : float, default 1e-9
         The least variance of a column in a class, as a share of the column's variance over all classes; of a poisson
         or gamma column, that of its distribution.
     ddof : float, default 1
         The variance divides by n - ddof.
-    priors : "empirical", "uniform", or one probability a class as a sequence or a mapping
+    priors : "empirical", "uniform", or one probability per class as a sequence or a mapping
     missing : "ignore" or "category"
         A missing cell is never counted and leaves its column out of a prediction; or it is evidence of its own.
     unseen : "ignore" or "smooth"
-        A category never seen leaves its column out; or it has the probability of one more, empty category. So with
-        words never seen.
-    trials : None, a whole number, or a mapping from column (name or place) to one
-        Of binomial columns the number of trials; None takes the most that a row holds.
+        A category never seen leaves its column out; or it has the probability of one more, empty category. The same
+        holds for words never seen.
+    trials : None, a whole number, or a mapping from column (name or index) to one
+        The number of trials of binomial columns; None takes the most that a row holds.
     bins : int or a mapping from column to one, default 10
-        Of binned columns, how many bins.
+        The number of bins of binned columns.
     cuts : "width", "frequency" or "entropy", or a mapping from column to one
         Binned columns are cut in equal widths, at equal frequencies, or where the classes part (Fayyad and Irani's
         method, which finds the number of bins itself).
     bandwidth : None, a number, or a mapping from column to one
-        Of kde columns the standard deviation of a kernel; None takes Silverman's, 0.9·min(sd, IQR/1.34)·n^(-1/5), for
-        each class and column.
+        The standard deviation of the kernels of kde columns; None takes Silverman's, 0.9·min(sd, IQR/1.34)·n^(-1/5),
+        for each class and column.
     n_jobs : int or None
         Threads; None uses all cores on large tables.
 
@@ -120,7 +96,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     they sum to n.
     """
 
-    facts_: Facts
+    facts_: NaiveBayesFacts
     schema_: Schema
     classes_: NDArray[Any]
     class_count_: Floats
@@ -128,11 +104,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _blocks: tuple[FamilyBlock, ...]
-    _used: tuple[FamilyBlock, ...]
-    _likelihoods: tuple[Likelihood, ...]
     _declared: NDArray[Any] | None
     _backend: str
-    _finished: Setting
+    _finished: FinishedModel
 
     def __init__(
         self,
@@ -168,26 +142,30 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # learning
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from the rows of X with labels y. A weight counts a row that many times."""
-        fresh = self._blank()
-        setting = fresh._setting()
-        table = fresh._view(X, reset=True)
-        target = encode_target(y, table.n_rows)
-        check_classes(target.classes)
-        weights = check_weights(sample_weight, table.n_rows)
-        check_some_weight(weights)
-        fresh._assign(table, fresh._choose(X, table, target, weights))
-        facts = Facts.learn(table, target, weights, fresh._blocks, self.n_jobs)
-        check_levels(facts, fresh._blocks, fresh.schema_, table)
-        return self._become(fresh._finish(facts, setting))
+        """Fit the model to the rows of X with labels y.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n_rows, n_columns)
+        y : labels, one per row
+        sample_weight : weights, one per row, or None
+            A weight counts a row that many times.
+        """
+        return self._learn(X, y, sample_weight, first=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows; any sequence of calls gives what one `fit` on all rows gives.
+        """Learn from more rows; any sequence of calls gives the model of one `fit` on all rows.
 
         `classes` at the first call fixes the classes; without it, they are those seen so far. Families that are to be
-        chosen (`families="best"`) are chosen from the rows of the first call, be it this or `fit`.
+        chosen (`families="best"`) are chosen from the rows of the first call, here or in `fit`.
         """
         first = not self.__sklearn_is_fitted__()
+        return self._learn(X, y, sample_weight, first, partial=True, classes=classes)
+
+    def _learn(
+        self, X: Any, y: Any, sample_weight: Any, first: bool, partial: bool = False, classes: Any = None
+    ) -> Self:
+        """Learn rows: the first ones, or more of them."""
         fresh = self._blank()
         setting = fresh._setting()
         if not first:
@@ -196,17 +174,24 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         declared = self._declared_classes(classes, first)
         target = encode_target(y, table.n_rows, declared)
         weights = check_weights(sample_weight, table.n_rows)
+        if not partial:
+            check_classes(target.classes)
+            check_some_weight(weights)
         if first:
             fresh._assign(table, fresh._choose(X, table, target, weights))
-        facts = Facts.learn(table, target, weights, fresh._blocks, self.n_jobs)
+        facts = NaiveBayesFacts.learn(table, target, weights, fresh._blocks, self.n_jobs)
         check_levels(facts, fresh._blocks, fresh.schema_, table)
         if not first:
-            check_same_kinds(self.facts_, facts, fresh._blocks, fresh.schema_)
-            if not isinstance(self.families, Schema):
-                fresh.schema_ = merge_schemas(self.schema_, table.columns)
-            facts = self.facts_ + facts
+            facts = fresh._merge(self, facts, table.columns)
         fresh._declared = declared
         return self._become(fresh._finish(facts, setting))
+
+    def _merge(self, old: NaiveBayes, facts: NaiveBayesFacts, columns: tuple[Column, ...]) -> NaiveBayesFacts:
+        """The facts of a model and of more rows; this model takes over the levels that either declares."""
+        check_same_kinds(old.facts_, facts, old._blocks, old.schema_)
+        if not isinstance(old.families, Schema):
+            self.schema_ = merge_schemas(old.schema_, columns)
+        return old.facts_ + facts
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Undo rows that were learned, with the weights they had.
@@ -214,7 +199,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Counts of rows are exact, and so are whole weights. The error of a variance grows with the share of its spread
         that is taken away, about 8·eps·before/after, that of other weights with theirs; where that passes 1e-9 (for a
         variance always where the rows that stay are all equal, unless one stays or none), `ForgetError` is raised and
-        the model stays as it was. A class that loses all its rows keeps its place, with a prior of 0.
+        the model stays as it was. A class that loses all its rows remains a class, with a prior of 0.
         """
         check_is_fitted(self)
         fresh = self._blank()
@@ -223,7 +208,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = fresh._view(X, reset=False)
         target = encode_target(y, table.n_rows, self.classes_, "only rows that were learned can be forgotten.")
         weights = check_weights(sample_weight, table.n_rows)
-        gone = Facts.learn(table, target, weights, self._blocks, self.n_jobs)
+        gone = NaiveBayesFacts.learn(table, target, weights, self._blocks, self.n_jobs)
         check_same_kinds(self.facts_, gone, self._blocks, self.schema_)
         left = self.facts_.without(gone, self._blocks, self.schema_.names)
         if not left.class_rows.any():
@@ -237,7 +222,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _become(self, other: NaiveBayes) -> Self:
         """Take over all that another model has learned."""
-        for name in FITTED:
+        for name in NaiveBayes.__annotations__:  # the attributes declared above
             if name in vars(other):
                 setattr(self, name, getattr(other, name))
             elif name in vars(self):
@@ -261,28 +246,26 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"and {listing(other.families_.items())}.",
                 "fit both on the same columns in the same order, with the same families.",
             )
-        check_same_kinds(self.facts_, other.facts_, self._blocks, self.schema_)
         merged = self._blank()
         merged._adopt(self)
+        facts = merged._merge(self, other.facts_, other.schema_.columns)
         same_classes = self.classes_.tolist() == other.classes_.tolist()
         merged._declared = self._declared if same_classes and other._declared is not None else None
-        if not isinstance(self.families, Schema):
-            merged.schema_ = merge_schemas(self.schema_, other.schema_.columns)
-        return merged._finish(self.facts_ + other.facts_, self._setting())
+        return merged._finish(facts, self._setting())
 
     def _declared_classes(self, classes: Any, first: bool) -> NDArray[Any] | None:
-        """The classes that partial_fit was told, checked against those told before."""
+        """The classes given to partial_fit, checked against those given before."""
         before = None if first else getattr(self, "_declared", None)
         if classes is None:
             return before
-        told: NDArray[Any] = encode_labels(label_array(classes)).classes
-        if not first and told.tolist() != self.classes_.tolist():
+        given: NDArray[Any] = encode_labels(label_array(classes)).classes
+        if not first and given.tolist() != self.classes_.tolist():
             raise InputError(
-                f"partial_fit was called with the classes {listing(told.tolist())}, but the model has "
+                f"partial_fit was called with the classes {listing(given.tolist())}, but the model has "
                 f"{listing(self.classes_.tolist())}.",
                 "name all classes at the first call.",
             )
-        return told
+        return given
 
     def _setting(self) -> Setting:
         check_jobs(self.n_jobs)
@@ -295,7 +278,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._backend = entered.backend
         elif isinstance(entered.table, SparseView) and len(self._blocks) > 1:
             raise FoldwiseTypeError(
-                "Sparse data was passed to a model of several families, which wants columns.", "pass X.toarray()."
+                "Sparse data was passed to a model of several families, which needs columns.", "pass X.toarray()."
             )
         return entered.table
 
@@ -319,52 +302,35 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._declared = None
         return self._blocks
 
-    def _finish(self, facts: Facts, setting: Setting, log_prior: Floats | None = None) -> Self:
+    def _finish(self, facts: NaiveBayesFacts, setting: Setting, log_prior: Floats | None = None) -> Self:
         """Turn facts into likelihoods; everything fitted comes from here."""
         if log_prior is None:
             log_prior = check_priors(self.priors, facts.classes, facts.class_weight)
-            setting = replace(setting, columns=check_columns(self.columns, self.schema_.names))
-            setting = by_name(setting, self.schema_.names)
-        likelihoods: list[Likelihood] = []
-        used: list[FamilyBlock] = []
-        for whole, summary in zip(self._blocks, facts.summaries, strict=True):
-            block, summary = in_use(whole, summary, setting)
-            if not block.columns:
-                continue
-            used.append(block)
-            family = FAMILIES[block.family]
-            columns = [self.schema_.columns[j] for j in block.columns]
-            likelihood = family.finish(summary, columns, facts.totals, setting)
-            present = family.present(summary)
-            if setting.missing == "category" and present is not None:
-                names = tuple(column.name for column in columns)
-                likelihood = WithPresence(likelihood, names, presence_shares(present, facts.totals, setting))
-            likelihoods.append(likelihood)
-        self.facts_ = facts
-        self.classes_ = facts.classes
-        self.class_count_ = facts.class_weight
+            columns = check_columns(self.columns, self.schema_.names)
+            setting = by_name(replace(setting, columns=columns), self.schema_.names)
+        # parameters may be set again later; a stored model keeps those it was fitted with
+        self._finished = FinishedModel.of(facts, self._blocks, self.schema_.columns, setting, log_prior)
+        self.facts_, self.classes_, self.class_count_ = facts, facts.classes, facts.class_weight
         self.class_log_prior_ = log_prior
-        self._used, self._likelihoods = tuple(used), tuple(likelihoods)
-        self._finished = setting  # parameters may be set anew later; a stored model keeps those it was fitted with
         return self
 
     @property
     def families_(self) -> dict[str, str]:
         """The family of each column."""
         check_is_fitted(self)
-        by_place = {j: block.family for block in self._blocks for j in block.columns}
-        return {name: by_place[j] for j, name in enumerate(self.schema_.names)}
+        by_index = {j: block.family for block in self._blocks for j in block.columns}
+        return {name: by_index[j] for j, name in enumerate(self.schema_.names)}
 
     # answering
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
-        places = np.argmax(self._answer(X, to_comparable), axis=1)
-        labels: NDArray[Any] = np.take(self.classes_, places)
+        best = np.argmax(self._answer(X, shift_to_max), axis=1)
+        labels: NDArray[Any] = np.take(self.classes_, best)
         return labels
 
     def predict_proba(self, X: Any) -> Floats:
-        """P(class | row), one column a class in the order of `classes_`."""
+        """P(class | row), one column per class in the order of `classes_`."""
         return self._answer(X, to_probabilities)
 
     def predict_log_proba(self, X: Any) -> Floats:
@@ -372,41 +338,21 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._answer(X, to_log_probabilities)
 
     def predict_joint_log_proba(self, X: Any) -> Floats:
-        """log P(class, row), not normalised; -inf where the row is impossible in a class."""
+        """log P(class, row), not normalized; -inf where the row is impossible in a class."""
         return self._answer(X, None)
 
-    def _answer(self, X: Any, settle: Callable[[Floats, Floats], int] | None) -> Floats:
-        """Joint log-probabilities of the rows, settled chunk by chunk while they are in the cache."""
+    def _answer(self, X: Any, normalize: Normalize | None) -> Floats:
         check_is_fitted(self)
         table = self._view(X, reset=False)
-        scores, contradictions = self._score(table, settle)
-        if contradictions:
+        scores, impossible = self._finished.score(table, self.n_jobs, normalize)
+        if impossible:
             warnings.warn(
-                f"every class has likelihood 0 for {contradictions} of {table.n_rows} rows; the prior answers. "
+                f"every class has likelihood 0 for {impossible} of {table.n_rows} rows; the prior answers. "
                 "Hint: alpha above 0 lets every category occur in every class.",
                 FoldwiseWarning,
                 stacklevel=3,
             )
         return scores
-
-    def _score(self, table: AnyView, settle: Callable[[Floats, Floats], int] | None) -> tuple[Floats, int]:
-        """The scores of a view's rows, and how many of them the prior had to answer."""
-        scores = np.empty((table.n_rows, len(self.classes_)))
-
-        def part(start: int, stop: int) -> int:
-            pairs = zip(self._used, self._likelihoods, strict=True)
-            scorers = [likelihood.scorer(*narrow(table, block.columns)) for block, likelihood in pairs]
-            contradictions = 0
-            for a, b in windows(start, stop, min([SCORED_ROWS, *(scorer.chunk_rows for scorer in scorers)])):
-                block = scores[a:b]
-                block[:] = self.class_log_prior_
-                for scorer in scorers:
-                    scorer.add(a, b, block)
-                if settle is not None:
-                    contradictions += settle(block, self.class_log_prior_)
-            return contradictions
-
-        return scores, sum(map_rows(table.n_rows, table.n_columns, self.n_jobs, part))
 
     def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
         """The fold session that answers many settings and splits of this estimator from shared facts."""
@@ -429,30 +375,19 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # explaining
 
     def table(self) -> ProbabilityTable:
-        """The probability distribution table: attribute, parameter, one column a class."""
+        """The probability distribution table: attribute, parameter, one column per class."""
         check_is_fitted(self)
         prior = self._prior_factor()
-        lines = [Parameter("(class)", "prior", tuple(np.exp(prior.log).tolist()), prior.fractions)]
-        by_column: dict[str, list[Parameter]] = {}
-        for likelihood in self._likelihoods:
-            for line in likelihood.parameters():
-                by_column.setdefault(line.column, []).append(line)
-        for name in self.schema_.names:
-            lines += by_column.get(name, [])
-        return ProbabilityTable(tuple(self.classes_.tolist()), tuple(lines), self._backend)
+        first = Parameter("(class)", "prior", tuple(np.exp(prior.log).tolist()), prior.fractions)
+        rows = (first, *self._finished.parameters(self.schema_.names))
+        return ProbabilityTable(tuple(self.classes_.tolist()), rows, self._backend)
 
     def explain(self, X: Any) -> Explanations:
-        """The worked calculation of each row's prediction; its terms sum to `predict_log_proba`."""
+        """Explain each row's prediction by its worked calculation; the terms sum to `predict_log_proba`."""
         check_is_fitted(self)
-        table = self._view(X, reset=False)
-        n_columns = len(self.schema_)
-        rows: list[list[Factor | None]] = [[None] * n_columns for _ in range(table.n_rows)]
-        for block, likelihood in zip(self._used, self._likelihoods, strict=True):
-            for row, factors in zip(rows, likelihood.factors(*narrow(table, block.columns)), strict=True):
-                for j, factor in zip(block.columns, factors, strict=True):
-                    row[j] = factor
+        rows = self._finished.factors(self._view(X, reset=False))
         prior, classes = self._prior_factor(), tuple(self.classes_.tolist())
-        return Explanations([Explanation(classes, prior, tuple(f for f in row if f is not None)) for row in rows])
+        return Explanations([Explanation(classes, prior, factors) for factors in rows])
 
     def _prior_factor(self) -> Factor:
         fractions = None

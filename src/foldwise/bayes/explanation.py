@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import UserList
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -144,36 +145,23 @@ class Explanation:
         return f"predicted: {first} (probability {share}); log-odds are of {first} : {second}"
 
 
-class Explanations(Sequence[Explanation]):
-    """The explanations of several rows: a sequence that prints."""
-
-    def __init__(self, rows: Sequence[Explanation]) -> None:
-        self._rows = tuple(rows)
-
-    @overload
-    def __getitem__(self, index: int) -> Explanation: ...
-    @overload
-    def __getitem__(self, index: slice) -> Explanations: ...
-    def __getitem__(self, index: int | slice) -> Explanation | Explanations:
-        return Explanations(self._rows[index]) if isinstance(index, slice) else self._rows[index]
-
-    def __len__(self) -> int:
-        return len(self._rows)
+class Explanations(UserList[Explanation]):
+    """The explanations of several rows: a list that prints."""
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Each row's calculation as plain values."""
-        return [row.to_dict() for row in self._rows]
+        return [row.to_dict() for row in self.data]
 
     def __str__(self) -> str:
-        if len(self._rows) == 1:
-            return str(self._rows[0])
-        return "\n\n".join(f"row {i}, {row}" for i, row in enumerate(self._rows))
+        if len(self.data) == 1:
+            return str(self.data[0])
+        return "\n\n".join(f"row {i}, {row}" for i, row in enumerate(self.data))
 
     __repr__ = __str__
 
     def to_html(self) -> str:
         """Each row's calculation as HTML."""
-        return "".join(row.to_html() for row in self._rows)
+        return "".join(row.to_html() for row in self.data)
 
     _repr_html_ = to_html
 

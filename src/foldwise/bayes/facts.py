@@ -23,8 +23,8 @@ from foldwise.summaries.passes import Share, map_rows
 
 
 @dataclass(frozen=True)
-class Facts:
-    """Facts about rows, by class. No hyperparameter is in them."""
+class NaiveBayesFacts:
+    """NaiveBayesFacts about rows, by class. No hyperparameter is in them."""
 
     classes: NDArray[Any]
     class_weight: Floats  # (K,)
@@ -33,17 +33,12 @@ class Facts:
 
     @classmethod
     def learn(
-        cls,
-        view: AnyView,
-        target: Target,
-        weights: Floats | None,
-        blocks: Sequence[FamilyBlock],
-        n_jobs: int | None,
-    ) -> Facts:
+        cls, view: AnyView, target: Target, weights: Floats | None, blocks: Sequence[FamilyBlock], n_jobs: int | None
+    ) -> NaiveBayesFacts:
         """One pass over the rows: each thread learns its share, and the shares are merged."""
         n_classes = len(target.classes)
 
-        def part(start: int, stop: int) -> Facts:
+        def part(start: int, stop: int) -> NaiveBayesFacts:
             share = Share(target.codes, weights, n_classes, start, stop)
             summaries = tuple(FAMILIES[block.family].summarize(view, block.columns, share) for block in blocks)
             weight, rows = class_weights_of(share)
@@ -56,14 +51,13 @@ class Facts:
         """Weight and rows of the classes."""
         return ClassTotals(self.class_weight, self.class_rows)
 
-    def __add__(self, other: Facts) -> Facts:
+    def __add__(self, other: NaiveBayesFacts) -> NaiveBayesFacts:
         classes = union_of_classes(self.classes, other.classes)
         a, b = self.over(classes), other.over(classes)
-        pairs = zip(a.summaries, b.summaries, strict=True)
-        merged = tuple(x + y for x, y in pairs)
-        return Facts(classes, a.class_weight + b.class_weight, a.class_rows + b.class_rows, merged)
+        merged = tuple(x + y for x, y in zip(a.summaries, b.summaries, strict=True))
+        return NaiveBayesFacts(classes, a.class_weight + b.class_weight, a.class_rows + b.class_rows, merged)
 
-    def without(self, other: Facts, blocks: Sequence[FamilyBlock], names: Sequence[str]) -> Facts:
+    def without(self, other: NaiveBayesFacts, blocks: Sequence[FamilyBlock], names: Sequence[str]) -> NaiveBayesFacts:
         """The facts of the rows that stay; an error names the column that stands in the way."""
         other = other.over(self.classes)
         if (self.class_rows < other.class_rows).any():
@@ -83,21 +77,21 @@ class Facts:
                 if c is not None:
                     where += f", class {self.classes.tolist()[c]!r}"
                 raise ForgetError(f"{where}: {error.message}", error.hint) from error
-        return Facts(self.classes, weight, rows, tuple(left))
+        return NaiveBayesFacts(self.classes, weight, rows, tuple(left))
 
-    def over(self, classes: NDArray[Any]) -> Facts:
+    def over(self, classes: NDArray[Any]) -> NaiveBayesFacts:
         """The same facts by other classes, among which must be all of ours."""
         if classes is self.classes or classes.tolist() == self.classes.tolist():
             return self
-        place = {label: i for i, label in enumerate(classes.tolist())}
-        missing = [label for label in self.classes.tolist() if label not in place]
+        index = {label: i for i, label in enumerate(classes.tolist())}
+        missing = [label for label in self.classes.tolist() if label not in index]
         if missing:
             raise ForgetError(f"the class {missing[0]!r} was never learned.")
-        places = np.array([place[label] for label in self.classes.tolist()], dtype=np.int64)
+        indices = np.array([index[label] for label in self.classes.tolist()], dtype=np.int64)
         n = len(classes)
-        summaries = tuple(summary.expand(places, n) for summary in self.summaries)
-        weight, rows = (spread(array, places, n) for array in (self.class_weight, self.class_rows))
-        return Facts(classes, weight, rows, summaries)
+        summaries = tuple(summary.expand(indices, n) for summary in self.summaries)
+        weight, rows = (spread(array, indices, n) for array in (self.class_weight, self.class_rows))
+        return NaiveBayesFacts(classes, weight, rows, summaries)
 
 
 def union_of_classes(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from foldwise.summaries.number_kernels import Floats
 
 @njit(nogil=True, cache=True)
 def shift_to_max(scores: Floats, log_prior: Floats) -> int:
-    """Subtract each row's maximum. A row of nothing but -inf becomes the prior; returns how many did."""
+    """Subtract each row's maximum: enough to choose a class. A row of only -inf becomes the prior; returns how many."""
     n, n_classes = scores.shape
     contradictions = 0
     for i in range(n):
@@ -53,8 +53,3 @@ def to_log_probabilities(scores: Floats, log_prior: Floats) -> int:
     contradictions = shift_to_max(scores, log_prior)
     scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
     return int(contradictions)
-
-
-def to_comparable(scores: Floats, log_prior: Floats) -> int:
-    """Joint log-probabilities shifted so that the greatest is 0, in place; enough to choose a class."""
-    return int(shift_to_max(scores, log_prior))

@@ -10,6 +10,7 @@ from numba import njit
 from foldwise.summaries.code_kernels import Slots
 from foldwise.summaries.number_kernels import REORDER, Floats, Ints
 
+Span = tuple[int, int]
 TILE_CELLS = 8192  # sums of a tile of rows that stay in a near cache
 
 
@@ -51,16 +52,10 @@ def gaussian_by_row(
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
 def gaussian_by_column(
-    cells: Floats,
-    start: int,
-    stop: int,
-    mean: Floats,
-    scale: Floats,
-    log_norm: Floats,
-    constant: Floats,
-    scores: Floats,
+    cells: Floats, span: Span, mean: Floats, scale: Floats, log_norm: Floats, constant: Floats, scores: Floats
 ) -> int:
-    """The same for cells by column: a tile of rows at a time, vectorized over rows."""
+    """The same for rows `span` of cells by column: a tile of rows at a time, vectorized over rows."""
+    start, stop = span
     n_classes = mean.shape[0]
     tile = max(128, TILE_CELLS // n_classes)
     sums = np.empty((n_classes, tile))
@@ -92,18 +87,7 @@ def gaussian_by_column(
 
 @njit(nogil=True, cache=True)
 def codes_by_row(cells: Ints, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats) -> None:
-    """Σ table[slot of the cell] for many classes: one row of the table after the other."""
-    n, d = cells.shape
-    for i in range(n):
-        for j in range(d):
-            row = table[base[j] + min(np.uint64(cells[i, j] - low[j]), width[j])]
-            for c in range(scores.shape[1]):
-                scores[i, c] += row[c]
-
-
-@njit(nogil=True, cache=True)
-def codes_by_row_few(cells: Ints, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats) -> None:
-    """The same for a few classes: the slots of a row once, then a sum in a register for each class."""
+    """Σ table[slot of the cell, class]: the slots of a row once, then a sum in a register for each class."""
     n, d = cells.shape
     slots = np.empty(d, np.uint64)
     for i in range(n):
@@ -120,29 +104,17 @@ def codes_by_row_few(cells: Ints, low: Ints, width: Slots, base: Slots, table: F
 def codes_by_column(
     cells: Ints, start: int, stop: int, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats
 ) -> None:
-    """The same for cells by column and many classes."""
-    for j in range(cells.shape[0]):
-        x = cells[j, start:stop]
-        for i in range(stop - start):
-            row = table[base[j] + min(np.uint64(x[i] - low[j]), width[j])]
-            for c in range(scores.shape[1]):
-                scores[i, c] += row[c]
-
-
-@njit(nogil=True, cache=True)
-def codes_by_column_few(
-    cells: Ints, start: int, stop: int, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats
-) -> None:
-    """The same for cells by column and a few classes; `table` is (K, slots) here.
+    """The same for cells by column; `table` is (K, slots) here.
 
     Two columns at a time halve the traffic of the sums; four were slower again.
     """
     n_classes = scores.shape[1]
+    tile = max(128, 2 * TILE_CELLS // n_classes)
     d = cells.shape[0]
     even = d // 2 * 2
-    sums = np.empty((n_classes, TILE_CELLS))
-    for first in range(start, stop, TILE_CELLS):
-        last = min(first + TILE_CELLS, stop)
+    sums = np.empty((n_classes, tile))
+    for first in range(start, stop, tile):
+        last = min(first + tile, stop)
         n = last - first
         sums[:] = 0.0
         for j in range(0, even, 2):
@@ -163,9 +135,7 @@ def codes_by_column_few(
                 a = sums[c]
                 for r in range(n):
                     a[r] += t[base[j] + min(np.uint64(x[r] - low[j]), width[j])]
-        for r in range(n):
-            for c in range(n_classes):
-                scores[first - start + r, c] += sums[c, r]
+        scores[first - start : last - start] += sums[:, :n].T
 
 
 def linear_scores(counts: Any, log_table: Floats) -> Floats:  # (n, d) · (d, K) -> (n, K)

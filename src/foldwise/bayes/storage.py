@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from foldwise.bayes.assignment import FamilyBlock
-from foldwise.bayes.facts import Facts
+from foldwise.bayes.facts import NaiveBayesFacts
 from foldwise.bayes.families import FAMILIES
 from foldwise.bayes.parameters import check_setting
 from foldwise.data.levels import plain
@@ -28,7 +28,7 @@ M = TypeVar("M")
 
 def model_to_json(model: Any) -> str:
     """All that makes the model, as text. Python writes floats so that they read back to the same bits."""
-    facts: Facts = model.facts_
+    facts: NaiveBayesFacts = model.facts_
     labels = [
         label if isinstance(label, str | int | float) else refuse_label(label) for label in facts.classes.tolist()
     ]
@@ -45,7 +45,7 @@ def model_to_json(model: Any) -> str:
             "declared": model._declared is not None,
             "class_weight": facts.class_weight.tolist(),
             "class_rows": facts.class_rows.tolist(),
-            "setting": asdict(model._finished),
+            "setting": asdict(model._finished.setting),
             "log_prior": [None if value == -np.inf else value for value in model.class_log_prior_.tolist()],
             "blocks": [
                 {"family": block.family, "columns": list(block.columns), "facts": summary.to_dict()}
@@ -110,7 +110,7 @@ def build_model(cls: type[M], stored: dict[str, Any]) -> M:
     log_prior = np.array([-np.inf if value is None else value for value in stored["log_prior"]], dtype=np.float64)
     if log_prior.shape != (n_classes,) or not (log_prior <= 1e-9).all() or not np.isfinite(log_prior).any():
         raise InputError("the stored priors are no probabilities.", "write the model again with to_json.")
-    finished: M = model._finish(Facts(classes, weight, rows, summaries), setting, log_prior)
+    finished: M = model._finish(NaiveBayesFacts(classes, weight, rows, summaries), setting, log_prior)
     return finished
 
 

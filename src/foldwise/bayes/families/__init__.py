@@ -15,20 +15,7 @@ from foldwise.bayes.families.poisson import Poisson
 from foldwise.bayes.families.protocol import Likelihood, Setting
 from foldwise.bayes.families.text import Text
 
-FAMILIES: dict[str, DistributionFamily] = {
-    family.name: family
-    for family in (
-        Categorical(),
-        Gaussian(),
-        Bernoulli(),
-        Multinomial(),
-        Poisson(),
-        Binomial(),
-        Gamma(),
-        Binned(),
-        Kde(),
-        Text(),
-    )
-}
+DEFAULTS = (Categorical, Gaussian, Bernoulli, Multinomial, Poisson, Binomial, Gamma, Binned, Kde, Text)
+FAMILIES: dict[str, DistributionFamily] = {family.name: family() for family in DEFAULTS}
 
 __all__ = ["FAMILIES", "DistributionFamily", "Likelihood", "Setting"]

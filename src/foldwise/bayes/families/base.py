@@ -1,4 +1,4 @@
-"""What to build a distribution family from: base classes, scorers of dense and sparse rows, smoothed shares.
+"""What to build a distribution family from: its values and protocols, base classes, scorers, smoothed shares.
 
 A family handles all its columns as one block, so that kernels see whole rows. To add one: a summary that merges (or an
 existing one), a `DistributionFamily` that makes and finishes it, and a likelihood that scores and explains, for numbers

@@ -9,14 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from foldwise.bayes.families.base import (
-    DensityLikelihood,
-    DistributionFamily,
-    dense,
-    names_of,
-    neutral_factor,
-    times,
-)
+from foldwise.bayes.families.base import DensityLikelihood, DistributionFamily, dense, names_of, neutral_factor, times
 from foldwise.bayes.families.cell_rules import WHOLE
 from foldwise.bayes.families.poisson import class_means
 from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Setting, option

@@ -35,8 +35,8 @@ def equal_frequency(values: ValueWeights, n_bins: int) -> Floats:
     below = np.cumsum(weight)
     # in whole numbers where weights are; the margin keeps sums that round from moving a cut
     wanted = np.arange(1, n_bins) * below[-1] * (1 - 1e-12)
-    places = np.unique(np.searchsorted(below * n_bins, wanted))
-    return midway(x, places[places < len(x) - 1])
+    indices = np.unique(np.searchsorted(below * n_bins, wanted))
+    return midway(x, indices[indices < len(x) - 1])
 
 
 def by_entropy(values: ValueWeights, n_classes: int) -> Floats:
@@ -50,9 +50,9 @@ def by_entropy(values: ValueWeights, n_classes: int) -> Floats:
     return midway(x, np.flatnonzero(cut_behind))
 
 
-def midway(x: Floats, places: NDArray[np.intp]) -> Floats:
-    """Points between the values at these places and the next ones; never the next value itself."""
-    low, high = x[places], x[places + 1]
+def midway(x: Floats, indices: NDArray[np.intp]) -> Floats:
+    """Points between the values at these indices and the next ones; never the next value itself."""
+    low, high = x[indices], x[indices + 1]
     middle = low / 2 + high / 2
     return np.where((middle >= low) & (middle < high), middle, low)
 
@@ -69,17 +69,8 @@ def entropy(weight: Floats, total: float) -> float:
 
 
 @njit(nogil=True, cache=True)
-def n_present(weight: Floats) -> int:
-    n = 0
-    for c in range(weight.size):
-        if weight[c] > 0:
-            n += 1
-    return n
-
-
-@njit(nogil=True, cache=True)
 def same_single_class(a: Floats, b: Floats) -> bool:
-    """Whether two neighbouring values belong to one and the same class: no best cut lies between them."""
+    """Whether two neighboring values belong to one and the same class: no best cut lies between them."""
     found = -1
     for c in range(a.size):
         if a[c] > 0 or b[c] > 0:
@@ -106,11 +97,11 @@ def mark_cuts(weight: Floats, cut_behind: Ints) -> None:
             for c in range(n_classes):
                 total[c] += weight[i, c]
         n = total.sum()
-        k = n_present(total)
+        k = np.count_nonzero(total)
         if k < 2 or n <= 1:
             continue
         before = entropy(total, n)
-        best, place = np.inf, -1
+        best, found = np.inf, -1
         left[:] = 0.0
         for i in range(first, last - 1):
             for c in range(n_classes):
@@ -123,17 +114,17 @@ def mark_cuts(weight: Floats, cut_behind: Ints) -> None:
             a, b = left.sum(), right.sum()
             after = (a * entropy(left, a) + b * entropy(right, b)) / n
             if after < best - TIE:
-                best, place = after, i
+                best, found = after, i
                 best_left[:] = left
                 best_right[:] = right
-        if place < 0:
+        if found < 0:
             continue
-        k1, k2 = n_present(best_left), n_present(best_right)
+        k1, k2 = np.count_nonzero(best_left), np.count_nonzero(best_right)
         h1, h2 = entropy(best_left, best_left.sum()), entropy(best_right, best_right.sum())
         # log2(3^k - 2), without the power, which overflows for many classes
         delta = k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0 ** -float(k)) - (k * before - k1 * h1 - k2 * h2)
         if before - best > (np.log2(n - 1) + delta) / n:
-            cut_behind[place] = 1
-            stack[waiting, 0], stack[waiting, 1] = first, place + 1
-            stack[waiting + 1, 0], stack[waiting + 1, 1] = place + 1, last
+            cut_behind[found] = 1
+            stack[waiting, 0], stack[waiting, 1] = first, found + 1
+            stack[waiting + 1, 0], stack[waiting + 1, 1] = found + 1, last
             waiting += 2

@@ -42,7 +42,7 @@ class Gaussian(DistributionFamily):
                 f"the weights of a class sum to {setting.ddof:g} or less, so its variances fall to the floor. "
                 "Hint: weights are frequencies; rescale them to sum to the number of rows, or pass ddof=0.",
                 FoldwiseWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return gaussian_likelihood(summary, names_of(columns), setting)
 
@@ -103,7 +103,7 @@ class GaussianLikelihood(DensityLikelihood):
     def add(self, chunk: Chunk, start: int, scores: Floats) -> None:
         tables = (self.mean, self.scale, self.log_norm, self._constant)
         if chunk.by_column:
-            infinite = gaussian_by_column(chunk.cells, chunk.start, chunk.stop, *tables, scores)
+            infinite = gaussian_by_column(chunk.cells, (chunk.start, chunk.stop), *tables, scores)
         else:
             infinite = gaussian_by_row(chunk.rows, *tables, scores)
         if infinite >= 0:

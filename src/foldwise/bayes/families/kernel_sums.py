@@ -1,8 +1,8 @@
 """Compiled sums of Gaussian kernels, log Σ w·exp(-((x - v)/h)²/2), exact to 1e-13 of the sum wherever x lies.
 
 Values lie sorted. Those in reach of a cell are found by bisection; what is out of reach adds less than 1e-17 of the
-sum. A few values are summed one by one. Many are summed by boxes of width h/2: with u = (v - centre)/h and
-t = (x - centre)/h, exp(-(t - u)²/2) = exp(-t²/2) · exp(-u²/2) · Σ_k (t·u)^k / k!, so a box is a polynomial in t
+sum. A few values are summed one by one. Many are summed by boxes of width h/2: with u = (v - center)/h and
+t = (x - center)/h, exp(-(t - u)²/2) = exp(-t²/2) · exp(-u²/2) · Σ_k (t·u)^k / k!, so a box is a polynomial in t
 whose coefficients Σ w·exp(-u²/2)·u^k/k! are had once. All boxes are positive, so none spoils the digits of another.
 """
 
@@ -37,13 +37,13 @@ class KernelSums(NamedTuple):
     log_norm: Floats  # (d·K,), -log(Σw · h · √2π)
     margin: Floats  # (d·K,), by how much the square of the reach exceeds that of the nearest distance
     box: Ints  # (M,), the box of each value; -1 where there are none
-    centre: Floats  # (B,)
+    center: Floats  # (B,)
     moments: Floats  # (TERMS, B)
-    speaks: Ints  # (d,), 0 for a column that says nothing
+    informative: Ints  # (d,), 0 for a column without influence
 
 
 def kernel_sums(
-    parts: Sequence[tuple[Floats, Floats]], bandwidth: Floats, speaks: Ints
+    parts: Sequence[tuple[Floats, Floats]], bandwidth: Floats, informative: Ints
 ) -> KernelSums:  # parts: values and weights of each column and class
     """All that the sums need, from values, weights and bandwidths (d·K,)."""
     starts = np.cumsum([0, *(len(x) for x, _ in parts)], dtype=np.int64)
@@ -54,9 +54,9 @@ def kernel_sums(
     margin = 2 * (NEGLIGIBLE + np.log(total / least))
     box = np.full(len(values), -1, dtype=np.int64)
     n_boxes = number_boxes(values, starts, bandwidth, box)
-    centre, moments = np.zeros(n_boxes), np.zeros((TERMS, n_boxes))
-    fill_boxes(values, weight, starts, bandwidth, box, centre, moments)
-    arrays = (values, weight, starts, bandwidth, log_norm, margin, box, centre, moments, speaks)
+    center, moments = np.zeros(n_boxes), np.zeros((TERMS, n_boxes))
+    fill_boxes(values, weight, starts, bandwidth, box, center, moments)
+    arrays = (values, weight, starts, bandwidth, log_norm, margin, box, center, moments, informative)
     return KernelSums(*(read_only(array) for array in arrays))
 
 
@@ -81,9 +81,9 @@ def number_boxes(values: Floats, starts: Ints, bandwidth: Floats, box: Ints) -> 
 
 @njit(nogil=True, cache=True)
 def fill_boxes(
-    values: Floats, weight: Floats, starts: Ints, bandwidth: Floats, box: Ints, centre: Floats, moments: Floats
+    values: Floats, weight: Floats, starts: Ints, bandwidth: Floats, box: Ints, center: Floats, moments: Floats
 ) -> None:
-    """Centres and coefficients of the boxes."""
+    """Centers and coefficients of the boxes."""
     for e in range(bandwidth.size):
         h = bandwidth[e]
         last = -1
@@ -92,25 +92,13 @@ def fill_boxes(
             if b < 0:
                 break
             if b != last:
-                centre[b] = values[i] + 0.5 * BOX * h
+                center[b] = values[i] + 0.5 * BOX * h
                 last = b
-            u = (values[i] - centre[b]) / h
+            u = (values[i] - center[b]) / h
             term = weight[i] * np.exp(-0.5 * u * u)
             for k in range(TERMS):
                 moments[k, b] += term
                 term *= u / (k + 1)
-
-
-@njit(nogil=True, cache=True)
-def first_at_least(values: Floats, low: int, high: int, x: float) -> int:
-    """The first place in low..high whose value is at least x, or high."""
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < x:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @njit(nogil=True, cache=True)
@@ -124,11 +112,11 @@ def sum_of_values(values: Floats, weight: Floats, a: int, b: int, x: float, h: f
 
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
-def sum_of_boxes(centre: Floats, moments: Floats, x: float, h: float, t: Floats, s: Floats) -> float:
-    """Σ exp(-t²/2)·Σ_k moments_k·t^k over boxes, one term of all of them at a time: that is vectorised."""
+def sum_of_boxes(center: Floats, moments: Floats, x: float, h: float, t: Floats, s: Floats) -> float:
+    """Σ exp(-t²/2)·Σ_k moments_k·t^k over boxes, one term of all of them at a time: that is vectorized."""
     terms, n = moments.shape
     for i in range(n):
-        t[i] = (x - centre[i]) / h
+        t[i] = (x - center[i]) / h
         s[i] = moments[terms - 1, i]
     for k in range(terms - 2, -1, -1):
         line = moments[k]
@@ -145,7 +133,7 @@ def add_kernel_scores(cells: Floats, sums: KernelSums, scores: Floats) -> int:
     """Add the log-densities of cells (n, d) to scores (n, K); the first row with an infinite cell, or -1."""
     n, d = cells.shape
     n_classes = scores.shape[1]
-    t, s = np.empty(sums.centre.size), np.empty(sums.centre.size)
+    t, s = np.empty(sums.center.size), np.empty(sums.center.size)
     for j in range(d):
         for c in range(n_classes):
             e = j * n_classes + c
@@ -154,27 +142,27 @@ def add_kernel_scores(cells: Floats, sums: KernelSums, scores: Floats) -> int:
                 x = cells[i, j]
                 if np.isinf(x):
                     return i
-                if x != x or sums.speaks[j] == 0:
+                if x != x or sums.informative[j] == 0:
                     continue
-                place = first_at_least(sums.values, first, last, x)
+                at = first + np.searchsorted(sums.values[first:last], x)
                 nearest = np.inf
-                if place < last:
-                    nearest = (sums.values[place] - x) / h
-                if place > first:
-                    nearest = min(nearest, (x - sums.values[place - 1]) / h)
+                if at < last:
+                    nearest = (sums.values[at] - x) / h
+                if at > first:
+                    nearest = min(nearest, (x - sums.values[at - 1]) / h)
                 if nearest > TOO_FAR:
                     scores[i, c] = -np.inf
                     continue
                 reach = h * np.sqrt(nearest * nearest + sums.margin[e])
-                a = first_at_least(sums.values, first, place, x - reach)
-                b = first_at_least(sums.values, place, last, x + reach)
-                if b <= a:  # so far out that x ± reach rounds to x: the two neighbours
-                    a, b = max(place - 1, first), min(place + 1, last)
+                a = first + np.searchsorted(sums.values[first:at], x - reach)
+                b = at + np.searchsorted(sums.values[at:last], x + reach)
+                if b <= a:  # so far out that x ± reach rounds to x: the two neighbors
+                    a, b = max(at - 1, first), min(at + 1, last)
                 if sums.box[first] >= 0 and nearest <= NEAR and b - a > 3 * (sums.box[b - 1] - sums.box[a] + 1):
                     near = nearest <= FEW_WITHIN and sums.margin[e] <= FEW_MARGIN
                     boxes = slice(sums.box[a], sums.box[b - 1] + 1)
                     moments = sums.moments[: FEW_TERMS if near else TERMS, boxes]
-                    total = sum_of_boxes(sums.centre[boxes], moments, x, h, t, s)
+                    total = sum_of_boxes(sums.center[boxes], moments, x, h, t, s)
                     scores[i, c] += sums.log_norm[e] + np.log(total)
                 else:
                     total = sum_of_values(sums.values, sums.weight, a, b, x, h, nearest)

@@ -175,3 +175,12 @@ class BinomialLeftOut(NumericLeftOut):
                 np.maximum(left, 0.0, out=left)
         share, log, informative = finish_shares(tries, successes, failures, setting)
         return BinomialLikelihood((), np.tile(trials, n), share, log, informative, self.summary), poor
+
+
+NUMERIC: dict[str, type[NumericLeftOut]] = {
+    "gaussian": GaussianLeftOut,
+    "gamma": GammaLeftOut,
+    "poisson": PoissonLeftOut,
+    "bernoulli": BernoulliLeftOut,
+    "binomial": BinomialLeftOut,
+}

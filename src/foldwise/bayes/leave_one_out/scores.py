@@ -6,7 +6,7 @@ nearly all of a sum, a row that alone holds an end of a range. There are at most
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,18 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.bayes.assignment import FamilyBlock
-from foldwise.bayes.facts import Facts
+from foldwise.bayes.facts import NaiveBayesFacts
 from foldwise.bayes.families import FAMILIES
 from foldwise.bayes.families.protocol import Setting, option
 from foldwise.bayes.leave_one_out.categories import BinnedLeftOut, CategoriesLeftOut, LevelCounts, PresenceLeftOut
 from foldwise.bayes.leave_one_out.multinomial import MultinomialLeftOut
-from foldwise.bayes.leave_one_out.numbers import (
-    BernoulliLeftOut,
-    BinomialLeftOut,
-    GammaLeftOut,
-    GaussianLeftOut,
-    PoissonLeftOut,
-)
+from foldwise.bayes.leave_one_out.numbers import NUMERIC
 from foldwise.bayes.leave_one_out.rows import Bools, LeftOutBlock, LeftOutRows, shrunk
 from foldwise.bayes.parameters import check_priors
 from foldwise.data.encoded import take_view
@@ -38,15 +32,6 @@ from foldwise.summaries.passes import windows
 
 CELLS = 1 << 17  # cells × classes held at a time
 
-NUMERIC: dict[str, Callable[..., LeftOutBlock]] = {
-    "gaussian": GaussianLeftOut,
-    "gamma": GammaLeftOut,
-    "poisson": PoissonLeftOut,
-    "bernoulli": BernoulliLeftOut,
-    "binomial": BinomialLeftOut,
-    "binned": BinnedLeftOut,
-}
-
 
 def can_leave_out(view: Any, blocks: Sequence[FamilyBlock], columns: Sequence[Column], setting: Setting) -> bool:
     """Whether every family of a table is supported here; kde, text, and cuts that depend on all rows are not."""
@@ -55,7 +40,7 @@ def can_leave_out(view: Any, blocks: Sequence[FamilyBlock], columns: Sequence[Co
         return families == {"multinomial"}
     binned = [columns[j].name for block in blocks if block.family == "binned" for j in block.columns]
     by_width = all(option(setting.cuts, name, "width") == "width" for name in binned)
-    return by_width and families <= {"categorical", "multinomial", *NUMERIC}
+    return by_width and families <= {"categorical", "binned", "multinomial", *NUMERIC}
 
 
 class LeaveOneOutFacts:
@@ -70,7 +55,7 @@ class LeaveOneOutFacts:
         columns: Sequence[Column],
     ) -> None:
         self._view, self._y, self._blocks, self._columns = view, target.codes, blocks, columns
-        self.facts = Facts.learn(view, target, weights, blocks, n_jobs=1)
+        self.facts = NaiveBayesFacts.learn(view, target, weights, blocks, n_jobs=1)
         self._weight = np.ones(len(target.codes)) if weights is None else weights
         self._whole = weights is None or bool((weights % 1 == 0).all())
         self.counts = np.bincount(self._y, minlength=len(target.classes))  # rows of each class, of any weight
@@ -133,7 +118,8 @@ class LeaveOneOutFacts:
             if family == "multinomial":
                 yield MultinomialLeftOut(cells, summary, left, columns)
             else:
-                yield NUMERIC[family](cells, summary, left, columns, [self._columns[j] for j in columns])
+                block_type: Any = BinnedLeftOut if family == "binned" else NUMERIC[family]
+                yield block_type(cells, summary, left, columns, [self._columns[j] for j in columns])
             present = FAMILIES[family].present(summary)
             if evidence and present is not None:
                 yield PresenceLeftOut(~np.isnan(cells), present, left, columns)

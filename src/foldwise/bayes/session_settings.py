@@ -1,0 +1,211 @@
+"""The settings of a fold session of `NaiveBayes`: checked as `fit` checks them, with the table encoded for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from foldwise.bayes.assignment import FamilyBlock, wants_best, without_best
+from foldwise.bayes.families.protocol import AnyView, Setting
+from foldwise.bayes.grid import CategoricalColumns, GaussianColumns, GridTable, SettingArrays
+from foldwise.bayes.parameters import CHECKS, by_name, check_columns, check_setting
+from foldwise.data.arguments import check_jobs
+from foldwise.data.columns import check_comparable
+from foldwise.data.encoded import EncodedView, encode_view
+from foldwise.data.levels import are_text
+from foldwise.data.schema import Column
+from foldwise.data.view import SparseView
+from foldwise.folds.protocol import Failure, Params
+from foldwise.folds.sums import PriorLogs
+
+MOST_CLASSES = 30_000  # labels of a grid are int16
+
+
+@dataclass(frozen=True)
+class FamilyTable:
+    """The table encoded for one assignment of families; a grid where all columns are categorical or gaussian."""
+
+    view: Any
+    blocks: tuple[FamilyBlock, ...]
+    template: Any  # an estimator that knows names and schema
+    grid: GridTable | None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        columns: tuple[Column, ...] = self.template.schema_.columns
+        return columns
+
+
+@dataclass(frozen=True)
+class CheckedSetting:
+    """One setting that is valid so far, with all parameters of the model it stands for."""
+
+    params: dict[str, Any]
+    setting: Setting
+    table: FamilyTable
+
+    @property
+    def chooses(self) -> bool:
+        """Whether families are chosen again from the rows of every training set."""
+        return wants_best(self.params["families"]) and not isinstance(self.table.view, SparseView)
+
+    @property
+    def in_grid(self) -> bool:
+        """Whether it can be finished together with others."""
+        return self.table.grid is not None and self.setting.missing == "ignore" and not self.chooses
+
+
+@dataclass(frozen=True)
+class GridBatch:
+    """Settings of one grid that are finished together."""
+
+    members: tuple[CheckedSetting, ...]
+    grid: GridTable
+    settings: SettingArrays
+
+    @classmethod
+    def of(cls, members: Sequence[CheckedSetting]) -> GridBatch:
+        grid = members[0].table.grid
+        assert grid is not None
+        return cls(tuple(members), grid, SettingArrays.of([one.setting for one in members]))
+
+    @cached_property
+    def priors(self) -> dict[int, Any]:
+        """The distinct priors, by their ids."""
+        return {id(one.params["priors"]): one.params["priors"] for one in self.members}
+
+    @cached_property
+    def prior_indices(self) -> Any:  # (S,)
+        """Of each setting, the index of its prior."""
+        index = {key: i for i, key in enumerate(self.priors)}
+        return np.array([index[id(one.params["priors"])] for one in self.members])
+
+    @cached_property
+    def logs(self) -> PriorLogs:
+        return PriorLogs()
+
+
+@dataclass(frozen=True)
+class SettingRun:
+    """Consecutive settings: a batch, or some that are finished one by one."""
+
+    start: int
+    members: Sequence[CheckedSetting | Failure]
+    batch: GridBatch | None
+
+
+class SessionSettings:
+    """Checks settings and encodes the table, once for each assignment of families."""
+
+    def __init__(self, estimator: Any, X: Any, template: Any, table: AnyView, n_classes: int) -> None:
+        self._estimator, self._X, self._template = estimator, X, template
+        self._table, self._n_classes = table, n_classes
+        self.names = [column.name for column in table.columns]
+        self._params = estimator.get_params(deep=False)
+        self._base: Setting | None = None
+        with suppress(TypeError, ValueError):
+            self._base = check_setting({name: self._params[name] for name in CHECKS})
+        self._tables: dict[str, FamilyTable] = {}
+        self._lock = Lock()
+        self._runs: dict[tuple[int | None, ...], tuple[Sequence[Params], list[SettingRun]]] = {}
+
+    def runs(self, settings: Sequence[Params], size: int | None) -> list[SettingRun]:
+        """Settings in runs of at most `size`; every split asks for the same ones again."""
+        key = (size, *map(id, settings))
+        if key not in self._runs:
+            checked = [self.check(setting) for setting in settings]
+            runs = []
+            for start, table, members in consecutive(checked, table_of_grid, size or len(settings)):
+                batch = None if table is None else GridBatch.of([m for m in members if isinstance(m, CheckedSetting)])
+                runs.append(SettingRun(start, members, batch))
+            self._runs[key] = (list(settings), runs)  # holds the settings, so that their ids are not used again
+        return self._runs[key][1]
+
+    def check(self, setting: Params) -> CheckedSetting | Failure:
+        """The setting, checked as `fit` would; no estimator is made, because cloning costs more than answering."""
+        try:
+            params = {**self._params, **setting}
+            if len(params) > len(self._params):
+                clone(self._estimator).set_params(**setting)  # raises for the unknown name
+            if self._base is None:  # what the estimator itself has is refused, unless a setting replaces it
+                checked = check_setting({name: params[name] for name in CHECKS})
+            else:
+                given = {name: CHECKS[name](setting[name]) for name in setting if name in CHECKS}
+                checked = Setting(**{**vars(self._base), **given})
+            check_jobs(params["n_jobs"])
+            checked = by_name(checked, self.names)
+            if params["columns"] is not None:
+                checked = replace(checked, columns=check_columns(params["columns"], self.names))
+            return CheckedSetting(params, checked, self.table(without_best(params["families"])))
+        except Exception as error:
+            return Failure(error)
+
+    def table(self, families: Any) -> FamilyTable:
+        """The table encoded for an assignment of families."""
+        key = repr(families)
+        if key not in self._tables:
+            with self._lock:  # threads come together, and one encodes the table
+                if key not in self._tables:
+                    self._tables[key] = self._encode(families)
+        return self._tables[key]
+
+    def _encode(self, families: Any) -> FamilyTable:
+        template = self._template
+        if families is not self._params["families"]:
+            template = clone(self._estimator).set_params(families=families)
+            template._view(self._X, reset=True)
+        blocks = template._assign(self._table, families)
+        categorical, text = (
+            [j for block in blocks if block.family == family for j in block.columns]
+            for family in ("categorical", "text")
+        )
+        view, columns = encode_view(self._table, categorical, text), template.schema_.columns
+        for j in categorical:
+            if columns[j].levels and isinstance(view, EncodedView):
+                check_comparable(columns[j].name, columns[j].levels, are_text(view.coded_columns[j].levels))
+        return FamilyTable(view, blocks, template, open_grid(view, blocks, columns, self._n_classes))
+
+
+def table_of_grid(checked: CheckedSetting | Failure) -> int | None:
+    """What settings that can be finished together have in common; None for one that is finished by itself."""
+    return id(checked.table) if isinstance(checked, CheckedSetting) and checked.in_grid else None
+
+
+def table_of(checked: CheckedSetting | Failure) -> int | None:
+    return id(checked.table) if isinstance(checked, CheckedSetting) else None
+
+
+def consecutive(
+    checked: Sequence[CheckedSetting | Failure],
+    key: Callable[[CheckedSetting | Failure], int | None],
+    size: int,
+) -> Iterator[tuple[int, int | None, list[CheckedSetting | Failure]]]:
+    """Runs of at most `size` settings with the same key: where each starts, its key, its members."""
+    for common, group in groupby(range(len(checked)), key=lambda i: key(checked[i])):
+        indices = list(group)
+        for a in range(0, len(indices), size):
+            yield indices[a], common, [checked[i] for i in indices[a : a + size]]
+
+
+def open_grid(view: Any, blocks: Sequence[FamilyBlock], columns: Sequence[Column], n_classes: int) -> GridTable | None:
+    """The grid of an encoded table, where its families allow one."""
+    families = {block.family for block in blocks}
+    if not isinstance(view, EncodedView) or not families <= {"categorical", "gaussian"} or n_classes > MOST_CLASSES:
+        return None
+    categories, numbers = None, None
+    for block in blocks:
+        if block.family == "categorical":
+            coded = [view.coded_columns[j].described(columns[j]) for j in block.columns]
+            categories = CategoricalColumns.of(coded, block.columns)
+        else:
+            names = tuple(columns[j].name for j in block.columns)
+            numbers = GaussianColumns(np.ascontiguousarray(view.number_table), names, block.columns)
+    return GridTable(categories, numbers)
