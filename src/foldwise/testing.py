@@ -220,6 +220,6 @@ def check_explanation(model: NaiveBayes, X: Any) -> None:
             if explanation.contradictory or not math.isfinite(log_p):
                 continue
             logs = [term.log[c] for term in terms]
-            total = math.fsum([*logs, -explanation.log_normaliser])
+            total = math.fsum([*logs, -explanation.log_normalizer])
             scale = max(1.0, *(abs(v) for v in logs))
             assert abs(total - log_p) <= 1e-12 * scale, "the terms of explain do not sum to predict_log_proba"

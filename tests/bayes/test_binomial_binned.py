@@ -66,8 +66,10 @@ def test_parameters_name_columns_or_their_places(rng):
     model = NaiveBayes(families={1: "binned"}, bins={1: 3}, cuts={np.int64(1): "frequency"}).fit(X, y)
     named = NaiveBayes(families={"x1": "binned"}, bins={"x1": 3}, cuts={"x1": "frequency"}).fit(X, y)
     assert len(model._finished.likelihoods[1].cuts[0]) == 2
-    assert model.predict_proba(X).tolist() == named.predict_proba(X).tolist()
-    assert NaiveBayes.from_json(model.to_json()).predict_proba(X).tolist() == named.predict_proba(X).tolist()
+    np.testing.assert_allclose(model.predict_proba(X), named.predict_proba(X), rtol=1e-10)
+    np.testing.assert_allclose(
+        NaiveBayes.from_json(model.to_json()).predict_proba(X), named.predict_proba(X), rtol=1e-10
+    )
     # folds refuse what fit refuses, also where no column is binned
     settings = [{"bins": {1: 4}}, {"bins": {"age": 3}}, {"bins": {2: 3}}, {"families": "gaussian", "bins": {"age": 3}}]
     check_foldable(model, X, y, settings, [(np.arange(40), np.arange(40, 60))])
@@ -102,7 +104,7 @@ def plain_frequency_cuts(rows, n_bins):
 
 
 @given(st.lists(st.integers(-4, 9), min_size=1, max_size=40), st.integers(1, 12))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_equal_frequencies_are_those_of_sorted_rows(rows, n_bins):
     assert equal_frequency(facts([float(v) for v in rows]), n_bins).tolist() == plain_frequency_cuts(rows, n_bins)
     distinct, counts = np.unique(rows, return_counts=True)

@@ -81,7 +81,7 @@ def test_both_in_a_notebook(weather):
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_the_table_is_a_frame_of_the_library_that_came_in(library):
     model = NaiveBayes().fit(library({"a": ["x", "y", "x"]}), [0, 1, 1])
-    frame = model.table().frame
+    frame = model.table().to_frame()
     assert isinstance(frame, type(library({"a": [1]})))
     assert list(pd.DataFrame({c: np.asarray(frame[c]) for c in ["attribute", "parameter", "0", "1"]}).iloc[1]) == [
         "a",
@@ -89,13 +89,13 @@ def test_the_table_is_a_frame_of_the_library_that_came_in(library):
         "2/3",
         "2/4",
     ]
-    assert np.asarray(model.table().numbers["1"]).tolist() == [2 / 3, 0.5, 0.5]
-    assert isinstance(NaiveBayes().fit(np.eye(2), [0, 1]).table().frame, pl.DataFrame)
+    assert np.asarray(model.table().to_frame(numeric=True)["1"]).tolist() == [2 / 3, 0.5, 0.5]
+    assert isinstance(NaiveBayes().fit(np.eye(2), [0, 1]).table().to_frame(), pl.DataFrame)
 
 
 def test_smoothed_fractions_and_broken_weights():
     frame = pl.DataFrame({"a": ["x", "y", "x"]})
-    shown = NaiveBayes(alpha=0.5).fit(frame, [0, 1, 1]).table().frame
+    shown = NaiveBayes(alpha=0.5).fit(frame, [0, 1, 1]).table().to_frame()
     assert shown["1"].to_list() == ["2/3", "0.5", "0.5"]
     shown = NaiveBayes().fit(frame, [0, 1, 1], sample_weight=[0.3, 1, 2]).table()
     assert shown.frame["1"].to_list()[1:] == ["3/5", "2/5"]
@@ -130,7 +130,7 @@ def test_the_dict_goes_to_json_and_sums(weather):
     assert facts["predicted"] == "no"
     assert facts["factors"][0]["fractions"] == ["3/5", "2/9"]
     for c in (0, 1):
-        terms = [facts["prior"]["log"][c], *(f["log"][c] for f in facts["factors"]), -facts["log_normaliser"]]
+        terms = [facts["prior"]["log"][c], *(f["log"][c] for f in facts["factors"]), -facts["log_normalizer"]]
         assert math.fsum(terms) == pytest.approx(facts["log_proba"][c], rel=1e-12)
     assert model.explain(query).to_dict() == [facts]
 
@@ -155,7 +155,7 @@ def test_many_classes_and_rows_stay_within_80_columns(rng):
     assert "more classes are not shown" in text
     assert re.search(r"a col[a-z ]*… = -?\d", text)  # a long name leaves room for the value
     assert "b = some long category …" in text
-    assert model.table().frame.shape == (5, 28)
+    assert model.table().to_frame().shape == (5, 28)
     assert len(model.explain(X[:5])[1:3]) == 2
 
 
@@ -174,4 +174,4 @@ def test_counts_are_shown_as_powers():
 
 def test_a_class_called_like_a_column():
     model = NaiveBayes().fit(pl.DataFrame({"a": [1.0, 2.0]}), ["attribute", "parameter"])
-    assert model.table().frame.columns == ["attribute", "parameter", "class attribute", "class parameter"]
+    assert model.table().to_frame().columns == ["attribute", "parameter", "class attribute", "class parameter"]

@@ -37,8 +37,19 @@ pytestmark = pytest.mark.filterwarnings("ignore:the weights of a class")
 
 
 @given(problems(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_parts_permutations_and_weights(problem, data):
+    check_parts_permutations_and_weights(problem, data)
+
+
+@pytest.mark.slow
+@given(problems(), st.data())
+@settings(max_examples=100, deadline=None)
+def test_parts_permutations_and_weights_of_many_tables(problem, data):
+    check_parts_permutations_and_weights(problem, data)
+
+
+def check_parts_permutations_and_weights(problem, data):
     rows, y, w, params, new = problem
     X, Q, y = pl.DataFrame(rows, schema=SCHEMA), pl.DataFrame(new, schema=SCHEMA), np.array(y)
     w = np.ones(len(y)) if w is None else np.array(w)
@@ -56,11 +67,11 @@ def test_parts_permutations_and_weights(problem, data):
         merged = model if merged is None else merged + model
     same(streamed, whole, Q)
     same(merged, whole, Q)
-    assert answers(NaiveBayes.from_json(merged.to_json()), Q)[1].tolist() == answers(merged, Q)[1].tolist()
+    np.testing.assert_allclose(answers(NaiveBayes.from_json(merged.to_json()), Q)[1], answers(merged, Q)[1], rtol=1e-10)
 
 
 @given(problems(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_forgotten_rows_leave_no_trace(problem, data):
     rows, y, _, params, new = problem
     X, Q, y = pl.DataFrame(rows, schema=SCHEMA), pl.DataFrame(new, schema=SCHEMA), np.array(y)
@@ -82,7 +93,7 @@ def test_forgotten_rows_leave_no_trace(problem, data):
 
 
 @given(problems(), st.sampled_from([0.5, 2.0, 1e6]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_weights_are_frequencies_whatever_their_unit(problem, unit):
     # with alpha 0, ddof 0 and bandwidths given (Silverman's depend on the number of rows) only proportions count
     rows, y, w, params, new = problem
@@ -94,7 +105,7 @@ def test_weights_are_frequencies_whatever_their_unit(problem, unit):
 
 
 @given(problems(), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_counts_are_always_forgotten(problem, data):
     # without gaussian and gamma columns nothing may refuse, and weights that round leave no phantom level
     rows, y, w, params, new = problem
@@ -111,4 +122,4 @@ def test_counts_are_always_forgotten(problem, data):
     rest = NaiveBayes(families=families, **params)
     rest.partial_fit(X.filter(pl.Series(~gone)), y[~gone], np.unique(y), w[~gone])
     same(model, rest, Q, tolerance=1e-9)
-    assert model.table().frame["parameter"].to_list() == rest.table().frame["parameter"].to_list()
+    assert model.table().to_frame()["parameter"].to_list() == rest.table().to_frame()["parameter"].to_list()

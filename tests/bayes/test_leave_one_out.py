@@ -155,7 +155,7 @@ def tables(draw):
 
 
 @given(tables())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_small_tables_of_all_kinds(table):
     X, y, weights = table
     kinds = {"category": pl.String}

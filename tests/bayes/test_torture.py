@@ -32,7 +32,7 @@ def test_torture(case):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FoldwiseWarning)
         again = NaiveBayes.from_json(model.to_json())
-        assert again.predict_proba(case.new).tolist() == proba.tolist()
+        np.testing.assert_allclose(again.predict_proba(case.new), proba, rtol=1e-10)
     for explanation, row in zip(model.explain(case.new), proba, strict=True):
         largest = max((abs(v) for v in explanation.joint if np.isfinite(v)), default=0.0)
         np.testing.assert_allclose(explanation.proba, row, atol=max(1e-12, 1e-14 * largest))

@@ -32,7 +32,7 @@ def test_points(worked):
     rows = example["rows"]
     X = pl.DataFrame({name: [float(v) for v in rows[name]] for name in ("x1", "x2")})
     model = NaiveBayes(alpha=0).fit(X, rows["y"])
-    numbers = model.table().numbers
+    numbers = model.table().to_frame(numeric=True)
     for label in (0, 1):
         for j, name in enumerate(("x1", "x2")):
             lines = numbers.filter(pl.col("attribute") == name)
@@ -87,7 +87,7 @@ def test_the_fractions_of_the_textbook_are_shown(worked):
 def test_zero_frequency(worked, alpha):
     # "(0+b)/(5+3b)": outlook=overcast never occurs with play=no
     X, y = frame_of(worked["weather_nominal"])
-    numbers = NaiveBayes(alpha=alpha).fit(X, y).table().numbers
+    numbers = NaiveBayes(alpha=alpha).fit(X, y).table().to_frame(numeric=True)
     row = numbers.filter((pl.col("attribute") == "outlook") & (pl.col("parameter") == "overcast"))
     assert row["no"][0] == pytest.approx((0 + alpha) / (5 + 3 * alpha), abs=1e-12)
 
@@ -106,7 +106,7 @@ def test_weather_numeric(worked):
     example = worked["weather_numeric"]
     X, y = frame_of(example)
     model = NaiveBayes(alpha=0).fit(X, y)
-    numbers = model.table().numbers
+    numbers = model.table().to_frame(numeric=True)
     for name, by_class in example["mean_sd"].items():
         lines = numbers.filter(pl.col("attribute") == name)
         for label, (mean, sd) in by_class.items():

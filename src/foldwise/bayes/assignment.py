@@ -22,7 +22,7 @@ BEST = "best"  # chosen when rows are learned (`foldwise.bayes.best`)
 
 @dataclass(frozen=True)
 class FamilyBlock:
-    """The columns of one family, by their place in the table."""
+    """The columns of one family, by their indices in the table."""
 
     family: str
     columns: tuple[int, ...]
@@ -30,14 +30,14 @@ class FamilyBlock:
 
 def in_use(block: FamilyBlock, summary: Any, setting: Setting) -> tuple[FamilyBlock, Any]:
     """The part of a block and of its facts that a setting uses."""
-    places = [k for k, j in enumerate(block.columns) if setting.uses(j)]
-    if len(places) == len(block.columns):
+    kept = [k for k, j in enumerate(block.columns) if setting.uses(j)]
+    if len(kept) == len(block.columns):
         return block, summary
-    return FamilyBlock(block.family, tuple(block.columns[k] for k in places)), summary.select(places)
+    return FamilyBlock(block.family, tuple(block.columns[k] for k in kept)), summary.select(kept)
 
 
 def narrow(view: AnyView, columns: tuple[int, ...]) -> tuple[AnyView, Sequence[int]]:
-    """What a likelihood of some columns reads: of a sparse matrix, only those."""
+    """The view and the indices that a likelihood of some columns reads; a sparse matrix is cut to them."""
     if not isinstance(view, SparseView) or len(columns) == view.n_columns:
         return view, columns
     kept = SparseView(view.matrix[:, list(columns)], tuple(view.names[j] for j in columns))
@@ -73,20 +73,20 @@ def assign_families(columns: Sequence[Column], families: Any, sparse: bool) -> t
 
 
 def wanted_families(columns: Sequence[Column], families: Any) -> list[Any]:
-    """What is said of each column: one word for all, by its name or its place; "auto" for those not named."""
+    """The family given for each column: one for all, or by name or index; "auto" for columns not named."""
     if not isinstance(families, Mapping):
         return [families if isinstance(families, str) else "auto"] * len(columns)
-    place = {column.name: j for j, column in enumerate(columns)}
+    index = {column.name: j for j, column in enumerate(columns)}
     wanted: list[Any] = ["auto"] * len(columns)
     for key, family in families.items():
-        j = place.get(str(key))
-        by_place = isinstance(key, int | np.integer) and not all(name.isdigit() for name in place)
-        if j is None and by_place and 0 <= key < len(columns):
+        j = index.get(str(key))
+        by_index = isinstance(key, int | np.integer) and not all(name.isdigit() for name in index)
+        if j is None and by_index and 0 <= key < len(columns):
             j = int(key)
         if j is None:
             raise InputError(
                 f"families names the column {key!r}, which the table does not have.",
-                f"its columns are {listing(place)}.",
+                f"its columns are {listing(index)}.",
             )
         wanted[j] = family
     return wanted
@@ -94,8 +94,8 @@ def wanted_families(columns: Sequence[Column], families: Any) -> list[Any]:
 
 def wants_best(families: Any) -> bool:
     """Whether the family of some column is to be chosen from the rows."""
-    said = list(families.values()) if isinstance(families, Mapping) else [families]
-    return any(isinstance(family, str) and family == BEST for family in said)
+    given = families.values() if isinstance(families, Mapping) else [families]
+    return any(isinstance(family, str) and family == BEST for family in given)
 
 
 def without_best(families: Any) -> Any:

@@ -1,10 +1,10 @@
-"""`families="best"`: the family of each numeric column that cross-validation inside the training rows likes best.
+"""`families="best"`: choose the family of each numeric column by cross-validation inside the training rows.
 
-First each column by itself: the log-likelihood of the classes given that column alone, under each candidate. A density
-of the column would be no common measure, because bins have none. Then the columns together: what was chosen must beat
-each single family for all columns, because columns that repeat each other are counted double, and more so the sharper
-they speak. A gain over gaussian that is within its standard error over the folds is none. Everything happens inside the
-rows that are learned, so that folds around it stay honest.
+First each column by itself: the log-likelihood of the classes given that column alone, under each candidate. (Densities
+of the column could not be compared, because bins have none.) Then the columns together: the choice must beat each
+single family for all columns, because redundant columns are counted twice, which costs more the sharper they are. A
+gain over gaussian within its standard error over the folds does not count. Everything happens inside the training rows,
+so that cross-validation around it stays honest.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class LogLikelihood:
 
 
 def choose_families(estimator: Any, X: Any, columns: Sequence[Column], target: Target, weights: Floats | None) -> Any:
-    """The family of each column by name: the choice, or what the estimator says; "auto" where neither says anything."""
+    """The family of each column by name: the choice, or what the estimator gives; "auto" where there is neither."""
     wanted = dict(zip((column.name for column in columns), wanted_families(columns, estimator.families), strict=True))
     names = [column.name for column in columns if wanted[column.name] == BEST and column.kind == "numeric"]
     fixed = {name: "auto" if family == BEST else family for name, family in wanted.items()}
@@ -87,11 +87,11 @@ def clear_winner(scores: Floats) -> int:  # (candidates, folds)
 
 
 def contents(table: EncodedView) -> Floats:  # (n, d)
-    """The cells of all columns as numbers: of categories and texts their places among those of the table, in order."""
+    """The cells of all columns as numbers: of categories and texts their ranks in the table."""
     codes = [column.coded for column in table.coded_columns.values()]
     texts = [column.texts(0, table.n_rows) for column in table.text_columns.values()]
-    places = [text.rank("dense").cast(pl.Float64).fill_null(np.nan).to_numpy() for text in texts]
-    return np.column_stack([table.number_table, *codes, *places])
+    ranks = [text.rank("dense").cast(pl.Float64).fill_null(np.nan).to_numpy() for text in texts]
+    return np.column_stack([table.number_table, *codes, *ranks])
 
 
 def deal_folds(cells: Floats, codes: NDArray[np.int64], weights: Floats | None) -> tuple[Split, ...]:

@@ -1,4 +1,4 @@
-"""The worked calculation of a prediction: prior, each column's factor, product, normalisation. Text, HTML and dict."""
+"""The worked calculation of a prediction: prior, each column's factor, product, normalization. Text, HTML and dict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from foldwise.bayes.families.protocol import Factor
-from foldwise.bayes.layout import RULE, html_of, number_text, share_text, shorten, text_of
+from foldwise.bayes.text_tables import RULE, html_of, number_text, share_text, shorten, text_of
 from foldwise.data.levels import plain
 
 CLASSES_SHOWN = 3  # in a terminal
@@ -39,7 +39,7 @@ class Explanation:
         return max(self.joint) == -math.inf
 
     @property
-    def log_normaliser(self) -> float:
+    def log_normalizer(self) -> float:
         """log P(row): what the joint is divided by."""
         top = max(self.joint)
         return top if self.contradictory else top + math.log(sum(math.exp(v - top) for v in self.joint))
@@ -49,7 +49,7 @@ class Explanation:
         """log P(class | row)."""
         if self.contradictory:
             return self.prior.log
-        return tuple(v - self.log_normaliser for v in self.joint)
+        return tuple(v - self.log_normalizer for v in self.joint)
 
     @property
     def proba(self) -> tuple[float, ...]:
@@ -70,7 +70,7 @@ class Explanation:
             "proba": list(self.proba),
             "log_proba": list(self.log_proba),
             "joint_log_proba": list(self.joint),
-            "log_normaliser": self.log_normaliser,
+            "log_normalizer": self.log_normalizer,
             "contradictory": self.contradictory,
             "prior": factor_to_dict(self.prior),
             "factors": [factor_to_dict(factor) for factor in self.factors],
@@ -89,7 +89,7 @@ class Explanation:
         telling = self._telling(versus)
         lines += [factor_line(factor_name(factor), factor, shown, versus) for factor in telling]
         if len(telling) < len(self.factors):
-            lines.append(["…", f"{len(self.factors) - len(telling):,} columns that say less are not shown"])
+            lines.append(["…", f"{len(self.factors) - len(telling):,} less informative columns are not shown"])
         lines.append([RULE])
         joint = self.joint
         lines.append(["product", *(product_text(joint[c]) for c in shown), odds_text(joint, versus)])
@@ -97,18 +97,18 @@ class Explanation:
             lines.append(["", "every class is impossible, so the prior answers"])
             lines.append(["prior", *(number_text(self.proba[c]) for c in shown), ""])
         else:
-            total = product_text(self.log_normaliser)
+            total = product_text(self.log_normalizer)
             lines.append([f"÷ their sum {total}", *(number_text(self.proba[c]) for c in shown), ""])
         return header, lines
 
     def _telling(self, versus: Sequence[int]) -> list[Factor]:
-        """The factors to show, in order: of a wide table those that say most about the two classes."""
+        """The factors to show, in order: of a wide table those that distinguish the two classes most."""
         factors = [f for f in self.factors if f.note or any(f.log)] if len(self.factors) > LINES_SHOWN else self.factors
         if len(factors) <= LINES_SHOWN:
             return list(factors)
         with np.errstate(invalid="ignore"):
-            says = [abs(np.nan_to_num(f.log[versus[0]] - f.log[versus[1]])) for f in factors]
-        kept = sorted(np.argsort(says)[::-1][:LINES_SHOWN].tolist())
+            odds = [abs(np.nan_to_num(f.log[versus[0]] - f.log[versus[1]])) for f in factors]
+        kept = sorted(np.argsort(odds)[::-1][:LINES_SHOWN].tolist())
         return [factors[i] for i in kept]
 
     def _notes(self) -> list[str]:
@@ -172,7 +172,7 @@ def exact_sum(terms: Sequence[float]) -> float:
 
 
 def marked(factor: Factor) -> bool:
-    """Whether a line needs its note below the table: one that is left out, or a power, says it in the line."""
+    """Whether a line needs its note below the table: a factor that is left out, or a power, has it in its line."""
     return bool(factor.note) and not factor.note.endswith("left out") and not factor.note.startswith("to the power")
 
 
@@ -190,7 +190,7 @@ def value_text(value: Any) -> str:
 
 
 def factor_line(name: str, factor: Factor, shown: Sequence[int], versus: Sequence[int]) -> list[str]:
-    """A line of the calculation; a column that is left out says why instead."""
+    """A line of the calculation; a column that is left out gives the reason instead."""
     if factor.note.endswith("left out"):
         return [name, factor.note]
     power = factor.note.removeprefix("to the power ") if factor.note.startswith("to the power") else ""

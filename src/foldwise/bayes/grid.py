@@ -180,13 +180,13 @@ class GaussianColumns:
 
 @dataclass(frozen=True)
 class GridTable:
-    """A table whose columns are all categorical or gaussian, ready to be asked about many settings."""
+    """A table whose columns are all categorical or gaussian, ready for many settings."""
 
     categories: CategoricalColumns | None
     numbers: GaussianColumns | None
 
     def scores(self, share: Share, train: Places, settings: SettingArrays, log_prior: Floats) -> Scores:
-        """What training rows say of every setting; `share` holds their labels and weights, in their order."""
+        """The scores of every setting, learned from training rows; `share` holds their labels and weights."""
         parts: list[LookUp | Numbers] = []
         if self.categories is not None:
             parts.append(self.categories.look_up(share, train, settings))

@@ -71,22 +71,22 @@ def axis(name: str, family: str, column: pl.Series) -> Axis:
     if family == "categorical":
         counts = column.drop_nulls().value_counts(sort=True)
         levels = sort_levels(counts[column.name].head(GRID).to_list())
-        places = {level: i for i, level in enumerate(levels)}
-        found = [places.get(cell, -1) for cell in looked.to_list() if not is_missing(cell)]
-        return Axis(name, family, levels, shares([place for place in found if place >= 0], len(levels), looked))
+        indices = {level: i for i, level in enumerate(levels)}
+        found = [indices.get(cell, -1) for cell in looked.to_list() if not is_missing(cell)]
+        return Axis(name, family, levels, shares([i for i in found if i >= 0], len(levels), looked))
     numbers = column.cast(pl.Float64).drop_nulls().to_numpy()
     numbers = numbers[np.isfinite(numbers)]
     cells, is_whole = grid(numbers)
     near = looked.cast(pl.Float64).drop_nulls().to_numpy()
     near = near[np.isfinite(near)]
-    places_near = np.searchsorted((cells[1:] + cells[:-1]) / 2, near) if len(cells) else np.zeros(0, dtype=np.intp)
-    return Axis(name, family, tuple(cells.tolist()), shares(places_near.tolist(), len(cells), looked), is_whole)
+    nearest = np.searchsorted((cells[1:] + cells[:-1]) / 2, near) if len(cells) else np.zeros(0, dtype=np.intp)
+    return Axis(name, family, tuple(cells.tolist()), shares(nearest.tolist(), len(cells), looked), is_whole)
 
 
-def shares(places: Sequence[int], n_cells: int, looked: pl.Series) -> Floats:
+def shares(indices: Sequence[int], n_cells: int, looked: pl.Series) -> Floats:
     """How often each cell occurs, then a missing one."""
-    counts = np.bincount(np.asarray(places, dtype=np.intp), minlength=n_cells).astype(np.float64)
-    return np.append(counts, max(0, len(looked) - len(places))) / max(1, len(looked))
+    counts = np.bincount(np.asarray(indices, dtype=np.intp), minlength=n_cells).astype(np.float64)
+    return np.append(counts, max(0, len(looked) - len(indices))) / max(1, len(looked))
 
 
 def grid(numbers: Floats) -> tuple[Floats, bool]:

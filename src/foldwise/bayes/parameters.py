@@ -51,8 +51,7 @@ def by_name(setting: Setting, names: Sequence[str]) -> Setting:
     for parameter in BY_COLUMN:
         given = getattr(setting, parameter)
         if isinstance(given, Mapping):
-            places = [column_index(parameter, key, names) for key in given]
-            named[parameter] = {names[j]: entry for j, entry in zip(places, given.values(), strict=True)}
+            named[parameter] = {names[column_index(parameter, key, names)]: entry for key, entry in given.items()}
     return replace(setting, **named) if named else setting
 
 
@@ -69,11 +68,11 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
 
 
 def check_columns(columns: Any, names: Sequence[str]) -> tuple[int, ...] | None:
-    """The places of the columns in use, in the order of the table; None for all of them."""
+    """The indices of the columns in use, in the order of the table; None for all of them."""
     if columns is None:
         return None
     if isinstance(columns, str) or not hasattr(columns, "__iter__"):
-        raise FoldwiseTypeError(f"columns must be None or a list of names or places, got {columns!r}.")
+        raise FoldwiseTypeError(f"columns must be None or a list of names or indices, got {columns!r}.")
     return tuple(sorted({column_index("columns", key, names) for key in columns}))
 
 
@@ -102,10 +101,11 @@ def prior_shares(priors: Any, classes: NDArray[Any], class_weight: Floats) -> Fl
     try:
         shares = np.asarray(priors, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"priors must be numbers, one a class; got {priors!r}.") from error
+        raise InputError(f"priors must be numbers, one per class; got {priors!r}.") from error
     if shares.shape != (len(labels),):
         raise InputError(
-            f"priors must hold one probability a class: {len(labels)} for {listing(labels)}, got shape {shares.shape}."
+            f"priors must hold one probability per class: {len(labels)} for {listing(labels)}; got shape "
+            f"{shares.shape}."
         )
     if not (shares >= 0).all() or not np.isclose(shares.sum(), 1.0):
         raise InputError(f"priors must be at least 0 and sum to 1, got {shares.tolist()} with sum {shares.sum():g}.")

@@ -8,32 +8,27 @@ from typing import Any
 import narwhals as nw
 
 from foldwise.bayes.families.protocol import Parameter
-from foldwise.bayes.layout import RULE, WIDTH, html_of, number_text, share_text, shorten, text_of
+from foldwise.bayes.text_tables import RULE, WIDTH, html_of, number_text, share_text, shorten, text_of
 
 LINES_SHOWN = 200  # in a terminal and a notebook; the frames hold all
 
 
 @dataclass(frozen=True, repr=False)
 class ProbabilityTable:
-    """Attribute, parameter, one column a class.
-
-    `frame` holds what a textbook prints (`2/9`, `73`), `numbers` the same as floats. Both are frames of the library
-    that the model was fitted on, polars for arrays.
-    """
+    """Attribute, parameter, one column per class; `to_frame()` holds what a textbook prints."""
 
     classes: tuple[Any, ...]
     lines: tuple[Parameter, ...]
     backend: Any = "polars"
 
-    @property
-    def frame(self) -> Any:
-        return self._frame([[cell_text(line, c) for c in range(len(self.classes))] for line in self.lines])
+    def to_frame(self, numeric: bool = False) -> Any:
+        """Return a frame of the library that the model was fitted on, polars for arrays.
 
-    @property
-    def numbers(self) -> Any:
-        return self._frame([list(line.values) for line in self.lines])
-
-    def _frame(self, cells: list[list[Any]]) -> Any:
+        Parameters
+        ----------
+        numeric : bool
+            Whether cells are floats, instead of what a textbook prints (`2/9`, `73`).
+        """
         columns: dict[str, list[Any]] = {
             "attribute": [line.column for line in self.lines],
             "parameter": [line.name for line in self.lines],
@@ -42,7 +37,7 @@ class ProbabilityTable:
             name = str(label)
             while name in columns:  # a class may be called like one of the first two columns, or print like another
                 name = f"class {name}"
-            columns[name] = [row[c] for row in cells]
+            columns[name] = [line.values[c] if numeric else cell_text(line, c) for line in self.lines]
         return nw.from_dict(columns, backend=self.backend).to_native()
 
     def _lines(self, n_classes: int) -> list[list[str]]:
@@ -68,9 +63,9 @@ class ProbabilityTable:
             text = self._text(shown)
         hidden = len(self.classes) - shown
         if hidden:
-            text += f"\n({hidden} more classes are not shown; .frame holds them all)"
+            text += f"\n({hidden} more classes are not shown; .to_frame() has them all)"
         if len(self.lines) > LINES_SHOWN:
-            text += f"\n({len(self.lines) - LINES_SHOWN:,} more lines are not shown; .frame holds them all)"
+            text += f"\n({len(self.lines) - LINES_SHOWN:,} more lines are not shown; .to_frame() has them all)"
         return text
 
     __repr__ = __str__

@@ -25,7 +25,7 @@ class CellRule:
         """Refuse the first bad cell of some rows, of which the first has the number `row`."""
         bad = self.bad(rows)
         if bad.any():
-            i, j = (int(place) for place in np.argwhere(bad)[0])
+            i, j = (int(index) for index in np.argwhere(bad)[0])
             raise self._error(names[j], float(rows[i, j]), f" in row {row + i}")
 
     def check_sparse(self, view: SparseView) -> None:

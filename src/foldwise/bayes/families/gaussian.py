@@ -70,7 +70,7 @@ def finish_settings(summary: Moments, settings: Sequence[Setting]) -> tuple[Floa
     variance = np.where(absent[:, :, None], overall[:, :, None], variance)
     # no density is narrower than the spacing of floats at its mean
     variance = np.maximum(variance, np.maximum(TINY, (EPS * mean) ** 2)[:, :, None])
-    # a column with one value, or none, says nothing about the class; nor does a spread below that of rounding
+    # a column with one value, or none, has no influence; nor has one whose spread is below that of rounding
     silent = np.repeat(overall <= (4 * EPS * pooled.mean) ** 2, len(mean), axis=0)
     scale = np.where(silent[:, :, None], 0.0, 0.5 / variance)
     log_norm = np.where(silent[:, :, None], 0.0, -0.5 * np.log(2 * np.pi * variance))

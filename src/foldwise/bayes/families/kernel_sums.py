@@ -3,7 +3,8 @@
 Values lie sorted. Those in reach of a cell are found by bisection; what is out of reach adds less than 1e-17 of the
 sum. A few values are summed one by one. Many are summed by boxes of width h/2: with u = (v - center)/h and
 t = (x - center)/h, exp(-(t - u)²/2) = exp(-t²/2) · exp(-u²/2) · Σ_k (t·u)^k / k!, so a box is a polynomial in t
-whose coefficients Σ w·exp(-u²/2)·u^k/k! are had once. All boxes are positive, so none spoils the digits of another.
+whose coefficients Σ w·exp(-u²/2)·u^k/k! are computed once. All boxes are positive, so none
+spoils the digits of another.
 """
 
 from __future__ import annotations
