@@ -19,7 +19,7 @@ from foldwise.bayes.families.gaussian import finish_settings
 from foldwise.bayes.families.protocol import Setting
 from foldwise.data.cells import ChunkedCells, common_block
 from foldwise.data.encoded import CodedColumn
-from foldwise.folds.sums import CodedTable, CountLogs, LookUp, Numbers, Scores
+from foldwise.folds.sums import CategoricalTerms, CodedTable, CountLogs, GaussianTerms, JointScores
 from foldwise.folds.sums.coding import Places
 from foldwise.summaries.moments import moments_of, refuse_infinite
 from foldwise.summaries.number_kernels import Floats, Ints
@@ -83,7 +83,7 @@ class CategoricalColumns:
                 extra[j] = len(known.difference(c.levels))
         return cls(coded, is_level, declared, extra, indices)
 
-    def look_up(self, share: Share, rows: Places, settings: SettingArrays) -> LookUp:
+    def look_up(self, share: Share, rows: Places, settings: SettingArrays) -> CategoricalTerms:
         """Log-probabilities of every slot (slots, K, S), learned from some rows, for every setting."""
         weight, held = self.coded.count(rows, share.y, share.weights, share.n_classes)
         alpha, smooth = settings.alpha, settings.smooth
@@ -98,7 +98,7 @@ class CategoricalColumns:
         divide_counts(slots, logs, line, under, seen, present, alpha, smooth, table)
         if settings.subsets:
             table = np.where(settings.left_out(self.columns)[self.coded.column][:, None, :], 0.0, table)
-        return LookUp(self.coded, table)
+        return CategoricalTerms(self.coded, table)
 
 
 class SlotKinds(NamedTuple):
@@ -168,14 +168,14 @@ class GaussianColumns:
     names: tuple[str, ...]
     columns: tuple[int, ...]  # (d,), their indices in the table
 
-    def learn(self, share: Share, rows: Places, settings: SettingArrays) -> Numbers:
+    def learn(self, share: Share, rows: Places, settings: SettingArrays) -> GaussianTerms:
         """Mean (K, d), and scale and log_norm (K, d, S), learned from some rows, for every setting."""
         cells = ChunkedCells(self.names, len(rows), list(np.ascontiguousarray(self.numbers[rows]).T), np.float64)
         mean, scale, log_norm = finish_settings(moments_of(cells, share), settings.all)
         if settings.subsets:
             out = settings.left_out(self.columns)
             scale, log_norm = np.where(out, 0.0, scale), np.where(out, 0.0, log_norm)
-        return Numbers(self.numbers, mean, scale, log_norm)
+        return GaussianTerms(self.numbers, mean, scale, log_norm)
 
 
 @dataclass(frozen=True)
@@ -185,14 +185,14 @@ class GridTable:
     categories: CategoricalColumns | None
     numbers: GaussianColumns | None
 
-    def scores(self, share: Share, train: Places, settings: SettingArrays, log_prior: Floats) -> Scores:
+    def scores(self, share: Share, train: Places, settings: SettingArrays, log_prior: Floats) -> JointScores:
         """The scores of every setting, learned from training rows; `share` holds their labels and weights."""
-        parts: list[LookUp | Numbers] = []
+        parts: list[CategoricalTerms | GaussianTerms] = []
         if self.categories is not None:
             parts.append(self.categories.look_up(share, train, settings))
         if self.numbers is not None:
             parts.append(self.numbers.learn(share, train, settings))
-        return Scores(tuple(parts), np.ascontiguousarray(log_prior))
+        return JointScores(tuple(parts), np.ascontiguousarray(log_prior))
 
     def check_finite(self, test: Places) -> None:
         """Refuse infinite cells of test rows, as `predict` does."""

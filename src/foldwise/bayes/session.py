@@ -32,13 +32,13 @@ from foldwise.data.encoded import take_view
 from foldwise.data.target import Target, check_weights, encode_target
 from foldwise.data.view import SparseView
 from foldwise.errors import InputError
-from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Labels, Need, Params, Rows, Turns
+from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Labels, LeaveOneOutBlock, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 
 BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
-TURN_CELLS = 1 << 22  # scores of a block of leave-one-out, whose facts are made again for every block
+LEAVE_ONE_OUT_CELLS = 1 << 22  # scores of a block of leave-one-out, whose facts are made again for every block
 LAZY = frozenset({"families", "columns", "priors", "n_jobs", *CHECKS})
 
 
@@ -202,38 +202,40 @@ class NaiveBayesSession:
         by_facts = coupled or isinstance(self.table, SparseView)
         return (SubsetsByFacts if by_facts else SubsetsByTerms)(self, checked)
 
-    def takes_turns(self, setting: Params) -> bool:
+    def answers_leave_one_out(self, setting: Params) -> bool:
         checked = self.settings.check(setting)
         if isinstance(checked, Failure):
             return True
         table = checked.table
         return not checked.chooses and can_leave_out(table.view, table.blocks, table.columns, checked.setting)
 
-    def answer_turns(self, settings: Sequence[Params], rows: Rows, places: Rows, need: Need) -> Iterator[Turns]:
+    def answer_leave_one_out(
+        self, settings: Sequence[Params], rows: Rows, places: Rows, need: Need
+    ) -> Iterator[LeaveOneOutBlock]:
         need = need | Need.PROBA if need.has(Need.DECISION) else need
         nothing = np.arange(0)
         try:
             training = self.training_set(rows)
         except Exception as error:  # every training set of fewer rows fails, too
-            yield Turns(0, len(settings), Failure(error), nothing)
+            yield LeaveOneOutBlock(0, len(settings), Failure(error), nothing)
             return
-        size = max(1, TURN_CELLS // max(1, len(places) * len(self.classes)))
+        size = max(1, LEAVE_ONE_OUT_CELLS // max(1, len(places) * len(self.classes)))
         checked = [self.settings.check(setting) for setting in settings]
         facts: dict[int, LeaveOneOutFacts | Failure] = {}
         for start, table, run in consecutive(checked, table_of, size):
             members: list[Any] = run
             if table is None:
-                yield from (Turns(i, i + 1, failure, nothing) for i, failure in enumerate(members, start))
+                yield from (LeaveOneOutBlock(i, i + 1, failure, nothing) for i, failure in enumerate(members, start))
                 continue
             if table not in facts:
-                facts[table] = self._leave_one_out(members[0].table, training)
+                facts[table] = self._leave_one_out_facts(members[0].table, training)
             found = facts[table]
             if isinstance(found, Failure):
-                yield Turns(start, start + len(members), found, nothing)
+                yield LeaveOneOutBlock(start, start + len(members), found, nothing)
             else:
-                yield self._turns(start, members, found, training, places, need)
+                yield self._leave_one_out_block(start, members, found, training, places, need)
 
-    def _leave_one_out(self, table: FamilyTable, training: TrainingSet) -> LeaveOneOutFacts | Failure:
+    def _leave_one_out_facts(self, table: FamilyTable, training: TrainingSet) -> LeaveOneOutFacts | Failure:
         """The facts of all rows; a cell that is refused is refused by every model, in training and in test rows."""
         target = Target(training.classes, training.share.y)
         view = take_view(table.view, training.rows)
@@ -242,7 +244,7 @@ class NaiveBayesSession:
         except InputError as error:
             return Failure(error)
 
-    def _turns(
+    def _leave_one_out_block(
         self,
         start: int,
         members: Sequence[CheckedSetting],
@@ -250,7 +252,7 @@ class NaiveBayesSession:
         training: TrainingSet,
         places: Rows,
         need: Need,
-    ) -> Turns:
+    ) -> LeaveOneOutBlock:
         """The answers of settings of one table for the rows at some indices."""
         stop, n_classes = start + len(members), len(self.classes)
         try:
@@ -259,8 +261,8 @@ class NaiveBayesSession:
             shape = (len(members), len(places))
             labels = np.zeros(shape, dtype=np.int64) if need.has(NAMES) else None
             log_proba = np.full((*shape, n_classes), -np.log(n_classes)) if need.has(SHARES) else None
-            return Turns(start, stop, Answer(labels, log_proba), np.arange(len(places)))
+            return LeaveOneOutBlock(start, stop, Answer(labels, log_proba), np.arange(len(places)))
         labels = scored.labels() if need.has(NAMES) else None
         log_proba = scored.log_proba() if need.has(SHARES) else None
         answer = Answer(labels, log_proba).among(training.present, n_classes)
-        return Turns(start, stop, answer, np.flatnonzero(scored.refit))
+        return LeaveOneOutBlock(start, stop, answer, np.flatnonzero(scored.refit))
