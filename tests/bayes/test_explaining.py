@@ -98,8 +98,8 @@ def test_smoothed_fractions_and_broken_weights():
     shown = NaiveBayes(alpha=0.5).fit(frame, [0, 1, 1]).table().to_frame()
     assert shown["1"].to_list() == ["2/3", "0.5", "0.5"]
     shown = NaiveBayes().fit(frame, [0, 1, 1], sample_weight=[0.3, 1, 2]).table()
-    assert shown.frame["1"].to_list()[1:] == ["3/5", "2/5"]
-    assert shown.frame["0"].to_list()[1:] == ["0.565217", "0.434783"]
+    assert shown.to_frame()["1"].to_list()[1:] == ["3/5", "2/5"]
+    assert shown.to_frame()["0"].to_list()[1:] == ["0.565217", "0.434783"]
 
 
 def test_what_is_left_out_says_so():
