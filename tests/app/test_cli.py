@@ -397,7 +397,7 @@ class TestPredict:
             path.write_bytes(pickle.dumps(Bomb()))
 
         evil(here / "model.foldwise")
-        assert "is no model file but a pickle" in refused("predict", "model.foldwise", new, "-o", "out.csv")
+        assert "is not a model file but a pickle" in refused("predict", "model.foldwise", new, "-o", "out.csv")
         (here / "run").mkdir()
         assert "is no run folder" in refused("predict", "run", new, "-o", "out.csv")
         evil(here / "run" / "model.foldwise")

@@ -16,7 +16,7 @@ from foldwise.models import catalogue, outline
 from foldwise.storage.skops_format import from_skops, to_tag, with_types
 from tests.models.tables import mixed
 
-TABLE = mixed(120)
+TABLE = mixed(80)
 COSTS = CostMatrix.from_dict({"buy": {"up": -1, "down": 3}, "wait": {"up": 0, "down": 0}})
 
 
@@ -53,7 +53,12 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+SLOW = ("greedy", "all of it", "isotonic", "weighted")  # many members, or forests
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in MODELS]
+)
 def test_a_final_model_says_the_same_from_its_file(name, tmp_path):
     model = quietly(MODELS[name]())
     path = tmp_path / "model.foldwise"

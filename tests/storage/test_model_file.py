@@ -27,13 +27,15 @@ from foldwise import KNNClassifier, NaiveBayes, open_model, save_model
 from foldwise.errors import InputError
 from foldwise.models import catalogue, outline
 from foldwise.storage import archive as container
-from foldwise.storage import file as storing
+from foldwise.storage import model_file as storing
 from foldwise.storage.archive import MANIFEST, digest
-from foldwise.storage.parts import take_apart
+from foldwise.storage.encoded_parts import extract_parts
 from foldwise.storage.skops_format import check_indices, from_skops, to_skops
 from tests.models.tables import mixed
 
 TABLE = mixed(60)
+QUICK = ("naive_bayes", "knn", "decision_tree", "logistic_regression", "hist_gradient_boosting", "lightgbm")  # formats
+NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in catalogue()]
 
 
 def fitted(name, table=TABLE):
@@ -70,10 +72,10 @@ def rewritten(path, target, change):
     return target
 
 
-@pytest.mark.parametrize("name", catalogue())
-def test_every_family_predicts_the_same_after_a_round_trip(name, tmp_path):
+@pytest.mark.parametrize("name", NAMES)
+def test_every_model_predicts_the_same_after_a_round_trip(name, tmp_path):
     model, path = fitted(name), tmp_path / "model.foldwise"
-    save_model(path, model, TABLE.X, target="y", metadata={"family": name})
+    save_model(path, model, TABLE.X, target="y", metadata={"model": name})
     stored = open_model(path)
     strange = TABLE.X.with_columns(colour=pl.lit("violet"))
     for X in (TABLE.X, strange):
@@ -81,7 +83,7 @@ def test_every_family_predicts_the_same_after_a_round_trip(name, tmp_path):
         ask = "predict_proba" if hasattr(model, "predict_proba") else "decision_function"
         np.testing.assert_allclose(getattr(stored, ask)(X), getattr(model, ask)(X), rtol=1e-6, atol=1e-12)
     np.testing.assert_array_equal(stored.classes_, model.classes_)
-    assert stored.metadata == {"family": name}
+    assert stored.metadata == {"model": name}
     again = tmp_path / "again.foldwise"
     save_model(again, stored.model, TABLE.X)
     np.testing.assert_array_equal(open_model(again).predict(TABLE.X), model.predict(TABLE.X))
@@ -189,7 +191,7 @@ def test_a_pickle_in_disguise_is_not_opened(tmp_path, monkeypatch, protocol):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "model.foldwise"
     path.write_bytes(pickle.dumps(Bomb(), protocol=protocol))
-    with pytest.raises(InputError, match="is no model file") as caught:
+    with pytest.raises(InputError, match="is not a model file") as caught:
         open_model(path)
     assert protocol == 0 or "pickle, which is never opened" in str(caught.value)
     assert not (tmp_path / "pickle_was_opened").exists()
@@ -202,7 +204,7 @@ def test_a_pickle_inside_is_not_opened(bayes_file, tmp_path, monkeypatch, member
     def change(manifest, members):
         members[member] = pickle.dumps(Bomb())
 
-    with pytest.raises(InputError, match=r"damaged|no JSON"):
+    with pytest.raises(InputError, match=r"damaged|not JSON"):
         open_model(rewritten(bayes_file, tmp_path / "evil", change))
     assert not (tmp_path / "pickle_was_opened").exists()
 
@@ -245,11 +247,11 @@ def test_a_newer_format_and_other_zips_are_refused(bayes_file, tmp_path):
     def odd(manifest, members):
         manifest["version"] = "1"
 
-    with pytest.raises(InputError, match="no version that is known: '1'"):
+    with pytest.raises(InputError, match="an unknown version: '1'"):
         open_model(rewritten(bayes_file, tmp_path / "odd", odd))
     with zipfile.ZipFile(tmp_path / "zip", "w") as out:
         out.writestr("a.txt", "hello")
-    with pytest.raises(InputError, match="is a zip, but no model file"):
+    with pytest.raises(InputError, match="is a zip, but not a model file"):
         open_model(tmp_path / "zip")
     with pytest.raises(InputError, match="there is no file 'nothing'"):
         open_model(tmp_path / "nothing")
@@ -311,7 +313,7 @@ def test_a_vocabulary_is_not_a_file_a_word(tmp_path):
     """TF-IDF numbers its words with NumPy's integers; stored one by one, thousands of them took half a minute."""
     texts = np.array([f"word{i} word{i + 1} again" for i in range(60)])
     model = make_pipeline(TfidfVectorizer(max_features=50), LogisticRegression()).fit(texts, np.arange(60) % 2)
-    data = to_skops(take_apart(model)[0])
+    data = to_skops(extract_parts(model)[0])
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         assert len(packed.namelist()) < 15
     np.testing.assert_array_equal(from_skops(data).predict_proba(texts), model.predict_proba(texts))
@@ -377,7 +379,7 @@ class TestTheTableAtTheDoor:
         assert stored.predict(numbers).tolist() == ["b", "a"]
         assert "compared as text" in str(stored.check(numbers))
 
-    @pytest.mark.parametrize("name", catalogue())
+    @pytest.mark.parametrize("name", NAMES)
     def test_empty_columns_of_any_type_fit(self, name, tmp_path):
         save_model(tmp_path / "m", fitted(name), TABLE.X)
         stored = open_model(tmp_path / "m")

@@ -21,7 +21,7 @@ from foldwise.ensembles import Ensemble
 from foldwise.errors import InputError
 from foldwise.evaluation.contributions import Contributions, contributions_of
 from foldwise.storage import StoredModel
-from foldwise.storage.checking import fitted_to
+from foldwise.storage.table_check import match_columns
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +70,7 @@ def prepared(model: Any, rows: Any, background: Any) -> tuple[pl.DataFrame, pl.D
     """Rows and background as frames of the same columns and types, and whether the model wants arrays."""
     as_array = not isinstance(model, StoredModel) and isinstance(rows, np.ndarray)
     if isinstance(model, StoredModel):
-        rows, background = fitted_to(rows, model.kinds).X, fitted_to(background, model.kinds).X
+        rows, background = match_columns(rows, model.kinds).X, match_columns(background, model.kinds).X
     rows, background = as_polars(rows), as_polars(background)
     if not background.height or not rows.height:
         raise InputError("there are no rows to explain, or none to compare with.", "pass one of each at least.")
@@ -107,7 +107,7 @@ def worked_tables(model: Any, rows: Any) -> list[WorkedTable] | None:
     proba = np.asarray(model.predict_proba(rows), dtype=np.float64)
     classes = tuple(np.asarray(model.classes_).tolist())
     if isinstance(model, StoredModel):
-        inner, frame = unwrapped(model.model), fitted_to(rows, model.kinds).X
+        inner, frame = unwrapped(model.model), match_columns(rows, model.kinds).X
     else:
         inner, frame = unwrapped(model), rows
     bayes = inner

@@ -25,7 +25,7 @@ from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.prediction_curves import prediction_facts
 from foldwise.evaluation.tables import number
 from foldwise.models.feature_selection import SelectInformative
-from foldwise.storage.file import versions
+from foldwise.storage.model_file import versions
 
 if TYPE_CHECKING:
     from foldwise.app.result import FitResult

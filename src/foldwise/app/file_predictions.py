@@ -25,7 +25,7 @@ from foldwise.data.schema import Kind, listing
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.storage import StoredModel
-from foldwise.storage.checking import fitted_to
+from foldwise.storage.table_check import match_columns
 
 ROWS = 50_000  # that the model is asked about at once
 KINDS: dict[str, Kind] = {"number": "numeric", "truth": "binary", "text": "categorical", "date": "date"}
@@ -130,7 +130,7 @@ class Predictor:
         lost = [name for name in self._keep if name not in frame.columns]
         if lost:
             raise InputError(f"the table has no column {listing(lost)} to keep.", f"it has {listing(frame.columns)}.")
-        fitting = fitted_to(frame, self._model.kinds)
+        fitting = match_columns(frame, self._model.kinds)
         kept = {self._model.target, *self._keep}
         for note in fitting.notes:
             if note.topic == "columns":

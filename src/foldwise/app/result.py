@@ -113,9 +113,9 @@ class Run:
         return self.model.predict_proba(self._columns(X))
 
     def _columns(self, X: Any) -> pl.DataFrame:
-        from foldwise.storage.checking import fitted_to, kinds_of
+        from foldwise.storage.table_check import kinds_of, match_columns
 
-        return fitted_to(X, kinds_of(self._sample)).X
+        return match_columns(X, kinds_of(self._sample)).X
 
     @property
     def _sample(self) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from foldwise.data.notes import Note
 from foldwise.data.schema import listing
 from foldwise.models.column_transformers import CategoryCodes
 from foldwise.neighbors import KNNClassifier
-from foldwise.storage.parts import walk
+from foldwise.storage.encoded_parts import walk
 from foldwise.summaries.counts import Counts
 
 Known = Mapping[str, frozenset[str]]

@@ -1,7 +1,7 @@
 """The container: a zip of named members, each with its digest in the manifest, the manifest's own in the zip's comment.
 
-Digests find damage and careless editing. They are no signature: who can write the file can write its digests too, which
-is why nothing in it is ever executed.
+Digests find damage and careless editing. They are not a signature: whoever can write the file can write its digests,
+which is why nothing in it is ever executed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Archive:
 
 
 def write_archive(path: str | os.PathLike[str], archive: Archive) -> None:
-    """Write the file as a whole: what was there before stays until the new one is complete."""
+    """Write the file; an existing file is replaced only when the new one is complete."""
     digests = {name: digest(data) for name, data in archive.members.items()}
     manifest = {"format": FORMAT, "version": VERSION, **archive.manifest, "members": digests}
     text = json.dumps(manifest, ensure_ascii=False, indent=1, allow_nan=False).encode()
@@ -69,7 +69,7 @@ def read_archive(path: str | os.PathLike[str]) -> Archive:
     except OSError as error:
         raise InputError(f"{name!r} cannot be read: {error.strerror}.") from error
     if not data.startswith(b"PK"):
-        raise InputError(f"{name!r} is no model file{pickled(data)}.", "pass a file that save_model wrote.")
+        raise InputError(f"{name!r} is not a model file{pickled(data)}.", "pass a file that save_model wrote.")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             return unpack(packed, name)
@@ -81,7 +81,7 @@ def unpack(packed: zipfile.ZipFile, name: str) -> Archive:
     """The members of an open zip."""
     entries = {entry.filename: entry for entry in packed.infolist()}
     if MANIFEST not in entries or len(entries) != len(packed.infolist()):
-        raise InputError(f"{name!r} is a zip, but no model file.", "pass a file that save_model wrote.")
+        raise InputError(f"{name!r} is a zip, but not a model file.", "pass a file that save_model wrote.")
     check_sizes(packed, name)
     text = packed.read(MANIFEST)
     manifest = read_manifest(text, name)
@@ -111,12 +111,12 @@ def read_manifest(text: bytes, name: str) -> dict[str, Any]:
     try:
         manifest = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"the model file {name!r} is damaged: its manifest is no JSON.", HINT) from error
+        raise InputError(f"the model file {name!r} is damaged: its manifest is not JSON.", HINT) from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError(f"{name!r} is a zip, but no model file.", "pass a file that save_model wrote.")
+        raise InputError(f"{name!r} is a zip, but not a model file.", "pass a file that save_model wrote.")
     version = manifest.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise InputError(f"the model file {name!r} has no version that is known: {version!r}.", HINT)
+        raise InputError(f"the model file {name!r} has an unknown version: {version!r}.", HINT)
     if version > VERSION:
         raise InputError(
             f"the model file {name!r} has the format version {version}; versions up to {VERSION} are read here.",
@@ -129,11 +129,11 @@ def read_manifest(text: bytes, name: str) -> dict[str, Any]:
 
 
 def pickled(data: bytes) -> str:
-    """What else a file looks like, in words; a pickle would run code when it is opened, so that is said."""
+    """What else a file looks like; a pickle is named, because opening it would run code."""
     if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return " but a pickle, which is never opened because that can run any code"
     if data[:2] == b"\x1f\x8b" or data[:1] == b"\x78":
-        return " but something packed, perhaps a pickle, which is never opened because that can run any code"
+        return " but a compressed file, perhaps a pickle, which is never opened because that can run any code"
     return ""
 
 

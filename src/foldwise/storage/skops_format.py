@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from foldwise.errors import FoldwiseError, InputError
 from foldwise.storage.archive import check_sizes
-from foldwise.storage.parts import walk
+from foldwise.storage.encoded_parts import walk
 from foldwise.storage.tags import PATHS, path_of, tag_of
 
 SCHEMA = "schema.json"  # the member of a skops file that names all types

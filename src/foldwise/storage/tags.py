@@ -71,7 +71,7 @@ TAGS = {
     "ensemble.weighted": "ensembles.combiners.weighing.Weighted",
     "ensemble.weighted.fitted": "ensembles.combiners.weighing.WithWeights",
     "labels.coded": "models.coded_labels.CodedLabels",
-    "part": "storage.parts.Placeholder",
+    "part": "storage.encoded_parts.Placeholder",
     "rules.condition": "rules.conditions.Condition",
     "rules.list": "rules.estimator.RuleList",
     "rules.rule": "rules.estimator.ListedRule",

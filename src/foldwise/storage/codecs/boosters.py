@@ -1,15 +1,14 @@
 """LightGBM as its text, XGBoost as its JSON, CatBoost as its own binary form: none of them holds code.
 
-Each is read by its own library's parser, which is compiled and trusts its input more than one should: a forged booster
-with the right digests can stop the process (seen with LightGBM's text).
+Each is read by its own library's parser, compiled code that was not made for hostile input: a forged booster with
+correct digests can abort the process (seen with LightGBM's text).
 
-What is read predicts as the fitted classifier did, but cannot be fitted again: `BoosterModel`.
+A booster that was read predicts as the fitted classifier did, but cannot be fitted again: `BoosterModel`.
 """
 
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from foldwise.bayes.storage import label_array_of, refuse_label
 from foldwise.errors import InputError
-from foldwise.storage.codecs.protocol import Stored, from_json, to_json
+from foldwise.storage.codecs.formats import Files, from_json, labels_from_plain, labels_to_plain, to_json
 
 
 class BoosterModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A booster that was read from a file: it predicts, and no more."""
+    """A booster that was read from a file; it only predicts."""
 
     def __init__(self, library: str, booster: Any, classes: NDArray[Any]) -> None:
         self.library = library
@@ -40,8 +38,8 @@ class BoosterModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """The probabilities, in the order of `classes_`."""
-        found = LIBRARIES[self.library].probabilities(self.booster, X)
-        return np.column_stack([1.0 - found, found]) if found.ndim == 1 else found
+        proba = LIBRARIES[self.library].probabilities(self.booster, X)
+        return np.column_stack([1.0 - proba, proba]) if proba.ndim == 1 else proba
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class."""
@@ -56,60 +54,40 @@ class BoosterModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.booster is not None
 
 
-@dataclass(frozen=True)
-class Boosters:
-    """The codec of one library."""
+class BoosterCodec:
+    """The codec of all booster libraries: a note on library and classes, and the library's own format."""
 
-    library: str
-
-    def write(self, model: Any) -> Stored:
-        """The files of a model; of one that is not fitted, nothing but that."""
+    def write(self, model: Any) -> Files:
+        """Write a classifier, or a `BoosterModel`; of one that is not fitted only the library is noted."""
+        read_before = isinstance(model, BoosterModel)
+        library = model.library if read_before else type(model).__module__.split(".")[0]
         try:
             check_is_fitted(model)
         except (NotFittedError, TypeError):
-            return {"json": to_json({"library": self.library, "classes": None})}
-        labels = [
-            v if isinstance(v, str | int | float) else refuse_label(v) for v in np.asarray(model.classes_).tolist()
-        ]
-        about = {"library": self.library, "classes": {"dtype": np.asarray(model.classes_).dtype.str, "labels": labels}}
-        return {"json": to_json(about), "booster": LIBRARIES[self.library].to_bytes(model)}
+            return {"json": to_json({"library": library, "classes": None})}
+        about = {"library": library, "classes": labels_to_plain(model.classes_)}
+        booster = LIBRARIES[library].to_bytes(model.booster if read_before else model)
+        return {"json": to_json(about), "booster": booster}
 
-    def read(self, stored: Stored) -> BoosterModel:
-        """The model of such files."""
-        about = from_json(stored["json"])
-        if about["library"] not in LIBRARIES:
-            raise InputError(f"the model file holds a booster of {about['library']!r}, which is not known here.")
+    def read(self, files: Files) -> BoosterModel:
+        """Read the model of such files."""
+        about = from_json(files["json"])
+        library = about["library"]
+        if library not in LIBRARIES:
+            raise InputError(f"the model file holds a booster of {library!r}, which is not supported.")
         if about["classes"] is None:
-            return BoosterModel(about["library"], None, np.empty(0))
-        library = LIBRARIES[about["library"]]
+            return BoosterModel(library, None, np.empty(0))
         try:
-            import_module(about["library"])
+            import_module(library)
         except ImportError as error:
             raise InputError(
-                f"this model needs the library {about['library']!r}, which is not installed.",
-                "pip install 'foldwise[boosters]'",
+                f"this model needs the library {library!r}, which is not installed.", "pip install 'foldwise[boosters]'"
             ) from error
         try:
-            booster = library.from_bytes(stored["booster"])
+            booster = LIBRARIES[library].from_bytes(files["booster"])
         except Exception as error:
-            raise InputError(f"the model file is damaged: {about['library']} cannot read its booster.") from error
-        return BoosterModel(about["library"], booster, label_array_of(**about["classes"]))
-
-
-class Again:
-    """The codec of what was read from a file before."""
-
-    def write(self, model: Any) -> Stored:
-        """The files of a model."""
-        if model.booster is None:
-            return {"json": to_json({"library": model.library, "classes": None})}
-        labels = model.classes.tolist()
-        about = {"library": model.library, "classes": {"dtype": model.classes.dtype.str, "labels": labels}}
-        return {"json": to_json(about), "booster": LIBRARIES[model.library].to_bytes(model.booster)}
-
-    def read(self, stored: Stored) -> BoosterModel:
-        """The model of such files."""
-        return Boosters(from_json(stored["json"])["library"]).read(stored)
+            raise InputError(f"the model file is damaged: {library} cannot read its booster.") from error
+        return BoosterModel(library, booster, labels_from_plain(about["classes"]))
 
 
 class LightGBM:
@@ -165,4 +143,3 @@ class CatBoost:
 
 
 LIBRARIES: dict[str, Any] = {"lightgbm": LightGBM(), "xgboost": XGBoost(), "catboost": CatBoost()}
-LIGHTGBM, XGBOOST, CATBOOST, AGAIN = Boosters("lightgbm"), Boosters("xgboost"), Boosters("catboost"), Again()

@@ -1,4 +1,4 @@
-"""Nearest neighbours: the training rows as arrays, the rest as JSON. The space is learned again, from equal rows."""
+"""Nearest neighbors: training rows as arrays, the rest as JSON. The distance space is learned again when opened."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.bayes.storage import label_array_of, param_from_plain, param_to_plain, refuse_label
+from foldwise.bayes.storage import param_from_plain, param_to_plain
 from foldwise.data.schema import Schema
 from foldwise.errors import InputError
 from foldwise.neighbors import KNNClassifier
@@ -16,12 +16,20 @@ from foldwise.neighbors.layout import Layout
 from foldwise.neighbors.parameters import check_distance
 from foldwise.neighbors.search import Index
 from foldwise.neighbors.space import learn_space
-from foldwise.storage.codecs.protocol import Stored, from_json, from_npz, to_json, to_npz
+from foldwise.storage.codecs.formats import (
+    Files,
+    from_json,
+    from_npz,
+    labels_from_plain,
+    labels_to_plain,
+    to_json,
+    to_npz,
+)
 
 DAMAGED = "the model file is damaged: its nearest rows do not fit together."
 
 
-def write(model: Any) -> Stored:
+def write(model: Any) -> Files:
     """The files of a model."""
     if callable(model.weights):
         raise InputError(
@@ -31,25 +39,24 @@ def write(model: Any) -> Stored:
     if not hasattr(model, "_index"):
         return {"json": to_json({"params": params})}
     layout, names = model._layout, getattr(model, "feature_names_in_", None)
-    labels = [v if isinstance(v, str | int | float) else refuse_label(v) for v in model.classes_.tolist()]
     about = {
         "params": params,
         "schema": json.loads(model.schema_.to_json()),
         "feature_names_in": None if names is None else names.tolist(),
-        "classes": {"dtype": model.classes_.dtype.str, "labels": labels},
+        "classes": labels_to_plain(model.classes_),
         "layout": [layout.metric, layout.numbers, layout.categories, layout.levels],
     }
     arrays = {"numbers": model._cells.numbers, "codes": model._cells.codes, "y": model._y}
     return {"json": to_json(about), "npz": to_npz(arrays)}
 
 
-def read(stored: Stored) -> KNNClassifier:
+def read(files: Files) -> KNNClassifier:
     """The model of such files."""
-    about = from_json(stored["json"])
+    about = from_json(files["json"])
     model = KNNClassifier(**{name: param_from_plain(value) for name, value in about["params"].items()})
-    if "npz" not in stored:
+    if "npz" not in files:
         return model
-    arrays = from_npz(stored["npz"])
+    arrays = from_npz(files["npz"])
     schema = Schema.from_json(json.dumps(about["schema"]))
     metric, numbers, categories, levels = about["layout"]
     layout = Layout(
@@ -62,7 +69,7 @@ def read(stored: Stored) -> KNNClassifier:
         np.ascontiguousarray(arrays["codes"], dtype=np.int32),
         tuple(len(known) for known in layout.levels),
     )
-    classes = label_array_of(about["classes"]["dtype"], about["classes"]["labels"])
+    classes = labels_from_plain(about["classes"])
     y = np.ascontiguousarray(arrays["y"], dtype=np.int64)
     check(cells, y, len(classes), layout)
     distance = check_distance(layout, model.p, model.scale, model.column_weights, model.pca)
@@ -77,7 +84,7 @@ def read(stored: Stored) -> KNNClassifier:
 
 
 def check(cells: Cells, y: Any, n_classes: int, layout: Layout) -> None:
-    """Refuse what the kernels would trust: places out of range, infinite numbers."""
+    """Refuse what the kernels would trust: indices out of range, infinite numbers."""
     fits = (
         y.shape == (cells.n_rows,)
         and cells.n_rows > 0

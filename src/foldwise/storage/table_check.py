@@ -1,8 +1,8 @@
-"""Whether a table fits a model: its columns are there, and hold what they held when the model was fitted.
+"""Check a table against a model: its columns are present and of the kind they had when the model was fitted.
 
-Extra columns are left out, and the order does not matter: a file to predict often holds the target, a name, or more
-than was learned. Whole numbers where categories were text become text, because a file that happens to hold no other
-category is read so. Every other change of type is refused.
+Extra columns are ignored and the order does not matter, because a file to predict often holds the target or an
+identifier. Whole numbers in a text column become text, because a file whose categories all look like numbers is read
+so. Every other change of type is refused.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ WORDS = {"number": "numbers", "truth": "truth values", "text": "text", "date": "
 
 
 @dataclass(frozen=True)
-class Fitting:
-    """A table as a model takes it, and what was done to it."""
+class MatchedTable:
+    """A table with the columns of a model, and notes on what was changed."""
 
     X: pl.DataFrame
     notes: tuple[Note, ...]
@@ -45,8 +45,8 @@ def kind_of(column: pl.Series) -> str:
     return "date" if dtype.is_temporal() else "text"
 
 
-def fitted_to(X: Any, kinds: Mapping[str, str]) -> Fitting:
-    """The columns of a table that a model wants, in its order and types."""
+def match_columns(X: Any, kinds: Mapping[str, str]) -> MatchedTable:
+    """Return the columns of a table that a model needs, in its order and types."""
     frame = as_polars(X)
     absent = [name for name in kinds if name not in frame.columns]
     if absent:
@@ -67,14 +67,14 @@ def fitted_to(X: Any, kinds: Mapping[str, str]) -> Fitting:
         columns.append(column)
         if note is not None:
             notes.append(note)
-    return Fitting(pl.DataFrame(columns), tuple(notes))
+    return MatchedTable(pl.DataFrame(columns), tuple(notes))
 
 
 EMPTY: dict[str, Any] = {"number": pl.Float64, "truth": pl.Boolean, "text": pl.String, "date": pl.Datetime("us")}
 
 
 def as_kind(column: pl.Series, kind: str) -> tuple[pl.Series, Note | None]:
-    """One column in the kind it had; refused where that would change what its cells mean."""
+    """One column in the kind it had; refused where that would change the meaning of its values."""
     came = kind_of(column)
     if column.null_count() == len(column) and came != kind:
         return pl.Series(column.name, np.full(len(column), None), dtype=EMPTY[kind]), None

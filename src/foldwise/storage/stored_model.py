@@ -1,4 +1,4 @@
-"""`StoredModel`: a fitted model with what must be known to use it tomorrow."""
+"""`StoredModel`: a fitted model with its schema and metadata."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.data.notes import Notes
-from foldwise.storage.checking import fitted_to
+from foldwise.storage.table_check import match_columns
 
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """A model from a file: it checks the table it is given, and predicts.
+    """A model from a file, which checks tables before it predicts.
 
-    `kinds` says what each column it wants holds (number, truth, text or date), `classes_` the classes in order,
-    `metadata` what was noted at saving (rows, estimate, command, …), `versions` the versions it was written with.
+    `kinds` maps each column to number, truth, text or date. `classes_` are the classes in order, `metadata` is what was
+    stored with the model (rows, estimate, command, …), `versions` are the library versions it was written with.
     """
 
     model: Any
@@ -30,8 +30,8 @@ class StoredModel:
     framed: bool = True  # whether it was fitted on columns with names
 
     def check(self, X: Any) -> Notes:
-        """What would be done to a table before it is predicted; raises where it does not fit."""
-        return Notes(fitted_to(X, self.kinds).notes)
+        """Check a table: return notes on what would be changed, raise where it does not fit."""
+        return Notes(match_columns(X, self.kinds).notes)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
@@ -46,7 +46,7 @@ class StoredModel:
         return np.asarray(self.model.decision_function(self._given(X)))
 
     def _given(self, X: Any) -> Any:
-        frame = fitted_to(X, self.kinds).X
+        frame = match_columns(X, self.kinds).X
         return frame if self.framed else frame.to_numpy()
 
     def __repr__(self) -> str:

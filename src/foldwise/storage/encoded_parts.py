@@ -1,7 +1,7 @@
-"""Parts of a model that have a form of their own: taken out of it before the rest is written, and put back after.
+"""Parts of a model that have a file format of their own: taken out before the rest is written, and put back after.
 
-An estimator of ours, or of a library with its own format, may lie anywhere inside: as the last step of a pipeline, as a
-member of an ensemble. `Placeholder` stands where it was.
+Such an estimator may lie anywhere inside a model, as the last step of a pipeline or as a member of an ensemble. A
+`Placeholder` stands where it was.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from foldwise.errors import InputError
-from foldwise.storage.codecs import CODEC_TAGS, CODECS, Codec, Stored
+from foldwise.storage.codecs import CODEC_TAGS, CODECS, Codec, Files
 
-OPEN = ("foldwise", "sklearn")  # packages whose objects are looked into
+OPEN = ("foldwise", "sklearn")  # packages whose objects are searched for parts
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Placeholder:
 
 
 @dataclass(frozen=True)
-class Part:
+class EncodedPart:
     """A part that was taken out."""
 
     codec: str
-    stored: Stored
+    files: Files
 
 
-def take_apart(model: Any) -> tuple[Any, list[Part]]:
+def extract_parts(model: Any) -> tuple[Any, list[EncodedPart]]:
     """The model with placeholders for its parts, and the parts; the model itself stays as it is."""
     every = list(walk(model))
     found = [value for value in every if codec_of(value) is not None]
@@ -43,7 +43,7 @@ def take_apart(model: Any) -> tuple[Any, list[Part]]:
     for number, value in enumerate(found):
         name, codec = codec_of(value) or ("", None)
         assert codec is not None
-        parts.append(Part(name, codec.write(value)))
+        parts.append(EncodedPart(name, codec.write(value)))
         memo[id(value)] = Placeholder(number)
     if not memo:
         return model, []
@@ -66,9 +66,9 @@ def whole_numbers(values: dict[Any, Any]) -> dict[Any, Any]:
     return {key: int(one) for key, one in values.items()}
 
 
-def put_together(model: Any, parts: list[Part]) -> Any:
+def restore_parts(model: Any, parts: list[EncodedPart]) -> Any:
     """The model with its parts in place."""
-    read = [CODECS[part.codec].read(part.stored) for part in parts]
+    read = [CODECS[part.codec].read(part.files) for part in parts]
     if isinstance(model, Placeholder):
         return read[model.number]
     memo = {}
@@ -88,7 +88,7 @@ def codec_of(value: Any) -> tuple[str, Codec] | None:
 
 
 def walk(model: Any) -> Iterator[Any]:
-    """All objects inside a model, each once; parts are not looked into."""
+    """All objects inside a model, each once; parts are not searched."""
     seen: set[int] = set()
     waiting = [model]
     while waiting:
@@ -99,10 +99,10 @@ def walk(model: Any) -> Iterator[Any]:
         yield value
         if codec_of(value) is not None or isinstance(value, Placeholder):
             continue
-        waiting += inside(value)
+        waiting += children(value)
 
 
-def inside(value: Any) -> list[Any]:
+def children(value: Any) -> list[Any]:
     """What an object holds."""
     if isinstance(value, Mapping):
         return [*value.keys(), *value.values()]

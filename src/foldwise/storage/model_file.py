@@ -1,11 +1,11 @@
 """`save_model` and `open_model`: a fitted model and its schema in one file.
 
 The file is a zip: `manifest.json` (format, version, columns, classes, versions of libraries, metadata, digests),
-`model.skops` (what is of scikit-learn, and our plain values), and under `parts/` what has a form of its own.
+`model.skops` (scikit-learn's objects and our plain values), and under `parts/` estimators with a format of their own.
 
-What is promised: every later version reads files of format version 1; a newer format is refused by name. Estimators of
-other libraries are theirs: with other versions of them a file opens if the model still says of a few rows, stored with
-it, what it said when it was written; else it is refused with both versions named.
+The promise: every later version reads files of format version 1; a newer format is refused. Estimators of other
+libraries belong to them: with other versions of these libraries, a file opens only if the model still predicts for
+three rows what it predicted when it was written. Otherwise it is refused and both versions are named.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ import polars as pl
 from numpy.typing import NDArray
 
 import foldwise
-from foldwise.bayes.storage import label_array_of, refuse_label
 from foldwise.data.frames import as_polars
 from foldwise.data.table import Table
 from foldwise.data.view import is_frame
 from foldwise.decisions.wrapper import Wrapper
 from foldwise.errors import FoldwiseError, InputError
 from foldwise.storage.archive import Archive, read_archive, write_archive
-from foldwise.storage.checking import EMPTY, KINDS, kinds_of
 from foldwise.storage.codecs import CODECS
-from foldwise.storage.parts import Part, put_together, take_apart
+from foldwise.storage.codecs.formats import labels_from_plain, labels_to_plain
+from foldwise.storage.encoded_parts import EncodedPart, extract_parts, restore_parts
 from foldwise.storage.skops_format import from_skops, to_skops
-from foldwise.storage.stored import StoredModel
+from foldwise.storage.stored_model import StoredModel
+from foldwise.storage.table_check import EMPTY, KINDS, kinds_of
 
 LIBRARIES = ("scikit-learn", "numpy", "scipy", "polars", "skops", "lightgbm", "xgboost-cpu", "xgboost", "catboost")
 PLAIN = (str, int, float, bool, type(None))
@@ -48,8 +48,17 @@ def save_model(
 ) -> None:
     """Write a fitted model to a file that opens without executing code.
 
-    `X` is the table it was fitted on, or some rows of it: names and types of its columns are kept, its cells are not
-    (but nearest neighbours are their training rows). `metadata` is anything that JSON holds.
+    Parameters
+    ----------
+    path : the file to write
+    model : a fitted classifier
+    X : the table it was fitted on, or some rows of it
+        Names and types of columns are stored, cells are not (but a nearest-neighbors model holds its training rows).
+    target : the name of the target column
+    metadata : anything that JSON holds
+
+    Examples
+    --------
 
     >>> import tempfile
     >>> from foldwise import NaiveBayes, open_model, read_table, save_model
@@ -62,20 +71,20 @@ def save_model(
     classes = np.asarray(getattr(model, "classes_", ()))
     if classes.ndim != 1 or not len(classes):
         raise InputError("only a fitted classifier of one target can be stored.", "fit it first.")
-    labels = [value if isinstance(value, str | int | float) else refuse_label(value) for value in classes.tolist()]
+    labels = labels_to_plain(classes)
     kinds = kinds_of(as_polars(X))
     wanted = columns_of(model)
     kinds = {name: kind for name, kind in kinds.items() if wanted is None or name in wanted}
-    rest, parts = take_apart(model)
+    rest, parts = extract_parts(model)
     members = {"model.skops": to_skops(rest)}
     for number, part in enumerate(parts):
-        members |= {f"parts/{number}.{ending}": data for ending, data in part.stored.items()}
+        members |= {f"parts/{number}.{ending}": data for ending, data in part.files.items()}
     manifest = {
         "written_by": versions(),
         "target": target,
         "framed": is_framed(X),
         "columns": [{"name": name, "kind": kind} for name, kind in kinds.items()],
-        "classes": {"dtype": classes.dtype.str, "labels": labels},
+        "classes": labels,
         "parts": [part.codec for part in parts],
         "probe": probe(model, kinds, is_framed(X)).tolist(),
         "metadata": plain(metadata or {}),
@@ -84,16 +93,19 @@ def save_model(
 
 
 def open_model(path: str | os.PathLike[str]) -> StoredModel:
-    """The model of a file that `save_model` wrote; anything else is refused in a sentence."""
+    """Open a model that `save_model` wrote; no code from the file is executed, and anything else is refused.
+
+    See SECURITY.md for what is checked and what is not.
+    """
     archive = read_archive(path)
     manifest = archive.manifest
     try:
         kinds = {str(column["name"]): str(column["kind"]) for column in manifest["columns"]}
         if not set(kinds.values()) <= set(KINDS):
-            raise InputError("the model file is damaged: a column holds nothing that is known.")
-        classes = label_array_of(manifest["classes"]["dtype"], manifest["classes"]["labels"])
-        parts = [part_of(archive, number, str(codec)) for number, codec in enumerate(manifest["parts"])]
-        model = put_together(from_skops(archive.members["model.skops"]), parts)
+            raise InputError("the model file is damaged: a column is of an unknown kind.")
+        classes = labels_from_plain(manifest["classes"])
+        parts = [encoded_part(archive, number, str(codec)) for number, codec in enumerate(manifest["parts"])]
+        model = restore_parts(from_skops(archive.members["model.skops"]), parts)
         stored = StoredModel(
             model,
             kinds,
@@ -114,12 +126,14 @@ def open_model(path: str | os.PathLike[str]) -> StoredModel:
     return stored
 
 
-def part_of(archive: Archive, number: int, codec: str) -> Part:
+def encoded_part(archive: Archive, number: int, codec: str) -> EncodedPart:
     """A part with its files."""
     if codec not in CODECS:
-        raise InputError(f"the model file holds a part of the kind {codec!r}, which is not known here.")
+        raise InputError(f"the model file holds a part of the kind {codec!r}, which is not supported.")
     start = f"parts/{number}."
-    return Part(codec, {name.removeprefix(start): d for name, d in archive.members.items() if name.startswith(start)})
+    return EncodedPart(
+        codec, {name.removeprefix(start): d for name, d in archive.members.items() if name.startswith(start)}
+    )
 
 
 def columns_of(model: Any) -> set[str] | None:
@@ -144,7 +158,7 @@ def is_framed(X: Any) -> bool:
 
 
 def probe(model: Any, kinds: Mapping[str, str], framed: bool) -> NDArray[np.float64]:
-    """What the model says of three rows that nobody observed: without a cell, of zeros, and of ones."""
+    """Predict three artificial rows: all missing, all zeros, all ones."""
     frame = pl.DataFrame(
         [
             pl.Series(name, [None, 0.0, 1.0] if kind == "number" else [None] * 3, dtype=EMPTY[kind])
@@ -155,11 +169,11 @@ def probe(model: Any, kinds: Mapping[str, str], framed: bool) -> NDArray[np.floa
     try:
         return np.asarray(ask(frame if framed else frame.to_numpy()), dtype=np.float64)
     except Exception:
-        return np.empty(0)  # a model that takes no missing cells: nothing to compare
+        return np.empty(0)  # a model that does not take missing values: nothing to compare
 
 
 def check_probe(stored: StoredModel, expected: NDArray[np.float64]) -> None:
-    """Refuse a model that does not say what it said when it was written."""
+    """Refuse a model that does not predict what it predicted when it was written."""
     if not expected.size:
         return
     got = probe(stored.model, stored.kinds, stored.framed)
@@ -175,7 +189,7 @@ def check_probe(stored: StoredModel, expected: NDArray[np.float64]) -> None:
 
 
 def versions() -> dict[str, str]:
-    """What the model was written with; names of machines and folders are no part of it."""
+    """The versions of Foldwise, Python and the libraries."""
     found = {"foldwise": foldwise.__version__, "python": platform.python_version()}
     for name in LIBRARIES:
         try:
