@@ -164,7 +164,7 @@ def two_cores() -> dict[str, str]:
 
 def scored(said: dict[str, Any], train: pl.DataFrame, test: pl.DataFrame, target: str) -> dict[str, Any]:
     """Log loss, AUC and balanced accuracy on the test rows; of a failure, those of the class prior."""
-    from foldwise.app.measures import MEASURES
+    from foldwise.evaluation.metrics import METRICS
 
     counts = train[target].value_counts().sort(target)
     classes = counts[target].to_list()
@@ -175,9 +175,7 @@ def scored(said: dict[str, Any], train: pl.DataFrame, test: pl.DataFrame, target
         given = np.array(said["proba"])
         proba = given[:, [said["classes"].index(one) for one in classes]]
         proba = proba / proba.sum(axis=1, keepdims=True)
-    found: dict[str, Any] = {
-        name: MEASURES[name](codes, proba) for name in ("log_loss", "roc_auc", "balanced_accuracy")
-    }
+    found: dict[str, Any] = {name: METRICS[name](codes, proba) for name in ("log_loss", "roc_auc", "balanced_accuracy")}
     kept = ("seconds", "failed", "low", "high", "naive")
     return {**found, **{k: said[k] for k in kept if k in said}, "said": said.get("log_loss"), "n_test": len(codes)}
 

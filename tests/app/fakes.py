@@ -14,7 +14,6 @@ import polars as pl
 
 from foldwise.app.config import FitConfig
 from foldwise.app.final_model import fit_members, select_members
-from foldwise.app.measures import measure_of
 from foldwise.app.progress import RunProgress
 from foldwise.app.result import FitResult, Run
 from foldwise.app.run import run_fit
@@ -24,6 +23,7 @@ from foldwise.app.task import make_task
 from foldwise.app.timing import Clock, seconds_of
 from foldwise.app.workers.executors import InProcessExecutor
 from foldwise.app.workers.jobs import FitAllRows, JobFailure, PredictSplit, SplitPredictions
+from foldwise.evaluation.metrics import class_metric
 
 
 class FakeTime:
@@ -106,7 +106,7 @@ def searched(
     time = FakeTime()
     config = FitConfig(target="y", budget=budget, models=list(strength), n_jobs=1, **options)
     task = make_task(FRAME, "y")
-    setup = RunSetup.make(config, task, measure_of(None, None, task.classes), 1)
+    setup = RunSetup.make(config, task, class_metric(None, task.classes), 1)
     executor = MadeUp(time, strength, seconds)
     executor.give(setup.worker_data)
     clock = Clock(budget, time(), time, time.sleep)

@@ -10,7 +10,6 @@ import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 
 from foldwise.app.estimates import fold_scores, honest_estimate
-from foldwise.app.measures import MEASURES
 from foldwise.app.selection import (
     CandidateSet,
     HonestPredictions,
@@ -20,9 +19,10 @@ from foldwise.app.selection import (
     honest_selection,
     pruned,
 )
+from foldwise.evaluation.metrics import METRICS
 from foldwise.folds.splits import Split
 
-LOG_LOSS = MEASURES["log_loss"]
+LOG_LOSS = METRICS["log_loss"]
 
 
 def stacked(n_rows=300, n_folds=5, n_members=8, seed=0, strength=0.0, eliminated=False, in_time=False):
@@ -83,10 +83,10 @@ def test_on_labels_that_nothing_tells_the_naive_score_is_too_good_and_the_honest
     naive, honest, held = [], [], 0
     for seed in range(40):
         stack, kept, proba, splits = stacked(n_rows=150, n_members=12, seed=seed)
-        chosen = choose_weights(proba, stack.codes, None, MEASURES["accuracy"], 1)
-        naive.append(MEASURES["accuracy"](stack.codes, chosen.proba(proba)))
-        found = honest_selection(stack, kept, MEASURES["accuracy"], 1)
-        estimate = honest_estimate(found, stack, MEASURES["accuracy"], splits)
+        chosen = choose_weights(proba, stack.codes, None, METRICS["accuracy"], 1)
+        naive.append(METRICS["accuracy"](stack.codes, chosen.proba(proba)))
+        found = honest_selection(stack, kept, METRICS["accuracy"], 1)
+        estimate = honest_estimate(found, stack, METRICS["accuracy"], splits)
         honest.append(estimate.value)
         low, high = estimate.interval()
         held += low <= 0.5 <= high
@@ -99,7 +99,7 @@ def test_an_estimate_is_the_mean_of_rows_and_as_wide_as_groups_make_it():
     stack, kept, _, splits = stacked(strength=0.7)
     found = honest_selection(stack, kept, LOG_LOSS, 3)
     plain = honest_estimate(found, stack, LOG_LOSS, splits)
-    losses = LOG_LOSS.rows(stack.codes[found.index], found.proba)
+    losses = LOG_LOSS.by_row(stack.codes[found.index], found.proba)
     assert plain.value == pytest.approx(losses.mean())
     assert plain.spread.error >= losses.std() / np.sqrt(len(losses)) * (1 - 1e-12)
     groups = np.arange(300) // 30
@@ -136,7 +136,7 @@ def rare_class(metric):
     stack = OutOfFoldRows(np.arange(100), fold, codes, None, 10, False, False)
     splits = [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(10)]
     return (
-        honest_estimate(HonestPredictions(np.arange(100), proba, tuple(range(10))), stack, MEASURES[metric], splits),
+        honest_estimate(HonestPredictions(np.arange(100), proba, tuple(range(10))), stack, METRICS[metric], splits),
         codes,
         proba,
     )
@@ -146,21 +146,19 @@ def test_scores_of_labels_are_those_of_the_confusion_matrix():
     for metric, score in (
         ("accuracy", accuracy_score),
         ("balanced_accuracy", balanced_accuracy_score),
-        ("f1", partial(f1_score, average="macro")),
+        ("f1_macro", partial(f1_score, average="macro")),
     ):
         estimate, codes, proba = rare_class(metric)
         assert estimate.value == pytest.approx(score(codes, proba.argmax(axis=1)), rel=1e-12)
 
 
-@pytest.mark.parametrize("metric", ["accuracy", "log_loss", "brier", "balanced_accuracy", "roc_auc", "f1"])
+@pytest.mark.parametrize("metric", ["accuracy", "log_loss", "brier_score", "balanced_accuracy", "roc_auc", "f1"])
 def test_rows_that_are_all_right_do_not_make_an_interval_of_no_width(metric):
     codes, fold = np.arange(20) % 2, np.arange(20) // 4
     proba = np.where(np.eye(2)[codes] > 0, 0.9, 0.1)
     stack = OutOfFoldRows(np.arange(20), fold, codes, None, 5, False, False)
     splits = [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
-    estimate = honest_estimate(
-        HonestPredictions(np.arange(20), proba, tuple(range(5))), stack, MEASURES[metric], splits
-    )
+    estimate = honest_estimate(HonestPredictions(np.arange(20), proba, tuple(range(5))), stack, METRICS[metric], splits)
     low, high = estimate.interval()
     assert high - low > 0.05
     if metric == "accuracy":  # Clopper and Pearson say 0.83 of 20 right ones

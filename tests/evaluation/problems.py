@@ -163,9 +163,6 @@ def draw_weights(rng, kind, codes):
     return weights
 
 
-EXACT = ("accuracy", "balanced_accuracy")
-
-
 def told(call, *args):
     """The value or the error, and the warnings, of a call."""
     with warnings.catch_warnings(record=True) as caught:
@@ -201,7 +198,4 @@ def assert_as_scikit_learn(problem, name, layout="settings"):
 
 def assert_equal_scores(name, ours, theirs):
     assert ours.shape == (len(theirs),)
-    if name in EXACT:
-        np.testing.assert_array_equal(ours, theirs, err_msg=name)
-    else:
-        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-15, err_msg=name)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-15, err_msg=name)

@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 
 from foldwise.errors import InputError
 from foldwise.evaluation import CostMatrix, Decision
-from foldwise.evaluation.metrics import cost_metric
+from foldwise.evaluation.metrics import CostMetric
 from foldwise.folds import Answer, Need
 from tests.evaluation.problems import Told, classification
 
@@ -212,7 +212,7 @@ def test_the_metric_is_the_scorer(rng, n_classes, weights, kind):
     problem = classification(rng, n_classes, kind=kind, weights=weights, train_lacks=(1,) if n_classes > 2 else ())
     classes = problem.session.target.classes.tolist()
     costs = CostMatrix((*map(str, classes), "ask"), classes, rng.integers(0, 9, (n_classes + 1, n_classes)))
-    metric, scorer = cost_metric(costs), costs.scorer()
+    metric, scorer = CostMetric(costs), costs.scorer()
     answer = problem.answer(problem.settings)
     found = metric(problem.session, problem.settings, problem.split, answer)
     test = problem.split.test
@@ -221,7 +221,7 @@ def test_the_metric_is_the_scorer(rng, n_classes, weights, kind):
     for setting, score in zip(problem.settings, found, strict=True):
         model = problem.session.refit(setting, problem.split.train)
         theirs = scorer(model, problem.session.X[test], problem.session.y[test], sample_weight=w)
-        assert score == theirs
+        assert score == pytest.approx(theirs, rel=1e-12)
         decision = costs.decide(model.predict_proba(problem.session.X[test]), model.classes_)
         plain = costs.realised(decision.action, problem.session.y[test])
         assert score == pytest.approx(-np.average(plain, weights=w))
@@ -243,7 +243,7 @@ def test_in_scikit_learns_own_searches(rng):
         several = {"cost": costs.scorer(), "right": "accuracy"}
         both = peer.GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9, 1.0]}, scoring=several, refit="cost", cv=3)
         both.fit(X, y, **params)
-        assert both.cv_results_["mean_test_cost"].tolist() == search.cv_results_["mean_test_score"].tolist()
+        np.testing.assert_allclose(both.cv_results_["mean_test_cost"], search.cv_results_["mean_test_score"])
         assert (search.cv_results_["mean_test_score"] < 0).all()
     assert costs.scorer()(search, X, y) == costs.scorer()(search.best_estimator_, X, pd.Series(y))
 
@@ -274,5 +274,5 @@ def test_models_and_matrices_that_do_not_fit(rng):
     with pytest.raises(InputError, match="needs probabilities, but LinearSVC has no predict_proba"):
         costs.scorer()(LinearSVC(), [[1.0]], [0])
     labels = Answer(np.zeros((1, len(problem.split.test)), dtype=int))
-    with pytest.raises(InputError, match="the cost of decisions needs probabilities, but Told gives none"):
-        cost_metric(costs)(problem.session, [{}], problem.split, labels)
+    with pytest.raises(InputError, match="cost needs probabilities, but Told gives none"):
+        CostMetric(costs)(problem.session, [{}], problem.split, labels)

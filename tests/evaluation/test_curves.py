@@ -71,8 +71,8 @@ def test_learning_curves_of_other_questions(rng, options):
     curve = learning_curve(NaiveBayes(), X, y, **options)
     sizes, train, test = peer.learning_curve(NaiveBayes(), X, y, **options)
     assert curve.train_sizes.tolist() == sizes.tolist()
-    np.testing.assert_array_equal(curve.train_scores, train)
-    np.testing.assert_array_equal(curve.test_scores, test)
+    np.testing.assert_allclose(curve.train_scores, train, rtol=1e-10)
+    np.testing.assert_allclose(curve.test_scores, test, rtol=1e-10)
 
 
 def test_weights_are_learned_and_do_not_weigh_scores(rng):
@@ -80,8 +80,8 @@ def test_weights_are_learned_and_do_not_weigh_scores(rng):
     weights = rng.integers(1, 9, 120).astype(float)
     curve = learning_curve(NaiveBayes(), X, y, sample_weight=weights)
     _, train, test = peer.learning_curve(NaiveBayes(), X, y, params={"sample_weight": weights})
-    np.testing.assert_array_equal(curve.train_scores, train)
-    np.testing.assert_array_equal(curve.test_scores, test)
+    np.testing.assert_allclose(curve.train_scores, train, rtol=1e-10)
+    np.testing.assert_allclose(curve.test_scores, test, rtol=1e-10)
 
 
 VALIDATED = {

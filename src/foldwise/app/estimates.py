@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.app.measures import Floats, Measure
 from foldwise.app.selection import HonestPredictions, OutOfFoldRows
 from foldwise.evaluation.comparing.paired import TTest, corrected_t_test
 from foldwise.evaluation.estimates import Estimate, StudentSpread
 from foldwise.evaluation.intervals import corrected_error, share_tested
+from foldwise.evaluation.metrics.metric import Floats, Metric
 from foldwise.folds.splits import Split
 
 LEAST_SCORES = 8
@@ -19,7 +19,7 @@ FREEDOM = 9  # as of ten folds: models of other rows would have been others
 METHOD = "members, weights and temperature chosen again without the rows of each fold, from stored predictions"
 
 
-def fold_scores(honest: HonestPredictions, tested: OutOfFoldRows, metric: Measure, parts: int = 1) -> Floats:
+def fold_scores(honest: HonestPredictions, tested: OutOfFoldRows, metric: Metric, parts: int = 1) -> Floats:
     """One score per scored fold, or per part of it: with n parts, each part takes every n-th row."""
     found = []
     for fold in honest.folds:
@@ -31,7 +31,7 @@ def fold_scores(honest: HonestPredictions, tested: OutOfFoldRows, metric: Measur
     return np.array(found)
 
 
-def score_of(honest: HonestPredictions, tested: OutOfFoldRows, metric: Measure) -> float:
+def score_of(honest: HonestPredictions, tested: OutOfFoldRows, metric: Metric) -> float:
     """The score over all scored rows, as the confusion matrix shows them; of a ranking metric, the mean over folds.
 
     Models of different folds do not rank rows on one scale; and a class is in few folds where it has few rows.
@@ -44,7 +44,7 @@ def score_of(honest: HonestPredictions, tested: OutOfFoldRows, metric: Measure) 
 def honest_estimate(
     honest: HonestPredictions,
     tested: OutOfFoldRows,
-    metric: Measure,
+    metric: Metric,
     splits: Sequence[Split],
     *,
     naive: float | None = None,
@@ -58,12 +58,12 @@ def honest_estimate(
     are all right say that errors are rare, not that there are none.
     """
     by_fold = fold_scores(honest, tested, metric)
-    if metric.rows is None:
+    if not metric.averages_rows:
         value = score_of(honest, tested, metric)
         error = float(corrected_error(by_fold[np.isfinite(by_fold)], share_tested(splits)))
         error = max(error, 1.0 / len(honest.index))
         return Estimate(value, method, StudentSpread(error, max(len(by_fold) - 1, 1)), naive, None, metric.bounds)
-    losses = metric.rows(tested.codes[honest.index], honest.proba)
+    losses = metric.by_row(tested.codes[honest.index], honest.proba)
     weights = tested.weights_at(honest.index)
     weights = np.ones(len(losses)) if weights is None else weights
     share = weights / weights.sum()
@@ -78,16 +78,15 @@ def honest_estimate(
     return Estimate(value, method, StudentSpread(float(max(errors)), FREEDOM), naive, variance, metric.bounds)
 
 
-def worst_row(proba: Floats, metric: Measure) -> float:
+def worst_row(proba: Floats, metric: Metric) -> float:
     """The score of the row that could be most wrong, by its probabilities."""
-    assert metric.rows is not None
     n_rows, n_classes = proba.shape
-    every = [metric.rows(np.full(n_rows, k, dtype=np.int64), proba) for k in range(n_classes)]
-    return float(np.min(every) if metric.greater else np.max(every))
+    every = [metric.by_row(np.full(n_rows, k, dtype=np.int64), proba) for k in range(n_classes)]
+    return float(np.min(every) if metric.greater_is_better else np.max(every))
 
 
 def paired_test(
-    first: HonestPredictions, second: HonestPredictions, tested: OutOfFoldRows, metric: Measure, splits: Sequence[Split]
+    first: HonestPredictions, second: HonestPredictions, tested: OutOfFoldRows, metric: Metric, splits: Sequence[Split]
 ) -> TTest | None:
     """The corrected test of two models by their scores on the same folds; few folds are cut, for nearly ten scores."""
     parts = max(1, -(-LEAST_SCORES // len(first.folds)))

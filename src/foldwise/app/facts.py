@@ -13,7 +13,6 @@ import polars as pl
 
 from foldwise.app.estimates import honest_estimate, score_of
 from foldwise.app.leaderboard import LeaderboardRow
-from foldwise.app.measures import MEASURES, SHOWN, Measure, cost_measure
 from foldwise.app.plain_values import plain
 from foldwise.app.selection import HonestPredictions
 from foldwise.app.timing import RunTimes
@@ -22,6 +21,7 @@ from foldwise.data.audit import Concern
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import choose
 from foldwise.evaluation.estimates import Estimate
+from foldwise.evaluation.metrics import Metric, class_metric, cost_metric
 from foldwise.evaluation.prediction_curves import prediction_facts
 from foldwise.evaluation.tables import number
 from foldwise.models.feature_selection import SelectInformative
@@ -35,6 +35,7 @@ MOST_TRIALS = 400  # shown of a family
 MANY_LEVELS = 12
 SHARED = 0.05  # of a test's rows: fewer may be alike by chance
 OVERRUN = 1.1  # of the budget: more is told
+SHOWN_METRICS = ("log_loss", "accuracy", "balanced_accuracy", "roc_auc")
 HOLDING_ROWS = ("knn", "rbf_svm")  # models that are made of training rows
 
 
@@ -90,7 +91,7 @@ def task_facts(result: FitResult) -> dict[str, Any]:
         "positive": None if task.positive is None else str(task.classes[task.positive]),
         "metric": metric.name,
         "metric_title": metric.title,
-        "greater": metric.greater,
+        "greater": metric.greater_is_better,
         "costs": None
         if costs is None
         else {
@@ -212,7 +213,7 @@ def summary(column: pl.Series) -> str:
     return ", ".join(shown) + (", …" if top.height > 3 else "")
 
 
-def estimate_facts(estimate: Estimate, metric: Measure) -> dict[str, Any]:
+def estimate_facts(estimate: Estimate, metric: Metric) -> dict[str, Any]:
     low, high = estimate.interval()
     return {
         "value": estimate.value,
@@ -221,20 +222,20 @@ def estimate_facts(estimate: Estimate, metric: Measure) -> dict[str, Any]:
         "naive": estimate.naive,
         "method": estimate.method,
         "title": metric.title,
-        "greater": metric.greater,
+        "greater": metric.greater_is_better,
         "text": str(estimate),
     }
 
 
-def shown_metrics(result: FitResult) -> list[Measure]:
+def shown_metrics(result: FitResult) -> list[Metric]:
     """The metric that chose, the cost where costs are given, then the usual ones."""
     task, metric = result.setup.task, result.setup.metric
-    costs = [] if task.costs is None else [cost_measure(task.costs, task.classes)]
-    others = [*costs, *(MEASURES[name] for name in SHOWN)]
+    costs = [] if task.costs is None else [cost_metric(task.costs, task.classes)]
+    others = [*costs, *(class_metric(name, task.classes) for name in SHOWN_METRICS)]
     return [metric, *(one for one in others if one.name != metric.name)]
 
 
-def procedure_estimate(result: FitResult, metric: Measure) -> Estimate:
+def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
     """The honest estimate of the whole selection; beside it the naive score, by the selection that saw all folds."""
     setup, final = result.setup, result.final
     tested, honest = final.selection.tested, final.selection.honest
@@ -263,7 +264,7 @@ def headline(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any]:
         facts[metric.name] = {
             "metric": metric.name,
             "title": metric.title,
-            "greater": metric.greater,
+            "greater": metric.greater_is_better,
             "estimate": estimate_facts(estimates[metric.name], metric),
             "baseline": bases[metric.name].value,
         }
@@ -299,7 +300,7 @@ def words(
         f"{start} {'' if sentences else 'expected to be '}right in {percent(right.value)} of cases ({percent(low)} to "
         f"{percent(high)}); always naming the most frequent class is right in {percent(usual.value)}."
     )
-    if metric.better(estimates[metric.name].value) <= metric.better(bases[metric.name].value):
+    if metric.signed(estimates[metric.name].value) <= metric.signed(bases[metric.name].value):
         sentences.append(
             "That is no better than guessing by the shares of the classes: these columns do not tell the target."
         )
@@ -375,7 +376,7 @@ def search_facts(line: LeaderboardRow, result: FitResult) -> dict[str, Any]:
             trials.append(
                 {
                     "settings": {short_name(n): as_number(v) for n, v in result.setup.params(batch, i).items()},
-                    "score": result.setup.metric.better(score) if np.isfinite(score) else None,
+                    "score": result.setup.metric.signed(score) if np.isfinite(score) else None,
                     "folds": len(batch.scores),
                     "seconds": float(np.mean(list(batch.seconds.values()))) / len(batch.settings),
                     "at": batch.opened,

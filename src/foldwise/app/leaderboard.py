@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foldwise.app.estimates import fold_scores, honest_estimate, paired_test
-from foldwise.app.measures import Floats
 from foldwise.app.search_state import SettingBatch
 from foldwise.app.selection import HonestPredictions, baseline, honest_model
 from foldwise.evaluation.comparing.paired import holm
 from foldwise.evaluation.estimates import Estimate
+from foldwise.evaluation.metrics.metric import Floats
 
 if TYPE_CHECKING:
     from foldwise.app.result import FitResult
@@ -59,11 +59,11 @@ def leaderboard(result: FitResult) -> list[LeaderboardRow]:
             rest.append(replace(row, status=status, why=why))
             continue
         honest, batch, setting = honest_model(tested, done, predictions)
-        naive = metric.better(float(np.mean([batch.scores[k][setting] for k in tested.scored])))
+        naive = metric.signed(float(np.mean([batch.scores[k][setting] for k in tested.scored])))
         weight = sum(w for i, w in final.weights.items() if selection.candidates[i].model == name)
         finished.append(rated(replace(row, best=(batch, setting), weight=weight), honest, naive, CHOSEN))
     rest += [LeaderboardRow(spec.name, spec.title, "failed", why) for spec, why in setup.skipped]
-    finished.sort(key=lambda row: -metric.better(row.estimate.value))  # type: ignore[union-attr]
+    finished.sort(key=lambda row: -metric.signed(row.estimate.value))  # type: ignore[union-attr]
     base = rated(
         LeaderboardRow("baseline", "always the shares of classes"), baseline(tested, predictions), None, SHARES
     )

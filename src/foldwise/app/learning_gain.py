@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.app.measures import Codes, Floats, Measure
 from foldwise.app.predictions import FoldPredictions
 from foldwise.app.selection import MemberSelection, calibrated, weighted_mean
 from foldwise.app.setup import RunSetup
 from foldwise.app.workers.jobs import SplitPredictions
 from foldwise.decisions.calibration.scores import Calibrator, ClassScores
+from foldwise.evaluation.metrics.metric import Codes, Floats, Metric
 
 HALF = (1.5, 3.0)  # a fold's rows to its half: groups may be too uneven to be halved
 
@@ -35,11 +35,11 @@ class LearningGain:
     of_half: Floats
     doublings: float  # from the fold's rows to all, if from the half to the fold's is one
 
-    def gain(self, metric: Measure) -> float:
+    def gain(self, metric: Metric) -> float:
         """What learning from all rows may add to a score; below 0 where lower is better."""
-        of_all, of_half = (metric.better(metric(self.codes, one, self.weights)) for one in (self.of_all, self.of_half))
+        of_all, of_half = (metric.signed(metric(self.codes, one, self.weights)) for one in (self.of_all, self.of_half))
         gain = self.doublings * (of_all - of_half)
-        return metric.better(float(gain)) if gain > 0 and np.isfinite(gain) else 0.0
+        return metric.signed(float(gain)) if gain > 0 and np.isfinite(gain) else 0.0
 
 
 def half_rows(setup: RunSetup, fold: int) -> NDArray[np.intp] | None:

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.app.blend import with_doubt
-from foldwise.app.measures import Floats, Measure
 from foldwise.app.search_state import SearchState, SettingBatch
 from foldwise.app.task import FitTask
 from foldwise.decisions.calibration import CalibrationData, ClassScores, fit_calibrator
 from foldwise.decisions.calibration.scores import Calibrator
+from foldwise.evaluation.metrics.metric import Floats, Metric
 from foldwise.folds.splits import Split
 
 
@@ -26,7 +26,7 @@ class FoldPredictions:
     """
 
     def __init__(
-        self, task: FitTask, splits: Sequence[Split], metric: Measure, decision_models: Collection[str]
+        self, task: FitTask, splits: Sequence[Split], metric: Metric, decision_models: Collection[str]
     ) -> None:
         self.task, self.splits, self.metric = task, splits, metric
         self._decision_models = frozenset(decision_models)
@@ -70,7 +70,7 @@ class FoldPredictions:
             score = (
                 np.nan if broken else self.metric(self.task.codes[test], self.proba(batch, i, split, own=True), weights)
             )
-            found.append(self.metric.better(float(score)))
+            found.append(self.metric.signed(float(score)))
         return tuple(found)
 
     def proba(self, batch: SettingBatch, setting: int, split: int, *, own: bool = False) -> Floats:

@@ -14,7 +14,6 @@ from typing import Any
 from foldwise.app.config import FitConfig
 from foldwise.app.final_model import fit_members, select_members
 from foldwise.app.interrupts import finish_despite_interrupt
-from foldwise.app.measures import measure_of
 from foldwise.app.progress import RunProgress, Watch
 from foldwise.app.result import FitResult, Run
 from foldwise.app.search import Search
@@ -22,6 +21,7 @@ from foldwise.app.setup import RunSetup
 from foldwise.app.task import make_task
 from foldwise.app.timing import Clock, seconds_of
 from foldwise.app.workers.executors import Executor, count_workers, open_executor
+from foldwise.evaluation.metrics import class_metric
 from foldwise.models.spec import ModelSpec
 
 
@@ -54,8 +54,8 @@ def fit(
     target : the column to predict
     budget : seconds from reading to report, or "60s", "5m", "1h"
     models : names of models in the catalogue, or dotted names of classifiers; by default all that can be trained
-    metric : what settings are chosen by: log_loss (the default), brier, accuracy, balanced_accuracy, roc_auc, f1, or
-        cost (the default where costs are given)
+    metric : what settings are chosen by: log_loss (the default), brier_score, accuracy, balanced_accuracy, roc_auc,
+        f1, cost (the default where costs are given), or another name in `foldwise.evaluation.metrics.METRICS`
     costs : what actions cost under each true class: a `CostMatrix`, a frame, or the path of a CSV file
     groups : group column; rows of the same group are never split between training and test
     time : time column; models are tested only on rows later than those they were trained on
@@ -114,7 +114,7 @@ def run_fit(
         columns = {"groups": config.groups, "time": config.time, "weights": config.weights}
         others = {"costs": config.costs, "positive": config.positive, "test": config.test}
         task = make_task(table, config.target, **columns, **others, drop_unlabelled=config.drop_unlabelled)
-        metric = measure_of(config.metric, task.costs, task.classes)
+        metric = class_metric(config.metric, task.classes, task.costs, task.positive)
         tell = Teller(clock, executor, watch)
         tell.enter("looking at the data")
         setup = RunSetup.make(config, task, metric, n_workers)
@@ -162,6 +162,6 @@ class Teller:
         scored = [one for one in state.batches if one.first > float("-inf")]
         if scored:
             top = max(scored, key=lambda one: one.first)
-            best = f"{setup.specs[top.model].title}: {setup.metric.title} {setup.metric.better(top.first):.3g}"
+            best = f"{setup.specs[top.model].title}: {setup.metric.title} {setup.metric.signed(top.first):.3g}"
         counts = (state.n_models, state.n_settings)
         self.watch(RunProgress(clock.phase, clock.elapsed, clock.budget, *counts, best, tuple(doing)))

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.app.measures import Codes, Floats, Measure
 from foldwise.app.predictions import FoldPredictions
 from foldwise.app.search_state import SettingBatch
 from foldwise.decisions.calibration import CalibrationData, ClassScores, fit_calibrator
 from foldwise.decisions.calibration.scores import Calibrator
 from foldwise.ensembles import select_greedily
+from foldwise.evaluation.metrics.metric import Codes, Floats, Metric
 
 MOST_CANDIDATES = 30
 MOST_OF_MODEL = 4
@@ -160,18 +160,18 @@ def calibrated(to: Calibrator, proba: Floats) -> Floats:
 
 
 def choose_weights(
-    stack: NDArray[np.float32], codes: Codes, weights: Floats | None, metric: Measure, most: int = MOST_MEMBERS
+    stack: NDArray[np.float32], codes: Codes, weights: Floats | None, metric: Metric, most: int = MOST_MEMBERS
 ) -> EnsembleWeights:
     """Weights by greedy selection on log loss, at most so many members; the best single where it scores better."""
     n_members, n_rows, _ = stack.shape
-    scores = np.array([metric.better(metric(codes, one.astype(np.float64), weights)) for one in stack])
+    scores = np.array([metric.signed(metric(codes, one.astype(np.float64), weights)) for one in stack])
     single = np.eye(n_members)[int(np.nanargmax(scores))]
     found = single
     if n_members > 1 and most > 1:
         selected = select_greedily(stack, codes, metric="neg_log_loss", sample_weight=weights, shrinkage=0.0).weights
         found = pruned(selected, most)
         if metric.name != "log_loss":
-            together = metric.better(metric(codes, weighted_mean(stack, found), weights))
+            together = metric.signed(metric(codes, weighted_mean(stack, found), weights))
             found = found if together >= scores.max() else single
     row_weights = np.ones(n_rows) if weights is None else weights
     data = CalibrationData(ClassScores(np.log(weighted_mean(stack, found)), True), codes, row_weights)
@@ -202,7 +202,7 @@ class HonestPredictions:
         return cls(index, np.concatenate(list(by_fold.values())), tuple(by_fold))
 
 
-def honest_selection(tested: OutOfFoldRows, among: CandidateSet, metric: Measure, most: int) -> HonestPredictions:
+def honest_selection(tested: OutOfFoldRows, among: CandidateSet, metric: Metric, most: int) -> HonestPredictions:
     """The selection made again for each fold that is scored, from the other rows, and applied to its own."""
     every = np.stack([one.proba for one in among.every])
     parts = {}
@@ -257,7 +257,7 @@ class MemberSelection:
         return [int(i) for i in np.argsort(-weights, kind="stable") if weights[i] > 0]
 
 
-def select(among: CandidateSet, tested: OutOfFoldRows, metric: Measure, most: int) -> MemberSelection:
+def select(among: CandidateSet, tested: OutOfFoldRows, metric: Metric, most: int) -> MemberSelection:
     """Select members among candidates, and the same without the rows of each fold."""
     final = tuple(among.every[i] for i in among.final)
     stack = np.stack([one.proba for one in final])

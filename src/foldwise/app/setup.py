@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from foldwise.app.config import FitConfig
-from foldwise.app.measures import Measure
 from foldwise.app.schedule import COMPANIONS, ModelPlan
 from foldwise.app.search_state import SettingBatch, decode
 from foldwise.app.splitting import make_splits
@@ -19,6 +18,7 @@ from foldwise.app.timing import TimePlan, seconds_of
 from foldwise.app.workers.executors import COMPILED
 from foldwise.app.workers.jobs import PredictSplit, WorkerData
 from foldwise.errors import InputError
+from foldwise.evaluation.metrics import Metric
 from foldwise.folds.protocol import Params
 from foldwise.folds.splits import Split
 from foldwise.models.catalogue import models_for
@@ -33,7 +33,7 @@ class RunSetup:
 
     config: FitConfig
     task: FitTask
-    metric: Measure
+    metric: Metric
     X: pl.DataFrame  # the columns that models see
     splits: list[Split]
     splitter: str  # the splits in words
@@ -44,7 +44,7 @@ class RunSetup:
     time: TimePlan
 
     @classmethod
-    def make(cls, config: FitConfig, task: FitTask, metric: Measure, n_workers: int) -> RunSetup:
+    def make(cls, config: FitConfig, task: FitTask, metric: Metric, n_workers: int) -> RunSetup:
         """Make the splits and choose the models."""
         splits, splitter = make_splits(task, config.seed)
         every = models_for(task.outline, config.model_names)

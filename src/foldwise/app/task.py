@@ -19,13 +19,13 @@ from foldwise.data.reading import read_table
 from foldwise.data.reading.dates import dates_of
 from foldwise.data.schema import Schema, listing
 from foldwise.data.table import Table
-from foldwise.data.target import check_weights, encode_target
+from foldwise.data.target import check_weights, encode_target, is_quantity
 from foldwise.data.view import view_of_frame
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.models.column_roles import Outline, outline
 
-MOST_NUMBERS = 20  # distinct numbers that are still classes
+FEW_ROWS = 20  # in which every label may be different
 MOST_CLASSES = 200
 UNIQUE_SHARE = 0.2  # of rows with a label of their own, from which labels are no classes
 LEAST_ROWS = 8
@@ -186,12 +186,12 @@ def check_target(table: Table) -> None:
     """Refuse numbers to be estimated, and names of rows: Foldwise predicts classes."""
     labels = pl.Series(table.y) if table.y is not None and table.y.dtype != object else pl.Series(list(table.y))  # type: ignore[arg-type]
     n_rows, n_distinct = len(labels), labels.n_unique()
-    if labels.dtype.is_numeric() and n_distinct > MOST_NUMBERS:
+    if is_quantity(labels):
         raise InputError(
             f"{table.target!r} holds {n_distinct:,} different numbers: a quantity, and Foldwise predicts classes.",
             "cut it into ranges first, or choose another target.",
         )
-    if n_rows >= MOST_NUMBERS and (n_distinct > UNIQUE_SHARE * n_rows or n_distinct > MOST_CLASSES):
+    if n_rows >= FEW_ROWS and (n_distinct > UNIQUE_SHARE * n_rows or n_distinct > MOST_CLASSES):
         raise InputError(
             f"{table.target!r} holds {n_distinct:,} different values in {n_rows:,} rows: these name rows, not classes.",
             "choose another target.",

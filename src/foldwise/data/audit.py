@@ -18,6 +18,7 @@ from foldwise.data.disguised_missing import DisguisedMissing
 from foldwise.data.findings import Findings, short
 from foldwise.data.notes import WIDTH
 from foldwise.data.schema import listing
+from foldwise.data.target import is_quantity
 
 RARE_ROWS = 5
 NEARLY = 0.999
@@ -196,14 +197,6 @@ def balance(table: AuditInput) -> list[Concern]:
         Concern("balance", str(label), int(rows), "too few for ten folds" if rows < 10 else "")
         for label, rows in counts.iter_rows()
     ]
-
-
-def is_quantity(labels: pl.Series) -> bool:
-    """Whether the target looks like a quantity to be estimated, not like classes."""
-    n_different = labels.n_unique()
-    return (
-        labels.dtype.is_numeric() and n_different > 30 and (labels.dtype.is_float() or n_different > 0.05 * len(labels))
-    )
 
 
 def giveaways(table: AuditInput) -> list[Concern]:

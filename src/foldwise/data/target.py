@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
@@ -17,6 +18,7 @@ from foldwise.errors import InputError
 
 LABEL_RANGE = 1 << 12
 LABEL_HEAD = 1 << 12
+MOST_NUMERIC_CLASSES = 20  # distinct numbers that can still be classes
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,15 @@ def number_target(y: Any, n_rows: int) -> NDArray[np.float64]:
             "leave these rows out; a target is never guessed.",
         )
     return read_only(np.ascontiguousarray(values))
+
+
+def is_quantity(labels: pl.Series) -> bool:
+    """Whether a target is a quantity, not classes: more than 20 different numbers, or numbers with a fraction."""
+    if not labels.dtype.is_numeric():
+        return False
+    known = labels.drop_nulls()
+    has_fractions = known.dtype.is_float() and bool((known != known.floor()).any())
+    return has_fractions or known.n_unique() > MOST_NUMERIC_CLASSES
 
 
 def refuse_lengths(n_rows: int, n_labels: int) -> NoReturn:

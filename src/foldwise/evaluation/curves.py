@@ -21,7 +21,7 @@ from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import corrected_ends, share_tested
-from foldwise.evaluation.metrics.naming import check_single, metrics_of
+from foldwise.evaluation.metrics.scoring import check_single, metrics_of
 from foldwise.evaluation.pictures import axes, interval_text, metric_name, printed_curve
 from foldwise.evaluation.procedures import check_model
 from foldwise.evaluation.tables import cut, number

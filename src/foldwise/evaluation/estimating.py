@@ -78,7 +78,7 @@ def by_bates(
 ) -> Estimate:
     """The estimate with the nested interval."""
     metric = procedure.metric
-    if not hasattr(metric, "losses"):
+    if not metric.averages_rows:
         raise InputError(
             f"the interval 'bates' is for scores that average over rows, and {metric!r} does not.",
             "pass interval='corrected', or a scoring such as 'accuracy', 'neg_log_loss' or 'neg_mean_squared_error'.",

@@ -70,7 +70,7 @@ class AnswerKeeper:
     """Takes labels or values, losses and perhaps probabilities of each block; `need` is what must be asked for it."""
 
     def __init__(self, metric: Any, need: Need, scores: Need) -> None:
-        self._losses = getattr(metric, "losses", None)
+        self._losses = metric.losses if metric is not None and metric.averages_rows else None
         self._scores = scores  # which of probabilities and decision values are kept
         self.need = need
 
@@ -107,7 +107,7 @@ def keeper_of(
     if all(one.need == Need.MODEL for one in metrics.values()) and not session.threads:
         return None, "the scorer asks each model by itself; keep='all' asks it again for what is kept"
     # a metric that averages no losses is computed anew from what it was computed from
-    scores = Need(0) if hasattr(metric, "losses") else wanted & (Need.PROBA | Need.DECISION)
+    scores = Need(0) if metric is not None and metric.averages_rows else wanted & (Need.PROBA | Need.DECISION)
     n_scores = len(session.target.classes) if scores and isinstance(session.target, Labels) else 0
     cells = n_settings * len(test_rows(splits))
     if cells * ((16 if regression else 10) + 8 * n_scores) > KEEP_BYTES:

@@ -13,7 +13,7 @@ from sklearn.metrics import check_scoring
 
 from foldwise.errors import FoldwiseTypeError
 from foldwise.evaluation.estimates import Estimate
-from foldwise.evaluation.measures import measure_of_search
+from foldwise.evaluation.metrics.scoring import search_score_name
 from foldwise.evaluation.procedures import Searched, Tested, check_chooses, scored_winners, searches_on
 from foldwise.evaluation.records import SplitsRecord
 from foldwise.folds.opening import open_session
@@ -77,7 +77,7 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
     searched, scores = zip(*(by_fitting(search, X, y, split, groups, fit_params) for split in splits), strict=True)
     models = sum(one.models + 1 for one in searched)
     tested = Tested(np.array(scores), None, searched, models)
-    return gathered(tested, splits, (-np.inf, np.inf), measure_of_search(search))
+    return gathered(tested, splits, (-np.inf, np.inf), search_score_name(search))
 
 
 def nested_on_session(search: Any, session: FoldSession, splits: Sequence[Split], groups: Any = None) -> NestedResult:
@@ -86,7 +86,7 @@ def nested_on_session(search: Any, session: FoldSession, splits: Sequence[Split]
     searched = searches_on(search, plan, session, splits, groups)
     # a search scores without weights, whatever it was fitted with
     tested = scored_winners(search, session, splits, searched, plan.metrics, plan.chooser)
-    return gathered(tested, splits, plan.metrics[plan.chooser].bounds, measure_of_search(search, plan.metrics))
+    return gathered(tested, splits, plan.metrics[plan.chooser].bounds, search_score_name(search, plan.metrics))
 
 
 def gathered(tested: Tested, splits: Sequence[Split], bounds: tuple[float, float], metric: str) -> NestedResult:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.errors import InputError
+from foldwise.evaluation.metrics.ranking import areas
 
 if TYPE_CHECKING:
     from foldwise.evaluation.cost import CostMatrix
@@ -190,7 +191,7 @@ def roc(score: Floats, came: Floats, weights: Floats) -> dict[str, Any]:
     if ranking.found[-1] == 0 or wrong[-1] == 0:
         return {"x": [], "y": [], "area": None}
     x, y = np.append(0.0, wrong / wrong[-1]), np.append(0.0, ranking.found / ranking.found[-1])
-    return {**thinned(x=x, y=y), "area": float(np.trapezoid(y, x))}
+    return {**thinned(x=x, y=y), "area": float(areas(score[None], came > 0, weights)[0])}
 
 
 def precision_recall(score: Floats, came: Floats, weights: Floats) -> dict[str, Any]:

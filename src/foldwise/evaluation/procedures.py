@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.intervals import corrected_spread
-from foldwise.evaluation.measures import measure_of, measure_of_search
-from foldwise.evaluation.metrics.naming import check_single, metrics_of
+from foldwise.evaluation.metrics.scoring import check_single, metrics_of, score_name, search_score_name
 from foldwise.folds.engine import EvaluationTask, Outcome, ScoringPlan, evaluate
 from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
@@ -100,16 +99,16 @@ class Procedure:
         return self.metrics[self.chooser]
 
     @property
-    def measure(self) -> str:
+    def score_name(self) -> str:
         """The name of that metric, by which procedures can be seen to be scored alike."""
         if self.scoring is None and self.plan is not None:
-            return measure_of_search(self.model, self.metrics)
-        return measure_of(self.metric, self.model, self.scoring)
+            return search_score_name(self.model, self.metrics)
+        return score_name(self.metric, self.model, self.scoring)
 
     @property
     def chooses_alike(self) -> bool:
         """Whether a search chooses by the metric of the estimate."""
-        return self.plan is not None and measure_of_search(self.model, self.plan.metrics) == self.measure
+        return self.plan is not None and search_score_name(self.model, self.plan.metrics) == self.score_name
 
     def on(self, splits: Sequence[Split], *, n_jobs: int | None = None) -> Tested:
         """The scores on splits."""
@@ -202,7 +201,7 @@ class LossKeeper:
     need = Need(0)  # the metric's own need is enough
 
     def __init__(self, metric: Any) -> None:
-        self._losses = getattr(metric, "losses", None)
+        self._losses = metric.losses if metric.averages_rows else None
 
     def record(self, session: FoldSession, split: Split, answer: Answer) -> dict[str, Floats]:
         try:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from foldwise.evaluation.kept import Kept
+from foldwise.evaluation.metrics.ranking import in_order, ordered_areas
 from foldwise.evaluation.resampled import Choose, Drawn, Ints, units_of
 from foldwise.folds.protocol import Labels
 
@@ -27,11 +27,7 @@ class Areas:
         self._splits = []
         for k in range(int(kept.split.max()) + 1):
             places = np.flatnonzero(kept.split == k)
-            order = np.argsort(scores[:, places], axis=1).astype(np.int64)
-            ordered = np.take_along_axis(scores[:, places], order, axis=1)
-            last = np.ones(order.shape, dtype=bool)  # of rows with equal scores
-            last[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
-            self._splits.append((places, order, last, positive[places]))
+            self._splits.append((places, *in_order(scores[:, places]), positive[places]))
 
     @staticmethod
     def serve(kept: Kept) -> bool:
@@ -51,32 +47,8 @@ class Areas:
         total, defined = np.zeros(len(settings)), 0
         at = times[self._units].astype(np.float64)
         for places, order, last, positive in self._splits:
-            found = walk(order[settings], last[settings], positive, at[places])
+            found = ordered_areas(order[settings], last[settings], positive, at[places])
             if not np.isnan(found[0]):
                 total += found
                 defined += 1
         return total / defined if defined else np.full(len(settings), np.nan)
-
-
-@njit(nogil=True, cache=True)
-def walk(order: Ints, last: NDArray[np.bool_], positive: NDArray[np.bool_], times: Floats) -> Floats:
-    """The share of pairs in the right order, ties half, for each setting; NaN where a class is not drawn."""
-    n_settings, n_rows = order.shape
-    found = np.full(n_settings, np.nan)
-    for s in range(n_settings):
-        below, pairs, hits = 0.0, 0.0, 0.0
-        tied_hits, tied_misses = 0.0, 0.0
-        for i in range(n_rows):
-            row = order[s, i]
-            if positive[row]:
-                tied_hits += times[row]
-            else:
-                tied_misses += times[row]
-            if last[s, i]:
-                pairs += tied_hits * (below + 0.5 * tied_misses)
-                below += tied_misses
-                hits += tied_hits
-                tied_hits, tied_misses = 0.0, 0.0
-        if hits > 0 and below > 0:
-            found[s] = pairs / (hits * below)
-    return found

@@ -23,7 +23,7 @@ from foldwise.folds.splits import LeaveOneOutSplits, Split
 SMALL = 5e-4  # seconds; threads that do less at a time wait for each other more than they work
 
 
-class Metric(Protocol):
+class BlockMetric(Protocol):
     """A score for each of several settings, from their answers."""
 
     need: Need
@@ -53,7 +53,7 @@ class EvaluationTask:
 class ScoringPlan:
     """What is done with every answer."""
 
-    metrics: dict[str, Metric]
+    metrics: dict[str, BlockMetric]
     recorder: AnswerRecorder | None = None
     on_train: bool = False  # whether training rows are scored too, by the same models
     weighted: bool = True  # whether weights given to fit weigh the scored rows
@@ -350,7 +350,7 @@ def score_leave_one_out(
 def score_left_out_rows(
     found: LeaveOneOutResult,
     name: str,
-    metric: Metric,
+    metric: BlockMetric,
     asked: MetricInput,
     block: LeaveOneOutAnswer,
     lost: NDArray[np.bool_],
@@ -401,7 +401,7 @@ def score_block(
     scores: dict[str, NDArray[Any]],
     found: SplitResult,
     name: str,
-    metric: Metric,
+    metric: BlockMetric,
     asked: MetricInput,
     places: range,
     answer: Answer,

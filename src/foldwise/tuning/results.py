@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from foldwise.folds.protocol import Params
 
+TIE_TOLERANCE = 1e-10  # relative to max(1, |score|): closer scores differ by rounding alone
+
 
 def format_results(
     settings: Sequence[Params],
@@ -46,12 +48,13 @@ def mean_and_std(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
 
 
 def ranks(means: NDArray[np.float64]) -> NDArray[np.int32]:
-    """1 for the best; failed settings are tied with the worst."""
+    """1 for the best; scores that agree within the tolerance are tied, and failed settings are tied with the worst."""
     lost = np.isnan(means)
     if lost.all():
         return np.ones(len(means), dtype=np.int32)
     filled = -np.where(lost, means[~lost].min() - 1, means) if lost.any() else -means
-    return (np.searchsorted(np.sort(filled), filled) + 1).astype(np.int32)  # equals share the best place of theirs
+    slack = TIE_TOLERANCE * np.maximum(1.0, np.abs(filled))
+    return (np.searchsorted(np.sort(filled), filled - slack) + 1).astype(np.int32)  # 1 + how many are clearly better
 
 
 def masked_column(settings: Sequence[Params], name: str) -> Any:

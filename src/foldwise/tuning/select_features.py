@@ -24,7 +24,7 @@ from foldwise.data.view import array_names, is_frame, plain_table
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import corrected_ends, share_tested
-from foldwise.evaluation.metrics.naming import check_single, metrics_of
+from foldwise.evaluation.metrics.scoring import check_single, metrics_of
 from foldwise.evaluation.pictures import axes, metric_name
 from foldwise.evaluation.procedures import check_model
 from foldwise.folds.audit import check_one

@@ -17,10 +17,8 @@ from sklearn.svm import LinearSVC
 
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix
-from foldwise.evaluation.metrics import VECTORISED, CostMetric, ScorerMetric, metrics_of
-from foldwise.evaluation.metrics.labels import Accuracy
+from foldwise.evaluation.metrics import METRICS, SESSION_METRICS, CostMetric, ScorerMetric, metrics_of
 from foldwise.evaluation.metrics.scorers import Answered, takes_weight
-from foldwise.evaluation.metrics.values import R2
 from foldwise.folds import Answer, Need, RefitSession, Split
 from tests.evaluation.problems import Deciding, Problem, Told, classification, regression
 
@@ -32,9 +30,9 @@ def single(scoring, estimator):
 
 
 def test_what_a_name_becomes():
-    assert isinstance(single(None, GaussianNB()), Accuracy)
-    assert isinstance(single(None, LinearRegression()), R2)
-    for name in VECTORISED:
+    assert single(None, GaussianNB()).metric is METRICS["accuracy"]
+    assert single(None, LinearRegression()).metric is METRICS["r2"]
+    for name in SESSION_METRICS:
         kind = LinearRegression() if name in ("r2",) or "error" in name else GaussianNB()
         assert not isinstance(single(name, kind), ScorerMetric), name
     assert isinstance(single("r2", GaussianNB()), ScorerMetric)  # another kind of target

@@ -11,9 +11,6 @@ from foldwise.app.cli.output import ProgressLine, bar, print_json
 from foldwise.app.cli.paths import check_table
 from foldwise.errors import InputError
 
-SCORING = {"log_loss": "neg_log_loss", "brier": "neg_brier_score", "f1": "f1_macro"}
-BY_PROBABILITY = ("neg_log_loss", "neg_brier_score", "roc_auc_ovr")
-
 
 @dataclass(frozen=True)
 class ComparisonRequest:
@@ -45,7 +42,7 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
         X = X.drop(request.groups)
     counts = class_counts(y, request.target)
     check_folds(counts, folds)
-    scoring = scoring_of(request.metric, len(counts))
+    scoring = scoring_of(request.metric, list(counts))
     estimators = estimators_of(request, table, X, scoring)
 
     with ProgressLine(not quiet, always=False) as progress:
@@ -101,24 +98,27 @@ def splitter(folds: tuple[int, int] | None, grouped: bool, seed: int) -> Any:
     return RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=repeats, random_state=seed)
 
 
-def scoring_of(metric: str | None, n_classes: int) -> str:
-    """A metric by the name that scikit-learn gives it."""
+def scoring_of(metric: str | None, classes: list[Any]) -> Any:
+    """A metric by its own name, or the name of another scorer of scikit-learn."""
+    import numpy as np
     from sklearn.metrics import get_scorer_names
 
-    if metric == "roc_auc" and n_classes > 2:
-        return "roc_auc_ovr"
-    name = SCORING.get(metric or "accuracy", metric or "accuracy")
-    if name not in get_scorer_names():
-        known = "log_loss, brier, accuracy, balanced_accuracy, roc_auc, f1"
+    from foldwise.evaluation.metrics import class_metric, is_metric
+
+    if metric is None or is_metric(metric):
+        return class_metric(metric or "accuracy", np.array(classes, dtype=object))
+    if metric not in get_scorer_names():
+        known = "log_loss, brier_score, accuracy, balanced_accuracy, roc_auc, f1"
         raise InputError(f"there is no metric {metric!r}.", f"use {known}, or a scorer's name of scikit-learn.")
-    return name
+    return metric
 
 
-def estimators_of(request: ComparisonRequest, table: Any, X: Any, scoring: str) -> dict[str, Any]:
+def estimators_of(request: ComparisonRequest, table: Any, X: Any, scoring: Any) -> dict[str, Any]:
     """The pipelines by name; those without probabilities are calibrated where the metric wants some."""
     from dataclasses import replace
 
     from foldwise.decisions import Calibrated
+    from foldwise.folds import Need
     from foldwise.models import models_for, outline
 
     about = outline(table)
@@ -130,7 +130,7 @@ def estimators_of(request: ComparisonRequest, table: Any, X: Any, scoring: str) 
     found = {}
     for spec in models_for(about, request.models):
         pipeline = spec.pipeline(about, request.seed)
-        wants = spec.answers == "decision" and scoring in BY_PROBABILITY
+        wants = spec.answers == "decision" and getattr(scoring, "need", None) == Need.PROBA
         found[spec.name] = Calibrated(pipeline) if wants else pipeline
     return {name: found[name] for name in dict.fromkeys(request.models) if name in found}
 
@@ -150,8 +150,7 @@ def class_counts(y: Any, target: str) -> dict[Any, int]:
     import numpy as np
     import polars as pl
 
-    from foldwise.data.audit import is_quantity
-    from foldwise.data.target import encode_target
+    from foldwise.data.target import encode_target, is_quantity
 
     labels = pl.Series(y.tolist(), strict=False)
     if is_quantity(labels):

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from foldwise.app.measures import measure_of
 from foldwise.app.selection import choose_weights
 from foldwise.app.splitting import make_splits
 from foldwise.app.task import FitTask, make_task
 from foldwise.app.workers.executors import COMPILED
 from foldwise.app.workers.jobs import FitAllRows, PredictSplit, WorkerData
+from foldwise.evaluation.metrics import class_metric
 from foldwise.folds.protocol import Params
 from foldwise.models.catalogue import spec_of
 from foldwise.models.feature_selection import SelectInformative
@@ -46,7 +46,7 @@ def compile_choosing() -> None:
     stack = rng.dirichlet(np.ones(2), size=(3, N_ROWS)).astype(np.float32)
     codes = rng.integers(0, 2, N_ROWS)
     for metric in ("log_loss", "roc_auc"):
-        choose_weights(stack, codes, None, measure_of(metric, None, np.arange(2)))
+        choose_weights(stack, codes, None, class_metric(metric, np.arange(2)))
 
 
 def compile_model(name: str, task: FitTask) -> None:

@@ -15,8 +15,7 @@ from foldwise.evaluation.comparing.comparison import Comparison, check_names, fi
 from foldwise.evaluation.comparing.paired import check_rope
 from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import share_tested
-from foldwise.evaluation.measures import short
-from foldwise.evaluation.metrics.naming import check_single
+from foldwise.evaluation.metrics.scoring import check_single, short_name
 from foldwise.evaluation.procedures import Procedure, Tested, check_model
 from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import Split, freeze_splits
@@ -87,7 +86,7 @@ def compare(
     check_jobs(n_jobs)
     procedures = {name: opened(name, model, X, y, scoring, groups, fit_params) for name, model in models.items()}
     classifier = all_classify(models)
-    metric = one_metric({name: one.measure for name, one in procedures.items()})
+    metric = one_metric({name: one.score_name for name, one in procedures.items()})
     splits = common_splits(classifier, X, y, cv, groups, random_state)
     scores, estimates = {}, {}
     for done, (name, procedure) in enumerate(procedures.items()):
@@ -96,7 +95,7 @@ def compare(
         tested = tested_on(name, procedure, splits, n_jobs)
         scores[name] = finite_scores(name, np.asarray(tested.scores, dtype=np.float64))
         estimates[name] = tested.estimate(splits, procedure.metric.bounds, with_naive=procedure.chooses_alike)
-    return Comparison.sorted(scores, estimates, share_tested(splits), short(metric or "score"), rope, level)
+    return Comparison.sorted(scores, estimates, share_tested(splits), short_name(metric or "score"), rope, level)
 
 
 def opened(

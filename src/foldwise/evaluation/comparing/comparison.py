@@ -24,7 +24,7 @@ from foldwise.evaluation.comparing.paired import (
 )
 from foldwise.evaluation.estimates import Estimate, StudentSpread, check_level
 from foldwise.evaluation.intervals import corrected_error
-from foldwise.evaluation.measures import short
+from foldwise.evaluation.metrics.scoring import short_name
 from foldwise.evaluation.nested import NestedResult
 from foldwise.evaluation.pictures import axes
 from foldwise.evaluation.records import SplitsRecord
@@ -93,7 +93,7 @@ class Comparison:
             name: result.estimate if isinstance(result, NestedResult) else estimate_of(found[name], share)
             for name, result in results.items()
         }
-        return cls.sorted(found, estimates, share, short(metric or "score"), rope, level)
+        return cls.sorted(found, estimates, share, short_name(metric or "score"), rope, level)
 
     @classmethod
     def sorted(

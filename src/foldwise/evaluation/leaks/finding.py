@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 import scipy.sparse as sp
 
-from foldwise.data.audit import AuditInput, giveaways, is_quantity
+from foldwise.data.audit import AuditInput, giveaways
 from foldwise.data.findings import findings
 from foldwise.data.frames import as_polars, as_series
 from foldwise.data.table import Table
+from foldwise.data.target import is_quantity
 from foldwise.errors import InputError
 from foldwise.evaluation.leaks.duplicates import duplicates
 from foldwise.evaluation.leaks.groups import broken_groups, checked_groups, suspected_groups

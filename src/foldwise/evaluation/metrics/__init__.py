@@ -1,7 +1,22 @@
-"""Scores of many settings at once: the common ones vectorised, any other scorer of scikit-learn as it is."""
+"""Every metric, once: named entries for stored predictions and for searches, and any other scorer of scikit-learn."""
 
 from foldwise.evaluation.metrics.costs import CostMetric, cost_metric
-from foldwise.evaluation.metrics.naming import VECTORISED, metrics_of, one_metric
+from foldwise.evaluation.metrics.metric import Metric
+from foldwise.evaluation.metrics.registry import METRICS, class_metric, find_metric, is_metric
 from foldwise.evaluation.metrics.scorers import ScorerMetric
+from foldwise.evaluation.metrics.scoring import SESSION_METRICS, metrics_of
+from foldwise.evaluation.metrics.session import SessionMetric
 
-__all__ = ["VECTORISED", "CostMetric", "ScorerMetric", "cost_metric", "metrics_of", "one_metric"]
+__all__ = [
+    "METRICS",
+    "SESSION_METRICS",
+    "CostMetric",
+    "Metric",
+    "ScorerMetric",
+    "SessionMetric",
+    "class_metric",
+    "cost_metric",
+    "find_metric",
+    "is_metric",
+    "metrics_of",
+]

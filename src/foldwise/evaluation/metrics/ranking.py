@@ -6,83 +6,77 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.evaluation.metrics.base import Case, Floats, VectorisedMetric
-from foldwise.evaluation.metrics.probabilities import OfProbabilities, are_probabilities, column, same_classes
-from foldwise.evaluation.metrics.scorers import Scores, has_probabilities, lacks
-from foldwise.folds.protocol import Answer, Need
+from foldwise.evaluation.metrics.metric import Floats, PredictionBatch
+
+Bools = NDArray[np.bool_]
+Order = NDArray[np.int64]
 
 
-class RocAuc(VectorisedMetric):
-    """The chance that a row of the second class has a higher decision value, or probability, than one of the first."""
-
-    need = Need.DECISION  # or, from a model that has none, probabilities, as scikit-learn chooses
-
-    def left_to_model(self, answer: Answer) -> bool:
-        return answer.models is not None and answer.decision is None and not has_probabilities(answer)
-
-    def check(self, case: Case, answer: Answer) -> None:
-        if answer.decision is None and not has_probabilities(answer):
-            raise lacks(case.session, self.name, "decision values or probabilities")
-
-    def scores(self, case: Case, answer: Answer) -> Scores | None:
-        if not same_classes(case) or case.in_train.sum() != 2:
-            return None
-        place = int(np.flatnonzero(case.in_train)[1])
-        scores = column(answer, place) if answer.decision is None else answer.decision
-        return areas(case, scores, place) if scores.ndim == 2 else None
+def roc_auc(batch: PredictionBatch) -> Floats:  # (settings,)
+    """How likely a row of the positive class has a higher decision value, or probability, than one of the other."""
+    positive = int(batch.columns[1])
+    decision = batch.answer.decision
+    return areas(batch.probability(positive) if decision is None else decision, batch.truth == positive, batch.weights)
 
 
-class RocAucOneVsRest(OfProbabilities):
-    """The mean over classes of the area of the class against the rest, plain or by the weight of the classes."""
+def roc_auc_one_vs_rest(batch: PredictionBatch, by_weight: bool = False) -> Floats:  # (settings,)
+    """The mean over classes of the area of the class against the rest, plain or by the weight of the classes.
 
-    def scores(self, case: Case, answer: Answer) -> Scores | None:
-        if not same_classes(case) or not are_probabilities(answer):
-            return None
-        classes = np.flatnonzero(case.in_train)
-        if len(classes) == 2:
-            return areas(case, column(answer, int(classes[1])), int(classes[1]))
-        found = [areas(case, column(answer, int(place)), int(place)) for place in classes]
-        if any(one is None for one in found):
-            return None
-        totals = np.bincount(case.truth, weights=case.weights, minlength=case.n_classes)[classes]
-        by_weight = self.name.endswith("weighted")
-        return np.average(np.stack(found, axis=1), axis=1, weights=totals if by_weight else None)  # type: ignore[arg-type]
+    Classes that no row has, or all rows have, are left out.
+    """
+    codes = batch.columns[-1:] if len(batch.columns) == 2 else batch.columns
+    found = np.stack([areas(batch.probability(k), batch.truth == k, batch.weights) for k in codes.tolist()])
+    totals = np.bincount(batch.truth, weights=batch.weights, minlength=batch.n_classes)[codes]
+    defined = ~np.isnan(found[:, 0])
+    if not defined.any():
+        return np.full(found.shape[1], np.nan)
+    return np.average(found[defined], axis=0, weights=totals[defined] if by_weight else None)
 
 
-def areas(case: Case, scores: Floats, place: int) -> Scores | None:
-    """The area of one class against the rest for each setting; None where it is not defined."""
-    return against_rest(scores, case.truth == place, case.weights)
-
-
-def against_rest(scores: Floats, positive: NDArray[np.bool_], weights: Floats | None) -> Floats | None:
-    """The areas of rows of scores, one a setting, where some rows are positive; None where it is not defined."""
-    if weights is not None:
-        kept = weights > 0
-        positive, weights, scores = positive[kept], weights[kept], scores[:, kept]
-    if positive.all() or not positive.any() or not np.isfinite(scores).all():
-        return None
-    falling = -np.ascontiguousarray(scores)
+def areas(scores: Floats, positive: Bools, weights: Floats | None = None) -> Floats:  # (settings, rows) -> (settings,)
+    """The area of each setting's scores; NaN where all rows, or none, are positive, or a score is not finite."""
+    if not np.isfinite(scores).all():
+        return np.full(len(scores), np.nan)
     weights = np.ones(len(positive)) if weights is None else weights
-    return np.asarray(_trapezoids(falling, np.argsort(falling, axis=1), positive, weights))
+    return np.asarray(ordered_areas(*in_order(scores), positive, weights))
+
+
+def in_order(scores: Floats) -> tuple[Order, Bools]:  # both (settings, rows)
+    """The rows of each setting from the lowest score to the highest, and which ends a run of equal scores."""
+    scores = np.ascontiguousarray(scores)
+    order = np.argsort(scores, axis=1).astype(np.int64, copy=False)
+    return order, np.asarray(_ends_of_ties(scores, order))
 
 
 @njit(nogil=True, cache=True)
-def _trapezoids(falling: Floats, order: NDArray[np.intp], positive: NDArray[np.bool_], weights: Floats) -> Floats:
-    """The area under the curve, one trapezoid for each distinct score, of every setting."""
-    n_settings, n_rows = falling.shape
-    found = np.empty(n_settings)
+def _ends_of_ties(scores: Floats, order: Order) -> Bools:
+    n_settings, n_rows = order.shape
+    last = np.ones(order.shape, dtype=np.bool_)
     for s in range(n_settings):
-        hits, misses, area = 0.0, 0.0, 0.0
-        last_hits, last_misses = 0.0, 0.0
+        for i in range(n_rows - 1):
+            last[s, i] = scores[s, order[s, i]] != scores[s, order[s, i + 1]]
+    return last
+
+
+@njit(nogil=True, cache=True)
+def ordered_areas(order: Order, last: Bools, positive: Bools, weights: Floats) -> Floats:  # (settings,)
+    """The share of pairs of a positive and another row that are in the right order; ties count half."""
+    n_settings, n_rows = order.shape
+    found = np.full(n_settings, np.nan)
+    for s in range(n_settings):
+        below, pairs, hits = 0.0, 0.0, 0.0
+        tied_hits, tied_misses = 0.0, 0.0
         for i in range(n_rows):
             row = order[s, i]
             if positive[row]:
-                hits += weights[row]
+                tied_hits += weights[row]
             else:
-                misses += weights[row]
-            if i + 1 < n_rows and falling[s, order[s, i + 1]] == falling[s, row]:
-                continue
-            area += (misses - last_misses) * (hits + last_hits) / 2.0
-            last_hits, last_misses = hits, misses
-        found[s] = area / (hits * misses)
+                tied_misses += weights[row]
+            if last[s, i]:
+                pairs += tied_hits * (below + 0.5 * tied_misses)
+                below += tied_misses
+                hits += tied_hits
+                tied_hits, tied_misses = 0.0, 0.0
+        if hits > 0 and below > 0:
+            found[s] = pairs / (hits * below)
     return found

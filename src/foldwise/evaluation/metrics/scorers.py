@@ -27,6 +27,7 @@ class ScorerMetric:
 
     need = Need.MODEL
     bounds = (-np.inf, np.inf)  # of a score that is not known
+    averages_rows = False
 
     def __init__(self, scorer: Callable[..., Any], wants_model: bool = False) -> None:
         self.scorer = scorer

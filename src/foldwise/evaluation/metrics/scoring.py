@@ -1,8 +1,8 @@
-"""From what a user names as `scoring` to metrics: vectorised where we have them, any scorer as it is."""
+"""From what a user names as `scoring` to metrics: vectorized where we have them, any scorer as it is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
@@ -11,41 +11,21 @@ from sklearn.pipeline import Pipeline
 
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix, CostScorer
-from foldwise.evaluation.metrics.base import VectorisedMetric
 from foldwise.evaluation.metrics.costs import CostMetric
-from foldwise.evaluation.metrics.labels import Accuracy, BalancedAccuracy, LabelRates, Matthews
-from foldwise.evaluation.metrics.probabilities import NegBrierScore, NegLogLoss
-from foldwise.evaluation.metrics.ranking import RocAuc, RocAucOneVsRest
+from foldwise.evaluation.metrics.metric import Metric
+from foldwise.evaluation.metrics.registry import METRICS
 from foldwise.evaluation.metrics.scorers import ScorerMetric, Scores
-from foldwise.evaluation.metrics.values import R2, NegAbsoluteError, NegRootSquaredError, NegSquaredError
+from foldwise.evaluation.metrics.session import SessionMetric
 from foldwise.folds.protocol import Answer, Labels, Params
 from foldwise.folds.splits import Split
 
-RATES = [rate + average for rate in ("precision", "recall", "f1") for average in ("", "_macro", "_micro", "_weighted")]
-
-_KINDS: dict[str, Callable[[str], VectorisedMetric]] = {
-    "accuracy": Accuracy,
-    "balanced_accuracy": BalancedAccuracy,
-    "matthews_corrcoef": Matthews,
-    **dict.fromkeys(RATES, LabelRates),
-    "neg_log_loss": NegLogLoss,
-    "neg_brier_score": NegBrierScore,
-    "roc_auc": RocAuc,
-    "roc_auc_ovr": RocAucOneVsRest,
-    "roc_auc_ovr_weighted": RocAucOneVsRest,
-    "neg_mean_squared_error": NegSquaredError,
-    "neg_root_mean_squared_error": NegRootSquaredError,
-    "neg_mean_absolute_error": NegAbsoluteError,
-    "r2": R2,
-}
-
-VECTORISED: dict[str, VectorisedMetric] = {name: kind(name) for name, kind in _KINDS.items()}
+SESSION_METRICS: dict[str, SessionMetric] = {metric.scorer: SessionMetric(metric) for metric in METRICS.values()}
 
 
 def metrics_of(scoring: Any, estimator: Any) -> tuple[dict[str, Any], dict[str, Any], bool]:
     """Metrics and scorers by name, and whether there are several.
 
-    `scoring` is what scikit-learn's searches take, or a `CostMatrix`, or a dict that holds some.
+    `scoring` is what scikit-learn's searches take, a `CostMatrix`, a `Metric`, or a dict that holds some.
     """
     if scoring is None or isinstance(scoring, str | CostMatrix) or callable(scoring):
         scorer = scorer_of(scoring, estimator)
@@ -64,28 +44,32 @@ def check_single(scoring: Any, what: str) -> None:
 
 def scorer_of(scoring: Any, estimator: Any) -> Any:
     """The scorer that scikit-learn would call."""
-    return scoring.scorer() if isinstance(scoring, CostMatrix) else check_scoring(estimator, scoring)
+    if isinstance(scoring, CostMatrix):
+        return scoring.scorer()
+    return check_scoring(estimator, scoring.scorer if isinstance(scoring, Metric) else scoring)
 
 
 def one_metric(scoring: Any, scorer: Any, estimator: Any) -> Any:
-    """The vectorised metric of a name, or a wrapper of the scorer."""
+    """The vectorized metric of a name, or a wrapper of the scorer."""
     if isinstance(scorer, CostScorer):
         return CostMetric(scorer.matrix)
+    if isinstance(scoring, Metric):
+        return SessionMetric(scoring)
     # a scorer of scikit-learn asks for predictions only; anything else may look into the model
     own = type(scorer).__module__.startswith("sklearn.") and scoring is not None
     by_scorer = ScorerMetric(scorer, wants_model=not own)
     if scoring is None:
         if type(estimator) is Pipeline:
             name, last = estimator.steps[-1]
-            metric = vectorised(default_score(last), estimator)
+            metric = vectorized(default_score(last), estimator)
             return by_scorer if metric is None else LastStepScore(metric, by_scorer, name)
         scoring = default_score(estimator)
-    return vectorised(scoring, estimator) or by_scorer
+    return vectorized(scoring, estimator) or by_scorer
 
 
-def vectorised(name: Any, estimator: Any) -> VectorisedMetric | None:
-    """The metric of a name, if there is one and the estimator's target is of its kind."""
-    metric = VECTORISED.get(name) if isinstance(name, str) else None
+def vectorized(name: Any, estimator: Any) -> SessionMetric | None:
+    """The metric of a scorer's name, if there is one and the estimator's target is of its kind."""
+    metric = SESSION_METRICS.get(name) if isinstance(name, str) else None
     if metric is None or not (is_classifier if metric.kind is Labels else is_regressor)(estimator):
         return None
     return metric
@@ -103,12 +87,44 @@ def default_score(estimator: Any) -> str | None:
 class LastStepScore:
     """The score of a pipeline is that of its last step, unless a setting puts another one there."""
 
-    def __init__(self, metric: VectorisedMetric, by_scorer: ScorerMetric, step: str) -> None:
+    def __init__(self, metric: SessionMetric, by_scorer: ScorerMetric, step: str) -> None:
         self.metric, self.by_scorer, self.step = metric, by_scorer, step
         self.need, self.bounds, self.lossless = metric.need, metric.bounds, metric.lossless
-        if hasattr(metric, "losses"):
-            self.losses = metric.losses
+        self.averages_rows, self.losses = metric.averages_rows, metric.losses
 
     def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
         replaced = any(self.step in setting or "steps" in setting for setting in settings)
         return (self.by_scorer if replaced else self.metric)(session, settings, split, answer)
+
+
+def score_name(metric: Any, model: Any, scoring: Any = None) -> str:
+    """What a model is scored by; equal names mean that equal predictions get equal scores."""
+    if isinstance(metric, LastStepScore):
+        metric = metric.metric
+    if isinstance(metric, CostMetric):
+        return f"minus the mean cost by {metric.matrix!r}"
+    if isinstance(metric, SessionMetric):
+        return metric.name
+    if scoring is None and all(hasattr(model, name) for name in ("estimator", "scoring", "refit")):
+        return search_score_name(model)
+    if scoring is None:
+        if type(model).__module__ == "sklearn.dummy":  # a score of their own, but for X=None the usual one
+            return "accuracy" if is_classifier(model) else "r2"
+        return f"{type(model).__name__}.score"
+    return scoring if isinstance(scoring, str) else repr(metric.scorer)
+
+
+def search_score_name(search: Any, metrics: dict[str, Any] | None = None) -> str:
+    """What a search, ours or scikit-learn's, scores its winner by."""
+    scoring, refit = getattr(search, "scoring", None), getattr(search, "refit", True)
+    if metrics is None:
+        metrics = metrics_of(scoring, search.estimator)[0]
+    name = refit if isinstance(refit, str) and refit in metrics else next(iter(metrics))
+    several = isinstance(scoring, list | tuple | set | dict)
+    asked = scoring[name] if isinstance(scoring, dict) else name if several else scoring
+    return score_name(metrics[name], search.estimator, asked)
+
+
+def short_name(score: str) -> str:
+    """The name as a title shows it."""
+    return score if len(score) <= 40 else "minus the mean cost" if score.startswith("minus") else "score"

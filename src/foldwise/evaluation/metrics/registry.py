@@ -1,0 +1,189 @@
+"""Every metric that has a name, once: `METRICS`. Other names for them, scikit-learn's among them, end here too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.errors import InputError
+from foldwise.evaluation.cost import CostMatrix
+from foldwise.evaluation.metrics.costs import cost_metric
+from foldwise.evaluation.metrics.labels import accuracy, balanced_accuracy, hits, label_rate, matthews_correlation
+from foldwise.evaluation.metrics.metric import Metric
+from foldwise.evaluation.metrics.probabilities import brier_losses, log_losses
+from foldwise.evaluation.metrics.ranking import roc_auc, roc_auc_one_vs_rest
+from foldwise.evaluation.metrics.session import (
+    all_classes_weigh,
+    has_numeric_labels,
+    knows_positive_class,
+    proper_probabilities,
+    same_two_classes,
+    trained_on_both,
+)
+from foldwise.evaluation.metrics.values import (
+    absolute_errors,
+    finite_values,
+    r2,
+    root_mean_squared_error,
+    several_finite_values,
+    squared_errors,
+)
+from foldwise.folds.protocol import Need
+
+UNIT = (0.0, 1.0)
+ERROR = (0.0, np.inf)
+AVERAGES = {
+    "macro": ", mean over classes",
+    "micro": " over all rows",
+    "weighted": ", mean over classes weighted by their rows",
+}
+
+
+def label_rates(rate: str, title: str) -> list[Metric]:
+    """Precision, recall or F1 of the positive class, and its averages over classes."""
+    scores = {name: partial(label_rate, rate=rate, average=name) for name in ("binary", *AVERAGES)}
+    binary = Metric(
+        *(rate, title, True, UNIT, Need.LABELS, rate),
+        scores=scores["binary"],
+        two_classes=True,
+        plain=knows_positive_class,
+    )
+    averaged = [
+        Metric(f"{rate}_{name}", title + words, True, UNIT, Need.LABELS, f"{rate}_{name}", scores=scores[name])
+        for name, words in AVERAGES.items()
+    ]
+    return [binary, *averaged]
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            *("log_loss", "log loss", False, ERROR, Need.PROBA, "neg_log_loss"),
+            row_scores=log_losses,
+            plain=proper_probabilities,
+        ),
+        Metric(
+            *("brier_score", "Brier score", False, (0.0, 2.0), Need.PROBA, "neg_brier_score"),
+            row_scores=brier_losses,
+            plain=has_numeric_labels,
+        ),
+        Metric(
+            *("accuracy", "accuracy", True, UNIT, Need.LABELS, "accuracy"),
+            row_scores=hits,
+            scores=accuracy,
+            single_rows=True,
+        ),
+        Metric(
+            *("balanced_accuracy", "balanced accuracy", True, UNIT, Need.LABELS, "balanced_accuracy"),
+            scores=balanced_accuracy,
+        ),
+        Metric(
+            *("roc_auc", "area under the ROC curve", True, UNIT, Need.DECISION, "roc_auc"),
+            scores=roc_auc,
+            ranks=True,
+            two_classes=True,
+            plain=same_two_classes,
+        ),
+        Metric(
+            *("roc_auc_ovr", "area under the ROC curve, mean over classes", True, UNIT, Need.PROBA, "roc_auc_ovr"),
+            scores=roc_auc_one_vs_rest,
+            ranks=True,
+            plain=all_classes_weigh,
+        ),
+        Metric(
+            *("roc_auc_ovr_weighted", "area under the ROC curve, mean over classes weighted by their rows", True),
+            *(UNIT, Need.PROBA, "roc_auc_ovr_weighted"),
+            scores=partial(roc_auc_one_vs_rest, by_weight=True),
+            ranks=True,
+            plain=all_classes_weigh,
+        ),
+        *label_rates("f1", "F1"),
+        *label_rates("precision", "precision"),
+        *label_rates("recall", "recall"),
+        Metric(
+            *("matthews_corrcoef", "Matthews correlation", True, (-1.0, 1.0), Need.LABELS, "matthews_corrcoef"),
+            scores=matthews_correlation,
+        ),
+        Metric(
+            *("mean_squared_error", "mean squared error", False, ERROR, Need.VALUES, "neg_mean_squared_error"),
+            row_scores=squared_errors,
+            plain=finite_values,
+        ),
+        Metric(
+            *("root_mean_squared_error", "root mean squared error", False, ERROR, Need.VALUES),
+            "neg_root_mean_squared_error",
+            scores=root_mean_squared_error,
+            plain=finite_values,
+        ),
+        Metric(
+            *("mean_absolute_error", "mean absolute error", False, ERROR, Need.VALUES, "neg_mean_absolute_error"),
+            row_scores=absolute_errors,
+            plain=finite_values,
+        ),
+        Metric("r2", "R²", True, (-np.inf, 1.0), Need.VALUES, "r2", scores=r2, plain=several_finite_values),
+    )
+}
+
+ALIASES = {
+    **{metric.scorer: metric.name for metric in METRICS.values()},
+    "auc": "roc_auc",
+    "brier": "brier_score",
+    "brier_score_loss": "brier_score",
+}
+
+
+def is_metric(name: str) -> bool:
+    return name in METRICS or name in ALIASES
+
+
+def find_metric(name: str) -> Metric:
+    """The metric of a name, whether its own, scikit-learn's for its scorer, or a short one."""
+    metric = METRICS.get(ALIASES.get(name, name))
+    if metric is None:
+        raise InputError(f"there is no metric {name!r}.", f"one of {', '.join(METRICS)}.")
+    return metric
+
+
+def class_metric(
+    name: str | None, classes: NDArray[Any], costs: CostMatrix | None = None, positive: int | None = None
+) -> Metric:
+    """The metric for predicted classes; without a name the cost where costs are given, else log loss.
+
+    Metrics of the positive class of two, such as `f1`, are refused for more classes; `roc_auc` becomes `roc_auc_ovr`.
+
+    Parameters
+    ----------
+    name : the metric's own name, scikit-learn's for its scorer, or a short one
+    classes : the labels of the classes, in the order of their codes
+    costs : what the metric 'cost' needs
+    positive : the code of the positive class; by default the second of two
+    """
+    if name in (None, "auto"):
+        name = "log_loss" if costs is None else "cost"
+    if name == "cost":
+        if costs is None:
+            raise InputError("the metric 'cost' needs costs.", "give a cost matrix.")
+        return cost_metric(costs, classes)
+    known = [one.name for one in METRICS.values() if one.need != Need.VALUES]
+    name = ALIASES.get(name, name)
+    if name not in known:
+        raise InputError(f"there is no metric {name!r} of classes.", f"one of {', '.join([*known, 'cost'])}.")
+    metric = METRICS[name]
+    if not metric.two_classes:
+        return metric
+    if len(classes) == 2:
+        if metric.ranks:  # an area is the same for both classes
+            return metric
+        of_class = partial(label_rate, rate=name, average="binary", positive=1 if positive is None else positive)
+        return replace(metric, scores=of_class, plain=trained_on_both)
+    if name == "roc_auc":
+        return METRICS["roc_auc_ovr"]
+    raise InputError(
+        f"the metric {name!r} is about the positive class of two, but there are {len(classes)} classes.",
+        f"use '{name}_macro', the mean over classes.",
+    )

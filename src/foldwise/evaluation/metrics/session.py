@@ -1,0 +1,182 @@
+"""Metrics as searches use them: answers of fold sessions, all settings of a block at once, with scikit-learn's sign.
+
+Where a case is odd (a class missing from some rows, weights that sum to 0, numbers that are not probabilities),
+scikit-learn's own scorer decides, setting by setting: its errors, warnings and NaN are kept.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import get_scorer
+
+from foldwise.evaluation.metrics.metric import Floats, Metric, PredictionBatch
+from foldwise.evaluation.metrics.probabilities import are_probabilities
+from foldwise.evaluation.metrics.scorers import ScorerMetric, Scores, has_probabilities, lacks, test_weights
+from foldwise.folds.protocol import Answer, Labels, Need, Params, Values
+from foldwise.folds.rows import take_rows
+from foldwise.folds.splits import LeaveOneOutSplits, Split
+
+NEEDED = {
+    Need.LABELS: "predicted labels",
+    Need.PROBA: "probabilities",
+    Need.DECISION: "decision values or probabilities",
+    Need.VALUES: "predicted values",
+}
+
+
+class SessionBatch(PredictionBatch):
+    """What a session answered for the test rows of one split."""
+
+    def __init__(self, session: Any, split: Split, answer: Answer) -> None:
+        self.session, self.split, self.answer = session, split, answer
+
+    @cached_property
+    def truth(self) -> NDArray[Any]:
+        target = self.session.target
+        return np.asarray((target.codes if isinstance(target, Labels) else target.numbers)[self.split.test])
+
+    @cached_property
+    def weights(self) -> Floats | None:
+        return test_weights(self.session, self.split)
+
+    @cached_property
+    def classes(self) -> NDArray[Any]:
+        return np.asarray(self.session.target.classes)
+
+    @cached_property
+    def in_train(self) -> NDArray[np.bool_]:  # (classes,)
+        return self.split.trained(self.session.target.codes, self.n_classes) > 0
+
+    @cached_property
+    def columns(self) -> NDArray[np.intp]:
+        return np.flatnonzero(self.in_train)
+
+    @cached_property
+    def positive(self) -> int | None:
+        """scikit-learn's scorers know one positive class: the label 1."""
+        classes = self.classes.tolist()
+        return classes.index(1) if 1 in classes else None
+
+    def classes_met(self) -> NDArray[np.intp]:
+        return np.flatnonzero(self.in_train | self.present_classes())
+
+    def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
+        warnings.warn(message, category, stacklevel=3)
+
+    def weights_are_sound(self) -> bool:
+        """Whether an average by these weights is one: all finite, none negative, some positive."""
+        w = self.weights
+        return w is None or bool(w.min() >= 0 and np.isfinite(w.sum()) and w.sum() > 0)
+
+
+class WholeTableBatch(SessionBatch):
+    """The same with all classes of the table known, so that losses of different splits are of one kind."""
+
+    @cached_property
+    def columns(self) -> NDArray[np.intp]:
+        return np.arange(self.n_classes)
+
+
+class SessionMetric:
+    """A metric with the sign and the odd cases of scikit-learn's scorer, for all settings of a block at once."""
+
+    def __init__(self, metric: Metric, scorer: Any = None) -> None:
+        self.metric, self.name, self.need = metric, metric.scorer or metric.name, metric.need
+        self.by_scorer = ScorerMetric(get_scorer(metric.scorer) if scorer is None else scorer)
+        low, high = metric.bounds
+        self.bounds = metric.bounds if metric.greater_is_better else (-high, -low)
+        self.averages_rows = metric.averages_rows
+        self.lossless = high if metric.greater_is_better else 0.0  # the score is this minus the mean of the losses
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    @property
+    def kind(self) -> type:
+        """Of the target."""
+        return Values if self.need == Need.VALUES else Labels
+
+    def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
+        batch = SessionBatch(session, split, answer)
+        usable = isinstance(session.target, self.kind) and self._is_answered(session, answer)
+        if usable and batch.weights_are_sound() and self.metric.plain(batch):
+            scores = self.metric.of_batch(batch)
+            if not np.isnan(scores).any():
+                return scores if self.metric.greater_is_better else -scores
+        return self.by_scorer(session, settings, split, answer)
+
+    def _is_answered(self, session: Any, answer: Answer) -> bool:
+        """Whether the answer holds what is needed; False where there is a model that the scorer can ask instead."""
+        held = {
+            Need.LABELS: answer.labels is not None,
+            Need.PROBA: has_probabilities(answer),
+            Need.DECISION: answer.decision is not None or has_probabilities(answer),
+            Need.VALUES: answer.values is not None,
+        }[self.need]
+        if not held and answer.models is None:
+            raise lacks(session, self.name, NEEDED[self.need])
+        return held
+
+    def losses(self, session: Any, split: Split, answer: Answer) -> Floats:  # (settings, rows)
+        """The loss of each row: the score is `lossless` minus their mean."""
+        assert self.metric.row_scores is not None
+        if not self._is_answered(session, answer):
+            raise lacks(session, self.name, NEEDED[self.need])
+        rows = self.metric.row_scores(WholeTableBatch(session, split, answer))
+        return self.lossless - rows if self.metric.greater_is_better else rows
+
+    def of_rows(self, session: Any, splits: LeaveOneOutSplits, answer: Answer) -> Floats | None:  # (settings, rows)
+        """The score of every split of leave-one-out; None where scikit-learn shall decide."""
+        if not self.metric.single_rows or not isinstance(session.target, self.kind) or answer.labels is None:
+            return None
+        batch = SessionBatch(session, Split(splits.rows, splits.rows), answer)
+        if batch.weights is not None and not (batch.weights > 0).all():
+            return None  # the mean of a row without weight is not defined
+        assert self.metric.row_scores is not None
+        return self.metric.row_scores(batch)
+
+
+def same_classes(batch: SessionBatch) -> bool:
+    """Whether training and test rows hold the same two or more classes; else scikit-learn has rules of its own."""
+    return bool((batch.in_train == batch.present_classes()).all() and len(batch.columns) >= 2)
+
+
+def same_two_classes(batch: SessionBatch) -> bool:
+    decision = batch.answer.decision
+    return same_classes(batch) and len(batch.columns) == 2 and (decision is None or decision.ndim == 2)
+
+
+def proper_probabilities(batch: SessionBatch) -> bool:
+    return same_classes(batch) and are_probabilities(batch.answer)
+
+
+def all_classes_weigh(batch: SessionBatch) -> bool:
+    """Whether there are probabilities, and a weight above 0 for some row of each class."""
+    totals = np.bincount(batch.truth, batch.weights, minlength=batch.n_classes)
+    return bool((totals[batch.columns] > 0).all()) and proper_probabilities(batch)
+
+
+def has_numeric_labels(batch: SessionBatch) -> bool:
+    """Whether scikit-learn knows which label is the positive one: it refuses to guess between two texts."""
+    if len(batch.columns) == 2:
+        y = batch.session.y
+        kind = getattr(getattr(y, "dtype", None), "kind", None)
+        if not isinstance(kind, str):
+            kind = np.asarray(take_rows(y, batch.split.test)).dtype.kind
+        if kind in "OUST" or batch.session.target.classes.dtype.kind in "OUST":
+            return False
+    return proper_probabilities(batch)
+
+
+def trained_on_both(batch: SessionBatch) -> bool:
+    return batch.n_classes == 2 and bool(batch.in_train.all())
+
+
+def knows_positive_class(batch: SessionBatch) -> bool:
+    return batch.positive is not None and trained_on_both(batch)

@@ -1,0 +1,139 @@
+"""Metrics of stored predictions against scikit-learn's functions, and the names by which they are found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn import metrics as peer
+
+from foldwise.errors import InputError
+from foldwise.evaluation import CostMatrix
+from foldwise.evaluation.metrics import METRICS, SESSION_METRICS, class_metric, cost_metric, find_metric
+from foldwise.folds import Need
+
+OF_CLASSES = [name for name, metric in METRICS.items() if metric.need != Need.VALUES]
+OF_VALUES = [name for name, metric in METRICS.items() if metric.need == Need.VALUES]
+
+
+def drawn(n_classes: int, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    proba = rng.dirichlet(np.ones(n_classes), 200)
+    codes = np.array([rng.choice(n_classes, p=row) for row in proba])
+    return codes, proba, rng.uniform(0.5, 2.0, 200)
+
+
+def expected(name, codes, proba, weights):
+    """scikit-learn's answer; None where it has none for so many classes."""
+    two = proba.shape[1] == 2
+    labels, weighed = proba.argmax(axis=1), {"sample_weight": weights}
+    rate, _, average = name.partition("_")
+    if rate in ("f1", "precision", "recall"):
+        if not average and not two:
+            return None
+        return getattr(peer, f"{rate}_score")(codes, labels, average=average or "binary", zero_division=0.0, **weighed)
+    if name.startswith("roc_auc"):
+        if two:
+            return peer.roc_auc_score(codes, proba[:, 1], **weighed)
+        if name == "roc_auc":
+            return None
+        average = "weighted" if name.endswith("weighted") else "macro"
+        return peer.roc_auc_score(codes, proba, multi_class="ovr", average=average, **weighed)
+    if name == "brier_score":
+        if two:
+            return peer.brier_score_loss(codes, proba[:, 1], **weighed)
+        return np.average(((proba - np.eye(proba.shape[1])[codes]) ** 2).sum(axis=1), weights=weights)
+    if name == "log_loss":
+        return peer.log_loss(codes, proba, **weighed)
+    function = peer.matthews_corrcoef if name == "matthews_corrcoef" else getattr(peer, f"{name}_score")
+    return function(codes, labels, **weighed)
+
+
+@pytest.mark.parametrize("name", OF_CLASSES)
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_class_metrics_are_those_of_scikit_learn(name, n_classes, weighted):
+    codes, proba, given = drawn(n_classes)
+    weights = given if weighted else None
+    value = expected(name, codes, proba, weights)
+    if value is not None:
+        assert METRICS[name](codes, proba, weights) == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", OF_VALUES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_value_metrics_are_those_of_scikit_learn(rng, name, weighted):
+    truth, values, weights = rng.normal(size=80), rng.normal(size=80), rng.exponential(size=80) if weighted else None
+    function = getattr(peer, "r2_score" if name == "r2" else name)
+    assert METRICS[name](truth, values, weights) == pytest.approx(function(truth, values, sample_weight=weights))
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+def test_signs_are_those_of_scikit_learn(metric):
+    """A scorer's name begins with `neg_` where lower is better, and a search sees the opposite sign."""
+    assert metric.scorer.startswith("neg_") == (not metric.greater_is_better)
+    low, high = metric.bounds
+    assert SESSION_METRICS[metric.scorer].bounds == ((low, high) if metric.greater_is_better else (-high, -low))
+    assert metric.signed(2.0) == (2.0 if metric.greater_is_better else -2.0)
+
+
+@pytest.mark.parametrize("metric", [one for one in METRICS.values() if one.averages_rows], ids=lambda one: one.name)
+def test_a_metric_is_the_mean_of_its_rows(rng, metric):
+    codes, proba, weights = drawn(3)
+    given = (rng.normal(size=60), rng.normal(size=60)) if metric.need == Need.VALUES else (codes, proba)
+    assert metric(*given) == pytest.approx(metric.by_row(*given).mean())
+    weights = weights[: len(given[0])]
+    assert metric(*given, weights) == pytest.approx(np.average(metric.by_row(*given), weights=weights))
+
+
+def test_brier_is_not_doubled_for_two_classes():
+    codes, proba = np.array([1, 0]), np.array([[0.4, 0.6], [0.8, 0.2]])
+    assert METRICS["brier_score"](codes, proba) == pytest.approx((0.16 + 0.04) / 2)
+
+
+def test_f1_is_that_of_the_positive_class():
+    codes, proba, _ = drawn(2)
+    labels = proba.argmax(axis=1)
+    classes = np.array(["no", "yes"])
+    assert class_metric("f1", classes)(codes, proba) == pytest.approx(peer.f1_score(codes, labels))
+    of_first = class_metric("f1", classes, positive=0)
+    assert of_first(codes, proba) == pytest.approx(peer.f1_score(codes, labels, pos_label=0))
+    with pytest.raises(InputError, match=r"3 classes.*'f1_macro'"):
+        class_metric("f1", np.arange(3))
+    assert class_metric("roc_auc", np.arange(3)).name == "roc_auc_ovr"
+
+
+def test_the_area_of_one_class_is_not_defined():
+    _, proba, _ = drawn(2)
+    assert np.isnan(METRICS["roc_auc"](np.zeros(200, dtype=np.int64), proba))
+    codes, proba, _ = drawn(3)
+    rest = codes != 2
+    assert 0 < METRICS["roc_auc_ovr"](codes[rest], proba[rest]) < 1  # of the classes that are there
+
+
+def test_cost_is_what_the_matrix_says():
+    codes, proba, _ = drawn(3)
+    classes = np.array(["a", "b", "c"])
+    costs = CostMatrix.from_dict(
+        {"a": {"a": 0, "b": 5, "c": 1}, "b": {"a": 2, "b": 0, "c": 9}, "wait": {"a": 1, "b": 1, "c": 1}}
+    )
+    metric = cost_metric(costs, classes)
+    expected = costs.realised(costs.decide(proba, classes).action, classes[codes]).mean()
+    assert metric(codes, proba) == pytest.approx(expected)
+    assert metric.bounds == (0.0, 9.0)
+    assert class_metric(None, classes, costs).name == "cost"
+
+
+def test_aliases():
+    for alias, name in (("neg_log_loss", "log_loss"), ("brier", "brier_score"), ("auc", "roc_auc"), ("r2", "r2")):
+        assert find_metric(alias) is METRICS[name]
+    assert class_metric("neg_brier_score", np.arange(2)) is METRICS["brier_score"]
+
+
+def test_unknown_metrics_are_refused():
+    with pytest.raises(InputError, match="no metric 'speed'"):
+        find_metric("speed")
+    for name in ("speed", "r2"):
+        with pytest.raises(InputError, match=f"no metric '{name}' of classes"):
+            class_metric(name, np.array(["a", "b"]))
+    with pytest.raises(InputError, match="needs costs"):
+        class_metric("cost", np.array(["a", "b"]))
