@@ -129,7 +129,7 @@ def test_disguises_are_suggested_and_never_changed(tmp_path):
     cleaned = read_table(path, missing_values={"co": -200})
     assert cleaned.X.null_count().row(0) == (5, 0)
     assert cleaned.X["zero"].to_list() == table.X["zero"].to_list()
-    with pytest.raises(InputError, match="missing_values names the column 'z'"):
+    with pytest.raises(InputError, match="missing_values names 'z'"):
         read_table(path, missing_values={"z": 0})
 
 

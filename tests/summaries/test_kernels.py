@@ -11,10 +11,9 @@ import pytest
 from foldwise.data.cells import BUFFER_ROWS, CHUNK_ROWS, ChunkedCells, common_block
 from foldwise.data.transpose import transpose_into
 from foldwise.data.view import view
-from foldwise.summaries.class_weights import class_weights_of
 from foldwise.summaries.counts import counts_of
 from foldwise.summaries.moments import moments_of
-from foldwise.summaries.passes import Share, map_rows, windows
+from foldwise.summaries.passes import Share, class_weights_of, map_rows, windows
 
 SHAPES = [(1, 1), (1, 5), (7, 1), (13, 3), (100, 4), (1025, 9), (16_385, 5)]
 

@@ -17,9 +17,8 @@ from foldwise.bayes.families.protocol import AnyView, ClassTotals, Summary
 from foldwise.data.target import Target, object_array
 from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.alignment import spread, weight_kept
-from foldwise.summaries.class_weights import class_weights_of
 from foldwise.summaries.number_kernels import Floats
-from foldwise.summaries.passes import Share, map_rows
+from foldwise.summaries.passes import Share, class_weights_of, map_rows
 
 
 @dataclass(frozen=True)

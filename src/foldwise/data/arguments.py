@@ -55,9 +55,9 @@ def check_jobs(n_jobs: Any) -> None:
 
 
 def column_index(argument: str, key: Any, names: Sequence[str]) -> int:
-    """The place of a column that an argument names, by its name or by its place."""
+    """The index of a column that an argument refers to, by its name or by its index."""
     if str(key) in names:
         return list(names).index(str(key))
     if isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= key < len(names):
         return int(key)
-    raise InputError(f"{argument} names {key!r}, which the table does not have.", f"it has {listing(names)}.")
+    raise InputError(f"{argument} names {key!r}, which the table does not have.", f"its columns are {listing(names)}.")

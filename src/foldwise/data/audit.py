@@ -69,13 +69,7 @@ class Audit:
     def to_frame(self) -> pl.DataFrame:
         """One row a concern: check, column, rows, share of rows, detail."""
         rows = [(c.check, c.column or None, c.rows, c.rows / max(1, self.n_rows), c.detail) for c in self.concerns]
-        types: dict[str, Any] = {
-            "check": pl.String,
-            "column": pl.String,
-            "rows": pl.Int64,
-            "share": pl.Float64,
-            "detail": pl.String,
-        }
+        types = {"check": pl.String, "column": pl.String, "rows": pl.Int64, "share": pl.Float64, "detail": pl.String}
         return pl.DataFrame(rows, schema=types, orient="row")
 
     def _repr_html_(self) -> str:

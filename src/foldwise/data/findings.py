@@ -153,24 +153,18 @@ def numbered(present: pl.Series, low: int, high: int) -> str:
 
 
 def look_at_text(present: pl.Series, n_rows: int, n_different: int, has_levels: bool) -> tuple[str, str]:
-    if has_levels:
-        order = ordering_of(present.unique().to_list())
-        return (
-            ("ordinal", f"{n_different} levels, {order}")
-            if order
-            else ("categorical", f"{n_different} declared levels")
-        )
-    for pattern, words in DATES:
-        if re.match(pattern, present[0]) and bool(present.str.contains(pattern).all()):
-            return "date", f"text that holds {words}, such as {short(present[0])}"
-    if n_different > 0.2 * len(present) and n_different >= FEW_ROWS:
-        long = look_at_many_texts(present, n_rows, n_different)
-        if long is not None:
-            return long
+    if not has_levels:
+        for pattern, words in DATES:
+            if re.match(pattern, present[0]) and bool(present.str.contains(pattern).all()):
+                return "date", f"text that holds {words}, such as {short(present[0])}"
+        if n_different > 0.2 * len(present) and n_different >= FEW_ROWS:
+            long = look_at_many_texts(present, n_rows, n_different)
+            if long is not None:
+                return long
     order = ordering_of(present.unique().to_list())
     if order:
-        return "ordinal", f"{n_different} values, {order}"
-    return "categorical", f"{n_different:,} categories"
+        return "ordinal", f"{n_different} {'levels' if has_levels else 'values'}, {order}"
+    return "categorical", f"{n_different} declared levels" if has_levels else f"{n_different:,} categories"
 
 
 def look_at_many_texts(present: pl.Series, n_rows: int, n_different: int) -> tuple[str, str] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass, field
+from typing import Literal, get_args
 
 from foldwise.errors import InputError
 
@@ -51,12 +51,12 @@ class Schema:
     """
 
     columns: tuple[Column, ...]
-    _places: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _index: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
         check_unique_names(self.names)
-        object.__setattr__(self, "_places", {column.name: j for j, column in enumerate(self.columns)})
+        object.__setattr__(self, "_index", {column.name: j for j, column in enumerate(self.columns)})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,23 +69,24 @@ class Schema:
         return iter(self.columns)
 
     def __getitem__(self, name: str) -> Column:
-        place = self._places.get(name)
-        if place is not None:
-            return self.columns[place]
+        if name in self._index:
+            return self.columns[self._index[name]]
         raise InputError(f"there is no column {name!r}.", f"the columns are {listing(self.names)}.")
 
     def __contains__(self, name: object) -> bool:
-        return name in self._places
+        return name in self._index
 
     def to_json(self) -> str:
         """The schema as JSON text."""
-        return json.dumps([column_to_dict(column) for column in self.columns], ensure_ascii=False)
+        entries = [{k: v for k, v in asdict(column).items() if v is not None} for column in self.columns]
+        return json.dumps(entries, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
         """The schema that `to_json` wrote."""
         try:
-            return cls(tuple(column_from_dict(entry) for entry in json.loads(text)))
+            entries = json.loads(text)
+            return cls(tuple(Column(str(e["name"]), e["kind"], e.get("levels")) for e in entries))
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise InputError(f"this JSON holds no schema: {error!r}.", "pass the text that to_json gave.") from error
 
@@ -96,20 +97,6 @@ class Schema:
             levels = f"  {listing(column.levels)}" if column.levels is not None else ""
             lines.append(f"{column.name:<{width}}  {column.kind}{levels}")
         return "\n".join(lines)
-
-
-def column_to_dict(column: Column) -> dict[str, Any]:
-    """A column as plain JSON values."""
-    entry: dict[str, Any] = {"name": column.name, "kind": column.kind}
-    if column.levels is not None:
-        entry["levels"] = list(column.levels)
-    return entry
-
-
-def column_from_dict(entry: dict[str, Any]) -> Column:
-    """The column that `column_to_dict` described."""
-    levels = entry.get("levels")
-    return Column(str(entry["name"]), entry["kind"], None if levels is None else tuple(levels))
 
 
 def check_unique_names(names: Iterable[str]) -> None:

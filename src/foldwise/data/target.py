@@ -39,8 +39,6 @@ def encode_target(
     hint: str = "name all classes at the first call of partial_fit.",
 ) -> Target:
     """The target of a classification as codes; with `classes`, every label must be one of them."""
-    if y is None:
-        raise InputError("requires y to be passed, but the target y is None.", "pass the labels as y.")
     values = label_array(y)
     if len(values) != n_rows:
         refuse_lengths(n_rows, len(values))
@@ -50,10 +48,7 @@ def encode_target(
 
 def number_target(y: Any, n_rows: int) -> NDArray[np.float64]:
     """The target of a regression: one finite number a row."""
-    if y is None:
-        raise InputError("requires y to be passed, but the target y is None.", "pass the values as y.")
-    if isinstance(y, nw.Series):
-        y = y.to_native()
+    y = present_target(y)
     try:
         values: NDArray[np.float64] = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -78,6 +73,13 @@ def is_quantity(labels: pl.Series) -> bool:
     return has_fractions or known.n_unique() > MOST_NUMERIC_CLASSES
 
 
+def present_target(y: Any) -> Any:
+    """The target as its library holds it; None is refused."""
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None.", "pass one label or value per row as y.")
+    return y.to_native() if isinstance(y, nw.Series) else y
+
+
 def refuse_lengths(n_rows: int, n_labels: int) -> NoReturn:
     """Raise for a target of another length, in scikit-learn's words."""
     raise InputError(
@@ -89,8 +91,7 @@ def refuse_lengths(n_rows: int, n_labels: int) -> NoReturn:
 
 def label_array(y: Any) -> NDArray[Any]:
     """The labels as a 1-D array without missing ones."""
-    if isinstance(y, nw.Series):
-        y = y.to_native()
+    y = present_target(y)
     if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "iu":
         return y  # nothing to look for
     values: NDArray[Any] = column_or_1d(y, warn=True)

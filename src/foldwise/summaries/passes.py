@@ -14,10 +14,11 @@ from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 
 from foldwise.data.cells import read_only
-from foldwise.summaries.number_kernels import Floats, Ints
+from foldwise.summaries.number_kernels import Floats, Ints, add_class_weights, own_lines
 
 T = TypeVar("T")
 
+LABEL_ROWS = 65_536  # of labels in one chunk
 SMALL = 200_000  # cells; below, starting a thread costs more than it saves
 
 
@@ -93,3 +94,11 @@ def as_weights(weights: object) -> Floats:
 def unit_weights(size: int) -> Floats:
     """So many ones, made once: filling fresh memory costs as much as summing it."""
     return read_only(np.ones(size))
+
+
+def class_weights_of(share: Share) -> Floats:  # (2, K): weight, rows
+    """The total weight of each class, and its rows of a weight above 0."""
+    totals = own_lines((2, share.n_classes))
+    for window in share.windows(LABEL_ROWS):
+        add_class_weights(window.y, window.w, totals)
+    return totals

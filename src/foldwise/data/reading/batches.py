@@ -23,7 +23,7 @@ from foldwise.data.reading.parsed_file import CUT_OFF, read_errors
 from foldwise.data.reading.repairs import repaired, without_escapes
 from foldwise.data.reading.source_file import SourceFile, identify, opened, read_bytes
 from foldwise.data.reading.tables import read_table
-from foldwise.data.reading.text_encoding import as_utf8, encoding_of
+from foldwise.data.reading.text_encoding import as_utf8, encoding_of, first_undecodable
 from foldwise.data.schema import Column, Kind
 from foldwise.errors import InputError
 
@@ -152,11 +152,10 @@ class TextBatches:
     def _as_utf8(self, data: bytes, name: str) -> bytes:
         if self._encoding in SINGLE_BYTE:
             return data.decode(self._encoding, "replace").encode()
-        try:
-            data.decode()
-        except UnicodeDecodeError as error:
+        broken = first_undecodable(data, "utf-8")
+        if broken is not None:
             raise InputError(
-                f"{name}: byte {data[error.start]:#04x} is not UTF-8, as the rows before it are.",
-                "write the file anew in one encoding.",
-            ) from error
+                f"{name}: byte {data[broken]:#04x} is not UTF-8, as the rows before it are.",
+                "write the file again in one encoding.",
+            )
         return data

@@ -8,9 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from foldwise.data.arguments import column_index
 from foldwise.data.reading.dates import dates_of
 from foldwise.data.reading.numbers import POINT
-from foldwise.data.schema import Column, Kind, Schema, listing
+from foldwise.data.schema import Column, Kind, Schema
 from foldwise.errors import InputError
 
 STORED: dict[str, Kind | None] = {
@@ -74,11 +75,7 @@ def parse_kinds(kinds: Mapping[str, str | Column] | Schema | None) -> ColumnDecl
 def apply_declarations(frame: pl.DataFrame, declared: ColumnDeclarations) -> pl.DataFrame:
     """The frame with each declared column in the type that carries its kind."""
     for name in declared.kinds:
-        if name not in frame.columns:
-            raise InputError(
-                f"kinds names the column {name!r}, which the table does not have.",
-                f"its columns are {listing(frame.columns)}.",
-            )
+        column_index("kinds", str(name), frame.columns)
     return frame.with_columns([CASTS[column.kind](frame[column.name], column) for column in declared.columns])
 
 

@@ -310,7 +310,7 @@ def joined(rows: Rows, width: int) -> list[str]:
     return [" / ".join(filter(None, cells)) for cells in zip(*padded, strict=False)]
 
 
-def given_names(names: tuple[str, ...], width: int, file: str) -> list[str]:
+def given_names(names: Sequence[str], width: int, file: str) -> list[str]:
     if len(names) != width:
         raise InputError(f"names gives {len(names)} names, but {file} has {width} columns.", "give one for each.")
     return list(names)

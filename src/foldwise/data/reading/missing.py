@@ -11,11 +11,11 @@ from typing import Any
 
 import polars as pl
 
+from foldwise.data.arguments import column_index
 from foldwise.data.notes import Note
 from foldwise.data.reading.numbers import convert
 from foldwise.data.reading.options import ReadOptions, token_strings
 from foldwise.data.schema import listing
-from foldwise.errors import InputError
 
 SMALL = 1 << 13
 
@@ -70,11 +70,7 @@ def with_column_tokens(
     """The frame with tokens that are named for single columns as missing cells."""
     notes = []
     for name, given in tokens.items():
-        if name not in frame.columns:
-            raise InputError(
-                f"missing_values names the column {name!r}, which the table does not have.",
-                f"its columns are {listing(frame.columns)}.",
-            )
+        column_index("missing_values", str(name), frame.columns)
         column, words = frame[name], list(token_strings(given) or ())
         if column.dtype.is_numeric():
             marked = column.cast(pl.Float64).is_in([float(word) for word in words if is_numeric(word)])

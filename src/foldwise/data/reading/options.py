@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from foldwise.data.arguments import whole_at_least
 from foldwise.errors import FoldwiseTypeError, InputError
 
 MISSING_VALUES = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL")
@@ -21,11 +22,22 @@ class ReadOptions:
     encoding: str | None = None
     decimal: str | None = None
     header: int | None = None  # how many rows
-    names: tuple[str, ...] | None = None
+    names: Sequence[str] | None = None
     skip_rows: int | None = None
     sheet: str | int | None = None
     table: str | None = None
     as_text: tuple[str, ...] = ()  # columns declared to be no numbers: 007 and 7 stay two categories
+
+    def __post_init__(self) -> None:
+        check_character("separator", self.separator)
+        if self.quote != "":  # which gives quotes no meaning
+            check_character("quote", self.quote)
+        if self.decimal not in (None, ".", ","):
+            raise InputError(f"decimal must be '.' or ',', got {self.decimal!r}.")
+        if self.skip_rows is not None:
+            whole_at_least("skip_rows", self.skip_rows, 0)
+        if isinstance(self.names, str) or not all(isinstance(name, str) for name in self.names or ()):
+            raise FoldwiseTypeError(f"names must be a list of strings, one per column, got {self.names!r}.")
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -33,33 +45,21 @@ class ReadOptions:
         return MISSING_VALUES if self.missing_values is None else self.missing_values
 
 
-def token_strings(missing_values: Sequence[str] | str | None) -> tuple[str, ...] | None:
+def check_character(name: str, value: Any) -> None:
+    """None, or a single character other than a line end."""
+    if not isinstance(value, str | None):
+        raise FoldwiseTypeError(f"{name} must be text, got {value!r} of type {type(value).__name__}.")
+    if value is not None and (len(value) != 1 or value in "\r\n" or not value.isascii()):
+        raise InputError(f"{name} must be one plain character, got {value!r}.", "replace it in the file first.")
+
+
+def token_strings(missing_values: Sequence[Any] | str | float | None) -> tuple[str, ...] | None:
     """The tokens as strings; one string is one token."""
     if missing_values is None:
         return None
     if isinstance(missing_values, str | int | float):
         return (str(missing_values),)
     return tuple(str(value) for value in missing_values)
-
-
-def one_character(name: str, value: Any, empty: bool = False) -> str | None:
-    """A single character other than a line end, or nothing where that has a meaning."""
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise FoldwiseTypeError(f"{name} must be text, got {value!r} of type {type(value).__name__}.")
-    if value == "" and empty:
-        return value
-    if len(value) != 1 or value in "\r\n" or not value.isascii():
-        raise InputError(f"{name} must be one plain character, got {value!r}.", "replace it in the file first.")
-    return value
-
-
-def decimal_mark(value: Any) -> str | None:
-    """A point or a comma."""
-    if value not in (None, ".", ","):
-        raise InputError(f"decimal must be '.' or ',', got {value!r}.")
-    return None if value is None else str(value)
 
 
 def header_rows(header: Any) -> int | None:
@@ -72,21 +72,3 @@ def header_rows(header: Any) -> int | None:
             "False reads a file without a header, True one with a row of names; lines before it are skip_rows.",
         )
     return header
-
-
-def row_count(name: str, value: Any) -> int | None:
-    """A whole number of at least 0."""
-    if value is None:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise InputError(f"{name} must be a whole number of at least 0, got {value!r}.")
-    return value
-
-
-def column_names(names: Any) -> tuple[str, ...] | None:
-    """Names for all columns."""
-    if names is None:
-        return None
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise FoldwiseTypeError(f"names must be a list of strings, one a column, got {names!r}.")
-    return tuple(names)

@@ -13,7 +13,7 @@ import numpy as np
 from foldwise.data.notes import Note
 from foldwise.data.reading.delimiters import DelimiterIndex
 from foldwise.data.reading.options import ReadOptions
-from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect, lines_of, unwrapped
+from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect, csv_reader, lines_of, unwrapped
 from foldwise.errors import InputError
 
 
@@ -57,10 +57,7 @@ def csv_rows(data: bytes, dialect: Dialect, skip_blanks: bool = False) -> Iterat
     """The rows by Python's csv module."""
     csv.field_size_limit(1 << 30)
     text = (re.sub(r"\r(?!\n)", " ", line) for line in lines_of(data.decode("utf-8", "replace")))
-    separator = dialect.separator or NO_SEPARATOR
-    if not dialect.quote:
-        return csv.reader(text, delimiter=separator, quoting=csv.QUOTE_NONE, skipinitialspace=skip_blanks)
-    return csv.reader(text, delimiter=separator, quotechar=dialect.quote, skipinitialspace=skip_blanks)
+    return csv_reader(text, dialect.separator, dialect.quote, skip_blanks)
 
 
 def without_escapes(data: bytes, dialect: Dialect) -> tuple[bytes, list[Note]]:

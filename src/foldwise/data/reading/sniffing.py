@@ -8,8 +8,11 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 from foldwise.data.notes import Note
 from foldwise.data.reading.options import ReadOptions
@@ -91,20 +94,16 @@ def split_rows(lines: Iterable[str], separator: str, quote: str) -> Rows:
     if separator == " ":
         lines = (re.sub(r" +", " ", line.strip(" \r\n")) for line in lines)
     lines = (line.replace("\r\n", "\n").replace("\r", " ") for line in lines)  # csv refuses a lone carriage return
-    options = {"delimiter": separator or NO_SEPARATOR}
-    if quote:
-        reader = csv.reader(lines, **options, quotechar=quote)  # type: ignore[arg-type]
-    else:
-        reader = csv.reader(lines, **options, quoting=csv.QUOTE_NONE)  # type: ignore[arg-type]
     rows: Rows = []
-    try:
-        for row in reader:
-            rows.append(row)
-            if len(rows) >= SAMPLE_ROWS:
-                break
-    except csv.Error:  # a cell past the limit of csv: the rows before it are enough
-        pass
+    with suppress(csv.Error):  # a cell past the limit of csv: the rows before it are enough
+        rows.extend(islice(csv_reader(lines, separator, quote), SAMPLE_ROWS))
     return rows
+
+
+def csv_reader(lines: Iterable[str], separator: str, quote: str, skip_blanks: bool = False) -> Iterator[list[str]]:
+    """Python's csv module on lines of a dialect."""
+    rules: dict[str, Any] = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
+    return csv.reader(lines, delimiter=separator or NO_SEPARATOR, skipinitialspace=skip_blanks, **rules)
 
 
 def agreement(rows: Rows) -> tuple[int, float, bool]:

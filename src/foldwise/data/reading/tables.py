@@ -19,15 +19,7 @@ from foldwise.data.reading.delimited import read_delimited
 from foldwise.data.reading.excel import read_excel
 from foldwise.data.reading.layout import given_names
 from foldwise.data.reading.missing import with_column_tokens
-from foldwise.data.reading.options import (
-    ReadOptions,
-    column_names,
-    decimal_mark,
-    header_rows,
-    one_character,
-    row_count,
-    token_strings,
-)
+from foldwise.data.reading.options import ReadOptions, header_rows, token_strings
 from foldwise.data.reading.parsed_file import ParsedFile
 from foldwise.data.reading.source_file import SourceFile, open_file
 from foldwise.data.schema import Schema, check_unique_names, listing
@@ -119,13 +111,13 @@ def read_table(
     declared = parse_kinds(kinds)
     options = ReadOptions(
         missing_values=None if isinstance(missing_values, Mapping) else token_strings(missing_values),
-        separator=one_character("separator", separator),
-        quote=one_character("quote", quote, empty=True),
+        separator=separator,
+        quote=quote,
         encoding=encoding,
-        decimal=decimal_mark(decimal),
+        decimal=decimal,
         header=header_rows(header),
-        names=column_names(names),
-        skip_rows=row_count("skip_rows", skip_rows),
+        names=names,
+        skip_rows=skip_rows,
         sheet=sheet,
         table=table,
         as_text=declared.as_text,

@@ -21,7 +21,8 @@ def as_utf8(data: bytes, encoding: str | None, name: str) -> tuple[bytes, list[N
     notes = []
     if encoding is not None:
         data = decoded(data, encoding, name).encode("utf-8", "surrogatepass").removeprefix(codecs.BOM_UTF8)
-        check_text(data, name)
+        if b"\x00" in data[:4096]:
+            raise not_text(name)
         notes.append(Note("encoding", f"{encoding}, as requested."))
     else:
         found, why = encoding_of(data, name)
@@ -40,30 +41,28 @@ def encoding_of(data: bytes, name: str) -> tuple[str, str]:
     """The encoding and the reason for it."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
-            return (encoding, "a byte-order mark says so") if encoding != "utf-8-sig" else utf8_after_mark(data)
+            if encoding == "utf-8-sig" and first_undecodable(data, "utf-8") is not None:
+                return "latin-1", "the mark says UTF-8, but the bytes are not"
+            return encoding, "a byte-order mark says so"
     head = data[:4096]
     if b"\x00" in head:
         return utf16_by_zeros(head, name), "every other byte is zero"
     if data.isascii():
         return "utf-8", "plain ASCII"
+    broken = first_undecodable(data, "utf-8")
+    if broken is None:
+        return "utf-8", "every byte decodes"
+    fitting = "cp1252" if first_undecodable(data, "cp1252") is None else "latin-1"
+    return fitting, f"byte {data[broken]:#04x} at {broken:,} is not UTF-8"
+
+
+def first_undecodable(data: bytes, encoding: str) -> int | None:
+    """Where the first byte stands that is not text in an encoding."""
     try:
-        data.decode()
+        data.decode(encoding)
     except UnicodeDecodeError as error:
-        where = f"byte {data[error.start]:#04x} at {error.start:,} is not UTF-8"
-        try:
-            data.decode("cp1252")
-        except UnicodeDecodeError:
-            return "latin-1", where
-        return "cp1252", where
-    return "utf-8", "every byte decodes"
-
-
-def utf8_after_mark(data: bytes) -> tuple[str, str]:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return "latin-1", "the mark says UTF-8, but the bytes are not"
-    return "utf-8-sig", "a byte-order mark says so"
+        return error.start
+    return None
 
 
 def utf16_by_zeros(head: bytes, name: str) -> str:
@@ -74,11 +73,6 @@ def utf16_by_zeros(head: bytes, name: str) -> str:
     if head[::2].count(0) > 0.8 * half and head[1::2].count(0) < 0.1 * half:
         return "utf-16-be"
     raise not_text(name)
-
-
-def check_text(data: bytes, name: str) -> None:
-    if b"\x00" in data[:4096]:
-        raise not_text(name)
 
 
 def not_text(name: str) -> InputError:
