@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from foldwise.neighbors.cells import Cells
 from foldwise.neighbors.distance import Distance
+from foldwise.neighbors.encoding import EncodedRows
 
 
-def scaled(distance: Distance, training: Cells, cells: Cells) -> list[list[float]]:
+def scaled(distance: Distance, training: EncodedRows, cells: EncodedRows) -> list[list[float]]:
     """The numbers of rows as a scale makes them."""
     out = [list(map(float, row)) for row in cells.numbers]
     for j in range(cells.numbers.shape[1]):
@@ -47,7 +47,13 @@ def numeric(distance: Distance, a: Sequence[float], b: Sequence[float], w: Seque
 
 
 def mixed(
-    distance: Distance, training: Cells, a: int, b: int, queries: Cells, y: Sequence[int] | None, n_classes: int
+    distance: Distance,
+    training: EncodedRows,
+    a: int,
+    b: int,
+    queries: EncodedRows,
+    y: Sequence[int] | None,
+    n_classes: int,
 ) -> float:
     """The distance of query `a` and training row `b`."""
     steps: list[float | None] = []  # None where a cell is missing in either row
@@ -88,7 +94,7 @@ def mixed(
     return math.sqrt(sum(wj * (1.0 if s is None else s) ** 2 for s, wj in zip(steps, w, strict=True)))
 
 
-def weights_of(distance: Distance, cells: Cells) -> list[float]:  # numeric columns, then categorical ones
+def weights_of(distance: Distance, cells: EncodedRows) -> list[float]:  # numeric columns, then categorical ones
     numbers, codes = distance.number_weights, distance.code_weights
     return [
         *([1.0] * cells.numbers.shape[1] if numbers is None else map(float, numbers)),
@@ -97,7 +103,7 @@ def weights_of(distance: Distance, cells: Cells) -> list[float]:  # numeric colu
 
 
 def matrix(
-    distance: Distance, training: Cells, queries: Cells, y: Sequence[int] | None = None, n_classes: int = 0
+    distance: Distance, training: EncodedRows, queries: EncodedRows, y: Sequence[int] | None = None, n_classes: int = 0
 ) -> list[list[float]]:
     """All distances, queries by training rows."""
     if distance.is_mixed:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from foldwise.neighbors.cells import Cells
+from foldwise.neighbors.encoding import EncodedRows
 
 LEVELS = (3, 2, 300, 5, 2, 2, 2, 2, 2, 4)  # more than eight columns, and a column of more than a byte
 
 
-def mixed_table(n: int, seed: int, n_numbers: int = 5, n_codes: int = len(LEVELS), unknown: bool = False) -> Cells:
+def mixed_table(
+    n: int, seed: int, n_numbers: int = 5, n_codes: int = len(LEVELS), unknown: bool = False
+) -> EncodedRows:
     """Column 1 holds integers, 2 is constant, 3 is empty; code column 3 is constant, 4 is empty."""
     rng = np.random.default_rng(seed)
     numbers = rng.normal(size=(n, max(n_numbers, 5)))
@@ -27,12 +29,12 @@ def mixed_table(n: int, seed: int, n_numbers: int = 5, n_codes: int = len(LEVELS
         codes[1, 2] = 299
     if n > 4:
         numbers[3], codes[3] = numbers[n - 1], codes[n - 1]  # duplicates
-    return Cells(
+    return EncodedRows(
         np.ascontiguousarray(numbers[:, :n_numbers]), np.ascontiguousarray(codes[:, :n_codes]), LEVELS[:n_codes]
     )
 
 
-def numeric_table(n: int, seed: int, n_numbers: int = 6) -> Cells:
+def numeric_table(n: int, seed: int, n_numbers: int = 6) -> EncodedRows:
     """Column 1 holds integers, 2 is constant; row 2 is zero, rows 3 and n - 1 are equal."""
     rng = np.random.default_rng(seed)
     numbers = rng.normal(size=(n, n_numbers))
@@ -42,7 +44,7 @@ def numeric_table(n: int, seed: int, n_numbers: int = 6) -> Cells:
     if n > 4:
         numbers[2] = 0.0
         numbers[3] = numbers[n - 1]
-    return Cells(numbers, np.zeros((n, 0), dtype=np.int32), ())
+    return EncodedRows(numbers, np.zeros((n, 0), dtype=np.int32), ())
 
 
 def classes_of(n: int, n_classes: int = 3) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Where scikit-learn can speak too, the same neighbours, labels and probabilities; its conventions to the letter."""
+"""Where scikit-learn can speak too, the same neighbors, labels and probabilities; its conventions to the letter."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_the_same_votes(seed, weights, metric):
         ours, theirs = KNNClassifier(ties="class", **options).fit(X, y), peer.KNeighborsClassifier(**options).fit(X, y)
         np.testing.assert_array_equal(ours.predict(Q), theirs.predict(Q))
         np.testing.assert_allclose(ours.predict_proba(Q), theirs.predict_proba(Q), rtol=0, atol=1e-12)
-        distances, places = theirs.kneighbors(Q)
-        np.testing.assert_array_equal(ours.kneighbors(Q)[1], places)
+        distances, indices = theirs.kneighbors(Q)
+        np.testing.assert_array_equal(ours.kneighbors(Q)[1], indices)
         np.testing.assert_allclose(ours.kneighbors(Q)[0], distances, atol=1e-12)
         ours, theirs = KNNRegressor(**options).fit(X, values), peer.KNeighborsRegressor(**options).fit(X, values)
         np.testing.assert_allclose(ours.predict(Q), theirs.predict(Q), atol=1e-12)
@@ -72,9 +72,9 @@ def test_ties_at_the_last_place_take_the_earlier_row(seed):
     model = KNNClassifier(n_neighbors=6).fit(X, y)
     every = np.sqrt(((Q[:, None] - X[None]) ** 2).sum(axis=2))
     expected = np.argsort(every, axis=1, kind="stable")[:, :6]
-    distances, places = model.kneighbors(Q)
-    np.testing.assert_array_equal(places, expected)
-    # scikit-learn's neighbours are as far, whichever of the tied rows it takes
+    distances, indices = model.kneighbors(Q)
+    np.testing.assert_array_equal(indices, expected)
+    # scikit-learn's neighbors are as far, whichever of the tied rows it takes
     np.testing.assert_allclose(distances, peer.NearestNeighbors(n_neighbors=6).fit(X).kneighbors(Q)[0], atol=1e-7)
 
 
@@ -113,13 +113,13 @@ def test_leave_one_out_of_the_training_rows(rng):
     np.testing.assert_allclose(KNNRegressor(4).fit(X, values).predict(None), by_hand, atol=1e-13)
 
 
-def test_neighbours_within_a_radius(rng):
+def test_neighbors_within_a_radius(rng):
     X, Q = rng.normal(size=(70, 3)), rng.normal(size=(20, 3))
     model = KNNClassifier().fit(X, rng.integers(0, 2, 70))
     theirs = peer.NearestNeighbors().fit(X).radius_neighbors(Q, 0.9, sort_results=True)
-    distances, places = model.radius_neighbors(Q, 0.9)
+    distances, indices = model.radius_neighbors(Q, 0.9)
     for i in range(20):
-        np.testing.assert_array_equal(places[i], theirs[1][i])
+        np.testing.assert_array_equal(indices[i], theirs[1][i])
         np.testing.assert_allclose(distances[i], theirs[0][i], atol=1e-12)
     alone = model.radius_neighbors(radius=0.0, return_distance=False)
     assert all(len(found) == 0 for found in alone)
@@ -166,8 +166,8 @@ def test_frames_and_the_rest_of_the_house(make):
 def test_who_else_is_asked_does_not_matter(rng, metric):
     X = rng.normal(size=(150, 20))
     model = KNNClassifier(3, metric=metric).fit(X, rng.integers(0, 2, 150))
-    together, places = model.kneighbors(X)
+    together, indices = model.kneighbors(X)
     alone = np.concatenate([model.kneighbors(X[i : i + 1])[0] for i in range(150)])
     np.testing.assert_array_equal(alone, together)
     assert (together[:, 0] == 0).all()
-    np.testing.assert_array_equal(model.set_params(n_jobs=1).kneighbors(X)[1], places)
+    np.testing.assert_array_equal(model.set_params(n_jobs=1).kneighbors(X)[1], indices)

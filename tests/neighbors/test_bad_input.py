@@ -28,7 +28,7 @@ MIXED = pl.DataFrame({"city": ["a", "b", None, "a", "c", "c"], "age": [1.0, None
         ({"scale": "max"}, InputError, "scale must be"),
         ({"ties": "random"}, InputError, "ties must be"),
         ({"laplace": -1}, InputError, "at least 0"),
-        ({"column_weights": [1.0]}, InputError, "one number a column"),
+        ({"column_weights": [1.0]}, InputError, "one number per column"),
         ({"column_weights": [0, 0]}, InputError, "all rows are alike"),
         ({"column_weights": {"z": 1}}, InputError, "does not have"),
         ({"column_weights": [1, -1]}, InputError, "at least 0"),
@@ -47,9 +47,9 @@ def test_parameters_are_refused_in_words(params, error, words):
         KNNClassifier(**params).fit(X, Y)
 
 
-def test_more_neighbours_than_rows():
+def test_more_neighbors_than_rows():
     model = KNNClassifier(n_neighbors=7).fit(X, Y)
-    with pytest.raises(InputError, match="has no more neighbours"):
+    with pytest.raises(InputError, match="has no more neighbors"):
         model.predict(X)
     model = KNNClassifier(n_neighbors=6).fit(X, Y)
     assert model.predict(X).tolist() == model.predict(X).tolist()
@@ -110,8 +110,8 @@ def test_a_column_all_missing_and_unknown_categories(metric):
 def test_nothing_in_common_is_as_far_as_can_be():
     frame = pl.DataFrame({"a": [1.0, None, 3.0], "b": [None, "x", None]}, schema={"a": pl.Float64, "b": pl.String})
     model = KNNClassifier(3).fit(frame, [0, 1, 0])
-    distances, places = model.kneighbors(frame[:1])
-    assert places.tolist() == [[0, 1, 2]]
+    distances, indices = model.kneighbors(frame[:1])
+    assert indices.tolist() == [[0, 1, 2]]
     assert distances.tolist() == [[0.0, 1.0, 1.0]]
 
 
@@ -176,4 +176,4 @@ def test_two_columns_of_one_name():
 
 def test_every_row_within_an_infinite_radius():
     found = KNNClassifier(1).fit(X, Y).radius_neighbors(X, np.inf, return_distance=False)
-    assert [len(places) for places in found] == [6] * 6
+    assert [len(indices) for indices in found] == [6] * 6

@@ -65,7 +65,7 @@ def test_it_prints_within_80_columns(curve):
 
 def test_the_picture(curve):
     ax = curve.plot()
-    assert ax.get_xlabel() == "number of neighbours k"
+    assert ax.get_xlabel() == "number of neighbors k"
     line = ax.get_lines()[0]
     np.testing.assert_array_equal(line.get_ydata(), curve.means)
     assert curve.plot(ax) is ax
@@ -88,7 +88,7 @@ def test_regression(rng):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"ks": []}, "no number of neighbours"),
+        ({"ks": []}, "no number of neighbors"),
         ({"ks": [0]}, "at least 1"),
         ({"ks": [500]}, "smallest training set"),
         ({"ks": [110]}, "nested=False"),

@@ -1,4 +1,4 @@
-"""The search finds what a double loop finds, in the order of (distance, place), whatever else is asked."""
+"""The search finds what a double loop finds, in the order of (distance, index), whatever else is asked."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.neighbors import NearestNeighbors
 
 from foldwise.neighbors import search, tree
-from foldwise.neighbors.cells import Cells
 from foldwise.neighbors.distance import MIXED, NUMERIC, Distance
-from foldwise.neighbors.search import Index
+from foldwise.neighbors.encoding import EncodedRows
+from foldwise.neighbors.search import NeighborIndex
 from foldwise.neighbors.space import learn_space
 from tests.neighbors import plain
 from tests.neighbors.tables import classes_of, mixed_table, numeric_table
@@ -25,33 +25,33 @@ def _every_route(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads and trees also where they are not worth it."""
     monkeypatch.setattr(search, "SMALL", 0)
     monkeypatch.setattr(tree, "LEAST_ROWS", 100)
-    monkeypatch.setattr(tree, "ROWS_A_NEIGHBOUR", 100)
+    monkeypatch.setattr(tree, "ROWS_PER_NEIGHBOR", 100)
 
 
-def index_of(distance: Distance, training: Cells) -> Index:
-    return Index(learn_space(distance, training, classes_of(training.n_rows), N_CLASSES), training)
+def index_of(distance: Distance, training: EncodedRows) -> NeighborIndex:
+    return NeighborIndex(learn_space(distance, training, classes_of(training.n_rows), N_CLASSES), training)
 
 
-def everything(distance: Distance, training: Cells, queries: Cells) -> tuple[np.ndarray, np.ndarray]:
+def everything(distance: Distance, training: EncodedRows, queries: EncodedRows) -> tuple[np.ndarray, np.ndarray]:
     return index_of(distance, training).nearest(queries, training.n_rows)
 
 
-def assert_like_plain(distance: Distance, training: Cells, queries: Cells) -> None:
+def assert_like_plain(distance: Distance, training: EncodedRows, queries: EncodedRows) -> None:
     """All distances agree with the double loop, and come in order."""
-    distances, places = everything(distance, training, queries)
+    distances, indices = everything(distance, training, queries)
     expected = np.array(plain.matrix(distance, training, queries, classes_of(training.n_rows).tolist(), N_CLASSES))
-    assert_allclose(distances, np.take_along_axis(expected, places, axis=1), rtol=1e-11, atol=1e-13)
-    assert_in_order(distances, places)
-    assert_array_equal(np.sort(places, axis=1), np.broadcast_to(np.arange(training.n_rows), places.shape))
+    assert_allclose(distances, np.take_along_axis(expected, indices, axis=1), rtol=1e-11, atol=1e-13)
+    assert_in_order(distances, indices)
+    assert_array_equal(np.sort(indices, axis=1), np.broadcast_to(np.arange(training.n_rows), indices.shape))
 
 
-def assert_in_order(distances: np.ndarray, places: np.ndarray) -> None:
+def assert_in_order(distances: np.ndarray, indices: np.ndarray) -> None:
     step = np.diff(distances, axis=1)
     assert (step >= 0).all()
-    assert (np.diff(places, axis=1)[step == 0] > 0).all()
+    assert (np.diff(indices, axis=1)[step == 0] > 0).all()
 
 
-def table_for(metric: str, n: int, seed: int, unknown: bool = False) -> Cells:
+def table_for(metric: str, n: int, seed: int, unknown: bool = False) -> EncodedRows:
     return mixed_table(n, seed, unknown=unknown) if metric in MIXED else numeric_table(n, seed)
 
 
@@ -85,17 +85,17 @@ def test_numeric_metrics_are_the_plain_ones(metric: str, scale: str | None, weig
 def test_one_row_and_no_query(metric: str) -> None:
     one, queries = table_for(metric, 1, 0), table_for(metric, 3, 1)
     assert_like_plain(Distance(metric), one, queries)
-    distances, places = everything(Distance(metric), one, queries.take(slice(0, 0)))
-    assert distances.shape == places.shape == (0, 1)
+    distances, indices = everything(Distance(metric), one, queries.take(slice(0, 0)))
+    assert distances.shape == indices.shape == (0, 1)
     assert index_of(Distance(metric), one).within(queries.take(slice(0, 0)), 1.0)[2].tolist() == [0]
 
 
 def test_no_column_at_all() -> None:
-    empty = Cells(np.empty((5, 0)), np.empty((5, 0), dtype=np.int32), ())
+    empty = EncodedRows(np.empty((5, 0)), np.empty((5, 0), dtype=np.int32), ())
     for metric in (*MIXED, *NUMERIC):
-        distances, places = everything(Distance(metric), empty, empty)
+        distances, indices = everything(Distance(metric), empty, empty)
         assert_array_equal(distances, np.full((5, 5), float(metric in ("gower", "cosine"))))
-        assert_array_equal(places, np.broadcast_to(np.arange(5), (5, 5)))
+        assert_array_equal(indices, np.broadcast_to(np.arange(5), (5, 5)))
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "minkowski", "chebyshev", "cosine"])
@@ -109,21 +109,21 @@ def test_scikit_learn_agrees(metric: str) -> None:
 
 @pytest.mark.parametrize("metric", [*MIXED, *NUMERIC])
 @pytest.mark.parametrize("k", [1, 5, 80, 900])
-def test_few_neighbours_are_the_first_of_all(metric: str, k: int) -> None:
+def test_few_neighbors_are_the_first_of_all(metric: str, k: int) -> None:
     """Many blocks, many ties; any threads, any share of the queries, any memory."""
     training, queries = table_for(metric, 900, 0), table_for(metric, 37, 1, unknown=True)
     training = replace(training, numbers=np.round(training.numbers), codes=np.minimum(training.codes, 1))
     index = index_of(Distance(metric), training)
-    all_distances, all_places = index.nearest(queries, 900)
-    assert_in_order(all_distances, all_places)
+    all_distances, all_indices = index.nearest(queries, 900)
+    assert_in_order(all_distances, all_indices)
     for threads in (1, 2, 5):
-        distances, places = index.nearest(queries, k, threads=threads)
+        distances, indices = index.nearest(queries, k, threads=threads)
         assert_array_equal(distances, all_distances[:, :k])
-        assert_array_equal(places, all_places[:, :k])
+        assert_array_equal(indices, all_indices[:, :k])
     for some in (slice(0, 1), slice(3, 6), np.array([36, 2, 2])):
-        distances, places = index.nearest(queries.take(some), k)
+        distances, indices = index.nearest(queries.take(some), k)
         assert_array_equal(distances, all_distances[some, :k])
-        assert_array_equal(places, all_places[some, :k])
+        assert_array_equal(indices, all_indices[some, :k])
 
 
 @pytest.mark.parametrize("metric", [*MIXED, *NUMERIC])
@@ -137,7 +137,7 @@ def test_few_queries_share_out_the_training_rows(metric: str) -> None:
 
 @pytest.mark.parametrize("metric", [*MIXED, *NUMERIC])
 def test_lists_filtered_by_membership_are_a_search_in_the_subset(metric: str) -> None:
-    """Where two spaces measure alike, gaps and places of the subset do not touch a bit of a distance."""
+    """Where two spaces measure alike, gaps and indices of the subset do not touch a bit of a distance."""
     everyone = table_for(metric, 600, 0)
     weights = np.random.default_rng(0).random(everyone.codes.shape[1])
     for code_weights in (None, weights):
@@ -145,26 +145,26 @@ def test_lists_filtered_by_membership_are_a_search_in_the_subset(metric: str) ->
         member = np.random.default_rng(1).random(600) < 0.5
         member &= ~np.isnan(everyone.numbers[:, 0])  # the first column has gaps outside the subset only
         rows = np.flatnonzero(member)
-        distances, places = Index(space, everyone).nearest(everyone, 600)
-        keep = member[places]
-        subset = Index(space, everyone.take(rows)).nearest(everyone, rows.size)
+        distances, indices = NeighborIndex(space, everyone).nearest(everyone, 600)
+        keep = member[indices]
+        subset = NeighborIndex(space, everyone.take(rows)).nearest(everyone, rows.size)
         assert_array_equal(distances[keep].reshape(600, -1), subset[0])
-        assert_array_equal(places[keep].reshape(600, -1), rows[subset[1]])
+        assert_array_equal(indices[keep].reshape(600, -1), rows[subset[1]])
 
 
 @pytest.mark.parametrize("metric", [*MIXED, *NUMERIC])
 def test_a_row_that_is_left_out(metric: str) -> None:
     cells = table_for(metric, 700, 0)
     index = index_of(Distance(metric), cells)
-    distances, places = index.nearest(cells, 700)
+    distances, indices = index.nearest(cells, 700)
     own = np.arange(700)
     own[5] = -1
-    keep = places != own[:, None]
+    keep = indices != own[:, None]
     keep[5, -1] = False
     for threads in (1, 2):
         some = index.nearest(cells, 699, leave_out=own, threads=threads)
         assert_array_equal(some[0], distances[keep].reshape(700, 699))
-        assert_array_equal(some[1], places[keep].reshape(700, 699))
+        assert_array_equal(some[1], indices[keep].reshape(700, 699))
     with pytest.raises(ValueError, match="k must be from 1 to 699"):
         index.nearest(cells, 700, leave_out=own)
 
@@ -173,18 +173,18 @@ def test_a_row_that_is_left_out(metric: str) -> None:
 def test_within_a_radius(metric: str) -> None:
     cells = table_for(metric, 300, 0)
     index = index_of(Distance(metric), cells)
-    distances, places = index.nearest(cells, 300)
+    distances, indices = index.nearest(cells, 300)
     leave_out = np.where(np.arange(300) % 2, np.arange(300), -1)
     for radius in (float(distances[7, 20]), 0.0, -1.0, np.inf):
         for left in (None, leave_out):
             keep = distances <= radius
             if left is not None:
-                keep &= places != left[:, None]
+                keep &= indices != left[:, None]
             for threads in (1, 2):
                 found, at, offsets = index.within(cells, radius, leave_out=left, threads=threads)
                 assert_array_equal(np.diff(offsets), keep.sum(axis=1))
                 assert_array_equal(found, distances[keep])
-                assert_array_equal(at, places[keep])
+                assert_array_equal(at, indices[keep])
 
 
 @pytest.mark.parametrize("metric", tree.METRICS)
@@ -194,15 +194,15 @@ def test_a_tree_changes_no_bit(metric: str, rounded: bool) -> None:
     numbers = np.random.default_rng(0).normal(size=(1500, 3))
     numbers[:100] = numbers[400:500]
     numbers = np.round(numbers, 1) if rounded else numbers
-    cells = Cells(numbers, np.zeros((1500, 0), dtype=np.int32), ())
+    cells = EncodedRows(numbers, np.zeros((1500, 0), dtype=np.int32), ())
     index, straight = index_of(Distance(metric, p=3.0), cells), index_of(Distance(metric, p=3.0), cells)
     some, own = cells.take(slice(300, 600)), np.arange(300, 600)
     for leave_out in (None, own):
-        distances, places = index.nearest(some, 7, leave_out=leave_out, threads=2)
+        distances, indices = index.nearest(some, 7, leave_out=leave_out, threads=2)
         for part in (slice(0, 200), slice(200, 300)):
             here = straight.nearest(some.take(part), 7, leave_out=None if leave_out is None else own[part])
             assert_array_equal(distances[part], here[0])
-            assert_array_equal(places[part], here[1])
+            assert_array_equal(indices[part], here[1])
     assert index._tree is not None
     assert straight._tree is None
 
@@ -218,27 +218,27 @@ def test_many_columns_are_summed_in_panels(metric: str) -> None:
 def test_equal_steps_are_equal_distances() -> None:
     """Rows one apart are one apart anywhere in the column: ties are ties, and the earlier place wins."""
     column = np.arange(50.0)[:, None]
-    cells = Cells(column / 8 + 1e3, np.zeros((50, 0), dtype=np.int32), ())
+    cells = EncodedRows(column / 8 + 1e3, np.zeros((50, 0), dtype=np.int32), ())
     for metric in ("gower", "heom", "hvdm", "euclidean", "manhattan"):
         weights = np.array([0.3])
-        _, places = index_of(Distance(metric, number_weights=weights), cells).nearest(cells, 3)
-        assert_array_equal(places[1:-1], np.stack((np.arange(1, 49), np.arange(48), np.arange(2, 50)), axis=1))
+        _, indices = index_of(Distance(metric, number_weights=weights), cells).nearest(cells, 3)
+        assert_array_equal(indices[1:-1], np.stack((np.arange(1, 49), np.arange(48), np.arange(2, 50)), axis=1))
 
 
 @pytest.mark.parametrize("metric", ["gower", "heom", "hvdm", "euclidean"])
 @pytest.mark.parametrize("unit", [1e-200, 1e200, 5e-324])
 def test_tiny_and_huge_cells(metric: str, unit: float) -> None:
     numbers = np.array([[0.0], [1.0], [3.0], [4.0]]) * unit
-    cells = Cells(numbers, np.zeros((4, 0), dtype=np.int32), ())
-    distances, places = everything(Distance(metric), cells, cells)
+    cells = EncodedRows(numbers, np.zeros((4, 0), dtype=np.int32), ())
+    distances, indices = everything(Distance(metric), cells, cells)
     assert not np.isnan(distances).any()
     if metric in MIXED:
-        assert_array_equal(places[0], [0, 1, 2, 3])
+        assert_array_equal(indices[0], [0, 1, 2, 3])
         ratio = distances[0] / distances[0, 3]
         assert_allclose(ratio, [0, 0.25, 0.75, 1])
 
 
 def test_a_missing_number_is_refused_by_numeric_metrics() -> None:
-    cells = Cells(np.array([[1.0], [np.nan]]), np.zeros((2, 0), dtype=np.int32), ())
+    cells = EncodedRows(np.array([[1.0], [np.nan]]), np.zeros((2, 0), dtype=np.int32), ())
     with pytest.raises(ValueError, match="finite cells"):
         everything(Distance("euclidean"), cells, cells)

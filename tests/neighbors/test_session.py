@@ -107,7 +107,7 @@ def test_searches_are_those_of_scikit_learn(rng, scale):
     for key in ("mean_test_accuracy", "rank_test_accuracy", "mean_test_neg_log_loss"):
         np.testing.assert_array_equal(ours.cv_results_[key], theirs.cv_results_[key])
     assert ours.best_params_ == theirs.best_params_
-    assert ours.session_ == ("neighbours" if scale is None else "neighbours of each split")
+    assert ours.session_ == ("neighbors" if scale is None else "neighbors of each split")
     nested = nested_cv(GridSearchCV(model, {"n_neighbors": [1, 5, 9]}, cv=3), X, y, cv=4)
     expected = peer.cross_val_score(peer.GridSearchCV(model, {"n_neighbors": [1, 5, 9]}, cv=3), X, y, cv=4)
     np.testing.assert_array_equal(nested.scores, expected)
@@ -115,17 +115,17 @@ def test_searches_are_those_of_scikit_learn(rng, scale):
 
 def test_what_is_shared_is_said(rng):
     X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
-    assert open_session(KNNClassifier(), X, y).shares == "neighbours"
-    assert open_session(KNNClassifier(metric="gower"), X, y).shares == "neighbours of each split"
+    assert open_session(KNNClassifier(), X, y).shares == "neighbors"
+    assert open_session(KNNClassifier(metric="gower"), X, y).shares == "neighbors of each split"
     options = {"cv": 3, "audit": False}
     assert GridSearchCV(KNNClassifier(), {"scale": ["standard"]}, **options).fit(X, y).session_ == (
-        "neighbours of each split"
+        "neighbors of each split"
     )
     assert GridSearchCV(KNNClassifier(scale="standard"), {"scale": [None]}, **options).fit(X, y).session_ == (
-        "neighbours"
+        "neighbors"
     )
     both = GridSearchCV(KNNClassifier(), {"scale": [None, "standard"]}, **options).fit(X, y)
-    assert both.session_ == "neighbours, in part of each split"
+    assert both.session_ == "neighbors, in part of each split"
 
 
 def test_lists_of_many_measures_are_not_all_kept(rng, monkeypatch):

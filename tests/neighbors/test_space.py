@@ -8,11 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from foldwise.neighbors.cells import Cells
 from foldwise.neighbors.distance import MIXED, NUMERIC, Distance
-from foldwise.neighbors.search import Index
-from foldwise.neighbors.space import learn_space
-from foldwise.neighbors.weighing import exact_weights, planes_of
+from foldwise.neighbors.encoding import EncodedRows
+from foldwise.neighbors.search import NeighborIndex
+from foldwise.neighbors.space import bytes_per_code, exact_weights, learn_space
 from tests.neighbors.tables import mixed_table, numeric_table
 
 
@@ -42,7 +41,7 @@ def test_all_components_keep_weighted_distances() -> None:
     weights = np.array([0.5, 2.0, 1.0, 0.0, 1.0, 7.0])
     turned = Distance("euclidean", number_weights=weights, components=5)
     straight = Distance("euclidean", number_weights=weights)
-    distances = [Index(learn_space(d, cells), cells).nearest(cells, 30)[0] for d in (turned, straight)]
+    distances = [NeighborIndex(learn_space(d, cells), cells).nearest(cells, 30)[0] for d in (turned, straight)]
     assert_allclose(distances[0], distances[1], rtol=1e-9, atol=1e-7)
 
 
@@ -75,14 +74,14 @@ def test_exact_weights_have_one_sum() -> None:
 
 
 def test_codes_need_bytes_for_their_levels_and_two_more() -> None:
-    assert [planes_of(n) for n in (0, 1, 254, 255, 65_534, 65_535)] == [1, 1, 1, 2, 2, 3]
+    assert [bytes_per_code(n) for n in (0, 1, 254, 255, 65_534, 65_535)] == [1, 1, 1, 2, 2, 3]
 
 
 def test_cells_say_what_does_not_fit() -> None:
     with pytest.raises(ValueError, match="2 rows but codes has 3"):
-        Cells(np.zeros((2, 1)), np.zeros((3, 0), dtype=np.int32), ())
+        EncodedRows(np.zeros((2, 1)), np.zeros((3, 0), dtype=np.int32), ())
     with pytest.raises(ValueError, match="1 columns but n_levels names 0"):
-        Cells(np.zeros((2, 1)), np.zeros((2, 1), dtype=np.int32), ())
+        EncodedRows(np.zeros((2, 1)), np.zeros((2, 1), dtype=np.int32), ())
     cells = mixed_table(6, 0).take(np.array([4, 1]))
     assert cells.n_rows == 2
     assert_array_equal(cells.codes[1], mixed_table(6, 0).codes[1])

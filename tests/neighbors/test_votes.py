@@ -9,7 +9,7 @@ import pytest
 
 from foldwise import KNNClassifier
 from foldwise.errors import InputError
-from foldwise.neighbors.votes import FORMS, Neighbours, class_votes, mean_values
+from foldwise.neighbors.votes import FORMS, Neighbors, class_votes, mean_values
 
 
 def plain_weights(distances, k, weights):
@@ -43,9 +43,9 @@ def plain_vote(distances, codes, k, weights, ties, n_classes):
 
 
 def lists(rng, m=40, k=12, n=60, whole=False):
-    """Sorted distances, many of them equal or zero, and places."""
+    """Sorted distances, many of them equal or zero, and indices."""
     distances = np.sort(rng.integers(0, 6, (m, k)) / (1.0 if whole else 4.0), axis=1)
-    return Neighbours(distances, rng.integers(0, n, (m, k)))
+    return Neighbors(distances, rng.integers(0, n, (m, k)))
 
 
 WEIGHTS = [*FORMS, lambda d: 1 / (1 + d)]
@@ -63,14 +63,14 @@ def test_votes_by_the_definition(rng, weights, ties):
     assert (plain.labels == votes.labels).all()
     for at, k in enumerate(ks):
         for q in range(len(found.distances)):
-            codes = y[found.places[q]].tolist()
+            codes = y[found.indices[q]].tolist()
             winner, shares = plain_vote(found.distances[q].tolist(), codes, k, weights, ties, 4)
             np.testing.assert_allclose(votes.shares[at, q], shares, rtol=1e-13, atol=1e-15)
             assert votes.labels[at, q] == winner
 
 
 def test_a_tied_vote_goes_to_the_nearer_voters():
-    found = Neighbours(np.array([[1.0, 2.0, 2.5, 3.0]]), np.array([[0, 1, 2, 3]]))
+    found = Neighbors(np.array([[1.0, 2.0, 2.5, 3.0]]), np.array([[0, 1, 2, 3]]))
     y = np.array([1, 0, 0, 1])  # two votes each: 1 + 3 = 4 against 2 + 2.5 = 4.5
     assert class_votes(found, y, 2, [4], "uniform", "nearest", False).labels[0, 0] == 1
     assert class_votes(found, y, 2, [4], "uniform", "class", False).labels[0, 0] == 0
@@ -85,18 +85,18 @@ def test_means_by_the_definition(rng, weights):
     for at, k in enumerate(ks):
         for q in range(len(found.distances)):
             w = plain_weights(found.distances[q].tolist(), k, weights)
-            values = y[found.places[q, :k]]
+            values = y[found.indices[q, :k]]
             assert means[at, q] == pytest.approx(float(np.dot(w, values) / sum(w)), abs=1e-12)
 
 
 def test_a_distance_too_small_to_invert():
-    found = Neighbours(np.array([[5e-324, 1.0, 2.0]]), np.array([[0, 1, 2]]))
+    found = Neighbors(np.array([[5e-324, 1.0, 2.0]]), np.array([[0, 1, 2]]))
     votes = class_votes(found, np.array([1, 0, 0]), 2, [3], "distance", "class", True)
     assert votes.shares[0, 0].tolist() == [0.0, 1.0]
 
 
 def test_a_function_of_distances_is_checked():
-    found = Neighbours(np.array([[0.0, 1.0]]), np.array([[0, 1]]))
+    found = Neighbors(np.array([[0.0, 1.0]]), np.array([[0, 1]]))
 
     def inverse(d):
         with np.errstate(divide="ignore"):
@@ -113,9 +113,9 @@ def test_who_has_no_vote_decides_no_tie():
 
 
 def test_infinite_distances_and_sums_have_an_answer():
-    found = Neighbours(np.array([[1.0, np.inf, np.inf]]), np.array([[0, 1, 2]]))
+    found = Neighbors(np.array([[1.0, np.inf, np.inf]]), np.array([[0, 1, 2]]))
     for weights in FORMS:
         votes = class_votes(found, np.array([1, 0, 0]), 2, [2], weights, "class", True)
         assert np.isfinite(votes.shares).all()
-    tiny = Neighbours(np.array([[1e-308, 1e-308]]), np.array([[0, 1]]))
+    tiny = Neighbors(np.array([[1e-308, 1e-308]]), np.array([[0, 1]]))
     assert mean_values(tiny, np.array([1.0, 2.0]), [2], "distance").tolist() == [[1.5]]

@@ -1,4 +1,4 @@
-"""`choose_k`: how good each number of neighbours is, with its interval, as numbers and as a picture."""
+"""`choose_k`: how good each number of neighbors is, with its interval, as numbers and as a picture."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
 from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import freeze_splits
-from foldwise.neighbors.classifier import KNNClassifier
+from foldwise.neighbors.estimators import KNNClassifier
 from foldwise.neighbors.parameters import check_count
 from foldwise.tuning import GridSearchCV
 
 
 @dataclass(frozen=True, repr=False)
 class KCurve:
-    """The scores of each number of neighbours on each split, and what choosing among them is worth.
+    """The scores of each number of neighbors on each split, and what choosing among them is worth.
 
     `nested` is the unbiased estimate: in each split, k is chosen within the training rows alone. The mean score of
     the best k, chosen and scored on the same splits, is a little too good.
@@ -88,7 +88,7 @@ class KCurve:
         if self.nested is not None:
             label = f"nested estimate {self.nested.estimate.value:.3f}"
             ax.axhline(self.nested.estimate.value, linestyle="--", linewidth=1, color="grey", label=label)
-        ax.set_xlabel("number of neighbours k")
+        ax.set_xlabel("number of neighbors k")
         ax.set_ylabel(self.metric)
         ax.legend(loc="best", frameon=False)
         return ax
@@ -127,14 +127,14 @@ def choose_k(
     random_state: int | np.random.Generator | None = 0,
     n_jobs: int | None = None,
 ) -> KCurve:
-    """Score every number of neighbours on the same splits, and say which is best and how good choosing it is.
+    """Score every number of neighbors on the same splits, and say which is best and how good choosing it is.
 
     Parameters
     ----------
     X, y : the table and its target
-    ks : the numbers of neighbours
+    ks : the numbers of neighbors
     estimator : `KNNClassifier()` by default; any estimator with `n_neighbors`, or a pipeline that ends in one
-    cv : 50 (stratified) resamples of 80 % and 20 % by default; anything that scikit-learn's searches take
+    cv : 50 (stratified) resamples of 80% and 20% by default; anything that scikit-learn's searches take
     scoring : accuracy by default, of a regressor R²; anything that scikit-learn's searches take
     nested : whether choosing is estimated too: k is chosen by 5-fold cross-validation within each training set
     groups : the group of each row, for a `cv` that keeps groups together; inside, GroupKFold does
@@ -153,10 +153,10 @@ def choose_k(
     check_single(scoring, "a curve shows")
     check_level(level)
     if not isinstance(ks, Iterable):
-        raise FoldwiseTypeError(f"ks must be several numbers of neighbours, got {ks!r}.", "pass range(1, 31), say.")
+        raise FoldwiseTypeError(f"ks must be several numbers of neighbors, got {ks!r}.", "pass range(1, 31), say.")
     counts = tuple(sorted({check_count("k", k) for k in ks}))
     if not counts:
-        raise InputError("there is no number of neighbours to choose from.", "pass ks, such as range(1, 31).")
+        raise InputError("there is no number of neighbors to choose from.", "pass ks, such as range(1, 31).")
     model = KNNClassifier() if estimator is None else clone(estimator)
     name = f"{model.steps[-1][0]}__n_neighbors" if isinstance(model, Pipeline) else "n_neighbors"
     if name not in model.get_params():
@@ -195,11 +195,11 @@ def choose_k(
 
 
 def check_fewest(k: int, n_train: int, nested: bool) -> None:
-    """Refuse a k that some training set has no neighbours for, the inner ones of the nested estimate included."""
+    """Refuse a k that some training set has no neighbors for, the inner ones of the nested estimate included."""
     fewest = n_train - -(-n_train // 5) if nested else n_train
     if k > fewest:
         where = " within a training set, where k is chosen on four of five folds" if nested else ""
         raise InputError(
-            f"k = {k} asks for more neighbours than the smallest training set has rows, {fewest}{where}.",
+            f"k = {k} asks for more neighbors than the smallest training set has rows, {fewest}{where}.",
             "leave out the larger k" + (", or pass nested=False." if nested and k <= n_train else "."),
         )

@@ -1,8 +1,9 @@
-"""Compiled distances of one or four queries to a block of training rows. No search: see `selection`.
+"""Compiled distances of one or four queries to a block of training rows. The search itself is in `selection`.
 
-The innermost loop runs over the rows of a block, so it vectorises, and four columns at a time, so that the sums are
-loaded and stored once. Every sum is made in the order of the columns with one rounding a step: the distance of two
-rows has the same bits wherever they lie in a block and whichever other queries come along.
+The innermost loop runs over the rows of a block, so it vectorizes, and over four columns at a time, so that the sums
+are loaded and stored once. Every sum is made in the order of the columns with one rounding per step (`fma`): the
+distance of two rows is the same wherever they lie in a block and whichever other queries come along, so duplicate
+rows tie and a query that equals a training row is at distance 0.
 
 Only the entries in `selection` and `tree` are cached, with all of this inside. Numba watches their files alone: after
 a change here, remove `__pycache__/*.nbi`.
@@ -10,13 +11,13 @@ a change here, remove `__pycache__/*.nbi`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
-
-from foldwise.neighbors.fused import fma, ones
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,12 +42,32 @@ HALF = 3
 RATIO = 4  # of the sum and the weight of the columns present in both rows; 1 where that weight is 0
 
 
-class Law(NamedTuple):
-    """How two rows are compared.
+def _fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return types.float64(types.float64, types.float64, types.float64), generate
+
+
+def _popcount(typing: Any, byte: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(*arguments)
+
+    return types.uint8(types.uint8), generate
+
+
+fma: Callable[[float, float, float], float] = cast(Any, intrinsic(_fma))
+"""a·b + c in float64, rounded once; numba's `fastmath` does not promise that."""
+
+popcount: Callable[[np.uint8], np.uint8] = cast(Any, intrinsic(_popcount))
+"""How many bits of a byte are set."""
+
+
+class CompiledDistance(NamedTuple):
+    """How two rows are compared, as the kernels need it.
 
     Columns that may be missing, or are compared as equal or different, own a bit each, eight to a byte; a byte of
-    such bits is looked up in `bit_weights`. All weights are multiples of one small number, so their sums are exact
-    in any order.
+    such bits is looked up in `bit_weights`.
     """
 
     term: int  # PLAIN_SQUARES ... GREATEST
@@ -63,25 +84,25 @@ class Law(NamedTuple):
     slot_starts: Ints  # (n_looked_up + 1,): the slots of a column; its last is the missing cell
 
 
-class Blocks(NamedTuple):
-    """Training rows, column after column within a block of `BLOCK` rows; the last block is filled up."""
+class TrainingBlocks(NamedTuple):
+    """Training rows, column after column within a block of `BLOCK` rows; the last block is padded."""
 
     numbers: Floats  # (n_blocks, n_numbers * BLOCK)
     planes: Bytes  # (n_blocks, n_planes * BLOCK): the bytes of the codes
     gaps: Bytes  # (n_blocks, n_bytes * BLOCK): the bits of missing cells
     slots: NDArray[np.int32]  # (n_blocks, n_looked_up * BLOCK)
-    start: int  # place of the first row
-    stop: int  # place after the last row
+    start: int  # index of the first row
+    stop: int  # index after the last row
 
 
-class Asked(NamedTuple):
-    """Queries, row after row, coded like the training rows."""
+class Queries(NamedTuple):
+    """Queries, row after row, encoded like the training rows."""
 
     numbers: Floats  # (m, n_numbers)
     planes: Bytes  # (m, n_planes)
     gaps: Bytes  # (m, n_bytes)
     slots: NDArray[np.int32]  # (m, n_looked_up)
-    leave_out: Ints  # (m,): the place of a training row that is not found, or -1
+    leave_out: Ints  # (m,): the index of a training row that must not be found, or -1
 
 
 @njit(nogil=True, forceinline=True)
@@ -135,53 +156,54 @@ def add_columns(term: int, q: Floats, factors: Floats, first: int, last: int, bl
 
 
 @njit(nogil=True)
-def add_powers(q: Floats, law: Law, first: int, last: int, block: Floats, sums: Floats) -> None:
+def add_powers(q: Floats, dist: CompiledDistance, first: int, last: int, block: Floats, sums: Floats) -> None:
     """`sums` (BLOCK,) of one query plus f |a - b|^p: a power costs more than loading cells again."""
     for j in range(first, last):
         for i in range(BLOCK):
-            sums[i] += law.factors[j] * abs(q[j] - block[j * BLOCK + i]) ** law.p
-
-
-@njit(nogil=True, cache=True)
-def add_numbers(law: Law, q: Floats, first: int, last: int, block: Floats, sums: Floats) -> None:
-    """`sums` (TILE * BLOCK,) of the queries `q` (TILE, d) plus the numeric columns first..last."""
-    if law.term == PLAIN_SQUARES:  # a constant in every call, so every term gets a loop without a branch
-        add_columns(PLAIN_SQUARES, q, law.factors, first, last, block, sums)
-    elif law.term == SQUARES:
-        add_columns(SQUARES, q, law.factors, first, last, block, sums)
-    elif law.term == LENGTHS:
-        add_columns(LENGTHS, q, law.factors, first, last, block, sums)
-    elif law.term == GREATEST:
-        add_columns(GREATEST, q, law.factors, first, last, block, sums)
-    else:
-        for t in range(TILE):
-            if t == 0 or not np.isnan(q[t, 0]):  # powers are dear: none for the fill-up of a tile
-                add_powers(q[t], law, first, last, block, sums[t * BLOCK : (t + 1) * BLOCK])
+            sums[i] += dist.factors[j] * abs(q[j] - block[j * BLOCK + i]) ** dist.p
 
 
 @njit(nogil=True)
-def whole_tiles(numbers: Floats) -> Floats:
-    """The queries, filled up with NaN to whole tiles."""
-    m, n_columns = numbers.shape
-    out = np.empty((-(-m // TILE) * TILE, n_columns))
-    for i in range(out.shape[0]):
-        for j in range(n_columns):
-            out[i, j] = numbers[i, j] if i < m else np.nan
-    return out
+def sum_pair(dist: CompiledDistance, a: Floats, b: Floats) -> float:
+    """The sum over the numeric columns of one query and one training row."""
+    total = 0.0
+    for j in range(a.size):
+        if dist.term == POWERS:
+            total += dist.factors[j] * abs(a[j] - b[j]) ** dist.p
+        else:
+            total = add(dist.term, total, a[j], b[j], dist.factors[j])
+    return total
 
 
 @njit(nogil=True, cache=True)
-def sum_numbers(law: Law, queries: Floats, block: Floats, sums: Floats) -> None:
+def add_numbers(dist: CompiledDistance, q: Floats, first: int, last: int, block: Floats, sums: Floats) -> None:
+    """`sums` (TILE * BLOCK,) of the queries `q` (TILE, d) plus the numeric columns first..last."""
+    if dist.term == PLAIN_SQUARES:  # a constant in every call, so every term gets a loop without a branch
+        add_columns(PLAIN_SQUARES, q, dist.factors, first, last, block, sums)
+    elif dist.term == SQUARES:
+        add_columns(SQUARES, q, dist.factors, first, last, block, sums)
+    elif dist.term == LENGTHS:
+        add_columns(LENGTHS, q, dist.factors, first, last, block, sums)
+    elif dist.term == GREATEST:
+        add_columns(GREATEST, q, dist.factors, first, last, block, sums)
+    else:
+        for t in range(TILE):
+            if t == 0 or not np.isnan(q[t, 0]):  # powers are dear: none for the fill-up of a tile
+                add_powers(q[t], dist, first, last, block, sums[t * BLOCK : (t + 1) * BLOCK])
+
+
+@njit(nogil=True, cache=True)
+def sum_numbers(dist: CompiledDistance, tiles: Floats, block: Floats, sums: Floats) -> None:
     """`sums` (m * BLOCK,) over the numeric columns for queries in whole tiles, a panel of columns at a time.
 
     A block of many columns leaves the near caches before the next tile comes; a panel stays.
     """
     sums[:] = 0.0
-    n_columns = law.factors.size
+    n_columns = dist.factors.size
     for first in range(0, n_columns, PANEL):
         last = min(first + PANEL, n_columns)
-        for t in range(0, queries.shape[0], TILE):
-            add_numbers(law, queries[t : t + TILE], first, last, block, sums[t * BLOCK : (t + TILE) * BLOCK])
+        for t in range(0, tiles.shape[0], TILE):
+            add_numbers(dist, tiles[t : t + TILE], first, last, block, sums[t * BLOCK : (t + TILE) * BLOCK])
 
 
 @njit(nogil=True)
@@ -205,40 +227,47 @@ def count_bits(is_ratio: bool, marks: Bytes, gap: Bytes, own_gap: int, differ: B
     if is_ratio:
         for i in range(BLOCK):
             missing = np.uint8(gap[i] | own)
-            differ[i] += ones(np.uint8(marks[i] & ~missing))
-            absent[i] += ones(missing)
+            differ[i] += popcount(np.uint8(marks[i] & ~missing))
+            absent[i] += popcount(missing)
     else:
         for i in range(BLOCK):
-            differ[i] += ones(np.uint8(marks[i] | gap[i] | own))
+            differ[i] += popcount(np.uint8(marks[i] | gap[i] | own))
 
 
 @njit(nogil=True, cache=True)
 def add_overlap(
-    law: Law, values: Bytes, own_gaps: Bytes, planes: Bytes, gaps: Bytes, work: Bytes, sums: Floats, weights: Floats
+    dist: CompiledDistance,
+    values: Bytes,
+    own_gaps: Bytes,
+    planes: Bytes,
+    gaps: Bytes,
+    work: Bytes,
+    sums: Floats,
+    weights: Floats,
 ) -> None:
     """`sums` (BLOCK,) of one query plus its columns that own bits; `weights` (BLOCK,) of those present, for ratios."""
     n_bytes = own_gaps.size
-    is_ratio = law.form == RATIO
+    is_ratio = dist.form == RATIO
     marks, differ, absent = work[:BLOCK], work[BLOCK : 2 * BLOCK], work[2 * BLOCK : 3 * BLOCK]
-    if law.all_ones:
+    if dist.all_ones:
         differ[:] = 0
         absent[:] = 0
         for g in range(n_bytes):
-            first, last = law.plane_starts[g], law.plane_starts[g + 1]
-            mark_differences(values[first:last], law.plane_bits[first:last], planes[first * BLOCK :], marks)
+            first, last = dist.plane_starts[g], dist.plane_starts[g + 1]
+            mark_differences(values[first:last], dist.plane_bits[first:last], planes[first * BLOCK :], marks)
             count_bits(is_ratio, marks, gaps[g * BLOCK : (g + 1) * BLOCK], own_gaps[g], differ, absent)
         for i in range(BLOCK):
             sums[i] += differ[i]
         if is_ratio:
             for i in range(BLOCK):
-                weights[i] = law.total_weight - absent[i]
+                weights[i] = dist.total_weight - absent[i]
         return
     over = np.zeros(BLOCK)  # apart from `sums`, where it would be rounded at every step
-    weights[:] = law.total_weight
+    weights[:] = dist.total_weight
     for g in range(n_bytes):
-        first, last = law.plane_starts[g], law.plane_starts[g + 1]
-        mark_differences(values[first:last], law.plane_bits[first:last], planes[first * BLOCK :], marks)
-        look_up, gap, own = law.bit_weights[g], gaps[g * BLOCK : (g + 1) * BLOCK], own_gaps[g]
+        first, last = dist.plane_starts[g], dist.plane_starts[g + 1]
+        mark_differences(values[first:last], dist.plane_bits[first:last], planes[first * BLOCK :], marks)
+        look_up, gap, own = dist.bit_weights[g], gaps[g * BLOCK : (g + 1) * BLOCK], own_gaps[g]
         for i in range(BLOCK):
             missing = gap[i] | own
             if is_ratio:
@@ -251,20 +280,20 @@ def add_overlap(
 
 
 @njit(nogil=True)
-def fill_look_up(law: Law, slots: NDArray[np.int32], look_up: Floats) -> None:
+def fill_look_up(dist: CompiledDistance, slots: NDArray[np.int32], look_up: Floats) -> None:
     """`look_up` (n_slots,): w Σ_c (P(c|a) - P(c|b))² for the levels a of one query and all levels b."""
     for j in range(slots.size):
-        first, last = law.slot_starts[j], law.slot_starts[j + 1]
+        first, last = dist.slot_starts[j], dist.slot_starts[j + 1]
         own = slots[j]
         for t in range(first, last):
             if own == last - 1 or t == last - 1:  # a missing cell
-                look_up[t] = law.slot_weights[t]
+                look_up[t] = dist.slot_weights[t]
                 continue
             total = 0.0
-            for c in range(law.shares.shape[1]):
-                d = law.shares[own, c] - law.shares[t, c]
+            for c in range(dist.shares.shape[1]):
+                d = dist.shares[own, c] - dist.shares[t, c]
                 total += d * d
-            look_up[t] = law.slot_weights[t] * total
+            look_up[t] = dist.slot_weights[t] * total
 
 
 @njit(nogil=True)
@@ -276,64 +305,93 @@ def add_look_ups(look_up: Floats, n_columns: int, slots: NDArray[np.int32], sums
             sums[i] += look_up[x[i]]
 
 
-@njit(nogil=True, cache=True)
-def add_codes(
-    law: Law, blocks: Blocks, b: int, asked: Asked, first: int, n: int, look_ups: Floats, sums: Floats, weights: Floats
-) -> None:
-    """`sums` and `weights` (TILE * BLOCK,) of `n` queries from `first` on, plus all that is not a numeric step.
+class Workspace(NamedTuple):
+    """The arrays that one search reuses for every block."""
 
-    That is differing codes, missing cells, and `look_ups` (n, n_slots) as `fill_look_up` made them.
-    """
-    if asked.gaps.shape[1]:
-        work = np.empty(3 * BLOCK, dtype=np.uint8)
-        for t in range(n):
-            values, own_gaps = asked.planes[first + t], asked.gaps[first + t]
-            s, w = sums[t * BLOCK : (t + 1) * BLOCK], weights[t * BLOCK : (t + 1) * BLOCK]
-            add_overlap(law, values, own_gaps, blocks.planes[b], blocks.gaps[b], work, s, w)
-    elif law.form == RATIO:
-        weights[:] = 0.0
-    if asked.slots.shape[1]:
-        for t in range(n):
-            add_look_ups(look_ups[t], asked.slots.shape[1], blocks.slots[b], sums[t * BLOCK : (t + 1) * BLOCK])
+    tiles: Floats  # (m rounded up, n_numbers): the queries, padded with NaN to whole tiles
+    look_ups: Floats  # (m, n_slots), as `fill_look_up` makes them
+    sums: Floats  # (TILE * BLOCK,); if there are many columns, for all tiles
+    weights: Floats  # (TILE * BLOCK,)
 
 
 @njit(nogil=True)
-def distance_of(law: Law, total: float, weight: float) -> float:
+def workspace(dist: CompiledDistance, queries: Queries) -> Workspace:
+    m, n_columns = queries.numbers.shape
+    tiles = np.full((-(-m // TILE) * TILE, n_columns), np.nan)
+    tiles[:m] = queries.numbers
+    look_ups = np.empty((m, dist.slot_weights.size))
+    if queries.slots.shape[1]:
+        for i in range(m):
+            fill_look_up(dist, queries.slots[i], look_ups[i])
+    n_sums = tiles.shape[0] if n_columns > PANEL else TILE
+    return Workspace(tiles, look_ups, np.empty(n_sums * BLOCK), np.empty(TILE * BLOCK))
+
+
+@njit(nogil=True)
+def tile_sums(
+    dist: CompiledDistance, blocks: TrainingBlocks, b: int, queries: Queries, first: int, work: Workspace
+) -> Floats:
+    """The sums (TILE * BLOCK,) of the queries from `first` on for block `b`; their weights go to `work.weights`."""
+    if dist.factors.size <= PANEL:
+        sums = work.sums
+        sum_numbers(dist, work.tiles[first : first + TILE], blocks.numbers[b], sums)
+    else:
+        if first == 0:
+            sum_numbers(dist, work.tiles, blocks.numbers[b], work.sums)
+        sums = work.sums[first * BLOCK : (first + TILE) * BLOCK]
+    n = min(TILE, queries.leave_out.size - first)
+    if queries.gaps.shape[1]:
+        marks = np.empty(3 * BLOCK, dtype=np.uint8)
+        for t in range(n):
+            values, own_gaps = queries.planes[first + t], queries.gaps[first + t]
+            s, w = sums[t * BLOCK : (t + 1) * BLOCK], work.weights[t * BLOCK : (t + 1) * BLOCK]
+            add_overlap(dist, values, own_gaps, blocks.planes[b], blocks.gaps[b], marks, s, w)
+    elif dist.form == RATIO:
+        work.weights[:] = 0.0
+    if queries.slots.shape[1]:
+        for t in range(n):
+            s = sums[t * BLOCK : (t + 1) * BLOCK]
+            add_look_ups(work.look_ups[first + t], queries.slots.shape[1], blocks.slots[b], s)
+    return sums
+
+
+@njit(nogil=True)
+def distance_of(dist: CompiledDistance, total: float, weight: float) -> float:
     """The distance that a sum stands for."""
-    if law.form == ROOT:
+    if dist.form == ROOT:
         return np.sqrt(total)  # type: ignore[no-any-return]
-    if law.form == RATIO:
+    if dist.form == RATIO:
         return total / weight if weight > 0.0 else 1.0
-    if law.form == HALF:
+    if dist.form == HALF:
         return 0.5 * total
-    if law.form == POWER_ROOT:
-        return total ** (1.0 / law.p)  # type: ignore[no-any-return]
+    if dist.form == POWER_ROOT:
+        return total ** (1.0 / dist.p)  # type: ignore[no-any-return]
     return total
 
 
 @njit(nogil=True)
-def bound_of(law: Law, distance: float) -> float:
+def bound_of(dist: CompiledDistance, distance: float) -> float:
     """No sum above it (for ratios: above it times the weight) is nearer than `distance`.
 
     The slack is above what rounding of the root, or of the ratio, can do; 1e-300 is for what vanishes below.
     """
-    if law.form == ROOT:
+    if dist.form == ROOT:
         return distance * distance * (1.0 + 1e-14) + 1e-300
-    if law.form == RATIO:
+    if dist.form == RATIO:
         return distance * (1.0 + 1e-14) + 1e-300
-    if law.form == HALF:
+    if dist.form == HALF:
         return 2.0 * distance
-    if law.form == POWER_ROOT:
-        return distance**law.p * (1.0 + 1e-15 * (law.p + 10.0)) + 1e-300  # type: ignore[no-any-return]
+    if dist.form == POWER_ROOT:
+        return distance**dist.p * (1.0 + 1e-15 * (dist.p + 10.0)) + 1e-300  # type: ignore[no-any-return]
     return distance
 
 
 @njit(nogil=True, cache=True)
-def project(numbers: Floats, centre: Floats, axes: Floats, out: Floats) -> None:
+def project(numbers: Floats, center: Floats, axes: Floats, out: Floats) -> None:
     """`out` (n, n_axes): the rows on the axes (n_columns, n_axes), each by itself, unlike a matrix product."""
     for i in range(numbers.shape[0]):
         out[i] = 0.0
         for j in range(numbers.shape[1]):
-            x = numbers[i, j] - centre[j]
+            x = numbers[i, j] - center[j]
             for c in range(axes.shape[1]):
                 out[i, c] += x * axes[j, c]

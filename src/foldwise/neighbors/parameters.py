@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from foldwise.data.arguments import at_least_zero, column_index, one_of
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.neighbors.distance import MIXED, NUMERIC, SCALES, Distance
-from foldwise.neighbors.layout import Layout
+from foldwise.neighbors.encoding import ColumnRoles
 from foldwise.neighbors.votes import FORMS
 
 METRICS = ("auto", *NUMERIC, *MIXED)
@@ -20,8 +20,8 @@ MOST_POWER = 100.0  # greater powers of ordinary cells leave the range of floats
 
 
 @dataclass(frozen=True)
-class Poll:
-    """How neighbours are asked: how many, how they weigh, who wins a tied vote, what every class has beforehand."""
+class VotingParams:
+    """How neighbors vote: how many, with which weights, who wins a tie, how many pseudo-votes each class has."""
 
     k: int
     weights: Any  # a name of FORMS or a function of distances
@@ -29,13 +29,13 @@ class Poll:
     laplace: float = 0.0
 
 
-def check_poll(n_neighbors: Any, weights: Any, ties: Any = "nearest", laplace: Any = 0.0) -> Poll:
+def check_voting(n_neighbors: Any, weights: Any, ties: Any = "nearest", laplace: Any = 0.0) -> VotingParams:
     """The parameters that are read when a model answers."""
     k = check_count("n_neighbors", n_neighbors)
     if not callable(weights):
         weights = one_of("weights", weights, (*FORMS, None)) or "uniform"
     one_of("ties", ties, ("nearest", "class"))
-    return Poll(k, weights, ties, at_least_zero("laplace", laplace, "1 is Laplace's, 0 shares as they are."))
+    return VotingParams(k, weights, ties, at_least_zero("laplace", laplace, "1 is Laplace's, 0 shares as they are."))
 
 
 def check_count(name: str, value: Any) -> int:
@@ -48,13 +48,13 @@ def check_count(name: str, value: Any) -> int:
 
 
 def check_enough(k: int, n_rows: int, n_queries: int, itself: bool) -> None:
-    """Refuse more neighbours than there are rows."""
+    """Refuse more neighbors than there are rows."""
     if k > n_rows - itself:
         raise InputError(
             f"Expected n_neighbors <= {'n_samples_fit - 1' if itself else 'n_samples_fit'}, but n_neighbors = {k}, "
-            f"n_samples_fit = {n_rows}, n_samples = {n_queries}: a model of {n_rows} rows has no more neighbours"
+            f"n_samples_fit = {n_rows}, n_samples = {n_queries}: a model of {n_rows} rows has no more neighbors"
             + (", and none is its own." if itself else "."),
-            "ask fewer neighbours, or fit more rows.",
+            "ask fewer neighbors, or fit more rows.",
         )
 
 
@@ -66,9 +66,9 @@ def check_metric(metric: Any, scale: Any = None, pca: Any = None) -> str:
     return "euclidean" if name == "auto" and (scale is not None or pca is not None) else name
 
 
-def check_distance(layout: Layout, p: Any, scale: Any, column_weights: Any, pca: Any) -> Distance:
-    """The distance that was asked for, over the columns of a layout."""
-    metric = layout.metric
+def check_distance(roles: ColumnRoles, p: Any, scale: Any, column_weights: Any, pca: Any) -> Distance:
+    """The distance that was asked for, over columns with these roles."""
+    metric = roles.metric
     p = check_power("p", p) if metric == "minkowski" else 2.0
     if metric == "minkowski" and p in (1.0, 2.0, np.inf):
         metric = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}[p]
@@ -79,12 +79,12 @@ def check_distance(layout: Layout, p: Any, scale: Any, column_weights: Any, pca:
             f"{given} cannot go with metric={metric!r}, which brings columns to one scale by its own definition.",
             "leave it out, or take metric='euclidean'.",
         )
-    weights = check_column_weights(column_weights, layout.names)
+    weights = check_column_weights(column_weights, roles.names)
     numbers, categories = (
         None if weights is None else np.ascontiguousarray(weights[list(columns)])
-        for columns in (layout.numbers, layout.categories)
+        for columns in (roles.numbers, roles.categories)
     )
-    return Distance(metric, p, scale, numbers, categories, check_pca(pca, len(layout.numbers)))
+    return Distance(metric, p, scale, numbers, categories, check_pca(pca, len(roles.numbers)))
 
 
 def check_power(name: str, value: Any) -> float:
@@ -101,7 +101,7 @@ def check_power(name: str, value: Any) -> float:
 
 
 def check_column_weights(weights: Any, names: Sequence[str]) -> NDArray[np.float64] | None:
-    """One weight a column; those that a mapping does not name weigh 1."""
+    """One weight per column; those that a mapping does not name weigh 1."""
     if weights is None:
         return None
     if isinstance(weights, Mapping):
@@ -112,10 +112,12 @@ def check_column_weights(weights: Any, names: Sequence[str]) -> NDArray[np.float
         try:
             found = np.array(weights, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise InputError(f"column_weights must be numbers, one a column, or a mapping; got {weights!r}.") from error
+            raise InputError(
+                f"column_weights must be numbers, one per column, or a mapping; got {weights!r}."
+            ) from error
         if found.shape != (len(names),):
             raise InputError(
-                f"column_weights must hold one number a column, {len(names)} in all; got shape {found.shape}.",
+                f"column_weights must hold one number per column, {len(names)} in all; got shape {found.shape}.",
                 "a mapping from names to weights names only some.",
             )
     if not (np.isfinite(found).all() and (found >= 0).all()):

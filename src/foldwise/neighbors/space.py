@@ -1,8 +1,9 @@
-"""What a distance learns from training rows, and the points that rows become in the learned space. No search."""
+"""What a distance learns from training rows, and the points that rows become in the learned space."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,43 +12,33 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from foldwise.errors import InputError
 from foldwise.neighbors import kernels
-from foldwise.neighbors.cells import Cells
 from foldwise.neighbors.distance import Distance
-from foldwise.neighbors.kernels import Law, project
-from foldwise.neighbors.weighing import Bits, bits_of, exact_weights
+from foldwise.neighbors.encoding import EncodedRows
+from foldwise.neighbors.kernels import CompiledDistance, project
 
 Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
-TERMS = {
-    "euclidean": kernels.SQUARES,
-    "manhattan": kernels.LENGTHS,
-    "minkowski": kernels.POWERS,
-    "chebyshev": kernels.GREATEST,
-    "cosine": kernels.PLAIN_SQUARES,
-    "gower": kernels.LENGTHS,
-    "heom": kernels.SQUARES,
-    "hvdm": kernels.SQUARES,
-}
-FORMS = {
-    "euclidean": kernels.ROOT,
-    "manhattan": kernels.ITSELF,
-    "minkowski": kernels.POWER_ROOT,
-    "chebyshev": kernels.ITSELF,
-    "cosine": kernels.HALF,
-    "gower": kernels.RATIO,
-    "heom": kernels.ROOT,
-    "hvdm": kernels.ROOT,
+# what a numeric column adds to the sum, and how a sum becomes a distance
+TERM_AND_FORM = {
+    "euclidean": (kernels.SQUARES, kernels.ROOT),
+    "manhattan": (kernels.LENGTHS, kernels.ITSELF),
+    "minkowski": (kernels.POWERS, kernels.POWER_ROOT),
+    "chebyshev": (kernels.GREATEST, kernels.ITSELF),
+    "cosine": (kernels.PLAIN_SQUARES, kernels.HALF),
+    "gower": (kernels.LENGTHS, kernels.RATIO),
+    "heom": (kernels.SQUARES, kernels.ROOT),
+    "hvdm": (kernels.SQUARES, kernels.ROOT),
 }
 SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler, "robust": RobustScaler}
 
 
 @dataclass(frozen=True)
 class Points:
-    """Rows in a space: without columns of weight 0, scaled and turned as the space has learned."""
+    """Rows in a space: without columns of weight 0, transformed as the space has learned."""
 
     numbers: Floats  # (rows, n_numbers), NaN where missing
-    codes: NDArray[np.int32]  # (rows, n_codes), as in `Cells`
+    codes: NDArray[np.int32]  # (rows, n_codes), as in `EncodedRows`
 
     @property
     def n_rows(self) -> int:
@@ -56,67 +47,67 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """A distance with everything it has learned. `shift`, `divisor` and `stretch` are for the columns kept."""
+    """A distance with everything it has learned; `scaler`, `stretch` and `pca` apply one after the other."""
 
     distance: Distance
-    number_columns: Places  # those of a weight above 0
-    code_columns: Places
+    number_columns: Indices  # those of a weight above 0
+    code_columns: Indices
     n_levels: tuple[int, ...]  # of the code columns kept
-    shift: Floats
-    divisor: Floats
-    stretch: Floats  # what weights do to the axes before a PCA or an angle; 1 elsewhere
-    centre: Floats | None  # of the PCA
-    axes: Floats | None  # (n_columns, n_axes)
-    law: Law
+    dist: CompiledDistance
+    scaler: Any = None  # one of SCALERS, fitted
+    stretch: Floats | None = None  # what weights do to the axes before a PCA or an angle
+    pca: PCA | None = None
+    divisor: Floats | None = None  # of mixed distances: powers of two
 
-    def points(self, cells: Cells) -> Points:
+    def points(self, rows: EncodedRows) -> Points:
         """The rows, ready for the kernels; each by itself, whatever other rows come along."""
-        numbers = cells.numbers[:, self.number_columns]
-        codes = np.ascontiguousarray(cells.codes[:, self.code_columns])
-        if self.distance.scale is not None:
-            numbers = (numbers - self.shift) / self.divisor
-        elif self.distance.is_mixed:
-            numbers = numbers / self.divisor  # powers of two: exact
-            numbers[:, self.law.factors == 0.0] *= 0.0  # a constant column: 0 from 0, and NaN stays
-        if self.distance.components is not None or self.distance.metric == "cosine":
+        numbers = rows.numbers[:, self.number_columns]
+        codes = np.ascontiguousarray(rows.codes[:, self.code_columns])
+        if self.scaler is not None and len(numbers):
+            numbers = self.scaler.transform(numbers)
+        if self.divisor is not None:
+            numbers = numbers / self.divisor
+            numbers[:, self.dist.factors == 0.0] *= 0.0  # a constant column: 0 from 0, and NaN stays
+        if self.stretch is not None:
             numbers = numbers * self.stretch
-        if self.centre is not None and self.axes is not None:
-            turned = np.empty((len(numbers), self.axes.shape[1]))
-            project(np.ascontiguousarray(numbers), self.centre, self.axes, turned)
-            numbers = turned
+        if self.pca is not None:
+            projected = np.empty((len(numbers), len(self.pca.components_)))
+            axes = np.ascontiguousarray(self.pca.components_.T)
+            project(np.ascontiguousarray(numbers), self.pca.mean_, axes, projected)
+            numbers = projected
         if self.distance.metric == "cosine":
             numbers = _directions(numbers)
         return Points(np.ascontiguousarray(numbers), codes)
 
 
-def learn_space(distance: Distance, cells: Cells, y: NDArray[np.int64] | None = None, n_classes: int = 0) -> Space:
-    """The space of a distance, learned from training rows; `y` holds class codes and only hvdm needs them."""
-    weights = _column_weights(distance, cells)
+def learn_space(distance: Distance, rows: EncodedRows, y: NDArray[np.int64] | None = None, n_classes: int = 0) -> Space:
+    """Learn the space of a distance from training rows; `y` holds class codes, which only hvdm needs."""
+    weights = _column_weights(distance, rows)
     if distance.is_mixed:
-        return _mixed_space(distance, cells, weights, y, n_classes)
-    return _numeric_space(distance, cells, weights[cells.codes.shape[1] :])
+        return _mixed_space(distance, rows, weights, y, n_classes)
+    return _numeric_space(distance, rows, weights[rows.codes.shape[1] :])
 
 
-def _numeric_space(distance: Distance, cells: Cells, weights: Floats) -> Space:
+def _numeric_space(distance: Distance, rows: EncodedRows, weights: Floats) -> Space:
     columns = np.flatnonzero(weights > 0)
-    numbers, weights = cells.numbers[:, columns], weights[columns]
-    shift, divisor, stretch = np.zeros(columns.size), np.ones(columns.size), np.ones(columns.size)
-    centre, axes = None, None
+    numbers, weights = rows.numbers[:, columns], weights[columns]
+    scaler: Any = None
+    stretch: Floats | None = None
+    pca: PCA | None = None
     if distance.scale is not None and columns.size:
-        shift, divisor = _scale(distance.scale, numbers)
-        numbers = (numbers - shift) / divisor
+        scaler = SCALERS[distance.scale]().fit(numbers)
+        numbers = scaler.transform(numbers)
     if distance.components is not None or distance.metric == "cosine":
         power = {"manhattan": 1.0, "chebyshev": 1.0, "minkowski": 1.0 / distance.p}.get(distance.metric, 0.5)
         stretch, weights = weights**power, np.ones(columns.size)
     if distance.components is not None and columns.size:
         check_components(distance.components, numbers)
-        pca = PCA(distance.components, svd_solver="full").fit(numbers * stretch)
-        centre, axes = np.asarray(pca.mean_), np.ascontiguousarray(pca.components_.T)
-        weights = np.ones(axes.shape[1])
+        pca = PCA(distance.components, svd_solver="full").fit(numbers if stretch is None else numbers * stretch)
+        weights = np.ones(pca.n_components_)
     if distance.metric == "cosine":
         weights = np.ones(weights.size + 2)  # two more coordinates, see `_directions`
-    law = _law(distance, weights, bits_of(np.zeros(0), np.zeros(0), ()))
-    return Space(distance, columns, np.zeros(0, np.intp), (), shift, divisor, stretch, centre, axes, law)
+    dist = _compiled(distance, weights, column_bits(np.zeros(0), np.zeros(0), ()))
+    return Space(distance, columns, np.zeros(0, np.intp), (), dist, scaler, stretch, pca)
 
 
 def check_components(components: int | float, numbers: Floats) -> None:
@@ -132,43 +123,85 @@ def check_components(components: int | float, numbers: Floats) -> None:
 
 
 def _mixed_space(
-    distance: Distance, cells: Cells, weights: Floats, y: NDArray[np.int64] | None, n_classes: int
+    distance: Distance, rows: EncodedRows, weights: Floats, y: NDArray[np.int64] | None, n_classes: int
 ) -> Space:
-    n_codes = cells.codes.shape[1]
+    n_codes = rows.codes.shape[1]
     weights = exact_weights(weights)
     code_columns = np.flatnonzero(weights[:n_codes] > 0)
     number_columns = np.flatnonzero(weights[n_codes:] > 0)
     code_weights, number_weights = weights[:n_codes][code_columns], weights[n_codes:][number_columns]
-    n_levels = tuple(cells.n_levels[j] for j in code_columns)
-    divisor, spread = _spread(distance.metric, cells.numbers[:, number_columns])
+    n_levels = tuple(rows.n_levels[j] for j in code_columns)
+    divisor, spread = _spread(distance.metric, rows.numbers[:, number_columns])
     power = 1 if distance.metric == "gower" else 2
     factors = np.divide(number_weights, spread**power, out=np.zeros(spread.size), where=spread > 0)
     if distance.metric == "hvdm":
         if y is None:
             raise ValueError("hvdm learns from classes, but y is None. Hint: pass class codes, or choose heom.")
-        shares = _shares(cells.codes[:, code_columns], n_levels, y, n_classes)
-        law = _law(distance, factors, bits_of(np.zeros(0), number_weights, ()), shares, code_weights, n_levels)
+        shares = _shares(rows.codes[:, code_columns], n_levels, y, n_classes)
+        bits = column_bits(np.zeros(0), number_weights, ())
+        dist = _compiled(distance, factors, bits, shares, code_weights, n_levels)
     else:
-        law = _law(distance, factors, bits_of(code_weights, number_weights, n_levels))
-    unused = np.zeros(divisor.size), np.ones(divisor.size)
-    return Space(distance, number_columns, code_columns, n_levels, unused[0], divisor, unused[1], None, None, law)
+        dist = _compiled(distance, factors, column_bits(code_weights, number_weights, n_levels))
+    return Space(distance, number_columns, code_columns, n_levels, dist, divisor=divisor)
 
 
-def _law(
+@dataclass(frozen=True)
+class ColumnBits:
+    """The columns that own a bit: code columns first, then numeric ones, eight to a byte; see `CompiledDistance`."""
+
+    look_up: Floats  # (n_bytes, 256)
+    all_ones: bool
+    total: float
+    plane_starts: NDArray[np.int64]  # (n_bytes + 1,)
+    plane_bits: NDArray[np.uint8]  # (n_planes,)
+
+
+def exact_weights(weights: Floats) -> Floats:
+    """The weights as multiples of 2^-52 of their sum, so that any sum of them is exact in any order.
+
+    The weight of rows without a common column must be exactly 0. Weights below 1e-16 of all become 0.
+    """
+    exponent = int(np.frexp(weights.sum())[1])
+    return np.asarray(np.ldexp(np.rint(np.ldexp(weights, 52 - exponent)), exponent - 52))
+
+
+def bytes_per_code(n_levels: int) -> int:
+    """How many bytes hold a code of a column: its levels, and unknown ones of training rows and of queries."""
+    return max(1, (int(n_levels + 1).bit_length() + 7) // 8)
+
+
+def column_bits(code_weights: Floats, number_weights: Floats, n_levels: tuple[int, ...]) -> ColumnBits:
+    """Bits for code columns and numeric columns with their weights; the planes of one code column share its bit."""
+    weights = np.concatenate((code_weights, number_weights))
+    n_bytes = -(-weights.size // 8)
+    padded = np.zeros(n_bytes * 8)
+    padded[: weights.size] = weights
+    is_set = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")  # (256, 8)
+    column_of = np.repeat(np.arange(len(n_levels)), [bytes_per_code(n) for n in n_levels])
+    return ColumnBits(
+        look_up=padded.reshape(n_bytes, 8) @ is_set.T,  # exact in any order, see `exact_weights`
+        all_ones=bool((weights == 1.0).all()) and weights.size <= 255,
+        total=float(weights.sum()),
+        plane_starts=np.searchsorted(column_of // 8, np.arange(n_bytes + 1)).astype(np.int64),
+        plane_bits=(1 << (column_of % 8)).astype(np.uint8),
+    )
+
+
+def _compiled(
     distance: Distance,
     factors: Floats,
-    bits: Bits,
+    bits: ColumnBits,
     shares: Floats | None = None,
     code_weights: Floats | None = None,
     n_levels: tuple[int, ...] = (),
-) -> Law:
-    term = TERMS[distance.metric]
+) -> CompiledDistance:
+    term, form = TERM_AND_FORM[distance.metric]
     if distance.metric == "euclidean" and (factors == 1.0).all():
         term = kernels.PLAIN_SQUARES
     n_slots = [n + 2 for n in n_levels] if shares is not None else []
-    return Law(
+    return CompiledDistance(
         term=term,
-        form=FORMS[distance.metric],
+        form=form,
         p=float(distance.p),
         factors=np.ascontiguousarray(factors, dtype=np.float64),
         bit_weights=bits.look_up,
@@ -182,8 +215,8 @@ def _law(
     )
 
 
-def _column_weights(distance: Distance, cells: Cells) -> Floats:  # (n_categorical + n_numeric,)
-    n_codes, n_numbers = cells.codes.shape[1], cells.numbers.shape[1]
+def _column_weights(distance: Distance, rows: EncodedRows) -> Floats:  # (n_categorical + n_numeric,)
+    n_codes, n_numbers = rows.codes.shape[1], rows.numbers.shape[1]
     codes = np.ones(n_codes) if distance.code_weights is None else distance.code_weights
     numbers = np.ones(n_numbers) if distance.number_weights is None else distance.number_weights
     if len(codes) != n_codes or len(numbers) != n_numbers:
@@ -192,16 +225,6 @@ def _column_weights(distance: Distance, cells: Cells) -> Floats:  # (n_categoric
             f"but the table has {n_codes} and {n_numbers}."
         )
     return np.concatenate((codes, numbers)).astype(np.float64)
-
-
-def _scale(name: str, numbers: Floats) -> tuple[Floats, Floats]:
-    """What to subtract and to divide by, as scikit-learn's scalers learn it."""
-    scaler = SCALERS[name]().fit(numbers)
-    if name == "standard":
-        return np.asarray(scaler.mean_), np.asarray(scaler.scale_)
-    if name == "minmax":
-        return np.asarray(scaler.data_min_), 1.0 / np.asarray(scaler.scale_)
-    return np.asarray(scaler.center_), np.asarray(scaler.scale_)
 
 
 def _spread(metric: str, numbers: Floats) -> tuple[Floats, Floats]:
@@ -241,7 +264,7 @@ def _directions(numbers: Floats) -> Floats:
     greatest = np.abs(numbers).max(axis=1, initial=0.0, keepdims=True)
     is_zero = greatest == 0.0
     out = np.zeros((len(numbers), numbers.shape[1] + 2))
-    # squares of great and small cells stay in range; in C-order a row is summed alike, alone or among others
+    # squares of great and small values stay in range; in C-order a row is summed alike, alone or among others
     scaled = np.ascontiguousarray(numbers / np.where(is_zero, 1.0, greatest))
     length = np.sqrt(np.square(scaled).sum(axis=1, keepdims=True))
     out[:, :-2] = scaled / np.where(is_zero, 1.0, length)

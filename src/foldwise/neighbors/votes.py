@@ -1,20 +1,20 @@
-"""What neighbours say together: votes of classes and means of values, for every number of neighbours in one walk.
+"""Votes of classes and means of values among neighbors, for every number of neighbors in one pass.
 
-Neighbours come sorted by distance. A weight depends on the distance d and, for the kernels, on the bandwidth h, the
-distance of the first neighbour that does not vote (Hechenbichler & Schliep 2004):
+Neighbors come sorted by distance. A weight depends on the distance d and, for the kernels, on the bandwidth h, the
+distance of the first neighbor that does not vote (Hechenbichler & Schliep 2004):
 
 - uniform: 1
-- distance: 1/d; where some distance is 0, only those neighbours vote, alike
+- distance: 1/d; where some distance is 0, only those neighbors vote, alike
 - triangular: 1 - d/h; epanechnikov: 1 - (d/h)²; biweight: (1 - (d/h)²)²; gaussian: exp(-(2.5·d/h)²/2), the normal
   density with h at 2.5 standard deviations
 
-Where h is 0, or no neighbour has a weight above 0, all vote alike. Where every training row votes, h is the distance
+Where h is 0, or no neighbor has a weight above 0, all vote alike. Where every training row votes, h is the distance
 of the last of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,35 +25,36 @@ from numpy.typing import NDArray
 from foldwise.errors import InputError
 
 Floats = NDArray[np.float64]
+Weights = str | Callable[[Floats], Floats] | None
 
 FORMS = {"uniform": 0, "distance": 1, "triangular": 2, "epanechnikov": 3, "biweight": 4, "gaussian": 5}
 UNIFORM, DISTANCE, TRIANGULAR, EPANECHNIKOV, BIWEIGHT, GAUSSIAN = range(6)
-GIVEN = 6  # the weights come with the neighbours
+GIVEN = 6  # the weights come with the neighbors
 SPREAD = 2.5  # standard deviations of the gaussian kernel in a bandwidth
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class Neighbors:
     """The nearest rows of some queries, sorted by distance: those that vote, and one more where there is one."""
 
-    distances: Floats  # (queries, neighbours)
-    places: NDArray[Any]  # (queries, neighbours)
+    distances: Floats  # (queries, neighbors)
+    indices: NDArray[Any]  # (queries, neighbors)
 
 
 @dataclass(frozen=True)
 class Votes:
-    """What voters say of some queries under several numbers of neighbours."""
+    """The votes on some queries under several numbers of neighbors."""
 
     labels: NDArray[np.int64]  # (ks, queries)
     shares: Floats | None  # (ks, queries, classes)
 
 
-def weights_of(weights: str | Callable[[Floats], Floats], distances: Floats) -> Floats:
-    """The weights that a function gives to neighbours at these distances."""
-    found = np.asarray(weights(distances), dtype=np.float64)  # type: ignore[operator]
+def weights_of(weights: Callable[[Floats], Floats], distances: Floats) -> Floats:
+    """The weights that a function gives to neighbors at these distances."""
+    found = np.asarray(weights(distances), dtype=np.float64)
     if found.shape != distances.shape:
         raise InputError(
-            f"the function given as weights must return one number a distance; it returned shape {found.shape} for "
+            f"the function given as weights must return one number per distance; it returned shape {found.shape} for "
             f"distances of shape {distances.shape}."
         )
     bad = ~np.isfinite(found) | (found < 0)
@@ -66,50 +67,53 @@ def weights_of(weights: str | Callable[[Floats], Floats], distances: Floats) -> 
     return found
 
 
+def weight_batches(weights: Weights, distances: Floats, ks: Sequence[int]) -> Iterator[tuple[slice, int, Floats]]:
+    """The numbers of neighbors that one call of a kernel answers, with the form of the weights and given weights."""
+    if callable(weights):
+        for i, k in enumerate(ks):
+            yield slice(i, i + 1), GIVEN, weights_of(weights, distances[:, :k])
+    else:
+        yield slice(None), FORMS[weights or "uniform"], np.empty((0, 0))
+
+
 def class_votes(
-    found: Neighbours,
+    found: Neighbors,
     y: NDArray[np.int64],
     n_classes: int,
     ks: Sequence[int],
-    weights: str | Callable[[Floats], Floats] | None,
+    weights: Weights,
     ties: str,
     shares: bool,
 ) -> Votes:
-    """The votes of the first k neighbours, for each of ascending `ks`."""
+    """The votes of the first k neighbors, for each of ascending `ks`."""
     labels = np.empty((len(ks), len(found.distances)), dtype=np.int64)
     parts = np.empty((len(ks), len(found.distances), n_classes)) if shares else np.empty((0, 0, 0))
-    codes = y[found.places]
-    if callable(weights):
-        for i, k in enumerate(ks):
-            given = weights_of(weights, found.distances[:, :k])
-            part = parts[i : i + 1]
-            vote(found.distances, codes, given, np.array([k]), GIVEN, ties == "nearest", n_classes, labels[i:], part)
-    else:
-        form = FORMS[weights or "uniform"]
-        none = np.empty((0, 0))
-        vote(found.distances, codes, none, np.array(ks), form, ties == "nearest", n_classes, labels, parts)
+    codes, counts, nearest = y[found.indices], np.array(ks), ties == "nearest"
+    for at, form, given in weight_batches(weights, found.distances, ks):
+        vote(found.distances, codes, given, counts[at], form, nearest, n_classes, labels[at], parts[at])
     return Votes(labels, parts if shares else None)
 
 
-def mean_values(
-    found: Neighbours, y: Floats, ks: Sequence[int], weights: str | Callable[[Floats], Floats] | None
-) -> Floats:  # (ks, queries)
-    """The (weighted) mean of the first k neighbours, for each of ascending `ks`."""
+def with_laplace(shares: Floats, ks: Sequence[int], laplaces: Sequence[float]) -> Floats:  # (ks, queries, classes)
+    """Shares after each class was given its pseudo-votes."""
+    if not any(laplaces):
+        return shares
+    k, laplace = (np.array(values, dtype=np.float64)[:, None, None] for values in (ks, laplaces))
+    return np.asarray((k * shares + laplace) / (k + laplace * shares.shape[2]))
+
+
+def mean_values(found: Neighbors, y: Floats, ks: Sequence[int], weights: Weights) -> Floats:  # (ks, queries)
+    """The (weighted) mean of the first k neighbors, for each of ascending `ks`."""
     means = np.empty((len(ks), len(found.distances)))
-    values = y[found.places]
-    if callable(weights):
-        for i, k in enumerate(ks):
-            given = weights_of(weights, found.distances[:, :k])
-            average(found.distances, values, given, np.array([k]), GIVEN, means[i:])
-    else:
-        none = np.empty((0, 0))
-        average(found.distances, values, none, np.array(ks), FORMS[weights or "uniform"], means)
+    values, counts = y[found.indices], np.array(ks)
+    for at, form, given in weight_batches(weights, found.distances, ks):
+        average(found.distances, values, given, counts[at], form, means[at])
     return means
 
 
 @njit(nogil=True, cache=True)
 def weigh(distances: Floats, given: Floats, k: int, form: int, out: Floats) -> None:
-    """The weights of the first k neighbours of one query."""
+    """The weights of the first k neighbors of one query."""
     if form == GIVEN:
         for i in range(k):
             out[i] = given[i]
@@ -146,8 +150,8 @@ def weigh(distances: Floats, given: Floats, k: int, form: int, out: Floats) -> N
 
 @njit(nogil=True, cache=True)
 def vote(
-    distances: Floats,  # (queries, neighbours)
-    codes: NDArray[np.int64],  # (queries, neighbours)
+    distances: Floats,  # (queries, neighbors)
+    codes: NDArray[np.int64],  # (queries, neighbors)
     given: Floats,  # (queries, k) where the form is GIVEN
     ks: NDArray[np.int64],
     form: int,
@@ -159,7 +163,7 @@ def vote(
     """Each query's winner, and the shares of the classes where there is room for them."""
     votes, near = np.empty(n_classes), np.empty(n_classes)
     weights = np.empty(distances.shape[1])
-    grows = form in (UNIFORM, DISTANCE)  # a neighbour's weight is the same for every k
+    grows = form in (UNIFORM, DISTANCE)  # a neighbor's weight is the same for every k
     nothing = np.empty(0)
     for q in range(distances.shape[0]):
         own = given[q] if form == GIVEN else nothing
@@ -198,7 +202,7 @@ def vote(
 def average(
     distances: Floats, values: Floats, given: Floats, ks: NDArray[np.int64], form: int, means: Floats
 ) -> None:  # means (ks, queries)
-    """Each query's weighted mean of its neighbours' values."""
+    """Each query's weighted mean of its neighbors' values."""
     weights = np.empty(distances.shape[1])
     nothing = np.empty(0)
     grows = form in (UNIFORM, DISTANCE)

@@ -11,10 +11,9 @@ from foldwise.bayes.storage import param_from_plain, param_to_plain
 from foldwise.data.schema import Schema
 from foldwise.errors import InputError
 from foldwise.neighbors import KNNClassifier
-from foldwise.neighbors.cells import UNKNOWN, Cells
-from foldwise.neighbors.layout import Layout
+from foldwise.neighbors.encoding import UNKNOWN, ColumnRoles, EncodedRows
 from foldwise.neighbors.parameters import check_distance
-from foldwise.neighbors.search import Index
+from foldwise.neighbors.search import NeighborIndex
 from foldwise.neighbors.space import learn_space
 from foldwise.storage.codecs.formats import (
     Files,
@@ -38,15 +37,15 @@ def write(model: Any) -> Files:
     params = {name: param_to_plain(value) for name, value in model.get_params(deep=False).items()}
     if not hasattr(model, "_index"):
         return {"json": to_json({"params": params})}
-    layout, names = model._layout, getattr(model, "feature_names_in_", None)
+    roles, names = model._roles, getattr(model, "feature_names_in_", None)
     about = {
         "params": params,
         "schema": json.loads(model.schema_.to_json()),
         "feature_names_in": None if names is None else names.tolist(),
         "classes": labels_to_plain(model.classes_),
-        "layout": [layout.metric, layout.numbers, layout.categories, layout.levels],
+        "layout": [roles.metric, roles.numbers, roles.categories, roles.levels],
     }
-    arrays = {"numbers": model._cells.numbers, "codes": model._cells.codes, "y": model._y}
+    arrays = {"numbers": model._rows.numbers, "codes": model._rows.codes, "y": model._y}
     return {"json": to_json(about), "npz": to_npz(arrays)}
 
 
@@ -59,39 +58,39 @@ def read(files: Files) -> KNNClassifier:
     arrays = from_npz(files["npz"])
     schema = Schema.from_json(json.dumps(about["schema"]))
     metric, numbers, categories, levels = about["layout"]
-    layout = Layout(
+    roles = ColumnRoles(
         str(metric), schema.names, tuple(numbers), tuple(categories), tuple(tuple(known) for known in levels)
     )
-    if sorted([*layout.numbers, *layout.categories]) != list(range(len(schema))):
+    if sorted([*roles.numbers, *roles.categories]) != list(range(len(schema))):
         raise InputError(DAMAGED)
-    cells = Cells(
+    rows = EncodedRows(
         np.ascontiguousarray(arrays["numbers"], dtype=np.float64),
         np.ascontiguousarray(arrays["codes"], dtype=np.int32),
-        tuple(len(known) for known in layout.levels),
+        tuple(len(known) for known in roles.levels),
     )
     classes = labels_from_plain(about["classes"])
     y = np.ascontiguousarray(arrays["y"], dtype=np.int64)
-    check(cells, y, len(classes), layout)
-    distance = check_distance(layout, model.p, model.scale, model.column_weights, model.pca)
-    model._layout, model._cells = layout, cells
-    model._index = Index(learn_space(distance, cells, y, len(classes)), cells)
+    check(rows, y, len(classes), roles)
+    distance = check_distance(roles, model.p, model.scale, model.column_weights, model.pca)
+    model._roles, model._rows = roles, rows
+    model._index = NeighborIndex(learn_space(distance, rows, y, len(classes)), rows)
     model.schema_, model.effective_metric_ = schema, distance.metric
-    model.n_samples_fit_, model.n_features_in_ = cells.n_rows, len(schema)
+    model.n_samples_fit_, model.n_features_in_ = rows.n_rows, len(schema)
     if about["feature_names_in"] is not None:
         model.feature_names_in_ = np.array([str(name) for name in about["feature_names_in"]], dtype=object)
     model.classes_, model._y = classes, y
     return model
 
 
-def check(cells: Cells, y: Any, n_classes: int, layout: Layout) -> None:
+def check(rows: EncodedRows, y: Any, n_classes: int, roles: ColumnRoles) -> None:
     """Refuse what the kernels would trust: indices out of range, infinite numbers."""
     fits = (
-        y.shape == (cells.n_rows,)
-        and cells.n_rows > 0
+        y.shape == (rows.n_rows,)
+        and rows.n_rows > 0
         and bool(((y >= 0) & (y < n_classes)).all())
-        and cells.numbers.shape[1] == len(layout.numbers)
-        and not np.isinf(cells.numbers).any()
-        and bool(((cells.codes >= UNKNOWN) & (cells.codes < np.array(cells.n_levels))).all())
+        and rows.numbers.shape[1] == len(roles.numbers)
+        and not np.isinf(rows.numbers).any()
+        and bool(((rows.codes >= UNKNOWN) & (rows.codes < np.array(rows.n_levels))).all())
     )
     if not fits:
         raise InputError(DAMAGED)

@@ -1,4 +1,4 @@
-"""How the columns of a table become cells that a distance can compare: which are numbers, which are categories."""
+"""How the columns of a table are encoded so that a distance can compare them: as numbers, or as category codes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,45 @@ from numpy.typing import NDArray
 from foldwise.data.arguments import column_index
 from foldwise.data.columns import ObjectColumn, warn_of_broken_levels
 from foldwise.data.levels import sort_levels
-from foldwise.data.schema import Column, Level, listing
+from foldwise.data.schema import Level, listing
 from foldwise.data.view import View
 from foldwise.errors import FoldwiseTypeError, InputError
-from foldwise.neighbors.cells import Cells
 from foldwise.neighbors.distance import MIXED
+
+MISSING = -1  # the code of a missing category
+UNKNOWN = -2  # the code of a category that was not known when the levels were made
 
 
 @dataclass(frozen=True)
-class Layout:
-    """The columns compared as numbers and as categories, by their place in the table; and the categories known."""
+class EncodedRows:
+    """Rows of a table: numeric columns as float64 (NaN where missing), categorical columns as codes.
+
+    A code from 0 on is a level of its column; `MISSING` and `UNKNOWN` are negative. Nothing is learned from rows.
+    """
+
+    numbers: NDArray[np.float64]  # (rows, n_numeric), C-contiguous
+    codes: NDArray[np.int32]  # (rows, n_categorical)
+    n_levels: tuple[int, ...]  # per categorical column
+
+    def __post_init__(self) -> None:
+        if len(self.numbers) != len(self.codes):
+            raise ValueError(f"numbers has {len(self.numbers)} rows but codes has {len(self.codes)}.")
+        if self.codes.shape[1] != len(self.n_levels):
+            raise ValueError(f"codes has {self.codes.shape[1]} columns but n_levels names {len(self.n_levels)}.")
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.numbers)
+
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> EncodedRows:
+        """Some of the rows, in the given order; the levels stay."""
+        numbers, codes = np.ascontiguousarray(self.numbers[rows]), np.ascontiguousarray(self.codes[rows])
+        return EncodedRows(numbers, codes, self.n_levels)
+
+
+@dataclass(frozen=True)
+class ColumnRoles:
+    """Which columns are compared as numbers and which as categories, by index; and the known categories."""
 
     metric: str
     names: tuple[str, ...]
@@ -29,8 +58,8 @@ class Layout:
     categories: tuple[int, ...]
     levels: tuple[tuple[Level, ...], ...]  # of each column of categories
 
-    def cells(self, table: View, p: float = 2.0) -> Cells:
-        """The cells of a table with these columns; refused where the distance has no definition for them.
+    def encode(self, table: View, p: float = 2.0) -> EncodedRows:
+        """Encode the rows of a table; values that the distance is not defined for are refused.
 
         `p` is the greatest power that the distance takes.
         """
@@ -44,7 +73,7 @@ class Layout:
         codes = np.empty((table.n_rows, len(self.categories)), dtype=np.int32)
         for k, (j, levels) in enumerate(zip(self.categories, self.levels, strict=True)):
             codes[:, k] = self._codes(table, j, levels)
-        return Cells(numbers, codes, tuple(len(levels) for levels in self.levels))
+        return EncodedRows(numbers, codes, tuple(len(levels) for levels in self.levels))
 
     def _codes(self, table: View, j: int, levels: Sequence[Level]) -> NDArray[np.int32]:
         read = np.empty(table.n_rows, dtype=np.int64)
@@ -68,35 +97,36 @@ class Layout:
                 )
 
 
-def lay_out(table: View, metric: str, categorical: Sequence[Any] | None) -> Layout:
-    """The layout of a table. Types decide; `categorical` names columns of numbers that stand for categories.
+def column_roles(table: View, metric: str, categorical: Sequence[Any] | None) -> ColumnRoles:
+    """The roles of a table's columns. Types decide; `categorical` names columns of numbers that stand for categories.
 
-    "auto" is euclidean where all columns are numbers or truth values, and Gower's distance elsewhere.
+    "auto" is euclidean if all columns are numbers or truth values, and Gower's distance otherwise.
     """
     columns = table.columns
-    told = places(categorical, columns)
+    names = tuple(column.name for column in columns)
+    declared = categorical_columns(categorical, names)
     for column in columns:
         if column.kind == "date":
             raise InputError(
                 f"column {column.name!r} holds dates or times, which are neither numbers nor categories.",
                 "turn it into numbers first (a year, days since a date), or leave it out.",
             )
-    named = [j for j, column in enumerate(columns) if column.kind == "categorical" or j in told]
+    named = [j for j, column in enumerate(columns) if column.kind == "categorical" or j in declared]
     if metric == "auto":
         metric = "gower" if named else "euclidean"
     if metric not in MIXED:
         # an object column of numbers may be measured where that is asked for by name; reading it refuses text
-        text = [j for j in named if j in told or not isinstance(table.sources[j], ObjectColumn)]
+        text = [j for j in named if j in declared or not isinstance(table.sources[j], ObjectColumn)]
         if text:
-            refuse_categories(metric, [columns[j].name for j in text])
-        return Layout(metric, tuple(column.name for column in columns), tuple(range(len(columns))), (), ())
+            refuse_categories(metric, [names[j] for j in text])
+        return ColumnRoles(metric, names, tuple(range(len(columns))), (), ())
     as_codes = {*named, *(j for j, column in enumerate(columns) if column.kind == "binary")}
     numbers = tuple(j for j in range(len(columns)) if j not in as_codes)
     categories = tuple(sorted(as_codes))
     levels = tuple(sort_levels(table.sources[j].distinct(0, table.n_rows)) for j in categories)
     for j, known in zip(categories, levels, strict=True):
         warn_of_broken_levels(table.sources[j], known, "name a distance of numbers as metric")
-    return Layout(metric, tuple(column.name for column in columns), numbers, categories, levels)
+    return ColumnRoles(metric, names, numbers, categories, levels)
 
 
 def check_range(numbers: NDArray[np.float64], names: Sequence[str], greatest: float) -> None:
@@ -117,11 +147,10 @@ def refuse_categories(metric: str, names: Sequence[str]) -> NoReturn:
     )
 
 
-def places(categorical: Sequence[Any] | None, columns: Sequence[Column]) -> set[int]:
-    """The places of the columns that are named as categories."""
+def categorical_columns(categorical: Sequence[Any] | None, names: Sequence[str]) -> set[int]:
+    """The indices of the columns that are declared to be categories."""
     if categorical is None:
         return set()
     if isinstance(categorical, str) or not hasattr(categorical, "__iter__"):
-        raise FoldwiseTypeError(f"categorical must be None or a list of names or places, got {categorical!r}.")
-    names = [column.name for column in columns]
+        raise FoldwiseTypeError(f"categorical must be None or a list of names or indices, got {categorical!r}.")
     return {column_index("categorical", key, names) for key in categorical}

@@ -1,4 +1,4 @@
-"""Points laid out for the kernels: training rows in blocks, queries row after row."""
+"""Rows in the memory layout of the kernels: training rows in blocks, queries row after row."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.neighbors.cells import MISSING, UNKNOWN, Cells
-from foldwise.neighbors.kernels import BLOCK, Asked, Blocks
-from foldwise.neighbors.space import Points, Space
-from foldwise.neighbors.weighing import planes_of
+from foldwise.neighbors.encoding import MISSING, UNKNOWN, EncodedRows
+from foldwise.neighbors.kernels import BLOCK, Queries, TrainingBlocks
+from foldwise.neighbors.space import Points, Space, bytes_per_code
 
 
-def place_rows(space: Space, cells: Cells) -> Blocks:
-    """Training rows, in blocks."""
-    points = space.points(cells)
-    return Blocks(
+def block_rows(space: Space, rows: EncodedRows) -> TrainingBlocks:
+    """Training rows in blocks."""
+    points = space.points(rows)
+    return TrainingBlocks(
         numbers=_in_blocks(points.numbers),
         planes=_in_blocks(_planes(space, points, unknown=0)),
         gaps=_in_blocks(_gaps(space, points)),
@@ -26,13 +25,13 @@ def place_rows(space: Space, cells: Cells) -> Blocks:
     )
 
 
-def place_queries(space: Space, cells: Cells, leave_out: NDArray[np.intp] | None) -> Asked:
+def prepare_queries(space: Space, rows: EncodedRows, leave_out: NDArray[np.intp] | None) -> Queries:
     """Queries, row after row."""
-    points = space.points(cells)
+    points = space.points(rows)
     numbers = points.numbers
     if space.distance.metric == "cosine":  # a row of zeros is far from training rows of zeros
         numbers[:, -2:] = numbers[:, [-1, -2]]
-    return Asked(
+    return Queries(
         numbers=numbers,
         planes=_planes(space, points, unknown=1),
         gaps=_gaps(space, points),
@@ -41,20 +40,16 @@ def place_queries(space: Space, cells: Cells, leave_out: NDArray[np.intp] | None
     )
 
 
-def some_queries(asked: Asked, rows: slice | NDArray[np.intp]) -> Asked:
-    return Asked._make(part[rows] for part in asked)
+def take_queries(queries: Queries, rows: slice | NDArray[np.intp]) -> Queries:
+    return Queries._make(part[rows] for part in queries)
 
 
-def some_blocks(blocks: Blocks, first: int, last: int) -> Blocks:
+def take_blocks(blocks: TrainingBlocks, first: int, last: int) -> TrainingBlocks:
     start, stop = blocks.start + first * BLOCK, min(blocks.start + last * BLOCK, blocks.stop)
-    return Blocks._make((*(part[first:last] for part in blocks[:4]), start, stop))
+    return TrainingBlocks._make((*(part[first:last] for part in blocks[:4]), start, stop))
 
 
-def n_blocks(blocks: Blocks) -> int:
-    return len(blocks.numbers)
-
-
-def rows_of(blocks: Blocks, n_numbers: int) -> NDArray[np.float64]:  # (n, n_numbers)
+def rows_of(blocks: TrainingBlocks, n_numbers: int) -> NDArray[np.float64]:  # (n, n_numbers)
     """The numbers of training rows, row after row again."""
     numbers = blocks.numbers.reshape(-1, n_numbers, BLOCK).transpose(0, 2, 1).reshape(-1, n_numbers)
     return numbers[: blocks.stop - blocks.start]
@@ -73,18 +68,18 @@ def _in_blocks(rows: NDArray[Any]) -> NDArray[Any]:  # (n, d) -> (n_blocks, d * 
 def _planes(space: Space, points: Points, unknown: int) -> NDArray[np.uint8]:  # (n, n_planes)
     """The bytes of the codes. An unknown category gets a code of its own, another in queries than in training rows."""
     planes = [np.zeros((points.n_rows, 0), dtype=np.uint8)]
-    if space.law.plane_bits.size:
+    if space.dist.plane_bits.size:
         for j, n_levels in enumerate(space.n_levels):
             codes = points.codes[:, j].astype(np.int64)
             codes = np.where(codes == UNKNOWN, n_levels + unknown, np.maximum(codes, 0))
-            shifts = 8 * np.arange(planes_of(n_levels))
+            shifts = 8 * np.arange(bytes_per_code(n_levels))
             planes.append((codes[:, None] >> shifts & 255).astype(np.uint8))
     return np.concatenate(planes, axis=1)
 
 
 def _gaps(space: Space, points: Points) -> NDArray[np.uint8]:  # (n, n_bytes)
     """The bits of missing cells: code columns first where they own bits, then numeric ones."""
-    n_bytes = len(space.law.bit_weights)
+    n_bytes = len(space.dist.bit_weights)
     if not n_bytes:
         return np.zeros((points.n_rows, 0), dtype=np.uint8)
     missing = np.isnan(points.numbers)
@@ -95,7 +90,7 @@ def _gaps(space: Space, points: Points) -> NDArray[np.uint8]:  # (n, n_bytes)
 
 def _slots(space: Space, points: Points) -> NDArray[np.int32]:  # (n, n_looked_up)
     """Where codes are looked up: a column's levels, then the unknown one, then the missing cell."""
-    starts = space.law.slot_starts
+    starts = space.dist.slot_starts
     if starts.size == 1:
         return np.zeros((points.n_rows, 0), dtype=np.int32)
     ends = starts[1:]
