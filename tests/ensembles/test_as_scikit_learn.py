@@ -26,12 +26,12 @@ from foldwise.ensembles import (
     Bootstrap,
     Diversity,
     Grading,
-    Greedy,
-    Recoded,
+    GreedySelection,
+    OutputCodes,
     Residuals,
-    Settings,
     Stacking,
     Subspaces,
+    VariedParameters,
     Weighted,
     adaboost,
     arbiter_tree,
@@ -52,7 +52,7 @@ WEIGHT_CHECKS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in (
 
 
 def expected(estimator):
-    if not (estimator.diversity is None or isinstance(estimator.diversity, Recoded)):
+    if not (estimator.diversity is None or isinstance(estimator.diversity, OutputCodes)):
         return dict.fromkeys(WEIGHT_CHECKS, "rows are drawn, so a row twice is not a row of weight 2")
     if estimator.dependency != "independent" and "Tree" in type(estimator.members).__name__:
         return dict.fromkeys(WEIGHT_CHECKS, "of splits that tie, trees choose by their last bits; so do scikit-learn's")
@@ -77,7 +77,7 @@ def expected(estimator):
         EnsembleRegressor(DecisionTreeRegressor(), diversity="pasting", size=4, combiner="median"),
         boosted_trees(10),
         Ensemble([GaussianNB(), DecisionTreeClassifier()], combiner=Stacking(cv=2)),
-        Ensemble([GaussianNB(), DecisionTreeClassifier()], combiner=Weighted(cv=2), size=Greedy(cv=2)),
+        Ensemble([GaussianNB(), DecisionTreeClassifier()], combiner=Weighted(cv=2), size=GreedySelection(cv=2)),
         ecoc(LogisticRegression(), "pairs"),
         decorate(DecisionTreeClassifier(), 3, trials=4),
         grading([GaussianNB(), DecisionTreeClassifier()], GaussianNB(), cv=2),
@@ -97,8 +97,8 @@ class Given(Diversity):
     rows: Any = ()
     columns: Any = ()
 
-    def vary(self, lessons, task):
-        own = zip(lessons, self.rows, self.columns, strict=True)
+    def vary(self, specs, task):
+        own = zip(specs, self.rows, self.columns, strict=True)
         return [replace(one, rows=np.asarray(rows), columns=np.asarray(columns)) for one, rows, columns in own]
 
 
@@ -149,8 +149,8 @@ def test_random_forest_is_that_of_scikit_learn(seed):
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-13)
     for mine, other in zip(ours.members_, theirs.estimators_, strict=True):
         np.testing.assert_array_equal(mine.tree_.threshold, other.tree_.threshold)
-    for member, rows in zip(ours.crew_.members, theirs.estimators_samples_, strict=True):
-        np.testing.assert_array_equal(member.lesson.weights, np.bincount(rows, minlength=len(y)))
+    for member, rows in zip(ours.fitted_members_.members, theirs.estimators_samples_, strict=True):
+        np.testing.assert_array_equal(member.spec.weights, np.bincount(rows, minlength=len(y)))
 
 
 def test_random_forest_of_a_regression_is_that_of_scikit_learn():
@@ -221,7 +221,7 @@ def test_frames_stay_frames(make):
         random_forest(8, random_state=1),
         bagging(GaussianNB(), 6, random_state=1),
         Ensemble(SEVERAL, diversity=["poisson", "subspaces"], size=7, random_state=1),
-        Ensemble(KNeighborsClassifier(), diversity=Settings({"n_neighbors": [1, 5, 9]})),
+        Ensemble(KNeighborsClassifier(), diversity=VariedParameters({"n_neighbors": [1, 5, 9]})),
         adaboost(size=6, random_state=1),
     ],
     ids=lambda model: type(model.diversity).__name__,
@@ -244,7 +244,7 @@ def test_weights_reach_the_last_step_of_a_pipeline():
     stacked = Ensemble(members, combiner=Stacking(cv=3)).fit(X, y, weights)
     assert stacked.score(X, y) > 0.9
     boosted = adaboost(members["b"], 5, random_state=0).fit(X, y)
-    assert all(one.lesson.rows is None for one in boosted.crew_.members)  # by weights, not by resampling
+    assert all(one.spec.rows is None for one in boosted.fitted_members_.members)  # by weights, not by resampling
 
 
 @pytest.mark.parametrize("diversity", [Bootstrap(by="weights"), "poisson"])
@@ -252,8 +252,8 @@ def test_steps_before_the_last_see_only_rows_that_were_drawn(diversity):
     X, y = load_wine(return_X_y=True)
     member = make_pipeline(StandardScaler(), GaussianNB())
     model = Ensemble(member, diversity=diversity, size=3, random_state=0).fit(X, y)
-    for one in model.crew_.members:
-        times = one.lesson.weights.astype(int)
+    for one in model.fitted_members_.members:
+        times = one.spec.weights.astype(int)
         np.testing.assert_allclose(one.model[0].mean_, np.repeat(X, times, axis=0).mean(axis=0))
 
 

@@ -15,14 +15,25 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from foldwise import Ensemble, EnsembleRegressor, KNNClassifier, NaiveBayes
-from foldwise.ensembles import Best, LogMean, Mean, Median, Panel, Stacking, Vote, Weighted, bagging, stacking
+from foldwise.ensembles import (
+    Best,
+    LogMean,
+    Mean,
+    Median,
+    MemberPredictions,
+    Stacking,
+    Vote,
+    Weighted,
+    bagging,
+    stacking,
+)
 
 PROBA = np.array([[[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]], [[0.1, 0.8, 0.1], [0.2, 0.4, 0.4]], [[0.4, 0.3, 0.3], [1, 0, 0]]])
 MEMBERS = {"bayes": GaussianNB(), "near": KNeighborsClassifier(9), "tree": DecisionTreeClassifier(random_state=0)}
 
 
 def panel(weights=(1.0, 1.0, 1.0)):
-    return Panel(np.array(weights), proba=PROBA, n_classes=3)
+    return MemberPredictions(PROBA, np.array(weights), 3)
 
 
 def test_combiners_by_hand():
@@ -36,13 +47,13 @@ def test_combiners_by_hand():
 
 
 def test_a_median_of_which_nothing_is_left_is_the_mean():
-    lost = Panel(np.ones(3), proba=np.eye(3)[:, None], n_classes=3)
+    lost = MemberPredictions(np.eye(3)[:, None], np.ones(3), 3)
     np.testing.assert_allclose(Median().combine(lost), [[1 / 3] * 3])
 
 
 def test_no_member_rules_a_class_out():
     proba = np.array([[[1.0, 0.0]], [[0.0, 1.0]]])
-    np.testing.assert_allclose(LogMean().combine(Panel(np.ones(2), proba=proba, n_classes=2)), [[0.5, 0.5]])
+    np.testing.assert_allclose(LogMean().combine(MemberPredictions(proba, np.ones(2), 2)), [[0.5, 0.5]])
 
 
 def test_weights_by_performance_are_out_of_fold_accuracies():

@@ -48,7 +48,7 @@ def test_adaboost_round_by_round():
     w3 = np.array([1 / 22] * 3 + [1 / 6] * 3 + [7 / 66] * 3 + [1 / 22])
     np.testing.assert_allclose(third, 10 * w3)
     errors = [3 / 10, 3 / 14, 2 / 11]
-    np.testing.assert_allclose(model.crew_.history["errors"], errors)
+    np.testing.assert_allclose(model.fitted_members_.history["errors"], errors)
     np.testing.assert_allclose(model.weights_, [0.5 * np.log((1 - e) / e) for e in errors])
     np.testing.assert_allclose(model.weights_, [0.42364893, 0.64964149, 0.75203870], atol=1e-8)
     assert model.score(LINE, SIGNS) == 1.0  # three stumps do what none can
@@ -63,7 +63,7 @@ def test_adaboost_is_that_of_scikit_learn(load, rate):
     theirs = peer.AdaBoostClassifier(STUMP, n_estimators=30, learning_rate=rate, random_state=0).fit(X, y)
     ours = Ensemble(list(theirs.estimators_), dependency=AdaBoost(learning_rate=rate), combiner="vote").fit(X, y)
     assert len(ours.members_) == len(theirs.estimators_)
-    np.testing.assert_allclose(ours.crew_.history["errors"], theirs.estimator_errors_, rtol=1e-9)
+    np.testing.assert_allclose(ours.fitted_members_.history["errors"], theirs.estimator_errors_, rtol=1e-9)
     halved = 2.0 if len(np.unique(y)) == 2 else 1.0
     np.testing.assert_allclose(halved * ours.weights_, theirs.estimator_weights_, rtol=1e-8)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
@@ -72,16 +72,16 @@ def test_adaboost_is_that_of_scikit_learn(load, rate):
 def test_a_perfect_member_decides_alone():
     model = adaboost(DecisionTreeClassifier(), 20, random_state=0).fit(LINE, SIGNS)
     assert len(model.members_) == 1
-    assert model.crew_.history["votes"] == [np.inf]
+    assert model.fitted_members_.history["votes"] == [np.inf]
     late = Ensemble([STUMP, DecisionTreeClassifier()], dependency="adaboost", combiner="vote").fit(LINE, SIGNS)
-    assert late.crew_.history["errors"] == pytest.approx([0.3, 0.0])
+    assert late.fitted_members_.history["errors"] == pytest.approx([0.3, 0.0])
     assert [one.get_depth() for one in late.members_] == [3]
 
 
 def test_a_member_no_better_than_guessing_ends_it():
     guess = DummyClassifier(strategy="constant", constant=1)
     model = Ensemble([STUMP, guess, STUMP], dependency="adaboost", combiner="vote").fit(LINE, SIGNS)
-    assert model.crew_.history["errors"][1] == pytest.approx(0.5 + 0.5 * (w_of_minus() - w_of_plus()))
+    assert model.fitted_members_.history["errors"][1] == pytest.approx(0.5 + 0.5 * (w_of_minus() - w_of_plus()))
     first = Ensemble([DummyClassifier(strategy="constant", constant=-1)], dependency="adaboost", combiner="vote")
     with_one = first.fit(LINE, SIGNS)  # E = 6/10: kept for want of another
     assert with_one.weights_.tolist() == [1.0]
@@ -99,9 +99,9 @@ def w_of_plus():
 def test_by_resampling_where_a_member_takes_no_weights():
     X, y = make_classification(400, 6, random_state=2)
     near = adaboost(KNeighborsClassifier(3), 10, random_state=0).fit(X, y)
-    rows = [one.lesson.rows for one in near.crew_.members]
+    rows = [one.spec.rows for one in near.fitted_members_.members]
     assert all(len(one) == 400 and len(np.unique(one)) < 300 for one in rows)
-    wrong = near.crew_.members[0].says(X, proba=False) != y
+    wrong = near.fitted_members_.members[0].predict(X, proba=False) != y
     often = np.isin(rows[1], np.flatnonzero(wrong)).mean()
     assert abs(often - 0.5) < 0.1  # half the weight of the second round lies on the mistakes of the first
     by_weights, by_rows = (

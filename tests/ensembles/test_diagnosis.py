@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from foldwise import Ensemble
-from foldwise.ensembles import Panel, Vote, bagging, bias_variance, bootstrap, diagnose, ecoc
+from foldwise.ensembles import MemberPredictions, Vote, bagging, bias_variance, bootstrap, diagnose, ecoc
 from foldwise.ensembles.diagnosis import kappa, yules_q
 from foldwise.errors import InputError
 
@@ -29,7 +29,7 @@ def test_the_vote_of_three():
     n = 200_000
     truth = rng.integers(0, 2, n)
     labels = np.where(rng.random((3, n)) < 0.8, truth, 1 - truth)
-    voted = Vote().combine(Panel(np.ones(3), labels=labels, n_classes=2)).argmax(axis=1)
+    voted = Vote().combine(MemberPredictions(labels, np.ones(3), 2)).argmax(axis=1)
     assert abs(np.mean(voted == truth) - 0.896) < 4 * np.sqrt(0.896 * 0.104 / n)
 
 

@@ -28,8 +28,8 @@ from foldwise.ensembles import (
     Bootstrap,
     Decode,
     Grading,
-    Panel,
-    Recoded,
+    MemberPredictions,
+    OutputCodes,
     RowParts,
     Stacking,
     arbiter_tree,
@@ -40,7 +40,7 @@ from foldwise.ensembles import (
     stacking,
     weighted_vote,
 )
-from foldwise.ensembles.diversity.artificial import artificial_rows
+from foldwise.ensembles.dependency.decorate import artificial_rows
 from foldwise.errors import InputError
 from tests.conftest import mixed_columns
 
@@ -68,9 +68,9 @@ class Counting(ClassifierMixin, BaseEstimator):
 def test_one_against_the_rest_is_that_of_scikit_learn(member):
     few = X[:, :4]
     theirs = peer.OneVsRestClassifier(member).fit(few[::2], Y[::2])
-    ours = Ensemble([member], diversity=Recoded("rest"), combiner=Decode("absolute")).fit(few[::2], Y[::2])
-    for mine, other in zip(ours.crew_.members, theirs.estimators_, strict=True):
-        np.testing.assert_allclose(mine.says(few, proba=True)[:, 1], other.predict_proba(few)[:, 1])
+    ours = Ensemble([member], diversity=OutputCodes("rest"), combiner=Decode("absolute")).fit(few[::2], Y[::2])
+    for mine, other in zip(ours.fitted_members_.members, theirs.estimators_, strict=True):
+        np.testing.assert_allclose(mine.predict(few, proba=True)[:, 1], other.predict_proba(few)[:, 1])
     scores = np.stack([one.predict_proba(few)[:, 1] for one in theirs.estimators_], axis=1)
     clear = np.sort(scores, axis=1)[:, -1] > np.sort(scores, axis=1)[:, -2]
     np.testing.assert_array_equal(ours.predict(few)[clear], theirs.predict(few)[clear])
@@ -79,10 +79,10 @@ def test_one_against_the_rest_is_that_of_scikit_learn(member):
 def test_one_against_one_is_that_of_scikit_learn():
     few = X[:, :3]
     theirs = peer.OneVsOneClassifier(LogisticRegression()).fit(few[::2], Y[::2])
-    ours = Ensemble([LogisticRegression()], diversity=Recoded("pairs"), combiner=Decode("hamming"))
+    ours = Ensemble([LogisticRegression()], diversity=OutputCodes("pairs"), combiner=Decode("hamming"))
     ours.fit(few[::2], Y[::2])
     votes = np.array([one.predict(few) for one in theirs.estimators_])
-    np.testing.assert_array_equal(np.array([m.says(few, proba=False) for m in ours.crew_.members]), votes)
+    np.testing.assert_array_equal(np.array([m.predict(few, proba=False) for m in ours.fitted_members_.members]), votes)
     np.testing.assert_array_equal(ours.predict(few), theirs.predict(few))
 
 
@@ -96,7 +96,7 @@ def test_a_code_of_scikit_learn_is_decoded_alike():
 
 
 def test_exhaustive_codes_correct_errors():
-    code = Recoded("exhaustive").letters(None, 5)
+    code = OutputCodes("exhaustive").letters(None, 5)
     assert code.shape == (15, 5)
     assert len({tuple(row) for row in code}) == 15
     gaps = [(code[:, a] != code[:, b]).sum() for a in range(5) for b in range(a)]
@@ -106,7 +106,7 @@ def test_exhaustive_codes_correct_errors():
         letters[[0, 4, 9]] = 1 - letters[[0, 4, 9]]
         proba = np.stack([1 - letters, letters], axis=1)[:, None]
         for by in ("hamming", "absolute", "squared", "log", "coupling"):
-            said = Decode(by).combine(Panel(np.ones(15), proba=proba, n_classes=5, code=code))
+            said = Decode(by).combine(MemberPredictions(proba, np.ones(15), 5, code))
             assert said.argmax() == c
             np.testing.assert_allclose(said.sum(), 1)
 
@@ -124,10 +124,10 @@ def test_random_codes_tell_many_classes_apart():
 def test_coupling_finds_the_probabilities_behind_the_letters():
     p = np.random.default_rng(0).dirichlet(np.ones(4), 50)
     for name in ("rest", "pairs", "exhaustive"):
-        code = Recoded(name).letters(None, 4)
+        code = OutputCodes(name).letters(None, 4)
         above, below = p @ (code == 1).T, p @ (code == 0).T
         said = (above / (above + below)).T
-        panel = Panel(np.ones(len(code)), proba=np.stack([1 - said, said], axis=2), n_classes=4, code=code)
+        panel = MemberPredictions(np.stack([1 - said, said], axis=2), np.ones(len(code)), 4, code)
         np.testing.assert_allclose(Decode("coupling").combine(panel), p, atol=2e-3)
 
 
@@ -136,7 +136,7 @@ def test_codes_of_members_without_probabilities_of_two_classes_and_of_labels():
     assert model.score(X, np.array(["x", "y", "z"])[Y]) > 0.95
     two = ecoc(GaussianNB()).fit(X[Y < 2], Y[Y < 2])
     np.testing.assert_allclose(two.predict_proba(X), GaussianNB().fit(X[Y < 2], Y[Y < 2]).predict_proba(X), atol=1e-5)
-    bagged = Ensemble(GaussianNB(), diversity=["bootstrap", Recoded("pairs")], size=4, combiner="decode").fit(X, Y)
+    bagged = Ensemble(GaussianNB(), diversity=["bootstrap", OutputCodes("pairs")], size=4, combiner="decode").fit(X, Y)
     assert len(bagged.members_) == 12
     for code, words in (([[0, 1]], "one column for each of the 3 classes"), ([[0, 0, -1]], "parts no classes")):
         with pytest.raises(InputError, match=words):
@@ -171,7 +171,7 @@ def test_artificial_rows_look_like_the_columns():
 def test_decorate_keeps_a_member_only_if_the_error_does_not_rise():
     few = np.arange(0, 178, 5)
     model = decorate(DecisionTreeClassifier(max_depth=1), 8, random_state=0).fit(X[few], Y[few])
-    errors = model.crew_.history["errors"]
+    errors = model.fitted_members_.history["errors"]
     assert len(errors) == len(model.members_) > 1
     assert all(b <= a for a, b in itertools.pairwise(errors))
     first = model.members_[0]
@@ -190,7 +190,7 @@ def test_decorate_by_votes_watches_the_error_of_the_vote():
     model.fit(X[few], Y[few])
     votes = np.cumsum([np.eye(3)[one.predict(X[few])] for one in model.members_], axis=0)
     errors = [np.mean(said.argmax(axis=1) != Y[few]) for said in votes]
-    np.testing.assert_allclose(model.crew_.history["errors"], errors)
+    np.testing.assert_allclose(model.fitted_members_.history["errors"], errors)
     assert errors[-1] == np.mean(model.predict(X[few]) != Y[few])
     assert all(b <= a for a, b in itertools.pairwise(errors))
 
@@ -200,7 +200,7 @@ def test_decorate_beside_another_diversity(diversity):
     """Artificial rows come to a member's own sample: they are not left out with the rows that were not drawn."""
     model = decorate(Counting(), 3, trials=40, diversity=diversity, random_state=0).fit(X, Y)
     first, *others = (one.n_ for one in model.members_)
-    assert 130 < first < 230  # 178, if not by a Poisson draw
+    assert 130 < first < 230  # 178, if not by a PoissonBootstrap draw
     assert others
     assert all(300 < n < 420 for n in others)
 

@@ -21,19 +21,18 @@ from sklearn.tree import DecisionTreeClassifier
 from foldwise import Ensemble, EnsembleRegressor, GridSearchCV, KNNClassifier, KNNRegressor, NaiveBayes, nested_cv
 from foldwise.ensembles import (
     Best,
-    Greedy,
+    GreedySelection,
     LogMean,
-    Pruned,
-    Settings,
+    Pruning,
     Stacking,
+    VariedParameters,
     Weighted,
     bagging,
     majority_vote,
     random_forest,
 )
-from foldwise.ensembles.combiners.averages import Mean
-from foldwise.ensembles.combiners.votes import Vote
-from foldwise.ensembles.session import SplitPanels
+from foldwise.ensembles.combiners.averages import Mean, Vote
+from foldwise.ensembles.session import SplitPredictions
 from foldwise.folds import Need, open_session
 from foldwise.folds.refit_session import RefitSession
 from foldwise.testing import check_foldable
@@ -50,8 +49,8 @@ SETTINGS = [
     {"combiner": Weighted([1.0, 2.0, 0.5], over="mean")},
     {"combiner": Weighted(cv=3)},
     {"combiner": Best(cv=StratifiedKFold(3, shuffle=True, random_state=0))},
-    {"size": Greedy(rounds=4, cv=3), "combiner": "mean"},
-    {"size": Pruned(2, cv=3), "combiner": "vote"},
+    {"size": GreedySelection(rounds=4, cv=3), "combiner": "mean"},
+    {"size": Pruning(2, cv=3), "combiner": "vote"},
     {"bayes": DecisionTreeClassifier(random_state=0)},
     {"members": [GaussianNB(), KNeighborsClassifier(3)]},
     {"combiner": "nothing"},
@@ -102,7 +101,7 @@ def test_weights_of_rows():
         "theirs": GaussianNB(),
         "tree": DecisionTreeClassifier(max_depth=3, random_state=0),
     }
-    settings = [{}, {"combiner": "vote"}, {"combiner": Weighted(cv=3)}, {"size": Greedy(3, cv=3)}]
+    settings = [{}, {"combiner": "vote"}, {"combiner": Weighted(cv=3)}, {"size": GreedySelection(3, cv=3)}]
     check_foldable(Ensemble(members), X, y, settings, splits_of(len(y)), {"sample_weight": weight})
 
 
@@ -123,7 +122,7 @@ def test_regressors():
         {"combiner": "median"},
         {"combiner": "weighted", "near__n_neighbors": 9},
         {"combiner": "best"},
-        {"size": Greedy(5, cv=3)},
+        {"size": GreedySelection(5, cv=3)},
         {"combiner": "vote"},
     ]
     check_foldable(EnsembleRegressor(members), X, y, settings, splits_of(len(y)))
@@ -131,7 +130,7 @@ def test_regressors():
 
 def test_settings_as_diversity():
     X, y = load_wine(return_X_y=True)
-    model = Ensemble(KNNClassifier(), diversity=Settings({"n_neighbors": [1, 5, 9]}), combiner="vote")
+    model = Ensemble(KNNClassifier(), diversity=VariedParameters({"n_neighbors": [1, 5, 9]}), combiner="vote")
     assert open_session(model, X, y).shares == "members"
     check_foldable(model, X, y, [{}, {"combiner": "mean"}, {"members__weights": "distance"}], splits_of(len(y)))
 
@@ -167,7 +166,7 @@ def test_searches_agree_with_scikit_learn(scoring):
     grid = {
         "combiner": ["vote", "mean", Weighted()],
         "near__n_neighbors": [1, 5],
-        "size": [None, Greedy(3)],
+        "size": [None, GreedySelection(3)],
     }
     ours = GridSearchCV(Ensemble(MEMBERS), grid, cv=3, scoring=scoring, n_jobs=2).fit(X, y)
     theirs = peer.GridSearchCV(Ensemble(MEMBERS), grid, cv=3, scoring=scoring).fit(X, y)
@@ -190,7 +189,7 @@ def test_members_without_a_session_of_their_own_on_several_workers():
     X, y = load_wine(return_X_y=True)
     X = X / X.max(axis=0)
     members = {"line": LogisticRegression(), "bayes": NaiveBayes(), "near": KNNClassifier()}
-    grid = {"combiner": ["vote", Weighted(cv=3)], "line__C": [0.1, 1.0], "size": [None, Greedy(2, cv=3)]}
+    grid = {"combiner": ["vote", Weighted(cv=3)], "line__C": [0.1, 1.0], "size": [None, GreedySelection(2, cv=3)]}
     alone, together = (GridSearchCV(Ensemble(members), grid, cv=3, n_jobs=n).fit(X, y) for n in (1, 2))
     for name in ("mean_test_score", "std_test_score"):
         np.testing.assert_array_equal(alone.cv_results_[name], together.cv_results_[name])
@@ -236,16 +235,16 @@ def test_settings_of_one_kind_are_combined_at_once(monkeypatch):
         blocks = list(session.answer(settings, train, test, Need.LABELS))
         assert len(calls) == 2
         assert [(block.start, block.stop) for block in blocks] == [(0, 3), (3, 4), (4, 5), (5, 9)]
-        asked = [session.asked(setting) for setting in settings]
-        twin = SplitPanels(session, asked, train, test)
+        shared = [session.shared(setting) for setting in settings]
+        twin = SplitPredictions(session, shared, train, test)
         for block in blocks:
             for i in range(block.start, block.stop):
-                alone, found = twin.answer(asked[i]), block.answer.cut(i - block.start, i - block.start + 1)
+                alone, found = twin.answer(shared[i]), block.answer.cut(i - block.start, i - block.start + 1)
                 np.testing.assert_array_equal(found.labels, alone.labels)
-                np.testing.assert_array_equal(found.proba, alone.proba)
+                np.testing.assert_allclose(found.proba, alone.proba, rtol=1e-10)
 
 
-def test_many_regressors_of_one_row_are_summed_as_one_by_one():
+def test_regressors_combined_together_predict_as_one_by_one():
     X, y = load_diabetes(return_X_y=True)
     members = {f"m{k}": KNNRegressor(k) for k in range(1, 14)}
     settings = [{"m1__n_neighbors": k} for k in (1, 20, 30)]
@@ -256,7 +255,7 @@ def test_many_regressors_of_one_row_are_summed_as_one_by_one():
         for block in blocks:
             for i in range(block.start, block.stop):
                 model = EnsembleRegressor(members).set_params(**settings[i]).fit(X[train], y[train])
-                np.testing.assert_array_equal(block.answer.values[i - block.start], model.predict(X[test]))
+                np.testing.assert_allclose(block.answer.values[i - block.start], model.predict(X[test]), rtol=1e-10)
 
 
 def test_members_of_single_precision_are_averaged_in_double():
@@ -272,7 +271,7 @@ def test_a_fold_that_holds_out_all_rows_of_a_class():
     X, y = load_wine(return_X_y=True)
     X, y = X[:, :4], np.minimum(y, 1)
     members = {"bayes": NaiveBayes(), "near": KNNClassifier(3)}
-    settings = [{"combiner": Weighted(cv=3)}, {"combiner": Best(cv=3)}, {"size": Greedy(rounds=3, cv=3)}]
+    settings = [{"combiner": Weighted(cv=3)}, {"combiner": Best(cv=3)}, {"size": GreedySelection(rounds=3, cv=3)}]
     splits = [(np.r_[0:25, 100], np.r_[25:40, 101:103]), (np.r_[10:50, 100], np.r_[0:9])]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")
@@ -289,5 +288,5 @@ def test_members_that_are_pipelines_with_weights():
         "bayes": make_pipeline(StandardScaler(), GaussianNB()),
         "tree": make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=0)),
     }
-    settings = [{}, {"combiner": "vote"}, {"combiner": Weighted(cv=3)}, {"size": Greedy(rounds=3, cv=3)}]
+    settings = [{}, {"combiner": "vote"}, {"combiner": Weighted(cv=3)}, {"size": GreedySelection(rounds=3, cv=3)}]
     check_foldable(Ensemble(members), X[:, :5], y, settings, splits_of(len(y)), {"sample_weight": weight})

@@ -14,12 +14,12 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from foldwise import Ensemble, EnsembleRegressor
 from foldwise.ensembles import (
     AdaBoost,
-    Greedy,
-    Pruned,
+    EarlyStopping,
+    GreedySelection,
+    Pruning,
     Residuals,
     RowParts,
-    Settled,
-    Task,
+    TrainingData,
     bagging,
     greedy_selection,
     select_greedily,
@@ -120,10 +120,10 @@ def test_an_ensemble_by_greedy_selection():
     assert brier <= 1.02 * min(
         brier_score_loss(y[1::2], one.fit(X[::2], y[::2]).predict_proba(X[1::2])[:, 1]) for one in members.values()
     )
-    few = Ensemble(members, size=Greedy(rounds=5, start=1, shrinkage=0.0)).fit(X, y)
+    few = Ensemble(members, size=GreedySelection(rounds=5, start=1, shrinkage=0.0)).fit(X, y)
     assert 1 <= len(few.members_) < 5
     assert set(few.weights_ * 6 % 1).issubset({0.0}) or len(few.members_) > 1
-    voters = Ensemble(members, size=Greedy(), combiner="vote").fit(X, y)
+    voters = Ensemble(members, size=GreedySelection(), combiner="vote").fit(X, y)
     assert voters.score(X, y) > 0.9
     numbers = greedy_selection([LinearRegression(), KNeighborsRegressor(7)])
     assert numbers.fit(*load_diabetes(return_X_y=True)).weights_.sum() == pytest.approx(1)
@@ -131,29 +131,29 @@ def test_an_ensemble_by_greedy_selection():
 
 def test_pruning_by_order():
     X, y = load_wine(return_X_y=True)
-    model = bagging(DecisionTreeClassifier(max_depth=1), random_state=0).set_params(size=Pruned(4, n=20)).fit(X, y)
+    model = bagging(DecisionTreeClassifier(max_depth=1), random_state=0).set_params(size=Pruning(4, n=20)).fit(X, y)
     assert len(model.members_) == 4
     assert model.weights_.tolist() == [1.0] * 4
-    best = bagging(DecisionTreeClassifier(max_depth=1), random_state=0).set_params(size=Pruned(n=20)).fit(X, y)
+    best = bagging(DecisionTreeClassifier(max_depth=1), random_state=0).set_params(size=Pruning(n=20)).fit(X, y)
     assert 1 <= len(best.members_) < 20
     with pytest.raises(InputError, match="chooses among independent members"):
-        Ensemble(DecisionTreeClassifier(), dependency=AdaBoost(), combiner="vote", size=Pruned()).fit(X, y)
+        Ensemble(DecisionTreeClassifier(), dependency=AdaBoost(), combiner="vote", size=Pruning()).fit(X, y)
 
 
 def test_training_stops_when_the_out_of_bag_error_has_settled():
     X, y = make_classification(500, 10, n_informative=6, random_state=0)
-    model = bagging(DecisionTreeClassifier(), random_state=0).set_params(size=Settled(400)).fit(X, y)
+    model = bagging(DecisionTreeClassifier(), random_state=0).set_params(size=EarlyStopping(400)).fit(X, y)
     n = len(model.members_)
     assert 60 <= n < 400
     assert n % 10 == 0
-    history = model.crew_.history
+    history = model.fitted_members_.history
     assert history["sizes"] == list(range(10, n + 1, 10))
     votes = np.zeros((500, 2))
-    for member in model.crew_.members:  # the error as one would count it by hand
-        out = np.setdiff1d(np.arange(500), member.lesson.rows)
+    for member in model.fitted_members_.members:  # the error as one would count it by hand
+        out = np.setdiff1d(np.arange(500), member.spec.rows)
         votes[out] += member.model.predict_proba(X[out])
     assert history["errors"][-1] == np.mean(votes.argmax(axis=1) != y)
-    again = bagging(DecisionTreeClassifier(), random_state=0, n_jobs=2).set_params(size=Settled(400)).fit(X, y)
+    again = bagging(DecisionTreeClassifier(), random_state=0, n_jobs=2).set_params(size=EarlyStopping(400)).fit(X, y)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
@@ -163,7 +163,7 @@ def test_boosting_stops_by_validation_rows_and_goes_back():
         DecisionTreeRegressor(max_depth=3),
         dependency=Residuals(0.3),
         combiner="sum",
-        size=Settled(300, by="validation", patience=10),
+        size=EarlyStopping(300, by="validation", patience=10),
         random_state=0,
     ).fit(X, y)
     assert len(model.members_) < 100
@@ -172,7 +172,7 @@ def test_boosting_stops_by_validation_rows_and_goes_back():
         DecisionTreeClassifier(max_depth=1),
         dependency="adaboost",
         combiner="vote",
-        size=Settled(300, by="validation", patience=10),
+        size=EarlyStopping(300, by="validation", patience=10),
         random_state=0,
     ).fit(*two)
     assert len(boosted.members_) < 300
@@ -184,10 +184,10 @@ def test_boosting_goes_back_also_where_it_was_not_stopped():
         DecisionTreeRegressor(max_depth=6),
         dependency=Residuals(0.5),
         combiner="sum",
-        size=Settled(12, by="validation", patience=50),
+        size=EarlyStopping(12, by="validation", patience=50),
         random_state=0,
     ).fit(X, y)
-    held = np.setdiff1d(np.arange(len(y)), model.crew_.members[0].lesson.rows)
+    held = np.setdiff1d(np.arange(len(y)), model.fitted_members_.members[0].spec.rows)
     said = np.cumsum([0.5 * one.predict(X[held]) for one in model.members_], axis=0)
     errors = ((said - y[held]) ** 2).mean(axis=1)
     assert len(errors) < 12  # deep trees at this rate learn the noise after a few rounds
@@ -198,18 +198,18 @@ def test_rows_of_lessons_are_those_of_the_table():
     """Beside validation rows, members are trained on some rows; what they saw is told by the table's own numbers."""
     X, y = load_wine(return_X_y=True)
     model = Ensemble(
-        KNeighborsClassifier(1), diversity="pasting", size=Settled(20, by="validation"), random_state=0
+        KNeighborsClassifier(1), diversity="pasting", size=EarlyStopping(20, by="validation"), random_state=0
     ).fit(X, y)
-    for member in model.crew_.members:
-        np.testing.assert_array_equal(member.model._fit_X, X[member.lesson.rows])
+    for member in model.fitted_members_.members:
+        np.testing.assert_array_equal(member.model._fit_X, X[member.spec.rows])
     arbiters = Ensemble(
         KNeighborsClassifier(1),
         diversity=RowParts(),
-        size=Settled(4, by="validation", batch=4),
+        size=EarlyStopping(4, by="validation", batch=4),
         combiner="arbiters",
         random_state=0,
     ).fit(X, y)
-    rows = np.concatenate([member.lesson.rows for member in arbiters.crew_.members])
+    rows = np.concatenate([member.spec.rows for member in arbiters.fitted_members_.members])
     np.testing.assert_array_equal(np.sort(rows), np.sort(arbiters._built.rule.root.rows))
     assert len(np.unique(rows)) == len(y) - int(0.2 * len(y))
 
@@ -217,21 +217,21 @@ def test_rows_of_lessons_are_those_of_the_table():
 def test_the_settled_error_knows_the_weights_of_rows():
     X, y = make_classification(200, 5, flip_y=0.3, random_state=0)
     weights = np.where(np.arange(200) % 4 == 0, 5.0, 1.0)
-    model = bagging(DecisionTreeClassifier(), random_state=0).set_params(size=Settled(20)).fit(X, y, weights)
+    model = bagging(DecisionTreeClassifier(), random_state=0).set_params(size=EarlyStopping(20)).fit(X, y, weights)
     votes = np.zeros((200, 2))
-    for member in model.crew_.members:
-        out = member.lesson.left_out(Task(X, None, None, 200, 5))
+    for member in model.fitted_members_.members:
+        out = member.spec.out_of_bag(TrainingData(X, None, None, 200, 5))
         votes[out] += member.model.predict_proba(X[out])
     asked = votes.any(axis=1)
     wrong = votes[asked].argmax(axis=1) != y[asked]
     expected = np.average(wrong, weights=weights[asked])
-    assert model.crew_.history["errors"][-1] == pytest.approx(expected)
+    assert model.fitted_members_.history["errors"][-1] == pytest.approx(expected)
     assert abs(expected - wrong.mean()) > 1e-3
 
 
 def test_no_out_of_bag_rows():
     X, y = load_wine(return_X_y=True)
     with pytest.raises(InputError, match="out-of-bag error needs independent members"):
-        Ensemble(GaussianNB(), size=Settled()).fit(X, y)
+        Ensemble(GaussianNB(), size=EarlyStopping()).fit(X, y)
     with pytest.raises(InputError, match="by must be"):
-        bagging(GaussianNB()).set_params(size=Settled(by="luck")).fit(X, y)
+        bagging(GaussianNB()).set_params(size=EarlyStopping(by="luck")).fit(X, y)

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from foldwise import Ensemble, KNNClassifier, NaiveBayes
 from foldwise.ensembles import LogMean
-from foldwise.ensembles.variants import Variants
+from foldwise.ensembles.variants import EnsembleVariants
 
 MEMBERS = {"near": KNNClassifier(5), "scaled": make_pipeline(StandardScaler(), KNNClassifier()), "bayes": NaiveBayes()}
 SETTINGS = [
@@ -34,7 +34,7 @@ def test_a_variant_is_the_clone_with_its_parameters_set(members, setting):
         parted = ((*name.partition("__"), value) for name, value in setting.items())
         setting = {names.get(first, first) + line + rest: value for first, line, rest, value in parted}
     model = Ensemble(members, random_state=0)
-    found = Variants(model).of(setting)
+    found = EnsembleVariants(model).of(setting)
     expected = clone(model).set_params(**{name: clone(value, safe=False) for name, value in setting.items()})
     assert type(found.members) is type(expected.members)
     mine, theirs = found.get_params(), expected.get_params()
@@ -44,7 +44,7 @@ def test_a_variant_is_the_clone_with_its_parameters_set(members, setting):
 
 
 def test_members_in_common_are_one_object():
-    variants = Variants(Ensemble(MEMBERS))
+    variants = EnsembleVariants(Ensemble(MEMBERS))
     one, other = variants.of({"near__n_neighbors": 3}), variants.of({"near__n_neighbors": 3, "combiner": "vote"})
     assert one.members["near"] is other.members["near"]
     assert one.members["bayes"] is variants.of({}).members["bayes"]
@@ -52,15 +52,15 @@ def test_members_in_common_are_one_object():
 
 
 def test_values_that_are_known_by_their_ids_stay_apart():
-    variants = Variants(Ensemble(MEMBERS))
+    variants = EnsembleVariants(Ensemble(MEMBERS))
     found = [variants.of({"near__metric": object()}).members["near"] for _ in range(20)]
     assert len({id(one) for one in found}) == 20
 
 
 def test_a_generator_begins_anew_with_each_setting():
-    variants = Variants(Ensemble(GaussianNB(), random_state=np.random.RandomState(0)))
+    variants = EnsembleVariants(Ensemble(GaussianNB(), random_state=np.random.RandomState(0)))
     assert variants.of({}) is None  # one estimator has no names
-    variants = Variants(Ensemble(MEMBERS, random_state=np.random.RandomState(0)))
+    variants = EnsembleVariants(Ensemble(MEMBERS, random_state=np.random.RandomState(0)))
     drawn = [variants.of({}).random_state.randint(1 << 30) for _ in range(3)]
     assert len(set(drawn)) == 1
 
@@ -84,9 +84,9 @@ class Own(Ensemble):
     ],
 )
 def test_settings_of_another_form_are_declined(model, setting):
-    assert Variants(model).of(setting) is None
+    assert EnsembleVariants(model).of(setting) is None
 
 
 def test_a_parameter_that_a_member_does_not_have_is_refused():
     with pytest.raises(ValueError, match="Invalid parameter"):
-        Variants(Ensemble(MEMBERS)).of({"near__nothing": 1})
+        EnsembleVariants(Ensemble(MEMBERS)).of({"near__nothing": 1})

@@ -1,111 +1,23 @@
-"""Ensembles from four building blocks, and the named recipes made of them."""
+"""Ensembles from four building blocks, and the named recipes made of them.
 
-from foldwise.ensembles.combiners import (
-    ArbiterTree,
-    Best,
-    Decode,
-    Grading,
-    LogMean,
-    Mean,
-    Median,
-    Stacking,
-    Sum,
-    Vote,
-    Weighted,
-)
-from foldwise.ensembles.dependency import AdaBoost, Decorate, Independent, Residuals
+The blocks and the recipes are listed in the `__all__` of their own modules.
+"""
+
+# ruff: noqa: F403
+from foldwise.ensembles import combiners, dependency, diversity, protocol, recipes, sizes
+from foldwise.ensembles.combiners import *
+from foldwise.ensembles.dependency import *
 from foldwise.ensembles.diagnosis import Diagnosis, diagnose
-from foldwise.ensembles.diversity import (
-    Bootstrap,
-    ColumnParts,
-    Pasting,
-    Poisson,
-    Recoded,
-    RowParts,
-    Settings,
-    Subspaces,
-    Together,
-)
+from foldwise.ensembles.diversity import *
 from foldwise.ensembles.ensemble import Ensemble, EnsembleRegressor
-from foldwise.ensembles.protocol import Combiner, Crew, Dependency, Diversity, Lesson, Panel, Size, Task
-from foldwise.ensembles.recipes import (
-    adaboost,
-    arbiter_tree,
-    bagging,
-    boosted_trees,
-    decorate,
-    ecoc,
-    grading,
-    greedy_selection,
-    majority_vote,
-    pasting,
-    random_forest,
-    random_subspaces,
-    stacking,
-    weighted_vote,
-)
-from foldwise.ensembles.resampling import BiasVariance, Bootstrapped, bias_variance, bootstrap
-from foldwise.ensembles.sizes import Fixed, Greedy, Pruned, Selection, Settled, select_greedily
+from foldwise.ensembles.greedy import GreedyResult, select_greedily
+from foldwise.ensembles.protocol import *
+from foldwise.ensembles.recipes import *
+from foldwise.ensembles.resampling import BiasVariance, BootstrapResult, bias_variance, bootstrap
+from foldwise.ensembles.sizes import *
 
-__all__ = [
-    "AdaBoost",
-    "ArbiterTree",
-    "Best",
-    "BiasVariance",
-    "Bootstrap",
-    "Bootstrapped",
-    "ColumnParts",
-    "Combiner",
-    "Crew",
-    "Decode",
-    "Decorate",
-    "Dependency",
-    "Diagnosis",
-    "Diversity",
-    "Ensemble",
-    "EnsembleRegressor",
-    "Fixed",
-    "Grading",
-    "Greedy",
-    "Independent",
-    "Lesson",
-    "LogMean",
-    "Mean",
-    "Median",
-    "Panel",
-    "Pasting",
-    "Poisson",
-    "Pruned",
-    "Recoded",
-    "Residuals",
-    "RowParts",
-    "Selection",
-    "Settings",
-    "Settled",
-    "Size",
-    "Stacking",
-    "Subspaces",
-    "Sum",
-    "Task",
-    "Together",
-    "Vote",
-    "Weighted",
-    "adaboost",
-    "arbiter_tree",
-    "bagging",
-    "bias_variance",
-    "boosted_trees",
-    "bootstrap",
-    "decorate",
-    "diagnose",
-    "ecoc",
-    "grading",
-    "greedy_selection",
-    "majority_vote",
-    "pasting",
-    "random_forest",
-    "random_subspaces",
-    "select_greedily",
-    "stacking",
-    "weighted_vote",
-]
+__all__ = ["BiasVariance", "BootstrapResult", "Diagnosis", "Ensemble", "EnsembleRegressor", "GreedyResult"]
+__all__ += ["bias_variance", "bootstrap", "diagnose", "select_greedily"]
+__all__ += (
+    combiners.__all__ + dependency.__all__ + diversity.__all__ + protocol.__all__ + recipes.__all__ + sizes.__all__
+)

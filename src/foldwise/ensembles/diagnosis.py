@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.target import encode_target
-from foldwise.ensembles.protocol import Panel, Plainly
+from foldwise.ensembles.protocol import MemberPredictions, StatelessRule
 from foldwise.errors import InputError, PlotError
 from foldwise.folds.rows import count_rows
 
@@ -59,27 +59,29 @@ def diagnose(ensemble: Any, X: Any, y: Any) -> Diagnosis:
     if not hasattr(ensemble, "classes_"):
         raise InputError("the diagnosis is one of classifiers.", "pass a fitted Ensemble.")
     codes = encode_target(y, count_rows(X), ensemble.classes_, "pass labels that the ensemble knows.").codes
-    panel = ensemble.panel(X)
-    if panel.code is not None:
+    predictions = ensemble.predict_members(X)
+    if predictions.code is not None:
         raise InputError("members of a recoded target have no accuracy among the classes.")
-    right = panel.as_labels() == codes
-    names = [member.lesson.name for member in ensemble.crew_.members]
-    members = pl.DataFrame({"member": names, "weight": panel.weights, "accuracy": right.mean(axis=1)})
+    right = predictions.labels() == codes
+    names = [member.spec.name for member in ensemble.fitted_members_.members]
+    members = pl.DataFrame({"member": names, "weight": predictions.weights, "accuracy": right.mean(axis=1)})
     accuracy = float(np.mean(ensemble.predict(X) == ensemble.classes_[codes]))
-    return Diagnosis(members, pairs_of(names, panel, right), curve_of(ensemble, panel, codes, accuracy), accuracy)
+    return Diagnosis(
+        members, pairs_of(names, predictions, right), curve_of(ensemble, predictions, codes, accuracy), accuracy
+    )
 
 
-def pairs_of(names: list[str], panel: Panel, right: NDArray[np.bool_]) -> pl.DataFrame:
+def pairs_of(names: list[str], predictions: MemberPredictions, right: NDArray[np.bool_]) -> pl.DataFrame:
     """Yule's Q and the disagreement of who is right, κ of the labels, for each two members."""
     rows: dict[str, list[Any]] = {name: [] for name in ("first", "second", "q", "disagreement", "kappa", "mean_error")}
-    labels = panel.as_labels()
+    labels = predictions.labels()
     for i, j in combinations(range(len(names)), 2):
         cells = (
             names[i],
             names[j],
             yules_q(right[i], right[j]),
             float((right[i] != right[j]).mean()),
-            kappa(labels[i], labels[j], panel.n_classes),
+            kappa(labels[i], labels[j], predictions.n_classes),
             float(1 - (right[i].mean() + right[j].mean()) / 2),
         )
         for column, cell in zip(rows.values(), cells, strict=True):
@@ -100,19 +102,19 @@ def yules_q(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
 
 def kappa(one: NDArray[Any], other: NDArray[Any], n_classes: int) -> float:
     """Agreement beyond chance (Cohen's κ); 1 where both always say one and the same class."""
-    shares = [np.bincount(said, minlength=n_classes) / len(said) for said in (one, other)]
+    shares = [np.bincount(labels, minlength=n_classes) / len(labels) for labels in (one, other)]
     chance = float(shares[0] @ shares[1])
     agreed = float((one == other).mean())
     return 1.0 if chance == 1 else (agreed - chance) / (1 - chance)
 
 
-def curve_of(ensemble: Any, panel: Panel, codes: NDArray[np.int64], accuracy: float) -> pl.DataFrame:
+def curve_of(ensemble: Any, predictions: MemberPredictions, codes: NDArray[np.int64], accuracy: float) -> pl.DataFrame:
     """The error of the first 1, 2, … members, where the combiner works for any number of them."""
-    rule = ensemble._built.rule
-    if not isinstance(rule, Plainly):
-        return pl.DataFrame({"size": [len(panel.weights)], "error": [1 - accuracy]})
+    rule = ensemble._fitted.rule
+    if not isinstance(rule, StatelessRule):
+        return pl.DataFrame({"size": [len(predictions.weights)], "error": [1 - accuracy]})
     errors = []
-    for n in range(1, len(panel.weights) + 1):
-        first = panel.some(slice(0, n))
+    for n in range(1, len(predictions.weights) + 1):
+        first = predictions.take(slice(0, n))
         errors.append(float(np.mean(rule(first, None).argmax(axis=1) != codes)))
     return pl.DataFrame({"size": range(1, len(errors) + 1), "error": errors})

@@ -15,11 +15,20 @@ from foldwise.data.levels import as_level
 from foldwise.data.target import check_weights, encode_target, number_target
 from foldwise.data.validation import validate_table
 from foldwise.data.view import is_frame, plain_table
-from foldwise.ensembles.building import Built, build
+from foldwise.ensembles.config import check_config, named_members
 from foldwise.ensembles.dependency import DEPENDENCIES
-from foldwise.ensembles.plan import named_members, plan_of
-from foldwise.ensembles.protocol import Combiner, Crew, Dependency, Diversity, Floats, Panel, Size, Task
-from foldwise.ensembles.training import PANEL_CELLS, ask
+from foldwise.ensembles.fitting import FittedEnsemble, fit_ensemble
+from foldwise.ensembles.protocol import (
+    Combiner,
+    Dependency,
+    Diversity,
+    EnsembleSize,
+    FittedMembers,
+    Floats,
+    MemberPredictions,
+    TrainingData,
+)
+from foldwise.ensembles.training import PREDICTION_CELLS, predict_members
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels, Values
 from foldwise.folds.rows import count_rows, take_rows
@@ -33,7 +42,7 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     classes_: NDArray[Any]
     members_: list[Any]
-    _built: Built
+    _fitted: FittedEnsemble
     _columns: tuple[str, ...]
 
     def __init__(
@@ -42,7 +51,7 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
         *,
         diversity: str | Diversity | Sequence[Any] | None = None,
         dependency: str | Dependency = "independent",
-        size: int | Size | None = None,
+        size: int | EnsembleSize | None = None,
         combiner: str | Combiner = "mean",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -92,52 +101,58 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
         return X.to_native() if hasattr(X, "to_native") else X
 
     def _fit(self, X: Any, target: Labels | Values, sample_weight: Any) -> None:
-        plan = plan_of(self, regression=isinstance(target, Values))
+        config = check_config(self, regression=isinstance(target, Values))
         n_rows = count_rows(X)
         weights = check_weights(sample_weight, n_rows)
         if weights is not None and not weights.any():
             raise InputError("the weight of every row is zero.", "at least one row must count.")
-        task = Task(X, target, weights, n_rows, self.n_features_in_).counted()
-        if isinstance(task.target, Labels):
-            self.classes_ = task.target.classes
-        self._built = build(plan, task)
-        self.members_ = [getattr(member, "model", member) for member in self._built.crew.members]
+        data = TrainingData(X, target, weights, n_rows, self.n_features_in_).observed()
+        if isinstance(data.target, Labels):
+            self.classes_ = data.target.classes
+        self._fitted = fit_ensemble(config, data)
+        self.members_ = [getattr(member, "model", member) for member in self._fitted.fitted.members]
 
     @property
-    def crew_(self) -> Crew:
-        """The fitted members with their lessons and weights."""
+    def fitted_members_(self) -> FittedMembers:
+        """The fitted members with their specs (rows, columns, parameters) and weights."""
         check_is_fitted(self)
-        return self._built.crew
+        return self._fitted.fitted
 
     @property
     def weights_(self) -> Floats:
-        """The weight of each member that training or the size gave it."""
-        return self.crew_.weights
+        """The weight of each member, from training or from the size."""
+        return self.fitted_members_.weights
 
-    def panel(self, X: Any) -> Panel:
-        """What each member says of rows."""
+    def predict_members(self, X: Any) -> MemberPredictions:
+        """Predict rows with each member."""
         check_is_fitted(self)
-        return self._ask(self._table(X, reset=False))
+        return self._predict_members(self._table(X, reset=False))
 
-    def _ask(self, X: Any) -> Panel:
-        return ask(self._built.crew, X, self._n_classes(), self._built.proba, self.n_jobs)
+    def _predict_members(self, X: Any) -> MemberPredictions:
+        return predict_members(self._fitted.fitted, X, self._n_classes(), self._fitted.proba, self.n_jobs)
 
     def _n_classes(self) -> int:
-        return 0
+        return len(getattr(self, "classes_", ()))
 
     def _combined(self, X: Any) -> Floats:
-        """What the ensemble says of rows; many members and rows in turns, so that memory stays bounded."""
+        """The predictions of the ensemble; many members and rows in turns, so that memory stays bounded."""
         check_is_fitted(self)
         X = self._table(X, reset=False)
         n_rows = count_rows(X)
-        most = max(1, PANEL_CELLS // (len(self._built.crew.members) * max(1, self._n_classes())))
+        most = max(1, PREDICTION_CELLS // (len(self._fitted.fitted.members) * max(1, self._n_classes())))
         if n_rows <= most:
-            return self._built.rule(self._ask(X), X)
+            return self._fitted.rule(self._predict_members(X), X)
         parts = [take_rows(X, np.arange(i, min(i + most, n_rows))) for i in range(0, n_rows, most)]
-        return np.concatenate([self._built.rule(self._ask(part), part) for part in parts])
+        return np.concatenate([self._fitted.rule(self._predict_members(part), part) for part in parts])
+
+    def _open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+        """Open the fold session that combines the sessions of the members."""
+        from foldwise.ensembles.session import open_ensemble
+
+        return open_ensemble(self, X, y, fit_params)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_built")
+        return hasattr(self, "_fitted")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -170,13 +185,13 @@ class Ensemble(ClassifierMixin, ComposedEnsemble):  # type: ignore[misc]
     members : estimator, or a list or dict of estimators
         One estimator is copied; several are members as they are, by name (`knn__n_neighbors` sets a parameter).
     diversity : None, "bootstrap", "pasting", "poisson", "row_parts", "column_parts", "subspaces", a Diversity, a list
-        Where the difference between members comes from; a list of several applies them one after the other.
+        What makes members differ; a list of several applies them one after the other.
     dependency : "independent", "adaboost" or a Dependency
-        Whether members know of each other while they are trained.
-    size : int, Size or None
+        Whether members depend on each other in training.
+    size : int, EnsembleSize or None
         How many members. None: one for each of several, 10 copies of one.
     combiner : "mean", "log_mean", "median", "vote", "weighted", "best", "stacking", "decode", … or a Combiner
-        How the answers of members become one.
+        How the predictions of members become one.
     n_jobs : int or None
         Workers that train and ask members; the result is the same at any number.
     random_state : int, Generator, RandomState or None
@@ -186,7 +201,7 @@ class Ensemble(ClassifierMixin, ComposedEnsemble):  # type: ignore[misc]
     classes_ : the classes, sorted
     members_ : the fitted estimators
     weights_ : their weights
-    crew_ : members with their lessons: rows, columns, parameters
+    fitted_members_ : members with their specs: rows, columns, parameters
 
     Examples
     --------
@@ -210,22 +225,15 @@ class Ensemble(ClassifierMixin, ComposedEnsemble):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class that the combiner prefers."""
+        """Predict the class with the highest combined probability."""
         scores = self._combined(X)
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> Floats:
-        """What the combiner makes of the members' answers: one column for each of `classes_`, rows sum to 1."""
+        """Predict the probability of each of `classes_`, as the combiner makes it from the members' predictions."""
         return self._combined(X)
 
-    def _n_classes(self) -> int:
-        return len(self.classes_)
-
-    def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
-        """The fold session that combines the sessions of the members."""
-        from foldwise.ensembles.session import open_ensemble
-
-        return open_ensemble(self, X, y, fit_params)
+    open_folds = ComposedEnsemble._open_folds  # not inherited: a subclass may predict differently
 
 
 class EnsembleRegressor(RegressorMixin, ComposedEnsemble):  # type: ignore[misc]
@@ -250,11 +258,7 @@ class EnsembleRegressor(RegressorMixin, ComposedEnsemble):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> Floats:
-        """What the combiner makes of the members' values."""
+        """Predict values: the combination of the members' values."""
         return self._combined(X)
 
-    def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
-        """The fold session that combines the sessions of the members."""
-        from foldwise.ensembles.session import open_ensemble
-
-        return open_ensemble(self, X, y, fit_params)
+    open_folds = ComposedEnsemble._open_folds

@@ -1,8 +1,8 @@
-"""A member: an estimator fitted to its lesson, which answers in the classes of the ensemble."""
+"""A member: an estimator fitted to its spec, which predicts in the classes of the ensemble."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,47 +12,47 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from foldwise.ensembles.protocol import Floats, Lesson, Task
-from foldwise.ensembles.trees import is_tree
+from foldwise.ensembles.protocol import Floats, Indices, MemberSpec, TrainingData
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels
 from foldwise.folds.rows import take_rows
 from foldwise.folds.weights import weight_name, weight_params
 
+TREES = {"DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor"}
 MOST_SEED = np.iinfo(np.int32).max  # as scikit-learn's ensembles draw them, so that the same seed gives the same trees
 
 
 @dataclass(frozen=True)
 class Member:
-    """A fitted model with its lesson; `places` are those of its classes among all, None for a regressor."""
+    """A fitted model with its spec; `class_indices` are those of its classes among all, None for a regressor."""
 
-    lesson: Lesson
+    spec: MemberSpec
     model: Any
-    places: NDArray[np.intp] | None
+    class_indices: Indices | None
     n_classes: int
 
-    def says(self, X: Any, proba: bool, checked: bool = False) -> NDArray[Any]:
-        """Its answers about rows: (rows, classes), or (rows,) places of labels or values.
+    def predict(self, X: Any, proba: bool, checked: bool = False) -> NDArray[Any]:
+        """Its predictions: (rows, classes) probabilities, or (rows,) class indices or values.
 
-        A class that it never met has the probability 0. `checked` rows are trees' own form, which they need not check.
+        A class that it never saw has probability 0. `checked` rows are in the form of trees, which skip their checks.
         """
-        X = take_columns(X, self.lesson.columns)
+        X = take_columns(X, self.spec.columns)
         options = {"check_input": False} if checked and is_tree(self.model) else {}
-        if self.places is None:
+        if self.class_indices is None:
             return np.asarray(self.model.predict(X, **options), dtype=np.float64).reshape(-1)
         if not proba:
             classes = np.asarray(self.model.classes_)
-            return np.asarray(self.places[np.searchsorted(classes, self.model.predict(X, **options))])
+            return np.asarray(self.class_indices[np.searchsorted(classes, self.model.predict(X, **options))])
         found = np.asarray(self.model.predict_proba(X, **options), dtype=np.float64)
-        if len(self.places) == self.n_classes:
+        if len(self.class_indices) == self.n_classes:
             return found
         wide = np.zeros((len(found), self.n_classes))
-        wide[:, self.places] = found
+        wide[:, self.class_indices] = found
         return wide
 
 
-class OnlyClass:
-    """What can be learned from rows of one class; many classifiers refuse them."""
+class SingleClassModel:
+    """The model of rows of one class; many classifiers refuse them."""
 
     def __init__(self, label: Any) -> None:
         self.classes_ = np.array([label])
@@ -64,10 +64,10 @@ class OnlyClass:
         return np.ones((X.shape[0], 1))
 
 
-def unfitted(lesson: Lesson) -> Any:
-    """The estimator of a lesson with the parameters that are its own."""
-    model = clone(lesson.estimator)
-    return model.set_params(**{name: clone(value, safe=False) for name, value in lesson.params.items()})
+def unfitted(spec: MemberSpec) -> Any:
+    """The estimator of a spec with the parameters that are its own."""
+    model = clone(spec.estimator)
+    return model.set_params(**{name: clone(value, safe=False) for name, value in spec.params.items()})
 
 
 def takes_weights(estimator: Any) -> bool:
@@ -83,7 +83,7 @@ def random_names(estimator: Any, copies: bool) -> list[str]:
 
 def seeds_for(names: Sequence[str], seed: int | None) -> dict[str, Any]:
     """A seed for each of those parameters: the estimator's own is the seed itself."""
-    if list(names) == ["random_state"]:  # a forest's trees: no source of chance is made for nothing
+    if list(names) == ["random_state"]:  # a forest's trees: a RandomState would cost time for nothing
         return {"random_state": seed}
     more = np.random.RandomState(seed)
     return {name: seed if name == "random_state" else int(more.randint(MOST_SEED)) for name in names}
@@ -97,17 +97,17 @@ def with_seeds(estimator: Any, seed: int | None) -> Any:
     return model.set_params(**seeds_for(random_names(model, copies=False), seed))
 
 
-def fit_member(lesson: Lesson, task: Task, shares: Floats | None = None) -> Member:
-    """Fit the lesson's estimator; `shares` are the weights of all rows in boosting, as frequencies."""
-    model = unfitted(lesson)
-    rows, weights = weigh(lesson, task, shares, model)
-    target = task.target
+def fit_member(spec: MemberSpec, data: TrainingData, boosted: Floats | None = None) -> Member:
+    """Fit the spec's estimator; `boosted` are the weights of all rows in boosting, as frequencies."""
+    model = unfitted(spec)
+    rows, weights = rows_and_weights(spec, data, boosted, model)
+    target = data.target
     if not isinstance(target, Labels):
         y: NDArray[Any] = target.numbers if rows is None else target.numbers[rows]
-        return Member(lesson, fit_model(model, lesson, task, rows, y, weights), None, 0)
+        return Member(spec, fit_model(model, spec, data, rows, y, weights), None, 0)
     codes = target.codes if rows is None else target.codes[rows]
-    if lesson.code is not None:
-        codes = lesson.code[codes].astype(np.int64)
+    if spec.code is not None:
+        codes = spec.code[codes].astype(np.int64)
         seen = codes >= 0
         if not seen.all():
             rows = np.flatnonzero(seen) if rows is None else rows[seen]
@@ -115,58 +115,63 @@ def fit_member(lesson: Lesson, task: Task, shares: Floats | None = None) -> Memb
             weights = None if weights is None else weights[seen]
         classes, n_classes = np.array([0, 1]), 2
     else:
-        classes, n_classes = target.classes, task.n_classes
+        classes, n_classes = target.classes, data.n_classes
     present = np.flatnonzero(np.bincount(codes, None if weights is None else weights > 0))
     if len(present) == 0:
         raise InputError(
-            f"the member {lesson.name!r} has no rows to learn from.", "use larger samples or fewer partitions."
+            f"the member {spec.name!r} has no rows to learn from.", "use larger samples or fewer partitions."
         )
     if len(present) == 1 and n_classes > 1:
-        return Member(lesson, OnlyClass(classes[present[0]]), present, n_classes)
-    fitted = fit_model(model, lesson, task, rows, classes[codes], weights)
-    return Member(lesson, fitted, places_among(fitted.classes_, classes), n_classes)
+        return Member(spec, SingleClassModel(classes[present[0]]), present, n_classes)
+    fitted = fit_model(model, spec, data, rows, classes[codes], weights)
+    return Member(spec, fitted, class_indices_among(fitted.classes_, classes), n_classes)
 
 
 def fit_model(
-    model: Any, lesson: Lesson, task: Task, rows: NDArray[np.intp] | None, y: NDArray[Any], weights: Floats | None
+    model: Any,
+    spec: MemberSpec,
+    data: TrainingData,
+    rows: NDArray[np.intp] | None,
+    y: NDArray[Any],
+    weights: Floats | None,
 ) -> Any:
-    X = task.X if rows is None else take_rows(task.X, rows)
-    X = take_columns(X, lesson.columns)
+    X = data.X if rows is None else take_rows(data.X, rows)
+    X = take_columns(X, spec.columns)
     options = weight_params(model, weights)
-    if task.checked and is_tree(model):
+    if data.checked and is_tree(model):
         options["check_input"] = False
     return model.fit(X, y, **options)
 
 
-def weigh(
-    lesson: Lesson, task: Task, shares: Floats | None, model: Any
+def rows_and_weights(
+    spec: MemberSpec, data: TrainingData, boosted: Floats | None, model: Any
 ) -> tuple[NDArray[np.intp] | None, Floats | None]:
-    """The rows of a lesson and their weights: given to fit, drawn and boosted multiplied; None for all, and alike.
+    """The rows of a spec and their weights: given to fit, drawn and boosted multiplied; None for all, and alike.
 
     For a member that takes no weights, rows that count twice come twice; so they do for a pipeline, whose first steps
     know nothing of weights and would learn from rows that do not count.
     """
-    rows, weights = lesson.rows, lesson.weights
+    rows, weights = spec.rows, spec.weights
     accepts = takes_weights(model)
-    if weights is not None and lesson.counts and (not accepts or isinstance(model, Pipeline)):
-        rows = np.repeat(lesson.rows_of(task), weights.astype(np.intp))
+    if weights is not None and spec.counts and (not accepts or isinstance(model, Pipeline)):
+        rows = np.repeat(spec.row_indices(data), weights.astype(np.intp))
         weights = None
-    for more in (task.weights, shares):
+    for more in (data.weights, boosted):
         if more is not None:
             own = more if rows is None else more[rows]
             weights = own if weights is None else weights * own
     if weights is not None and not accepts:
         raise InputError(
-            f"{type(lesson.estimator).__name__} takes no weights, but its rows have some.",
+            f"{type(spec.estimator).__name__} takes no weights, but its rows have some.",
             "use members whose fit takes sample_weight, or give no weights.",
         )
     return rows, weights
 
 
-def places_among(classes: Any, everyone: NDArray[Any]) -> NDArray[np.intp]:
-    """The places of a member's classes among all."""
-    place = {label: i for i, label in enumerate(everyone.tolist())}
-    return np.array([place[label] for label in np.asarray(classes).tolist()], dtype=np.intp)
+def class_indices_among(classes: Any, everyone: NDArray[Any]) -> NDArray[np.intp]:
+    """The indices of a member's classes among all."""
+    index = {label: i for i, label in enumerate(everyone.tolist())}
+    return np.array([index[label] for label in np.asarray(classes).tolist()], dtype=np.intp)
 
 
 def take_columns(X: Any, columns: NDArray[np.intp] | None) -> Any:
@@ -176,3 +181,20 @@ def take_columns(X: Any, columns: NDArray[np.intp] | None) -> Any:
     if nw.dependencies.is_into_dataframe(X):
         return nw.from_native(X, eager_only=True)[:, columns.tolist()].to_native()
     return X[:, columns]
+
+
+def is_tree(estimator: Any) -> bool:
+    return type(estimator).__name__ in TREES and type(estimator).__module__.startswith("sklearn.tree.")
+
+
+def prepare_for_trees(X: Any, estimators: Iterable[Any]) -> Any:
+    """The rows as trees convert them, where all estimators are trees: then none has to."""
+    if type(X) is not np.ndarray or X.dtype.kind not in "fiu" or not all(is_tree(one) for one in estimators):
+        return X
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, which trees refuse
+        return np.ascontiguousarray(X, dtype=np.float32)
+
+
+def is_checked(X: Any) -> bool:
+    """Whether rows are in the form of trees with no missing or infinite cell, so that trees need not look again."""
+    return type(X) is np.ndarray and X.dtype == np.float32 and bool(np.isfinite(X.sum()))

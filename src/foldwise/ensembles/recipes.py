@@ -10,9 +10,26 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from foldwise.ensembles.combiners import ArbiterTree, Decode, Grading, Stacking, Weighted
 from foldwise.ensembles.dependency import AdaBoost, Decorate, Residuals
-from foldwise.ensembles.diversity import Bootstrap, Pasting, Recoded, RowParts, Subspaces
+from foldwise.ensembles.diversity import Bootstrap, OutputCodes, Pasting, RowParts, Subspaces
 from foldwise.ensembles.ensemble import Ensemble, EnsembleRegressor
-from foldwise.ensembles.sizes import Greedy
+from foldwise.ensembles.sizes import GreedySelection
+
+__all__ = [
+    "adaboost",
+    "arbiter_tree",
+    "bagging",
+    "boosted_trees",
+    "decorate",
+    "ecoc",
+    "grading",
+    "greedy_selection",
+    "majority_vote",
+    "pasting",
+    "random_forest",
+    "random_subspaces",
+    "stacking",
+    "weighted_vote",
+]
 
 Several = Sequence[Any] | Mapping[str, Any]
 
@@ -95,14 +112,14 @@ def greedy_selection(
     members: Several, rounds: int | None = None, *, metric: Any = None, start: int = 3, cv: Any = 5, **options: Any
 ) -> Any:
     """Different estimators, weighted by greedy forward selection with replacement (Caruana et al. 2004)."""
-    return composed(members, size=Greedy(rounds, start, metric, cv=cv), **options)
+    return composed(members, size=GreedySelection(rounds, start, metric, cv=cv), **options)
 
 
 def ecoc(
     member: Any, code: Any = "auto", *, by: str = "coupling", length: int | None = None, **options: Any
 ) -> Ensemble:
     """One estimator for each letter of an error-correcting code of the classes (Dietterich & Bakiri 1995)."""
-    return Ensemble(member, diversity=Recoded(code, length), combiner=Decode(by), **options)
+    return Ensemble(member, diversity=OutputCodes(code, length), combiner=Decode(by), **options)
 
 
 def decorate(member: Any = None, size: int = 15, *, share: float = 1.0, trials: int = 50, **options: Any) -> Ensemble:

@@ -19,7 +19,7 @@ from foldwise.folds.rows import count_rows, take_rows
 
 
 @dataclass(frozen=True)
-class Bootstrapped:
+class BootstrapResult:
     """A statistic with what the bootstrap says of it."""
 
     value: float
@@ -39,7 +39,7 @@ def bootstrap(
     level: float = 0.95,
     method: str = "BCa",
     random_state: Any = None,
-) -> Bootstrapped:
+) -> BootstrapResult:
     """The variance and the interval of a statistic, from samples of the rows with replacement.
 
     `data` is any table or column; of several, the same rows are drawn from each. `method` is that of
@@ -68,7 +68,9 @@ def bootstrap(
     options: dict[str, Any] = {"method": method, source: np.random.default_rng(random_state)}
     found = stats.bootstrap((rows,), value, n_resamples=samples, confidence_level=level, vectorized=False, **options)
     low, high = float(found.confidence_interval.low), float(found.confidence_interval.high)
-    return Bootstrapped(value(rows), float(found.standard_error), (low, high), np.asarray(found.bootstrap_distribution))
+    return BootstrapResult(
+        value(rows), float(found.standard_error), (low, high), np.asarray(found.bootstrap_distribution)
+    )
 
 
 @dataclass(frozen=True)
@@ -89,28 +91,28 @@ def bias_variance(estimator: Any, X: Any, y: Any, *, samples: int = 50, random_s
     """
     whole_at_least("samples", samples, 2)
     n = count_rows(X)
-    chance = np.random.default_rng(random_state)
+    rng = np.random.default_rng(random_state)
     classes = is_classifier(estimator)
     truth: Any = encode_target(y, n) if classes else number_target(y, n)
-    said = np.full((samples, n), np.nan)
+    predicted = np.full((samples, n), np.nan)
     for i in range(samples):
-        rows = chance.integers(0, n, n)
+        rows = rng.integers(0, n, n)
         out = np.setdiff1d(np.arange(n), rows)
         model = clone(estimator).fit(take_rows(X, rows), take_rows(np.asarray(y), rows))
         found = model.predict(take_rows(X, out))
-        said[i, out] = np.searchsorted(truth.classes, found) if classes else found
-    often = (~np.isnan(said)).sum(axis=0) >= 2
-    said = said[:, often]
+        predicted[i, out] = np.searchsorted(truth.classes, found) if classes else found
+    often = (~np.isnan(predicted)).sum(axis=0) >= 2
+    predicted = predicted[:, often]
     if classes:
         codes = truth.codes[often]
-        votes = np.stack([(said == c).sum(axis=0) for c in range(len(truth.classes))])
+        votes = np.stack([(predicted == c).sum(axis=0) for c in range(len(truth.classes))])
         main = votes.argmax(axis=0)
         times = votes.sum(axis=0)
         error = 1 - votes[codes, np.arange(len(codes))] / times
         varied = 1 - votes[main, np.arange(len(codes))] / times
         return BiasVariance(float(error.mean()), float((main != codes).mean()), float(varied.mean()), int(often.sum()))
     numbers = truth[often]
-    middle = np.nanmean(said, axis=0)
-    bias, variance = (middle - numbers) ** 2, np.nanvar(said, axis=0)
-    error = np.nanmean((said - numbers) ** 2, axis=0)
+    middle = np.nanmean(predicted, axis=0)
+    bias, variance = (middle - numbers) ** 2, np.nanvar(predicted, axis=0)
+    error = np.nanmean((predicted - numbers) ** 2, axis=0)
     return BiasVariance(float(error.mean()), float(bias.mean()), float(variance.mean()), int(often.sum()))

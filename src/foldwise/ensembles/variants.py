@@ -11,13 +11,13 @@ from typing import Any
 
 from sklearn.base import clone
 
+from foldwise.ensembles.config import named_members
 from foldwise.ensembles.ensemble import ComposedEnsemble
-from foldwise.ensembles.plan import named_members
 from foldwise.folds.groups import value_key
 from foldwise.folds.protocol import Params
 
 
-class Variants:
+class EnsembleVariants:
     """Ensembles that differ from one in blocks and in parameters of members."""
 
     def __init__(self, estimator: Any) -> None:

@@ -133,7 +133,7 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
     def _voting(self) -> VotingParams:
         return check_voting(self.n_neighbors, self.weights)
 
-    def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+    def _open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
         """Open the fold session that answers many settings and splits of this estimator from one search."""
         from foldwise.neighbors.session import open_knn
 
@@ -234,7 +234,8 @@ class KNNClassifier(ClassifierMixin, NeighborsBase):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class with the most votes; with X=None, each training row by the others."""
-        return np.asarray(self.classes_[self._votes(X, shares=False).labels[0]])
+        codes = self._votes(X, shares=False).labels[0]
+        return np.asarray(self.classes_[codes])
 
     def predict_proba(self, X: Any) -> Floats:
         """Predict the share of each class in the votes, in the order of `classes_`."""
@@ -251,6 +252,8 @@ class KNNClassifier(ClassifierMixin, NeighborsBase):  # type: ignore[misc]
 
     def _voting(self) -> VotingParams:
         return check_voting(self.n_neighbors, self.weights, self.ties, self.laplace)
+
+    open_folds = NeighborsBase._open_folds  # not inherited: a subclass may predict differently
 
 
 class KNNRegressor(RegressorMixin, NeighborsBase):  # type: ignore[misc]
@@ -285,6 +288,8 @@ class KNNRegressor(RegressorMixin, NeighborsBase):  # type: ignore[misc]
         check_is_fitted(self)
         voting = self._voting()
         return np.asarray(mean_values(self._neighbors(X, voting), self._y, [voting.k], voting.weights)[0])
+
+    open_folds = NeighborsBase._open_folds
 
 
 def array_per_query(flat: NDArray[Any], offsets: NDArray[np.intp]) -> NDArray[Any]:

@@ -1,12 +1,11 @@
-"""How the answers of members become one answer: one file a way."""
+"""How the predictions of members become one."""
 
 from foldwise.ensembles.combiners.arbiters import ArbiterTree
-from foldwise.ensembles.combiners.averages import LogMean, Mean, Median, Sum
+from foldwise.ensembles.combiners.averages import LogMean, Mean, Median, Sum, Vote
 from foldwise.ensembles.combiners.decoding import Decode
 from foldwise.ensembles.combiners.grading import Grading
 from foldwise.ensembles.combiners.stacking import Stacking
-from foldwise.ensembles.combiners.votes import Vote
-from foldwise.ensembles.combiners.weighing import Best, Weighted
+from foldwise.ensembles.combiners.weighted import Best, Weighted
 
 COMBINERS = {
     "mean": Mean,
@@ -23,7 +22,6 @@ COMBINERS = {
 }
 
 __all__ = [
-    "COMBINERS",
     "ArbiterTree",
     "Best",
     "Decode",

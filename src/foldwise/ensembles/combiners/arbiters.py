@@ -1,4 +1,4 @@
-"""Arbiter trees (Chan & Stolfo 1993, 1995): where two disagree, a third decides that was trained on such rows."""
+"""Arbiter trees (Chan & Stolfo 1993, 1995): where two members disagree, a third, trained on such rows, decides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.ensembles.members import Member, fit_member, with_seeds
-from foldwise.ensembles.protocol import Combiner, Floats, Learning, Lesson, Panel, Rule, Task
+from foldwise.ensembles.protocol import (
+    Combiner,
+    CombinerData,
+    CombinerRule,
+    Floats,
+    MemberPredictions,
+    MemberSpec,
+    TrainingData,
+)
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
 from foldwise.folds.rows import take_rows
@@ -20,7 +28,7 @@ class ArbiterTree(Combiner):
     """Members, trained on disjoint rows, are joined in pairs up to a root.
 
     The arbiter of a pair is trained on those of their rows on which they disagree; with `wrong`, also on those where
-    both are wrong; where there are none, on all their rows. It is asked where they differ: whatever it says then has
+    both are wrong; where there are none, on all their rows. It is disputed where they differ: whatever it says then has
     the majority of the three, or the tie, which is the arbiter's. `arbiter` is by default of the members' own kind.
     """
 
@@ -30,59 +38,61 @@ class ArbiterTree(Combiner):
     learns: ClassVar[bool] = True
     exact: ClassVar[bool] = False
 
-    def learn(self, learning: Learning) -> Rule:
-        if learning.task.n_classes == 0:
+    def learn(self, info: CombinerData) -> CombinerRule:
+        if info.data.n_classes == 0:
             raise InputError("arbiters decide between classes, not numbers.", "take combiner='mean'.")
-        assert learning.crew is not None
-        members = learning.crew.members
-        nodes: list[Node] = [Node(i, member.lesson.rows_of(learning.task)) for i, member in enumerate(members)]
+        assert info.fitted is not None
+        members = info.fitted.members
+        nodes: list[ArbiterNode] = [
+            ArbiterNode(i, member.spec.row_indices(info.data)) for i, member in enumerate(members)
+        ]
         while len(nodes) > 1:
             pairs = [nodes[i : i + 2] for i in range(0, len(nodes), 2)]
-            nodes = [self._join(pair[0], pair[1], members, learning) if len(pair) == 2 else pair[0] for pair in pairs]
-        return Arbitrated(nodes[0])
+            nodes = [self._join(pair[0], pair[1], members, info) if len(pair) == 2 else pair[0] for pair in pairs]
+        return ArbiterRule(nodes[0])
 
-    def _join(self, left: Node, right: Node, members: tuple[Any, ...], learning: Learning) -> Node:
-        task = learning.task
+    def _join(self, left: ArbiterNode, right: ArbiterNode, members: tuple[Any, ...], info: CombinerData) -> ArbiterNode:
+        data = info.data
         rows = np.unique(np.concatenate([left.rows, right.rows]))
-        X = take_rows(task.X, rows)
-        one, other = (node.decide([member.says(X, proba=False) for member in members], X) for node in (left, right))
-        asked = one != other
+        X = take_rows(data.X, rows)
+        one, other = (node.decide([member.predict(X, proba=False) for member in members], X) for node in (left, right))
+        disputed = one != other
         if self.wrong:
-            asked |= (one != task.coded[rows]) & (other != task.coded[rows])
-        chosen = rows[asked] if asked.any() else rows
-        return Node(-1, rows, left, right, self._train(chosen, members[0].lesson, task))
+            disputed |= (one != data.encoded[rows]) & (other != data.encoded[rows])
+        chosen = rows[disputed] if disputed.any() else rows
+        return ArbiterNode(-1, rows, left, right, self._train(chosen, members[0].spec, data))
 
-    def _train(self, rows: Rows, like: Lesson, task: Task) -> Member:
+    def _train(self, rows: Rows, like: MemberSpec, data: TrainingData) -> Member:
         estimator = like.estimator if self.arbiter is None else with_seeds(self.arbiter, like.seed)
         params = like.params if self.arbiter is None else {}
-        return fit_member(Lesson("arbiter", estimator, like.seed, rows=rows, params=params), task)
+        return fit_member(MemberSpec("arbiter", estimator, like.seed, rows=rows, params=params), data)
 
 
 @dataclass(frozen=True)
-class Node:
-    """A member (by its place), or two nodes and their arbiter; `rows` are those they were trained on."""
+class ArbiterNode:
+    """A member (by its index), or two nodes and their arbiter; `rows` are those they were trained on."""
 
-    place: int
+    member: int
     rows: Rows
-    left: Node | None = None
-    right: Node | None = None
+    left: ArbiterNode | None = None
+    right: ArbiterNode | None = None
     arbiter: Member | None = None
 
-    def decide(self, said: Any, X: Any) -> NDArray[np.intp]:  # (rows,)
+    def decide(self, labels: Any, X: Any) -> NDArray[np.intp]:  # (rows,)
         """The label of each row, from what all members say."""
         if self.left is None or self.right is None or self.arbiter is None:
-            return np.asarray(said[self.place])
-        one, other = self.left.decide(said, X), self.right.decide(said, X)
+            return np.asarray(labels[self.member])
+        one, other = self.left.decide(labels, X), self.right.decide(labels, X)
         if (one == other).all():
             return one
-        return np.where(one == other, one, self.arbiter.says(X, proba=False))
+        return np.where(one == other, one, self.arbiter.predict(X, proba=False))
 
 
 @dataclass(frozen=True)
-class Arbitrated:
+class ArbiterRule:
     """The tree; its decisions are certain."""
 
-    root: Node
+    root: ArbiterNode
 
-    def __call__(self, panel: Panel, X: Any) -> Floats:
-        return np.eye(panel.n_classes)[self.root.decide(panel.as_labels(), X)]
+    def __call__(self, predictions: MemberPredictions, X: Any) -> Floats:
+        return np.eye(predictions.n_classes)[self.root.decide(predictions.labels(), X)]

@@ -1,4 +1,4 @@
-"""Reads the answers of members that were told a code of the classes (`Recoded`) as answers about the classes."""
+"""Turns the predictions of members that learned a code of the classes (`OutputCodes`) into those of the classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.data.arguments import one_of
-from foldwise.ensembles.protocol import Combiner, Floats, Panel
+from foldwise.ensembles.combiners.averages import softmax
+from foldwise.ensembles.protocol import Combiner, Floats, MemberPredictions
 
 WAYS = ["coupling", "hamming", "absolute", "squared", "log"]
 SURE = 1e-6  # no letter is surer than this in "coupling" and "log"
@@ -21,8 +22,8 @@ class Decode(Combiner):
     """The class whose word is nearest to the letters that members say.
 
     `by` is the distance: "hamming" counts wrong letters (ties by "absolute"), "absolute" and "squared" sum losses over
-    the members' probabilities, "log" their log-losses; probabilities are what is left of the loss, normalised, for
-    "log" the normalised likelihood. "coupling" finds the probabilities of classes that explain those of the letters
+    the members' probabilities, "log" their log-losses; probabilities are what is left of the loss, normalized, for
+    "log" the normalized likelihood. "coupling" finds the probabilities of classes that explain those of the letters
     best (Hastie & Tibshirani 1998; Zadrozny 2002).
     """
 
@@ -30,43 +31,44 @@ class Decode(Combiner):
     needs: ClassVar[str] = "any"
     decodes: ClassVar[bool] = True
 
-    def combine(self, panel: Panel) -> Floats:
+    def combine(self, predictions: MemberPredictions) -> Floats:
         one_of("by", self.by, WAYS)
-        assert panel.code is not None
-        said = panel.proba[:, :, 1].T if panel.proba is not None else panel.as_labels().T.astype(np.float64)
+        assert predictions.code is not None
+        letters = (
+            predictions.proba[:, :, 1].T if predictions.proba is not None else predictions.labels().T.astype(np.float64)
+        )
         if self.by == "coupling":
-            return coupled(said, panel.code, panel.weights)
-        seen = (panel.code >= 0).T * panel.weights  # (classes, members)
-        word = np.maximum(panel.code, 0).T
+            return coupled(letters, predictions.code, predictions.weights)
+        seen = (predictions.code >= 0).T * predictions.weights  # (classes, members)
+        word = np.maximum(predictions.code, 0).T
         if self.by == "log":
-            p = np.clip(said, SURE, 1 - SURE)
+            p = np.clip(letters, SURE, 1 - SURE)
             scores = np.log(p) @ (seen * word).T + np.log(1 - p) @ (seen * (1 - word)).T
-            shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-            return np.asarray(shares / shares.sum(axis=1, keepdims=True))
-        kept = 1 - losses(self.by, said, word, seen) / seen.sum(axis=1)
+            return softmax(scores)
+        kept = 1 - losses(self.by, letters, word, seen) / seen.sum(axis=1)
         total = kept.sum(axis=1, keepdims=True)
-        return np.where(total > 0, kept / np.where(total > 0, total, 1), 1 / panel.n_classes)
+        return np.where(total > 0, kept / np.where(total > 0, total, 1), 1 / predictions.n_classes)
 
 
-def losses(by: str, said: Floats, word: NDArray[np.int8], seen: Floats) -> Floats:  # (rows, classes)
+def losses(by: str, letters: Floats, word: NDArray[np.int8], seen: Floats) -> Floats:  # (rows, classes)
     """The summed loss of each class's word; letters that are 0 or 1 allow a sum without a look at each."""
     heavy, light = (seen * word).T, (seen * (1 - word)).T
-    absolute = (1 - said) @ heavy + said @ light
+    absolute = (1 - letters) @ heavy + letters @ light
     if by == "absolute":
         return np.asarray(absolute)
     if by == "squared":
-        return np.asarray((1 - said) ** 2 @ heavy + said**2 @ light)
-    letters = (said > 0.5).astype(np.float64)
-    wrong = (1 - letters) @ heavy + letters @ light
+        return np.asarray((1 - letters) ** 2 @ heavy + letters**2 @ light)
+    likeliest = (letters > 0.5).astype(np.float64)
+    wrong = (1 - likeliest) @ heavy + likeliest @ light
     return np.asarray(wrong + absolute / (1e3 * (1 + seen.sum(axis=1))))
 
 
-def coupled(said: Floats, code: NDArray[np.int8], weights: Floats) -> Floats:  # (rows, classes)
+def coupled(letters: Floats, code: NDArray[np.int8], weights: Floats) -> Floats:  # (rows, classes)
     """Probabilities p with Σ_{positive} p / Σ_{seen} p as near to each letter's as can be, by iterative scaling."""
-    r = np.clip(said, SURE, 1 - SURE)
+    r = np.clip(letters, SURE, 1 - SURE)
     positive, negative = ((code == letter).astype(np.float64) for letter in (1, 0))  # (members, classes)
     mine = (r * weights) @ positive + ((1 - r) * weights) @ negative
-    p = np.full((len(said), code.shape[1]), 1.0 / code.shape[1])
+    p = np.full((len(letters), code.shape[1]), 1.0 / code.shape[1])
     for _ in range(STEPS):
         above, below = p @ positive.T, p @ negative.T
         q = above / (above + below)

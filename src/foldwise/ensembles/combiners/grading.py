@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foldwise.bayes import NaiveBayes
-from foldwise.ensembles.combiners.votes import vote_shares
-from foldwise.ensembles.members import OnlyClass, with_seeds
-from foldwise.ensembles.protocol import Combiner, Floats, Learning, Panel, Rule
+from foldwise.ensembles.combiners.averages import vote_shares
+from foldwise.ensembles.members import SingleClassModel, with_seeds
+from foldwise.ensembles.protocol import Combiner, CombinerData, CombinerRule, Floats, MemberPredictions
 from foldwise.errors import InputError
 from foldwise.folds.weights import weight_params
 
@@ -28,45 +28,45 @@ class Grading(Combiner):
     learns: ClassVar[bool] = True
     exact: ClassVar[bool] = False
 
-    def learn(self, learning: Learning) -> Rule:
+    def learn(self, info: CombinerData) -> CombinerRule:
         grader = NaiveBayes() if self.grader is None else self.grader
         if not hasattr(grader, "predict_proba"):
             raise InputError(f"a grader needs probabilities, but {type(grader).__name__} has none.")
-        if learning.task.n_classes == 0:
+        if info.data.n_classes == 0:
             raise InputError("grading says whether a class is right, not a number.", "take combiner='weighted'.")
-        panel = learning.panels.out_of_fold(self.cv)
-        right = panel.as_labels() == learning.task.coded
+        predictions = info.out_of_fold(self.cv)
+        right = predictions.labels() == info.data.encoded
         graders = []
         for mine in right:
             if mine.all() or not mine.any():
-                graders.append(OnlyClass(bool(mine[0])))
+                graders.append(SingleClassModel(bool(mine[0])))
             else:
-                model = with_seeds(grader, learning.seed)
-                weights = weight_params(model, learning.task.weights)
-                graders.append(model.fit(learning.task.X, mine.astype(np.int64), **weights))
-        return Graded(tuple(graders))
+                model = with_seeds(grader, info.seed)
+                weights = weight_params(model, info.data.weights)
+                graders.append(model.fit(info.data.X, mine.astype(np.int64), **weights))
+        return GradingRule(tuple(graders))
 
 
 @dataclass(frozen=True)
-class Graded:
-    """Graders, one a member."""
+class GradingRule:
+    """One grader per member."""
 
     graders: tuple[Any, ...]
 
-    def __call__(self, panel: Panel, X: Any) -> Floats:
-        labels = panel.as_labels()
+    def __call__(self, predictions: MemberPredictions, X: Any) -> Floats:
+        labels = predictions.labels()
         rows = np.arange(labels.shape[1])
-        shares = np.zeros((labels.shape[1], panel.n_classes))
-        for said, grader, weight in zip(labels, self.graders, panel.weights, strict=True):
-            sure = confidence(grader, X)
-            shares[rows, said] += np.where(sure > 0.5, weight * sure, 0.0)
+        shares = np.zeros((labels.shape[1], predictions.n_classes))
+        for label, grader, weight in zip(labels, self.graders, predictions.weights, strict=True):
+            confident = confidence(grader, X)
+            shares[rows, label] += np.where(confident > 0.5, weight * confident, 0.0)
         none = shares.sum(axis=1) == 0
-        shares[none] = vote_shares(panel)[none]
+        shares[none] = vote_shares(predictions)[none]
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 def confidence(grader: Any, X: Any) -> Floats:
-    """How sure a grader is that its member is right."""
-    place = np.flatnonzero(np.asarray(grader.classes_) == 1)
+    """How confident a grader is that its member is right."""
+    column = np.flatnonzero(np.asarray(grader.classes_) == 1)
     proba = np.asarray(grader.predict_proba(X), dtype=np.float64)
-    return np.asarray(proba[:, place[0]]) if place.size else np.zeros(len(proba))
+    return np.asarray(proba[:, column[0]]) if column.size else np.zeros(len(proba))

@@ -1,4 +1,4 @@
-"""Stacking (Wolpert 1992): a learner of its own makes one answer out of what members say."""
+"""Stacking (Wolpert 1992): a final learner combines the predictions of members."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from foldwise.data.arguments import one_of
 from foldwise.data.view import is_frame
-from foldwise.ensembles.members import places_among, with_seeds
-from foldwise.ensembles.protocol import Combiner, Floats, Learning, Panel, Rule
+from foldwise.ensembles.members import class_indices_among, with_seeds
+from foldwise.ensembles.protocol import Combiner, CombinerData, CombinerRule, Floats, MemberPredictions
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels
 from foldwise.folds.weights import weight_params
@@ -23,7 +23,7 @@ from foldwise.folds.weights import weight_params
 class Stacking(Combiner):
     """`final` learns from the out-of-fold answers of members; by default logistic regression, of values ridge.
 
-    `use` is "auto" (probabilities if all members have them), "proba" or "labels" (one column a class). Of two classes
+    `use` is "auto" (probabilities if all members have them), "proba" or "labels" (one column per class). Of two classes
     the first is left out: it is 1 minus the other. `passthrough` adds the columns of the table, which must be numbers.
     """
 
@@ -38,25 +38,25 @@ class Stacking(Combiner):
     def needs(self) -> str:  # type: ignore[override]
         return {"auto": "any", "proba": "proba", "labels": "labels"}.get(self.use, "any")
 
-    def learn(self, learning: Learning) -> Rule:
+    def learn(self, info: CombinerData) -> CombinerRule:
         one_of("use", self.use, ["auto", "proba", "labels"])
-        task = learning.task
+        data = info.data
         final = self.final
         if final is None:
-            final = LogisticRegression() if task.n_classes else RidgeCV()
+            final = LogisticRegression() if data.n_classes else RidgeCV()
         if not hasattr(final, "fit"):
             raise InputError(f"final must be an estimator, got {final!r}.", "pass one, or None for the usual.")
-        panel = learning.panels.out_of_fold(self.cv)
-        columns = self._columns(panel, task.X)
-        model = with_seeds(final, learning.seed)
-        model.fit(columns, task.y, **weight_params(model, task.weights))
-        if not isinstance(task.target, Labels):
-            return Stacked(self, model, None)
-        return Stacked(self, model, places_among(model.classes_, task.target.classes))
+        predictions = info.out_of_fold(self.cv)
+        columns = self._columns(predictions, data.X)
+        model = with_seeds(final, info.seed)
+        model.fit(columns, data.y, **weight_params(model, data.weights))
+        if not isinstance(data.target, Labels):
+            return StackingRule(self, model, None)
+        return StackingRule(self, model, class_indices_among(model.classes_, data.target.classes))
 
-    def _columns(self, panel: Panel, X: Any) -> Any:
+    def _columns(self, predictions: MemberPredictions, X: Any) -> Any:
         """What the final learner sees of each row."""
-        found: Any = features_of(panel)
+        found: Any = features_of(predictions)
         if not self.passthrough:
             return found
         if sp.issparse(X):
@@ -73,33 +73,33 @@ class Stacking(Combiner):
 
 
 @dataclass(frozen=True)
-class Stacked:
+class StackingRule:
     """The final learner, fitted."""
 
     combiner: Stacking
     model: Any
-    places: NDArray[np.intp] | None
+    class_indices: NDArray[np.intp] | None
 
-    def __call__(self, panel: Panel, X: Any) -> Floats:
-        columns = self.combiner._columns(panel, X)
-        if self.places is None:
+    def __call__(self, predictions: MemberPredictions, X: Any) -> Floats:
+        columns = self.combiner._columns(predictions, X)
+        if self.class_indices is None:
             return np.asarray(self.model.predict(columns), dtype=np.float64).reshape(-1)
-        found = np.zeros((columns.shape[0], panel.n_classes))
+        found = np.zeros((columns.shape[0], predictions.n_classes))
         if hasattr(self.model, "predict_proba"):
-            found[:, self.places] = self.model.predict_proba(columns)
+            found[:, self.class_indices] = self.model.predict_proba(columns)
         else:
-            said = np.searchsorted(self.model.classes_, self.model.predict(columns))
-            found[np.arange(len(found)), self.places[said]] = 1.0
+            predicted = np.searchsorted(self.model.classes_, self.model.predict(columns))
+            found[np.arange(len(found)), self.class_indices[predicted]] = 1.0
         return found
 
 
-def features_of(panel: Panel) -> Floats:  # (rows, columns)
+def features_of(predictions: MemberPredictions) -> Floats:  # (rows, columns)
     """The answers of all members side by side."""
-    if panel.values is not None:
-        return np.ascontiguousarray(panel.values.T)
-    proba = panel.proba
+    if predictions.values is not None:
+        return np.ascontiguousarray(predictions.values.T)
+    proba = predictions.proba
     if proba is None:
-        proba = np.eye(panel.n_classes)[panel.as_labels()]
-    if panel.n_classes == 2:
+        proba = np.eye(predictions.n_classes)[predictions.labels()]
+    if predictions.n_classes == 2:
         proba = proba[:, :, 1:]
     return np.ascontiguousarray(np.hstack(list(proba)))

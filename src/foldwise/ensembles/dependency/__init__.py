@@ -1,10 +1,9 @@
-"""Whether members know of each other while they are trained: one file a way."""
+"""Whether members depend on each other in training."""
 
-from foldwise.ensembles.dependency.adaboost import AdaBoost
+from foldwise.ensembles.dependency.boosting import AdaBoost, Residuals
 from foldwise.ensembles.dependency.decorate import Decorate
-from foldwise.ensembles.dependency.independent import Independent
-from foldwise.ensembles.dependency.residuals import Residuals
+from foldwise.ensembles.training import Independent
 
 DEPENDENCIES = {"independent": Independent, "adaboost": AdaBoost, "residuals": Residuals, "decorate": Decorate}
 
-__all__ = ["DEPENDENCIES", "AdaBoost", "Decorate", "Independent", "Residuals"]
+__all__ = ["AdaBoost", "Decorate", "Independent", "Residuals"]

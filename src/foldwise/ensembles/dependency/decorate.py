@@ -1,18 +1,24 @@
-"""DECORATE (Melville & Mooney 2003): members are made to differ by artificial rows that contradict the others."""
+"""DECORATE (Melville & Mooney 2003): members are made to differ by artificial rows that contradict the others.
+
+In artificial rows each column is drawn by itself: numbers from a Gaussian, categories by smoothed frequencies.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import narwhals as nw
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from foldwise.data.arguments import above_zero, whole_at_least
-from foldwise.ensembles.diversity.artificial import artificial_rows
+from foldwise.data.levels import is_missing
 from foldwise.ensembles.members import Member, fit_member
-from foldwise.ensembles.protocol import Crew, Dependency, Floats, Lesson, Task
-from foldwise.ensembles.training import Training
+from foldwise.ensembles.protocol import Dependency, FittedMembers, Floats, MemberSpec, TrainingData
+from foldwise.ensembles.training import MemberTrainer
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels
 from foldwise.folds.rows import stack_rows
@@ -34,73 +40,130 @@ class Decorate(Dependency):
     combiners: ClassVar[tuple[str, ...] | None] = ("Mean", "Vote")
     sparse: ClassVar[bool] = False
 
-    def train(self, task: Task, lessons: Sequence[Lesson], training: Training) -> Crew:
-        n = max(1, round(above_zero("share", self.share) * task.n_rows))
+    def train(self, data: TrainingData, specs: Sequence[MemberSpec], trainer: MemberTrainer) -> FittedMembers:
+        n = max(1, round(above_zero("share", self.share) * data.n_rows))
         whole_at_least("trials", self.trials, 1)
-        if task.n_classes == 0:
+        if data.n_classes == 0:
             raise InputError("DECORATE contradicts classes, not numbers.", "use it with Ensemble only.")
-        members = [fit_member(lessons[0], task)]
-        said = shares_of(members[0], task.X, task.n_classes, training.proba)
-        error = wrong_share(said, task)
-        errors = [error]
-        watch = training.watch
-        if watch is not None:
-            watch.add(members, [1.0])
+        monitor, proba = trainer.monitor, trainer.proba
+        members = [fit_member(specs[0], data)]
+        votes = member_votes(members[0], data.X, data.n_classes, proba)
+        errors = [error_rate(votes, data)]
+        monitor.add(members, [1.0])
         for trial in range(1, self.trials):
-            if len(members) >= len(lessons) or (watch is not None and watch.settled):
+            if len(members) >= len(specs) or monitor.should_stop:
                 break
-            lesson = lessons[len(members)]
-            chance = np.random.RandomState([lesson.seed or 0, trial])
-            more_rows = self._with_artificial(task, members, n, chance, training.proba)
-            member = fit_member(lengthened(lesson, task.n_rows, n), more_rows)
-            more = shares_of(member, task.X, task.n_classes, training.proba)
-            now = wrong_share(said + more, task)
-            if now <= error:
+            spec = specs[len(members)]
+            rng = np.random.RandomState([spec.seed or 0, trial])
+            extended = self._with_artificial(data, members, n, rng, proba)
+            member = fit_member(with_artificial_rows(spec, data.n_rows, n), extended)
+            new_votes = votes + member_votes(member, data.X, data.n_classes, proba)
+            error = error_rate(new_votes, data)
+            if error <= errors[-1]:
                 members.append(member)
-                said, error = said + more, now
-                errors.append(now)
-                if watch is not None:
-                    watch.add([member], [1.0])
-        if watch is not None:
-            members, errors = members[: watch.best_size], errors[: watch.best_size]
-        return Crew(tuple(members), np.ones(len(members)), {"errors": errors})
+                votes = new_votes
+                errors.append(error)
+                monitor.add([member], [1.0])
+        n_kept = monitor.best_size(len(members))
+        return FittedMembers(tuple(members[:n_kept]), np.ones(n_kept), {"errors": errors[:n_kept]})
 
     def _with_artificial(
-        self, task: Task, members: list[Member], n: int, chance: np.random.RandomState, proba: bool
-    ) -> Task:
-        """The task with rows that contradict the ensemble."""
-        made = artificial_rows(task.X, n, chance)
-        X = task.X if not isinstance(task.X, np.ndarray) else task.X.astype(made.dtype, copy=False)
+        self, data: TrainingData, members: list[Member], n: int, rng: np.random.RandomState, proba: bool
+    ) -> TrainingData:
+        """The data with rows that contradict the ensemble."""
+        made = artificial_rows(data.X, n, rng)
+        X = data.X if not isinstance(data.X, np.ndarray) else data.X.astype(made.dtype, copy=False)
         both = stack_rows(X, made)
         if both is None:
             raise InputError("artificial rows could not be put under the table.", "pass an array, or one frame.")
-        said = sum(shares_of(member, made, task.n_classes, proba) for member in members) / len(members)
-        against = 1 / np.maximum(said, LEAST)
+        votes = sum(member_votes(member, made, data.n_classes, proba) for member in members) / len(members)
+        against = 1 / np.maximum(votes, LEAST)
         edges = np.cumsum(against / against.sum(axis=1, keepdims=True), axis=1)
-        codes = np.minimum((chance.random_sample((n, 1)) > edges).sum(axis=1), task.n_classes - 1)
-        assert isinstance(task.target, Labels)
-        target = Labels(task.target.classes, np.concatenate([task.target.codes, codes]))
-        weights = None if task.weights is None else np.append(task.weights, np.full(n, task.weights.mean()))
-        return replace(task, X=both, target=target, weights=weights, n_rows=task.n_rows + n)
+        codes = np.minimum((rng.random_sample((n, 1)) > edges).sum(axis=1), data.n_classes - 1)
+        assert isinstance(data.target, Labels)
+        target = Labels(data.target.classes, np.concatenate([data.target.codes, codes]))
+        weights = None if data.weights is None else np.append(data.weights, np.full(n, data.weights.mean()))
+        return replace(data, X=both, target=target, weights=weights, n_rows=data.n_rows + n)
 
 
-def lengthened(lesson: Lesson, n_rows: int, n: int) -> Lesson:
-    """The lesson with the artificial rows, which come after all others, each once."""
-    rows, weights = lesson.rows, lesson.weights
+def with_artificial_rows(spec: MemberSpec, n_rows: int, n: int) -> MemberSpec:
+    """The spec with the artificial rows, which come after all others, each once."""
+    rows, weights = spec.rows, spec.weights
     return replace(
-        lesson,
+        spec,
         rows=None if rows is None else np.append(rows, np.arange(n_rows, n_rows + n)),
         weights=None if weights is None else np.append(weights, np.ones(n)),
     )
 
 
-def shares_of(member: Member, X: object, n_classes: int, proba: bool) -> Floats:  # (rows, classes)
+def member_votes(member: Member, X: object, n_classes: int, proba: bool) -> Floats:  # (rows, classes)
     """A member's probabilities, or its vote, as the combiner reads them."""
     if proba:
-        return np.asarray(member.says(X, proba=True))
-    return np.asarray(np.eye(n_classes)[member.says(X, proba=False)])
+        return np.asarray(member.predict(X, proba=True))
+    return np.asarray(np.eye(n_classes)[member.predict(X, proba=False)])
 
 
-def wrong_share(said: Floats, task: Task) -> float:
+def error_rate(votes: Floats, data: TrainingData) -> float:
     """The error of the ensemble on the training rows."""
-    return float(np.average(said.argmax(axis=1) != task.coded, weights=task.weights))
+    return float(np.average(votes.argmax(axis=1) != data.encoded, weights=data.weights))
+
+
+def artificial_rows(X: Any, n: int, rng: np.random.RandomState) -> Any:
+    """n rows in the container of X; missing cells are not looked at, and none is made."""
+    if sp.issparse(X):
+        raise InputError(
+            "sparse input is not supported: artificial rows are made of dense tables only.", "pass an array or a frame."
+        )
+    if nw.dependencies.is_into_dataframe(X):
+        frame = nw.from_native(X, eager_only=True)
+        drawn = frame[np.zeros(n, dtype=np.intp).tolist()]
+        columns = [drawn_series(frame[:, j], n, rng) for j in range(len(frame.columns))]  # a name may be a number
+        return drawn.with_columns(*columns).to_native()
+    if X.dtype != object:
+        return np.column_stack([drawn_numbers(X[:, j].astype(np.float64), n, rng) for j in range(X.shape[1])]).astype(
+            X.dtype if X.dtype.kind == "f" else np.float64
+        )
+    cells = np.empty((n, X.shape[1]), dtype=object)
+    for j in range(X.shape[1]):
+        column = X[:, j]
+        present = [value for value in column.tolist() if not is_missing(value)]
+        if all(isinstance(value, int | float) for value in present):
+            cells[:, j] = drawn_numbers(np.array(present, dtype=np.float64), n, rng)
+        else:
+            cells[:, j] = column[drawn_rows(column.tolist(), n, rng)]
+    return cells
+
+
+def drawn_series(series: Any, n: int, rng: np.random.RandomState) -> Any:
+    """A column of a frame; its type stays, whole numbers are rounded."""
+    if not series.dtype.is_numeric():
+        return series[drawn_rows(series.to_list(), n, rng).tolist()].alias(series.name)
+    numbers = drawn_numbers(np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64), n, rng)
+    if series.dtype.is_integer():
+        numbers = np.round(numbers)
+        if series.dtype.is_unsigned_integer():
+            numbers = np.maximum(numbers, 0)
+    made = nw.new_series(series.name, numbers, nw.Float64, backend=series.implementation)
+    return made.cast(series.dtype)
+
+
+def drawn_numbers(values: NDArray[np.float64], n: int, rng: np.random.RandomState) -> NDArray[np.float64]:
+    present = values[np.isfinite(values)]
+    if present.size == 0:
+        return np.full(n, np.nan)
+    spread = float(present.std(ddof=1)) if present.size > 1 else 0.0
+    return np.asarray(rng.normal(float(present.mean()), spread, n))
+
+
+def drawn_rows(cells: list[Any], n: int, rng: np.random.RandomState) -> NDArray[np.intp]:
+    """Rows that hold the drawn levels, each level as often as its frequency with one more says."""
+    first: dict[Any, int] = {}
+    counts: dict[Any, int] = {}
+    for i, value in enumerate(cells):
+        if not is_missing(value):
+            first.setdefault(value, i)
+            counts[value] = counts.get(value, 1) + 1
+    if not first:
+        return np.zeros(n, dtype=np.intp)
+    shares = np.array(list(counts.values()), dtype=np.float64)
+    return np.array(list(first.values()))[rng.choice(len(shares), n, p=shares / shares.sum())]

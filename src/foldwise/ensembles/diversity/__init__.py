@@ -1,31 +1,32 @@
-"""Where the difference between members comes from: one file a way, and their composition."""
+"""What makes members differ: samples of rows or columns, hyperparameters, recoded classes."""
 
-from foldwise.ensembles.diversity.composition import Together
-from foldwise.ensembles.diversity.hyperparameters import Settings
-from foldwise.ensembles.diversity.partitions import ColumnParts, RowParts
-from foldwise.ensembles.diversity.poisson import Poisson
-from foldwise.ensembles.diversity.recoding import Recoded
-from foldwise.ensembles.diversity.sampling import Bootstrap, Pasting
-from foldwise.ensembles.diversity.subspaces import Subspaces
+from foldwise.ensembles.diversity.output_codes import OutputCodes
+from foldwise.ensembles.diversity.parameters import VariedParameters
+from foldwise.ensembles.diversity.sampling import (
+    Bootstrap,
+    ColumnParts,
+    Pasting,
+    PoissonBootstrap,
+    RowParts,
+    Subspaces,
+)
 
 DIVERSITIES = {
     "bootstrap": Bootstrap,
     "pasting": Pasting,
-    "poisson": Poisson,
+    "poisson": PoissonBootstrap,
     "row_parts": RowParts,
     "column_parts": ColumnParts,
     "subspaces": Subspaces,
 }
 
 __all__ = [
-    "DIVERSITIES",
     "Bootstrap",
     "ColumnParts",
+    "OutputCodes",
     "Pasting",
-    "Poisson",
-    "Recoded",
+    "PoissonBootstrap",
     "RowParts",
-    "Settings",
     "Subspaces",
-    "Together",
+    "VariedParameters",
 ]

@@ -1,6 +1,6 @@
-"""Greedy forward selection over stored predictions (Caruana et al. 2004): the member that helps the average most.
+"""Greedy forward selection over stored predictions (Caruana et al. 2004): add the member that helps the average most.
 
-Works on bare arrays (members, rows, classes) or (members, rows), so that whoever has stored predictions can use it.
+It works on arrays (members, rows, classes) or (members, rows), so that any stored predictions can be used.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ BETTER = 1e-12  # a score must rise by more, so that the last bits of stored pre
 METRICS = ("accuracy", "neg_log_loss", "neg_brier_score", "neg_mean_squared_error")
 LEAST = float(np.finfo(np.float64).eps)
 
-Gains = Callable[[Floats, int], Floats]  # the running sum, and of how many: the score with each member added
+Gains = Callable[[Floats, int], Floats]  # from the sum of n members to the score of the mean with each member added
 
 
 @dataclass(frozen=True)
-class Selection:
-    """What was chosen."""
+class GreedyResult:
+    """The selected members."""
 
     weights: Floats  # (members,), they sum to 1; 0 for those left out
     order: NDArray[np.intp]  # the members in the order they were taken
@@ -45,11 +45,11 @@ def select_greedily(
     shrinkage: float | None = None,
     sample_weight: Any = None,
     replacement: bool = True,
-) -> Selection:
+) -> GreedyResult:
     """Weights of members from their stored out-of-fold predictions.
 
     Starts from the average of the best few, then adds the member, again and again, with which the average scores best,
-    and stops where no round was better. `predictions` are probabilities (members, rows, classes) with `y` as places of
+    and stops where no round was better. `predictions` are probabilities (members, rows, classes) with `y` as indices of
     classes, or values (members, rows). `metric` is one of accuracy, neg_log_loss (the default), neg_brier_score,
     neg_mean_squared_error (of values), or a function of (y, average), of which more is better.
 
@@ -70,17 +70,19 @@ def select_greedily(
     gains = gains_of(metric, stored, truth, row)
     turns = min(ROUNDS, max(5, n_rows // 20)) if rounds is None else whole_at_least("rounds", rounds, 0)
     first = min(whole_at_least("start", start, 1), n_members)
-    order, scores = climb(stored, gains, first, turns if replacement else n_members - first, replacement)
-    best = int(np.argmax(scores > scores.max() - BETTER * max(1.0, abs(scores.max()))))
+    order, scores = add_members(stored, gains, first, turns if replacement else n_members - first, replacement)
+    best = first_best(scores)
     chosen = np.bincount(order[: max(best + 1, 1)], minlength=n_members) / (best + 1)
     if shrinkage is None:
         shrinkage = max(0.0, 1 - n_rows / SMALL) / 2 if replacement else 0.0
     if not 0 <= shrinkage <= 1:
         raise InputError(f"shrinkage must lie between 0 and 1, got {shrinkage!r}.", "0 takes the weights as chosen.")
-    return Selection((1 - shrinkage) * chosen + shrinkage / n_members, order, scores)
+    return GreedyResult((1 - shrinkage) * chosen + shrinkage / n_members, order, scores)
 
 
-def climb(stored: Floats, gains: Gains, first: int, turns: int, replacement: bool) -> tuple[NDArray[np.intp], Floats]:
+def add_members(
+    stored: Floats, gains: Gains, first: int, turns: int, replacement: bool
+) -> tuple[NDArray[np.intp], Floats]:
     """The members in the order they were taken, with the score of the average after each."""
     alone = gains(np.zeros(stored.shape[1:]), 0)
     ranked = np.argsort(-np.round(alone, 12), kind="stable")
@@ -95,12 +97,17 @@ def climb(stored: Floats, gains: Gains, first: int, turns: int, replacement: boo
             reached = gains(total, turn)
             if not replacement:
                 reached[order] = -np.inf
-            chosen = int(np.argmax(reached > reached.max() - BETTER * max(1.0, abs(reached.max()))))
+            chosen = first_best(reached)
             score = float(reached[chosen])
         total += stored[chosen]
         order.append(chosen)
         scores.append(score)
     return np.array(order, dtype=np.intp), np.array(scores)
+
+
+def first_best(scores: Floats) -> int:
+    """The index of the best score; of those that agree within the tolerance, the first."""
+    return int(np.argmax(scores > scores.max() - BETTER * max(1.0, abs(scores.max()))))
 
 
 def gains_of(metric: Any, stored: Floats, truth: NDArray[Any], row: Floats) -> Gains:
@@ -117,13 +124,32 @@ def gains_of(metric: Any, stored: Floats, truth: NDArray[Any], row: Floats) -> G
             f"one of {', '.join(METRICS)}, or a function.",
         )
     if values:
-        return lambda total, n: squared_error_gains(stored, total, truth.astype(np.float64), row, n)
+        return squared_error_gains(stored, truth.astype(np.float64), row)
     codes = truth.astype(np.int64)
     if metric == "neg_log_loss":
-        mine = np.ascontiguousarray(stored[:, np.arange(len(codes)), codes])
-        return lambda total, n: log_loss_gains(mine, total[np.arange(len(codes)), codes], row, n)
-    kernel = accuracy_gains if metric == "accuracy" else brier_gains
-    return lambda total, n: kernel(stored, total, codes, row, n)
+        rows = np.arange(len(codes))
+        mine = np.ascontiguousarray(stored[:, rows, codes])
+        return lambda total, n: np.log(np.maximum((total[rows, codes] + mine) / (n + 1), LEAST)) @ row
+    if metric == "neg_brier_score":
+        return squared_error_gains(stored, np.eye(stored.shape[2])[codes], row)
+    return lambda total, n: np.asarray(accuracy_gains(stored, total, codes, row))
+
+
+def squared_error_gains(stored: Floats, truth: Floats, row: Floats) -> Gains:
+    """Minus the mean squared error of the average with each member; of probabilities, the Brier score.
+
+    With residuals r of the sum and e of a member, Σ w (r + e)² = Σ w r² + 2 Σ w r e + Σ w e², of which the last term
+    is the same in every round.
+    """
+    residuals = (stored - truth).reshape(len(stored), -1)
+    weights = np.repeat(row, truth.size // len(row))
+    squares = residuals**2 @ weights
+
+    def gains(total: Floats, n: int) -> Floats:
+        rest = (total - n * truth).ravel()
+        return np.asarray(-(weights @ rest**2 + 2 * (residuals @ (weights * rest)) + squares) / (n + 1) ** 2)
+
+    return gains
 
 
 def check_stored(stored: Floats, truth: NDArray[Any]) -> None:
@@ -137,69 +163,21 @@ def check_stored(stored: Floats, truth: NDArray[Any]) -> None:
     if not np.isfinite(stored).all():
         raise InputError("predictions must be finite numbers.", "leave out members that failed.")
     if stored.ndim == 3 and (truth.dtype.kind not in "iu" or truth.min() < 0 or truth.max() >= stored.shape[2]):
-        raise InputError(f"y must hold places of classes, from 0 to {stored.shape[2] - 1}.")
+        raise InputError(f"y must hold class indices, from 0 to {stored.shape[2] - 1}.")
 
 
 @njit(nogil=True, cache=True)
-def accuracy_gains(stored, total, codes, row, n):  # type: ignore[no-untyped-def]
+def accuracy_gains(stored, total, codes, row):  # type: ignore[no-untyped-def]
     """The accuracy of (total + member) for each member; a tie goes to the first class."""
     members, rows, classes = stored.shape
     found = np.zeros(members)
     for m in range(members):
-        score = 0.0
         for i in range(rows):
-            best, place = -np.inf, 0
+            best, index = -np.inf, 0
             for c in range(classes):
                 value = total[i, c] + stored[m, i, c]
                 if value > best:
-                    best, place = value, c
-            if place == codes[i]:
-                score += row[i]
-        found[m] = score
-    return found
-
-
-@njit(nogil=True, cache=True)
-def brier_gains(stored, total, codes, row, n):  # type: ignore[no-untyped-def]
-    """Minus the Brier score of the average with each member."""
-    members, rows, classes = stored.shape
-    found = np.zeros(members)
-    for m in range(members):
-        score = 0.0
-        for i in range(rows):
-            gap = 0.0
-            for c in range(classes):
-                value = (total[i, c] + stored[m, i, c]) / (n + 1)
-                if c == codes[i]:
-                    value -= 1.0
-                gap += value * value
-            score -= row[i] * gap
-        found[m] = score
-    return found
-
-
-@njit(nogil=True, cache=True)
-def log_loss_gains(mine, total, row, n):  # type: ignore[no-untyped-def]
-    """The mean log-probability of the true class under the average with each member; `mine` are those of members."""
-    members, rows = mine.shape
-    found = np.zeros(members)
-    for m in range(members):
-        score = 0.0
-        for i in range(rows):
-            score += row[i] * np.log(max((total[i] + mine[m, i]) / (n + 1), LEAST))
-        found[m] = score
-    return found
-
-
-@njit(nogil=True, cache=True)
-def squared_error_gains(stored, total, truth, row, n):  # type: ignore[no-untyped-def]
-    """Minus the mean squared error of the average with each member."""
-    members, rows = stored.shape
-    found = np.zeros(members)
-    for m in range(members):
-        score = 0.0
-        for i in range(rows):
-            gap = (total[i] + stored[m, i]) / (n + 1) - truth[i]
-            score -= row[i] * gap * gap
-        found[m] = score
+                    best, index = value, c
+            if index == codes[i]:
+                found[m] += row[i]
     return found

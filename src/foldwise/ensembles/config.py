@@ -1,4 +1,4 @@
-"""An ensemble's parameters, checked: which estimators, and the four blocks; and the lessons drawn from them."""
+"""An ensemble's parameters, checked: the estimators and the four blocks; and the member specs drawn from them."""
 
 from __future__ import annotations
 
@@ -12,25 +12,33 @@ from sklearn.base import is_classifier, is_regressor
 from foldwise.data.arguments import check_jobs
 from foldwise.ensembles.combiners import COMBINERS
 from foldwise.ensembles.dependency import DEPENDENCIES
-from foldwise.ensembles.diversity import DIVERSITIES, Together
+from foldwise.ensembles.diversity import DIVERSITIES
 from foldwise.ensembles.members import MOST_SEED, random_names, seeds_for
-from foldwise.ensembles.protocol import Combiner, Dependency, Diversity, Lesson, Size, Task
-from foldwise.ensembles.sizes import Fixed
+from foldwise.ensembles.protocol import (
+    ChainedDiversity,
+    Combiner,
+    Dependency,
+    Diversity,
+    EnsembleSize,
+    MemberSpec,
+    TrainingData,
+)
+from foldwise.ensembles.sizes import FixedSize
 from foldwise.errors import FoldwiseTypeError, InputError
 
-USUAL = 10
+DEFAULT_SIZE = 10
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What an ensemble is made of."""
+class EnsembleConfig:
+    """The checked parameters of an ensemble."""
 
     names: tuple[str, ...]
     estimators: tuple[Any, ...]
     copies: bool  # whether all members are copies of one estimator
     diversity: Diversity | None
     dependency: Dependency
-    size: Size
+    size: EnsembleSize
     combiner: Combiner
     seed: int | None
     n_jobs: int | None
@@ -47,17 +55,17 @@ class Plan:
         return self.combiner.needs == "proba"
 
 
-def plan_of(ensemble: Any, regression: bool) -> Plan:
-    """The plan of an ensemble; raises where its parameters do not fit together."""
+def check_config(ensemble: Any, regression: bool) -> EnsembleConfig:
+    """The config of an ensemble; raises where its parameters do not fit together."""
     check_jobs(ensemble.n_jobs)
     named = named_members(ensemble.members)
     check_names(named, ensemble.get_params(deep=False))
-    size = ensemble.size if isinstance(ensemble.size, Size) else Fixed(ensemble.size)
+    size = ensemble.size if isinstance(ensemble.size, EnsembleSize) else FixedSize(ensemble.size)
     diversity = diversity_of(ensemble.diversity)
     dependency = block("dependency", ensemble.dependency, DEPENDENCIES, Dependency)
     combiner = block("combiner", ensemble.combiner, COMBINERS, Combiner)
     copies = not isinstance(ensemble.members, Mapping | Sequence)
-    plan = Plan(
+    config = EnsembleConfig(
         tuple(named),
         tuple(named.values()),
         copies,
@@ -68,9 +76,9 @@ def plan_of(ensemble: Any, regression: bool) -> Plan:
         seed_of(ensemble.random_state, copies or diversity is not None),
         ensemble.n_jobs,
     )
-    check_members(plan, regression)
-    check_together(plan, regression)
-    return plan
+    check_members(config, regression)
+    check_together(config, regression)
+    return config
 
 
 def named_members(members: Any) -> dict[str, Any]:
@@ -114,7 +122,7 @@ def diversity_of(value: Any) -> Diversity | None:
     if value is None:
         return None
     if isinstance(value, list | tuple):
-        return Together([block("diversity", one, DIVERSITIES, Diversity) for one in value])
+        return ChainedDiversity([block("diversity", one, DIVERSITIES, Diversity) for one in value])
     found: Diversity = block("diversity", value, DIVERSITIES, Diversity)
     return found
 
@@ -132,34 +140,34 @@ def seed_of(random_state: Any, wanted: bool) -> int | None:
     raise FoldwiseTypeError(f"random_state must be None, a whole number or a Generator, got {random_state!r}.")
 
 
-def check_members(plan: Plan, regression: bool) -> None:
+def check_members(config: EnsembleConfig, regression: bool) -> None:
     """Each must be an estimator of the right kind, with probabilities where the combiner reads them."""
-    for name, one in zip(plan.names, plan.estimators, strict=True):
+    for name, one in zip(config.names, config.estimators, strict=True):
         if isinstance(one, type) or not hasattr(one, "fit") or not hasattr(one, "get_params"):
             raise FoldwiseTypeError(f"the member {name!r} must be an estimator, got {one!r}.", "pass an instance.")
         if not (is_regressor(one) if regression else is_classifier(one)):
             kind = "regressor" if regression else "classifier"
             other = "Ensemble" if regression else "EnsembleRegressor"
             raise InputError(f"the member {name!r} must be a {kind}, got {one!r}.", f"use {other} for other members.")
-        if not regression and plan.combiner.needs == "proba" and not hasattr(one, "predict_proba"):
+        if not regression and config.combiner.needs == "proba" and not hasattr(one, "predict_proba"):
             raise InputError(
-                f"the combiner {type(plan.combiner).__name__} reads probabilities, but the member {name!r} has none.",
+                f"the combiner {type(config.combiner).__name__} reads probabilities, but the member {name!r} has none.",
                 "take combiner='vote', which needs labels only, or wrap the member, as in CalibratedClassifierCV.",
             )
 
 
-def check_together(plan: Plan, regression: bool) -> None:
+def check_together(config: EnsembleConfig, regression: bool) -> None:
     """Whether the blocks fit each other."""
-    combiner, allowed = type(plan.combiner).__name__, plan.dependency.combiners
+    combiner, allowed = type(config.combiner).__name__, config.dependency.combiners
     if allowed is not None and combiner not in allowed:
         raise InputError(
-            f"{type(plan.dependency).__name__} gives its members weights that {combiner} does not know.",
+            f"{type(config.dependency).__name__} gives its members weights that {combiner} does not know.",
             f"take the combiner {' or '.join(allowed)}.",
         )
-    if plan.size.chooses and not plan.dependency.parallel:
+    if config.size.chooses and not config.dependency.parallel:
         raise InputError(
-            f"{type(plan.size).__name__} chooses among independent members, but these depend on each other.",
-            "take dependency='independent', or stop them during training with Settled.",
+            f"{type(config.size).__name__} chooses among independent members, but these depend on each other.",
+            "take dependency='independent', or stop them during training with EarlyStopping.",
         )
     if regression and combiner in ("Vote", "LogMean"):
         raise InputError(f"{combiner} combines classes, not numbers.", "take combiner='mean' or 'median'.")
@@ -167,34 +175,34 @@ def check_together(plan: Plan, regression: bool) -> None:
         raise InputError("Sum adds numbers, not classes.", "take combiner='mean' or 'vote'.")
 
 
-def draw_lessons(plan: Plan, task: Task, n: int | None = None) -> list[Lesson]:
-    """What each member learns from; all chance is drawn here, before any member is fitted."""
+def draw_specs(config: EnsembleConfig, data: TrainingData, n: int | None = None) -> list[MemberSpec]:
+    """What each member learns from; all rng is drawn here, before any member is fitted."""
     if n is None:
-        n = plan.size.most(usual_size(plan, task))
-    chance = None if plan.seed is None else np.random.RandomState(plan.seed)
-    lessons = []
+        n = config.size.max_members(default_size(config, data))
+    rng = None if config.seed is None else np.random.RandomState(config.seed)
+    specs = []
     for i in range(n):
-        at = i % len(plan.names)
-        name = plan.names[at] if n == len(plan.names) else f"{plan.names[at]}-{i + 1}"
-        seed = None if chance is None else int(chance.randint(MOST_SEED))
-        lessons.append(Lesson(name, plan.estimators[at], seed))
-    if plan.diversity is not None:
-        lessons = plan.diversity.vary(lessons, task)
-    if chance is None:
-        return lessons
-    names = {id(one): random_names(one, plan.copies) for one in plan.estimators}
-    return [seeded(lesson, names[id(lesson.estimator)]) for lesson in lessons]
+        at = i % len(config.names)
+        name = config.names[at] if n == len(config.names) else f"{config.names[at]}-{i + 1}"
+        seed = None if rng is None else int(rng.randint(MOST_SEED))
+        specs.append(MemberSpec(name, config.estimators[at], seed))
+    if config.diversity is not None:
+        specs = config.diversity.vary(specs, data)
+    if rng is None:
+        return specs
+    names = {id(one): random_names(one, config.copies) for one in config.estimators}
+    return [seeded(spec, names[id(spec.estimator)]) for spec in specs]
 
 
-def usual_size(plan: Plan, task: Task) -> int:
+def default_size(config: EnsembleConfig, data: TrainingData) -> int:
     """How many members there are if nobody says."""
-    wanted = None if plan.diversity is None else plan.diversity.wanted(task)
-    return (wanted or USUAL) if plan.copies else max(len(plan.names), wanted or 0)
+    wanted = None if config.diversity is None else config.diversity.n_members(data)
+    return (wanted or DEFAULT_SIZE) if config.copies else max(len(config.names), wanted or 0)
 
 
-def seeded(lesson: Lesson, names: Sequence[str]) -> Lesson:
-    """The lesson with a seed for whatever is random in its estimator."""
-    names = [name for name in names if name not in lesson.params]
+def seeded(spec: MemberSpec, names: Sequence[str]) -> MemberSpec:
+    """The spec with a seed for whatever is random in its estimator."""
+    names = [name for name in names if name not in spec.params]
     if not names:
-        return lesson
-    return replace(lesson, params={**lesson.params, **seeds_for(names, lesson.seed)})
+        return spec
+    return replace(spec, params={**spec.params, **seeds_for(names, spec.seed)})

@@ -1,4 +1,4 @@
-"""Recoded targets: each member learns to tell some classes from others; a `Decode` combiner reads their answers.
+"""Output codes: each member learns to tell some classes from others; a `Decode` combiner reads their predictions.
 
 One against the rest, one against one, and error-correcting codes (Dietterich & Bakiri 1995): exhaustive for few
 classes, random beyond.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.ensembles.protocol import Diversity, Lesson, Task
+from foldwise.ensembles.protocol import Diversity, MemberSpec, TrainingData
 from foldwise.errors import InputError
 
 Code = NDArray[np.int8]  # (members, classes): 1, 0, or -1 for classes that a member does not see
@@ -24,8 +24,8 @@ TRIES = 100  # random codes, of which that with the farthest classes is taken
 
 
 @dataclass(repr=False, eq=False)
-class Recoded(Diversity):
-    """The classes as words of a code with one letter a member.
+class OutputCodes(Diversity):
+    """The classes as words of a code with one letter per member.
 
     `code` is "rest", "pairs", "exhaustive", "random", "auto" (exhaustive up to 7 classes), or an array (members,
     classes) of 1, 0, and -1 for classes whose rows a member does not see. `length` is that of random words.
@@ -34,23 +34,23 @@ class Recoded(Diversity):
     code: Any = "auto"
     length: int | None = None
 
-    def wanted(self, task: Task) -> int | None:
+    def n_members(self, data: TrainingData) -> int | None:
         return 1
 
-    def vary(self, lessons: Sequence[Lesson], task: Task) -> list[Lesson]:
-        if task.n_classes < 1:
-            raise InputError("a target of numbers has no classes to recode.", "use Recoded with Ensemble only.")
+    def vary(self, specs: Sequence[MemberSpec], data: TrainingData) -> list[MemberSpec]:
+        if data.n_classes < 1:
+            raise InputError("a target of numbers has no classes to recode.", "use OutputCodes with Ensemble only.")
         found = []
-        for lesson in lessons:
-            for number, letters in enumerate(self.letters(lesson, task.n_classes)):
-                seed = None if lesson.seed is None else int((lesson.seed + 7919 * number) % (2**31 - 1))
-                found.append(replace(lesson, name=f"{lesson.name}:{number}", code=letters, seed=seed))
+        for spec in specs:
+            for number, letters in enumerate(self.letters(spec, data.n_classes)):
+                seed = None if spec.seed is None else int((spec.seed + 7919 * number) % (2**31 - 1))
+                found.append(replace(spec, name=f"{spec.name}:{number}", code=letters, seed=seed))
         return found
 
-    def letters(self, lesson: Lesson, n_classes: int) -> Code:
-        """What each member calls each class."""
+    def letters(self, spec: MemberSpec, n_classes: int) -> Code:
+        """The label of each class for each member."""
         if not isinstance(self.code, str):
-            return given(self.code, n_classes)
+            return check_code(self.code, n_classes)
         if self.code not in CODES:
             raise InputError(f"there is no code {self.code!r}.", f"one of {', '.join(CODES)}, or an array.")
         if n_classes <= 2:
@@ -61,11 +61,15 @@ class Recoded(Diversity):
         if kind == "rest":
             return np.eye(n_classes, dtype=np.int8)
         if kind == "pairs":
-            return pairs(n_classes)
-        return exhaustive(n_classes) if kind == "exhaustive" else scattered(lesson.random(), n_classes, self.length)
+            return pairwise_code(n_classes)
+        return (
+            exhaustive_code(n_classes)
+            if kind == "exhaustive"
+            else random_code(spec.random_state(), n_classes, self.length)
+        )
 
 
-def pairs(n_classes: int) -> Code:
+def pairwise_code(n_classes: int) -> Code:
     """One member for each two classes: 0 for the first, 1 for the second."""
     found = np.full((n_classes * (n_classes - 1) // 2, n_classes), -1, dtype=np.int8)
     for j, (a, b) in enumerate(combinations(range(n_classes), 2)):
@@ -73,7 +77,7 @@ def pairs(n_classes: int) -> Code:
     return found
 
 
-def exhaustive(n_classes: int) -> Code:
+def exhaustive_code(n_classes: int) -> Code:
     """Every way to part the classes in two: 2^(K-1) - 1 members, words 2^(K-2) letters apart."""
     if n_classes > 12:
         raise InputError(
@@ -84,16 +88,16 @@ def exhaustive(n_classes: int) -> Code:
     return np.column_stack([np.zeros(len(numbers)), letters]).astype(np.int8)
 
 
-def scattered(chance: np.random.RandomState, n_classes: int, length: int | None) -> Code:
+def random_code(rng: np.random.RandomState, n_classes: int, length: int | None) -> Code:
     """Of many random codes, the one whose nearest two words are farthest apart."""
     n = int(np.ceil(10 * np.log2(n_classes))) if length is None else length
     if n < np.log2(n_classes):
         raise InputError(f"words of {n} letters cannot tell {n_classes} classes apart.", "raise length.")
     best, most = None, -1
     for _ in range(TRIES):
-        code = chance.randint(0, 2, (n, n_classes)).astype(np.int8)
+        code = rng.randint(0, 2, (n, n_classes)).astype(np.int8)
         flat = np.flatnonzero(code.min(axis=1) == code.max(axis=1))  # a letter that is the same for all says nothing
-        code[flat, chance.randint(0, n_classes, len(flat))] ^= 1
+        code[flat, rng.randint(0, n_classes, len(flat))] ^= 1
         least = int(min((code[:, a] != code[:, b]).sum() for a, b in combinations(range(n_classes), 2)))
         if least > most:
             best, most = code, least
@@ -103,12 +107,12 @@ def scattered(chance: np.random.RandomState, n_classes: int, length: int | None)
     return best
 
 
-def given(code: Any, n_classes: int) -> Code:
+def check_code(code: Any, n_classes: int) -> Code:
     """A code that the user gave, checked."""
     letters = np.asarray(code)
     if letters.ndim != 2 or letters.shape[1] != n_classes or not np.isin(letters, [-1, 0, 1]).all():
         raise InputError(
-            f"a code must have one row a member and one column for each of the {n_classes} classes, of -1, 0 and 1; "
+            f"a code must have one row per member and one column for each of the {n_classes} classes, of -1, 0 and 1; "
             f"it has shape {letters.shape}.",
         )
     one_sided = np.flatnonzero(~((letters == 0).any(axis=1) & (letters == 1).any(axis=1)))

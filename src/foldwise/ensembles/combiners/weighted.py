@@ -1,0 +1,129 @@
+"""Weights from the out-of-fold performance of members: all of them, or the best alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from foldwise.data.arguments import one_of
+from foldwise.ensembles.combiners.averages import Mean, Vote
+from foldwise.ensembles.greedy import LEAST as SMALLEST
+from foldwise.ensembles.greedy import first_best
+from foldwise.ensembles.protocol import Combiner, CombinerData, CombinerRule, Floats, MemberPredictions, TrainingData
+from foldwise.errors import InputError
+
+LEAST = 1e-12
+ROW_SCORES: dict[str, Callable[[MemberPredictions, TrainingData], Any]] = {  # (members, rows), higher is better
+    "accuracy": lambda given, data: given.labels() == data.encoded,
+    "neg_log_loss": lambda given, data: np.log(np.maximum((given.answers * one_hot(data)).sum(axis=2), SMALLEST)),
+    "neg_brier_score": lambda given, data: -((given.answers - one_hot(data)) ** 2).sum(axis=2),
+    "neg_mean_squared_error": lambda given, data: -((given.answers - data.encoded) ** 2),
+    "neg_mean_absolute_error": lambda given, data: -np.abs(given.answers - data.encoded),
+}
+
+
+@dataclass(repr=False, eq=False)
+class Weighted(Combiner):
+    """A vote (or mean) in which members are weighted by their performance, or as given.
+
+    `by` is "accuracy" (the weight is the out-of-fold accuracy), "odds" (log p / (1 - p), never below 0), or one number
+    per member. Regressors are weighted by 1 / mean squared error.
+    """
+
+    by: str | Sequence[float] = "accuracy"
+    over: str = "vote"
+    cv: Any = 5
+    learns: ClassVar[bool] = True
+
+    @property
+    def needs(self) -> str:  # type: ignore[override]
+        return "labels" if self.over == "vote" else "proba"
+
+    def learn(self, info: CombinerData) -> CombinerRule:
+        one_of("over", self.over, ["vote", "mean"])
+        inner: Combiner = Vote() if self.over == "vote" and info.data.n_classes else Mean()
+        return WeightedRule(inner, self._weights(info))
+
+    def _weights(self, info: CombinerData) -> Floats:
+        if not isinstance(self.by, str):
+            return given_weights(self.by, info)
+        one_of("by", self.by, ["accuracy", "odds"])
+        predictions = info.out_of_fold(self.cv)
+        if predictions.values is not None:
+            return np.asarray(1.0 / np.maximum(-score_members("neg_mean_squared_error", predictions, info.data), LEAST))
+        accuracy = score_members("accuracy", predictions, info.data)
+        if self.by == "odds":
+            accuracy = np.maximum(np.log(np.maximum(accuracy, LEAST) / np.maximum(1 - accuracy, LEAST)), 0.0)
+        return accuracy if accuracy.sum() > 0 else np.ones(len(accuracy))  # all wrong everywhere: no one is better
+
+
+@dataclass(repr=False, eq=False)
+class Best(Combiner):
+    """The single member with the best out-of-fold score; of equals the first.
+
+    `metric` is a name (accuracy, neg_log_loss, neg_brier_score, neg_mean_squared_error, neg_mean_absolute_error) or a
+    function of the labels and the probabilities (or values); by default accuracy, of regressors the squared error.
+    """
+
+    metric: str | Callable[..., float] | None = None
+    cv: Any = 5
+    needs: ClassVar[str] = "any"
+    learns: ClassVar[bool] = True
+
+    def learn(self, info: CombinerData) -> CombinerRule:
+        return SingleMemberRule(first_best(score_members(self.metric, info.out_of_fold(self.cv), info.data)))
+
+
+def score_members(
+    metric: str | Callable[..., float] | None, predictions: MemberPredictions, data: TrainingData
+) -> Floats:  # (members,)
+    """The score of each member, weighted by the weights of rows; higher is better."""
+    if metric is None:
+        metric = "accuracy" if data.n_classes else "neg_mean_squared_error"
+    if callable(metric):
+        return np.array([float(metric(data.y, one)) for one in predictions.answers])
+    if metric not in ROW_SCORES:
+        raise InputError(f"there is no metric {metric!r} to choose members by.", f"one of {', '.join(ROW_SCORES)}.")
+    if metric in ("neg_log_loss", "neg_brier_score") and predictions.proba is None:
+        raise InputError("this metric reads probabilities, but members gave labels.", "choose metric='accuracy'.")
+    return np.asarray(np.average(ROW_SCORES[metric](predictions, data), axis=1, weights=data.weights))
+
+
+def one_hot(data: TrainingData) -> Floats:  # (rows, classes)
+    return np.asarray(np.eye(data.n_classes)[data.encoded])
+
+
+@dataclass(frozen=True)
+class WeightedRule:
+    """A combination by weights that were learned."""
+
+    inner: Combiner
+    weights: Floats
+
+    def __call__(self, predictions: MemberPredictions, X: Any) -> Floats:
+        return self.inner.combine(predictions.take(slice(None), self.weights))
+
+
+@dataclass(frozen=True)
+class SingleMemberRule:
+    """The predictions of one member."""
+
+    member: int
+
+    def __call__(self, predictions: MemberPredictions, X: Any) -> Floats:
+        one = predictions.take([self.member], np.ones(1))
+        return Mean().combine(one) if one.values is not None or one.proba is not None else Vote().combine(one)
+
+
+def given_weights(by: Sequence[float], info: CombinerData) -> Floats:
+    """The user's weights, one per member."""
+    weights = np.asarray(by, dtype=np.float64)
+    n = None if info.fitted is None else len(info.fitted.members)
+    if weights.ndim != 1 or (n is not None and len(weights) != n):
+        raise InputError(f"there must be one weight for each of the {n} members, got {len(np.ravel(weights))}.")
+    if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
+        raise InputError(f"weights must be finite, at least 0 and not all 0, got {weights.tolist()}.")
+    return weights
