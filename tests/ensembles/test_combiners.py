@@ -61,22 +61,22 @@ def test_weights_by_performance_are_out_of_fold_accuracies():
     cv = StratifiedKFold(4, shuffle=True, random_state=0)
     model = Ensemble(MEMBERS, combiner=Weighted(cv=cv)).fit(X, y)
     expected = [accuracy_score(y, cross_val_predict(one, X, y, cv=cv)) for one in MEMBERS.values()]
-    np.testing.assert_allclose(model._built.rule.weights, expected)
+    np.testing.assert_allclose(model._fitted.rule.weights, expected)
     theirs = peer.VotingClassifier(list(MEMBERS.items()), weights=expected).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), theirs.predict(X))
     odds = Ensemble(MEMBERS, combiner=Weighted("odds", cv=cv)).fit(X, y)
-    np.testing.assert_allclose(odds._built.rule.weights, np.log(np.array(expected) / (1 - np.array(expected))))
+    np.testing.assert_allclose(odds._fitted.rule.weights, np.log(np.array(expected) / (1 - np.array(expected))))
 
 
 def test_the_best_single_member():
     X, y = load_wine(return_X_y=True)
     model = Ensemble(MEMBERS, combiner="best").fit(X, y)
-    np.testing.assert_array_equal(model.predict_proba(X), GaussianNB().fit(X, y).predict_proba(X))
+    np.testing.assert_allclose(model.predict_proba(X), GaussianNB().fit(X, y).predict_proba(X), rtol=1e-10)
     losses = [-log_loss(y, cross_val_predict(one, X, y, method="predict_proba")) for one in MEMBERS.values()]
     by_loss = Ensemble(MEMBERS, combiner=Best("neg_log_loss")).fit(X, y)
-    assert by_loss._built.rule.place == int(np.argmax(losses))
+    assert by_loss._fitted.rule.member == int(np.argmax(losses))
     by_function = Ensemble(MEMBERS, combiner=Best(lambda y, p: -log_loss(y, p))).fit(X, y)
-    assert by_function._built.rule.place == int(np.argmax(losses))
+    assert by_function._fitted.rule.member == int(np.argmax(losses))
     svm = Ensemble([LinearSVC(), GaussianNB()], combiner="best").fit(X, y)
     assert svm.score(X, y) > 0.9
 
@@ -90,7 +90,7 @@ def test_stacking_is_that_of_scikit_learn(load, passthrough):
     final = LogisticRegression(C=0.5, tol=1e-8, max_iter=5000)
     theirs = peer.StackingClassifier(list(MEMBERS.items()), final, cv=cv, passthrough=passthrough).fit(X, y)
     ours = stacking(MEMBERS, final, cv=cv, passthrough=passthrough).fit(X, y)
-    np.testing.assert_allclose(ours._built.rule.model.coef_, theirs.final_estimator_.coef_, atol=1e-6)
+    np.testing.assert_allclose(ours._fitted.rule.model.coef_, theirs.final_estimator_.coef_, atol=1e-6)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
 
@@ -110,7 +110,7 @@ def test_stacking_of_labels_and_by_any_learner():
     labels = np.hstack([np.eye(3)[cross_val_predict(one, X, y)] for one in (LinearSVC(), GaussianNB())])
     final = DecisionTreeClassifier(max_depth=3, random_state=0).fit(labels, y)
     model.fit(X, y)
-    np.testing.assert_array_equal(model._built.rule.model.predict(labels), final.predict(labels))
+    np.testing.assert_array_equal(model._fitted.rule.model.predict(labels), final.predict(labels))
     no_proba = Ensemble(MEMBERS, combiner=Stacking(LinearSVC())).fit(X, y)
     assert set(np.unique(no_proba.predict_proba(X))) == {0.0, 1.0}
 
@@ -118,7 +118,7 @@ def test_stacking_of_labels_and_by_any_learner():
 def test_members_that_are_drawn_learn_their_combination_from_crews_of_each_fold():
     X, y = load_wine(return_X_y=True)
     model = bagging(DecisionTreeClassifier(max_depth=2), 5, combiner=Weighted(), random_state=0).fit(X, y)
-    weights = model._built.rule.weights
+    weights = model._fitted.rule.weights
     assert len(weights) == 5
     assert weights.max() < 0.97  # out of fold, where the trees themselves are right more often
 
@@ -128,4 +128,4 @@ def test_out_of_fold_answers_of_our_own_members_share_their_sessions():
     members = {"near": KNNClassifier(5), "far": KNNClassifier(19), "bayes": NaiveBayes()}
     model = Ensemble(members, combiner="weighted").fit(X, y)
     expected = [accuracy_score(y, cross_val_predict(one, X, y)) for one in members.values()]
-    np.testing.assert_allclose(model._built.rule.weights, expected)
+    np.testing.assert_allclose(model._fitted.rule.weights, expected)

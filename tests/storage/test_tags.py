@@ -16,7 +16,8 @@ import pytest
 import foldwise.ensembles
 from foldwise import Calibrated, CostMatrix, CostSensitive, save_model
 from foldwise.ensembles import bagging, stacking
-from foldwise.ensembles.protocol import Combiner, Dependency, Diversity, Size
+from foldwise.ensembles.protocol import Combiner, Dependency, Diversity, EnsembleSize
+from foldwise.ensembles.sizes import SelectedSize
 from foldwise.errors import InputError
 from foldwise.models import catalogue, outline
 from foldwise.storage.codecs import CODEC_TAGS, CODECS
@@ -68,8 +69,8 @@ def test_every_block_of_an_ensemble_has_a_tag():
         found
         for module in modules
         for _, found in inspect.getmembers(module, inspect.isclass)
-        if issubclass(found, Combiner | Dependency | Diversity | Size)
-    } - {Combiner, Dependency, Diversity, Size}
+        if issubclass(found, Combiner | Dependency | Diversity | EnsembleSize)
+    } - {Combiner, Dependency, Diversity, EnsembleSize, SelectedSize}
     assert len(blocks) > 15
     assert not {path(found) for found in blocks} - set(PATHS)
 
@@ -105,12 +106,12 @@ def test_unknown_tags_and_paths_of_ours_are_refused():
     """A path is refused even if it leads to a storable class, and a tag even if it looks like a path that exists."""
     import skops.io as sio
 
-    blocks = [foldwise.ensembles.combiners.votes.Vote()]
+    blocks = [foldwise.ensembles.combiners.averages.Vote()]
     data = to_skops(blocks)
     assert isinstance(from_skops(data)[0], type(blocks[0]))
     with pytest.raises(InputError, match=r"asks for foldwise\.ensembles.*not on the list of types that may be opened"):
         from_skops(sio.dumps(blocks))
-    for tag in ("ensemble.unknown", "os.system", "ensembles.combiners.votes.Vote"):
+    for tag in ("ensemble.unknown", "os.system", "ensembles.combiners.averages.Vote"):
         forged = with_types(data, lambda module, name, tag=tag: ("tag", tag) if module == "tag" else (module, name))
         with pytest.raises(InputError, match=f"asks for '{tag}', which is not on the list"):
             from_skops(forged)

@@ -65,17 +65,9 @@ def check_config(ensemble: Any, regression: bool) -> EnsembleConfig:
     dependency = block("dependency", ensemble.dependency, DEPENDENCIES, Dependency)
     combiner = block("combiner", ensemble.combiner, COMBINERS, Combiner)
     copies = not isinstance(ensemble.members, Mapping | Sequence)
-    config = EnsembleConfig(
-        tuple(named),
-        tuple(named.values()),
-        copies,
-        diversity,
-        dependency,
-        size,
-        combiner,
-        seed_of(ensemble.random_state, copies or diversity is not None),
-        ensemble.n_jobs,
-    )
+    seed = seed_of(ensemble.random_state, copies or diversity is not None)
+    blocks = (diversity, dependency, size, combiner)
+    config = EnsembleConfig(tuple(named), tuple(named.values()), copies, *blocks, seed, ensemble.n_jobs)
     check_members(config, regression)
     check_together(config, regression)
     return config
@@ -119,12 +111,9 @@ def block(name: str, value: Any, words: Mapping[str, type], kind: type) -> Any:
 
 def diversity_of(value: Any) -> Diversity | None:
     """None, one diversity, or several together."""
-    if value is None:
-        return None
     if isinstance(value, list | tuple):
         return ChainedDiversity([block("diversity", one, DIVERSITIES, Diversity) for one in value])
-    found: Diversity = block("diversity", value, DIVERSITIES, Diversity)
-    return found
+    return None if value is None else block("diversity", value, DIVERSITIES, Diversity)  # type: ignore[no-any-return]
 
 
 def seed_of(random_state: Any, wanted: bool) -> int | None:
@@ -175,10 +164,9 @@ def check_together(config: EnsembleConfig, regression: bool) -> None:
         raise InputError("Sum adds numbers, not classes.", "take combiner='mean' or 'vote'.")
 
 
-def draw_specs(config: EnsembleConfig, data: TrainingData, n: int | None = None) -> list[MemberSpec]:
-    """What each member learns from; all rng is drawn here, before any member is fitted."""
-    if n is None:
-        n = config.size.max_members(default_size(config, data))
+def draw_specs(config: EnsembleConfig, data: TrainingData) -> list[MemberSpec]:
+    """What each member learns from; all random numbers are drawn here, before any member is fitted."""
+    n = config.size.max_members(default_size(config, data))
     rng = None if config.seed is None else np.random.RandomState(config.seed)
     specs = []
     for i in range(n):
@@ -195,7 +183,7 @@ def draw_specs(config: EnsembleConfig, data: TrainingData, n: int | None = None)
 
 
 def default_size(config: EnsembleConfig, data: TrainingData) -> int:
-    """How many members there are if nobody says."""
+    """How many members there are by default."""
     wanted = None if config.diversity is None else config.diversity.n_members(data)
     return (wanted or DEFAULT_SIZE) if config.copies else max(len(config.names), wanted or 0)
 
@@ -203,6 +191,4 @@ def default_size(config: EnsembleConfig, data: TrainingData) -> int:
 def seeded(spec: MemberSpec, names: Sequence[str]) -> MemberSpec:
     """The spec with a seed for whatever is random in its estimator."""
     names = [name for name in names if name not in spec.params]
-    if not names:
-        return spec
-    return replace(spec, params={**spec.params, **seeds_for(names, spec.seed)})
+    return replace(spec, params={**spec.params, **seeds_for(names, spec.seed)}) if names else spec

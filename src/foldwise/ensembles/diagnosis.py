@@ -73,10 +73,9 @@ def diagnose(ensemble: Any, X: Any, y: Any) -> Diagnosis:
 
 def pairs_of(names: list[str], predictions: MemberPredictions, right: NDArray[np.bool_]) -> pl.DataFrame:
     """Yule's Q and the disagreement of who is right, κ of the labels, for each two members."""
-    rows: dict[str, list[Any]] = {name: [] for name in ("first", "second", "q", "disagreement", "kappa", "mean_error")}
     labels = predictions.labels()
-    for i, j in combinations(range(len(names)), 2):
-        cells = (
+    rows = [
+        (
             names[i],
             names[j],
             yules_q(right[i], right[j]),
@@ -84,10 +83,10 @@ def pairs_of(names: list[str], predictions: MemberPredictions, right: NDArray[np
             kappa(labels[i], labels[j], predictions.n_classes),
             float(1 - (right[i].mean() + right[j].mean()) / 2),
         )
-        for column, cell in zip(rows.values(), cells, strict=True):
-            column.append(cell)
-    kinds = {"first": pl.String, "second": pl.String}
-    return pl.DataFrame(rows, schema={name: kinds.get(name, pl.Float64) for name in rows})
+        for i, j in combinations(range(len(names)), 2)
+    ]
+    numbers = dict.fromkeys(("q", "disagreement", "kappa", "mean_error"), pl.Float64)
+    return pl.DataFrame(rows, schema={"first": pl.String, "second": pl.String, **numbers}, orient="row")
 
 
 def yules_q(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
