@@ -32,7 +32,7 @@ from foldwise.ensembles import (
     random_forest,
 )
 from foldwise.ensembles.combiners.averages import Mean, Vote
-from foldwise.ensembles.session import SplitPredictions
+from foldwise.ensembles.session import MembersOnSplit
 from foldwise.folds import Need, open_session
 from foldwise.folds.refit_session import RefitSession
 from foldwise.testing import check_foldable
@@ -238,7 +238,7 @@ def test_settings_of_one_kind_are_combined_at_once(monkeypatch):
         assert len(calls) == 2
         assert [(block.start, block.stop) for block in blocks] == [(0, 3), (3, 4), (4, 5), (5, 9)]
         shared = [session.shared(setting) for setting in settings]
-        twin = SplitPredictions(session, shared, train, test)
+        twin = MembersOnSplit(session, shared, train, test)
         for block in blocks:
             for i in range(block.start, block.stop):
                 alone, found = twin.answer(shared[i]), block.answer.cut(i - block.start, i - block.start + 1)

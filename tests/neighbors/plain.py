@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from foldwise.neighbors.distance import Distance
+from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows
 
 
-def scaled(distance: Distance, training: EncodedRows, cells: EncodedRows) -> list[list[float]]:
+def scaled(distance: DistanceSpec, training: EncodedRows, cells: EncodedRows) -> list[list[float]]:
     """The numbers of rows as a scale makes them."""
     out = [list(map(float, row)) for row in cells.numbers]
     for j in range(cells.numbers.shape[1]):
@@ -33,7 +33,7 @@ def scaled(distance: Distance, training: EncodedRows, cells: EncodedRows) -> lis
     return out
 
 
-def numeric(distance: Distance, a: Sequence[float], b: Sequence[float], w: Sequence[float]) -> float:
+def numeric(distance: DistanceSpec, a: Sequence[float], b: Sequence[float], w: Sequence[float]) -> float:
     steps = [abs(x - y) for x, y in zip(a, b, strict=True)]
     if distance.metric == "chebyshev":
         return max((wj * s for s, wj in zip(steps, w, strict=True) if wj > 0), default=0.0)
@@ -47,7 +47,7 @@ def numeric(distance: Distance, a: Sequence[float], b: Sequence[float], w: Seque
 
 
 def mixed(
-    distance: Distance,
+    distance: DistanceSpec,
     training: EncodedRows,
     a: int,
     b: int,
@@ -94,7 +94,7 @@ def mixed(
     return math.sqrt(sum(wj * (1.0 if s is None else s) ** 2 for s, wj in zip(steps, w, strict=True)))
 
 
-def weights_of(distance: Distance, cells: EncodedRows) -> list[float]:  # numeric columns, then categorical ones
+def weights_of(distance: DistanceSpec, cells: EncodedRows) -> list[float]:  # numeric columns, then categorical ones
     numbers, codes = distance.number_weights, distance.code_weights
     return [
         *([1.0] * cells.numbers.shape[1] if numbers is None else map(float, numbers)),
@@ -103,7 +103,11 @@ def weights_of(distance: Distance, cells: EncodedRows) -> list[float]:  # numeri
 
 
 def matrix(
-    distance: Distance, training: EncodedRows, queries: EncodedRows, y: Sequence[int] | None = None, n_classes: int = 0
+    distance: DistanceSpec,
+    training: EncodedRows,
+    queries: EncodedRows,
+    y: Sequence[int] | None = None,
+    n_classes: int = 0,
 ) -> list[list[float]]:
     """All distances, queries by training rows."""
     if distance.is_mixed:

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.neighbors import NearestNeighbors
 
 from foldwise.neighbors import search, tree
-from foldwise.neighbors.distance import MIXED, NUMERIC, Distance
+from foldwise.neighbors.distance import MIXED, NUMERIC, DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows
 from foldwise.neighbors.search import NeighborIndex
 from foldwise.neighbors.space import learn_space
@@ -28,15 +28,15 @@ def _every_route(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "ROWS_PER_NEIGHBOR", 100)
 
 
-def index_of(distance: Distance, training: EncodedRows) -> NeighborIndex:
+def index_of(distance: DistanceSpec, training: EncodedRows) -> NeighborIndex:
     return NeighborIndex(learn_space(distance, training, classes_of(training.n_rows), N_CLASSES), training)
 
 
-def everything(distance: Distance, training: EncodedRows, queries: EncodedRows) -> tuple[np.ndarray, np.ndarray]:
+def everything(distance: DistanceSpec, training: EncodedRows, queries: EncodedRows) -> tuple[np.ndarray, np.ndarray]:
     return index_of(distance, training).nearest(queries, training.n_rows)
 
 
-def assert_like_plain(distance: Distance, training: EncodedRows, queries: EncodedRows) -> None:
+def assert_like_plain(distance: DistanceSpec, training: EncodedRows, queries: EncodedRows) -> None:
     """All distances agree with the double loop, and come in order."""
     distances, indices = everything(distance, training, queries)
     expected = np.array(plain.matrix(distance, training, queries, classes_of(training.n_rows).tolist(), N_CLASSES))
@@ -59,16 +59,16 @@ def table_for(metric: str, n: int, seed: int, unknown: bool = False) -> EncodedR
 @pytest.mark.parametrize(("n_numbers", "n_codes"), [(5, 10), (0, 10), (5, 0), (1, 1), (4, 9)])
 def test_mixed_metrics_are_the_plain_ones(metric: str, n_numbers: int, n_codes: int) -> None:
     training = mixed_table(23, 0, n_numbers, n_codes)
-    assert_like_plain(Distance(metric), training, mixed_table(9, 1, n_numbers, n_codes, unknown=True))
+    assert_like_plain(DistanceSpec(metric), training, mixed_table(9, 1, n_numbers, n_codes, unknown=True))
 
 
 @pytest.mark.parametrize("metric", MIXED)
 def test_column_weights_of_mixed_metrics(metric: str) -> None:
     rng = np.random.default_rng(3)
-    distance = Distance(metric, number_weights=rng.random(5) * 3, code_weights=rng.random(10))
+    distance = DistanceSpec(metric, number_weights=rng.random(5) * 3, code_weights=rng.random(10))
     distance.number_weights[0] = distance.code_weights[[0, 9]] = 0.0
     assert_like_plain(distance, mixed_table(23, 0), mixed_table(9, 1, unknown=True))
-    nothing = Distance(metric, number_weights=np.zeros(5), code_weights=np.zeros(10))
+    nothing = DistanceSpec(metric, number_weights=np.zeros(5), code_weights=np.zeros(10))
     assert_like_plain(nothing, mixed_table(6, 0), mixed_table(3, 1))
 
 
@@ -77,23 +77,23 @@ def test_column_weights_of_mixed_metrics(metric: str) -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_numeric_metrics_are_the_plain_ones(metric: str, scale: str | None, weighted: bool) -> None:
     weights = np.array([0.5, 2.0, 1.0, 0.0, 1.0, 7.0]) if weighted else None
-    distance = Distance(metric, p=3.5, scale=scale, number_weights=weights)
+    distance = DistanceSpec(metric, p=3.5, scale=scale, number_weights=weights)
     assert_like_plain(distance, numeric_table(23, 0), numeric_table(9, 1))
 
 
 @pytest.mark.parametrize("metric", [*MIXED, *NUMERIC])
 def test_one_row_and_no_query(metric: str) -> None:
     one, queries = table_for(metric, 1, 0), table_for(metric, 3, 1)
-    assert_like_plain(Distance(metric), one, queries)
-    distances, indices = everything(Distance(metric), one, queries.take(slice(0, 0)))
+    assert_like_plain(DistanceSpec(metric), one, queries)
+    distances, indices = everything(DistanceSpec(metric), one, queries.take(slice(0, 0)))
     assert distances.shape == indices.shape == (0, 1)
-    assert index_of(Distance(metric), one).within(queries.take(slice(0, 0)), 1.0)[2].tolist() == [0]
+    assert index_of(DistanceSpec(metric), one).within(queries.take(slice(0, 0)), 1.0)[2].tolist() == [0]
 
 
 def test_no_column_at_all() -> None:
     empty = EncodedRows(np.empty((5, 0)), np.empty((5, 0), dtype=np.int32), ())
     for metric in (*MIXED, *NUMERIC):
-        distances, indices = everything(Distance(metric), empty, empty)
+        distances, indices = everything(DistanceSpec(metric), empty, empty)
         assert_array_equal(distances, np.full((5, 5), float(metric in ("gower", "cosine"))))
         assert_array_equal(indices, np.broadcast_to(np.arange(5), (5, 5)))
 
@@ -103,7 +103,7 @@ def test_scikit_learn_agrees(metric: str) -> None:
     training, queries = numeric_table(300, 0), numeric_table(40, 1)
     options = {"p": 3.0} if metric == "minkowski" else {}
     peer = NearestNeighbors(n_neighbors=7, algorithm="brute", metric=metric, **options).fit(training.numbers)
-    distances, _ = index_of(Distance(metric, p=3.0), training).nearest(queries, 7)
+    distances, _ = index_of(DistanceSpec(metric, p=3.0), training).nearest(queries, 7)
     assert_allclose(distances, peer.kneighbors(queries.numbers)[0], rtol=1e-9, atol=1e-12)
 
 
@@ -113,7 +113,7 @@ def test_few_neighbors_are_the_first_of_all(metric: str, k: int) -> None:
     """Many blocks, many ties; any threads, any share of the queries, any memory."""
     training, queries = table_for(metric, 900, 0), table_for(metric, 37, 1, unknown=True)
     training = replace(training, numbers=np.round(training.numbers), codes=np.minimum(training.codes, 1))
-    index = index_of(Distance(metric), training)
+    index = index_of(DistanceSpec(metric), training)
     all_distances, all_indices = index.nearest(queries, 900)
     assert_in_order(all_distances, all_indices)
     for threads in (1, 2, 5):
@@ -129,7 +129,7 @@ def test_few_neighbors_are_the_first_of_all(metric: str, k: int) -> None:
 @pytest.mark.parametrize("metric", [*MIXED, *NUMERIC])
 def test_few_queries_share_out_the_training_rows(metric: str) -> None:
     training, queries = table_for(metric, 5000, 0), table_for(metric, 3, 1)
-    index = index_of(Distance(metric), training)
+    index = index_of(DistanceSpec(metric), training)
     alone, shared = index.nearest(queries, 70, threads=1), index.nearest(queries, 70, threads=3)
     assert_array_equal(alone[0], shared[0])
     assert_array_equal(alone[1], shared[1])
@@ -141,7 +141,7 @@ def test_lists_filtered_by_membership_are_a_search_in_the_subset(metric: str) ->
     everyone = table_for(metric, 600, 0)
     weights = np.random.default_rng(0).random(everyone.codes.shape[1])
     for code_weights in (None, weights):
-        space = learn_space(Distance(metric, code_weights=code_weights), everyone, classes_of(600), N_CLASSES)
+        space = learn_space(DistanceSpec(metric, code_weights=code_weights), everyone, classes_of(600), N_CLASSES)
         member = np.random.default_rng(1).random(600) < 0.5
         member &= ~np.isnan(everyone.numbers[:, 0])  # the first column has gaps outside the subset only
         rows = np.flatnonzero(member)
@@ -155,7 +155,7 @@ def test_lists_filtered_by_membership_are_a_search_in_the_subset(metric: str) ->
 @pytest.mark.parametrize("metric", [*MIXED, *NUMERIC])
 def test_a_row_that_is_left_out(metric: str) -> None:
     cells = table_for(metric, 700, 0)
-    index = index_of(Distance(metric), cells)
+    index = index_of(DistanceSpec(metric), cells)
     distances, indices = index.nearest(cells, 700)
     own = np.arange(700)
     own[5] = -1
@@ -172,7 +172,7 @@ def test_a_row_that_is_left_out(metric: str) -> None:
 @pytest.mark.parametrize("metric", [*MIXED, *NUMERIC])
 def test_within_a_radius(metric: str) -> None:
     cells = table_for(metric, 300, 0)
-    index = index_of(Distance(metric), cells)
+    index = index_of(DistanceSpec(metric), cells)
     distances, indices = index.nearest(cells, 300)
     leave_out = np.where(np.arange(300) % 2, np.arange(300), -1)
     for radius in (float(distances[7, 20]), 0.0, -1.0, np.inf):
@@ -195,7 +195,7 @@ def test_a_tree_finds_the_same_rows(metric: str, rounded: bool) -> None:
     numbers[:100] = numbers[400:500]
     numbers = np.round(numbers, 1) if rounded else numbers
     cells = EncodedRows(numbers, np.zeros((1500, 0), dtype=np.int32), ())
-    index, straight = index_of(Distance(metric, p=3.0), cells), index_of(Distance(metric, p=3.0), cells)
+    index, straight = index_of(DistanceSpec(metric, p=3.0), cells), index_of(DistanceSpec(metric, p=3.0), cells)
     some, own = cells.take(slice(300, 600)), np.arange(300, 600)
     for leave_out in (None, own):
         distances, indices = index.nearest(some, 7, leave_out=leave_out, threads=2)
@@ -210,8 +210,8 @@ def test_a_tree_finds_the_same_rows(metric: str, rounded: bool) -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "gower", "minkowski"])
 def test_many_columns_are_summed_in_panels(metric: str) -> None:
     training, queries = numeric_table(23, 0, n_numbers=150), numeric_table(9, 1, n_numbers=150)
-    assert_like_plain(Distance(metric), training, queries)
-    index = index_of(Distance(metric), training)
+    assert_like_plain(DistanceSpec(metric), training, queries)
+    index = index_of(DistanceSpec(metric), training)
     assert_array_equal(index.nearest(queries, 5)[0][8], index.nearest(queries.take(slice(8, 9)), 5)[0][0])
 
 
@@ -221,7 +221,7 @@ def test_equal_steps_are_equal_distances() -> None:
     cells = EncodedRows(column / 8 + 1e3, np.zeros((50, 0), dtype=np.int32), ())
     for metric in ("gower", "heom", "hvdm", "euclidean", "manhattan"):
         weights = np.array([0.3])
-        _, indices = index_of(Distance(metric, number_weights=weights), cells).nearest(cells, 3)
+        _, indices = index_of(DistanceSpec(metric, number_weights=weights), cells).nearest(cells, 3)
         assert_array_equal(indices[1:-1], np.stack((np.arange(1, 49), np.arange(48), np.arange(2, 50)), axis=1))
 
 
@@ -230,7 +230,7 @@ def test_equal_steps_are_equal_distances() -> None:
 def test_tiny_and_huge_cells(metric: str, unit: float) -> None:
     numbers = np.array([[0.0], [1.0], [3.0], [4.0]]) * unit
     cells = EncodedRows(numbers, np.zeros((4, 0), dtype=np.int32), ())
-    distances, indices = everything(Distance(metric), cells, cells)
+    distances, indices = everything(DistanceSpec(metric), cells, cells)
     assert not np.isnan(distances).any()
     if metric in MIXED:
         assert_array_equal(indices[0], [0, 1, 2, 3])
@@ -241,4 +241,4 @@ def test_tiny_and_huge_cells(metric: str, unit: float) -> None:
 def test_a_missing_number_is_refused_by_numeric_metrics() -> None:
     cells = EncodedRows(np.array([[1.0], [np.nan]]), np.zeros((2, 0), dtype=np.int32), ())
     with pytest.raises(ValueError, match="finite cells"):
-        everything(Distance("euclidean"), cells, cells)
+        everything(DistanceSpec("euclidean"), cells, cells)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from foldwise.neighbors.distance import MIXED, NUMERIC, Distance
+from foldwise.neighbors.distance import MIXED, NUMERIC, DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows
 from foldwise.neighbors.search import NeighborIndex
 from foldwise.neighbors.space import bytes_per_code, exact_weights, learn_space
@@ -20,14 +20,14 @@ from tests.neighbors.tables import mixed_table, numeric_table
 )
 def test_scales_are_those_of_scikit_learn(scale: str, scaler: type) -> None:
     training, queries = numeric_table(40, 0), numeric_table(10, 1)
-    points = learn_space(Distance("euclidean", scale=scale), training).points(queries)
+    points = learn_space(DistanceSpec("euclidean", scale=scale), training).points(queries)
     assert_allclose(points.numbers, scaler().fit(training.numbers).transform(queries.numbers), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("components", [2, 0.8])
 def test_components_are_those_of_scikit_learn(components: float) -> None:
     training, queries = numeric_table(40, 0), numeric_table(10, 1)
-    space = learn_space(Distance("manhattan", scale="standard", components=components), training)
+    space = learn_space(DistanceSpec("manhattan", scale="standard", components=components), training)
     scaler = StandardScaler().fit(training.numbers)
     pca = PCA(components, svd_solver="full").fit(scaler.transform(training.numbers))
     expected = pca.transform(scaler.transform(queries.numbers))
@@ -39,27 +39,27 @@ def test_components_are_those_of_scikit_learn(components: float) -> None:
 def test_all_components_keep_weighted_distances() -> None:
     cells = numeric_table(30, 0)
     weights = np.array([0.5, 2.0, 1.0, 0.0, 1.0, 7.0])
-    turned = Distance("euclidean", number_weights=weights, components=5)
-    straight = Distance("euclidean", number_weights=weights)
+    turned = DistanceSpec("euclidean", number_weights=weights, components=5)
+    straight = DistanceSpec("euclidean", number_weights=weights)
     distances = [NeighborIndex(learn_space(d, cells), cells).nearest(cells, 30)[0] for d in (turned, straight)]
     assert_allclose(distances[0], distances[1], rtol=1e-9, atol=1e-7)
 
 
 def test_what_learns() -> None:
-    assert all(Distance(metric).learns for metric in MIXED)
-    assert not any(Distance(metric).learns for metric in NUMERIC)
-    assert Distance("euclidean", scale="minmax").learns
-    assert Distance("cosine", components=2).learns
+    assert all(DistanceSpec(metric).learns for metric in MIXED)
+    assert not any(DistanceSpec(metric).learns for metric in NUMERIC)
+    assert DistanceSpec("euclidean", scale="minmax").learns
+    assert DistanceSpec("cosine", components=2).learns
 
 
 def test_hvdm_needs_classes() -> None:
     with pytest.raises(ValueError, match="hvdm learns from classes"):
-        learn_space(Distance("hvdm"), mixed_table(10, 0))
+        learn_space(DistanceSpec("hvdm"), mixed_table(10, 0))
 
 
 def test_weights_must_fit_the_table() -> None:
     with pytest.raises(ValueError, match="weights are for 10 categorical and 2 numeric columns"):
-        learn_space(Distance("gower", number_weights=np.ones(2)), mixed_table(10, 0))
+        learn_space(DistanceSpec("gower", number_weights=np.ones(2)), mixed_table(10, 0))
 
 
 def test_exact_weights_have_one_sum() -> None:

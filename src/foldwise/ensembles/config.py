@@ -113,7 +113,7 @@ def diversity_of(value: Any) -> Diversity | None:
     """None, one diversity, or several together."""
     if isinstance(value, list | tuple):
         return ChainedDiversity([block("diversity", one, DIVERSITIES, Diversity) for one in value])
-    return None if value is None else block("diversity", value, DIVERSITIES, Diversity)  # type: ignore[no-any-return]
+    return None if value is None else block("diversity", value, DIVERSITIES, Diversity)
 
 
 def seed_of(random_state: Any, wanted: bool) -> int | None:

@@ -67,8 +67,8 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; with `deep` those of members too, by name: `knn__n_neighbors`."""
         params: dict[str, Any] = super().get_params(deep=deep)
-        if deep and isinstance(self.members, Mapping | list | tuple) and self.members:
-            for name, one in named_members(self.members).items():
+        if deep:
+            for name, one in self._several().items():
                 params[name] = one
                 if hasattr(one, "get_params") and not isinstance(one, type):
                     params.update({f"{name}__{key}": value for key, value in one.get_params(deep=True).items()})
@@ -78,14 +78,18 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
         """Set parameters, members and parameters of members; the dict or list of members is not written into."""
         if "members" in params:
             self.members = params.pop("members")
-        if isinstance(self.members, Mapping | list | tuple) and self.members:
-            named = named_members(self.members)
-            replaced = {name: params.pop(name) for name in list(params) if name in named}
-            if replaced:
-                named = {**named, **replaced}
-                self.members = named if isinstance(self.members, Mapping) else list(named.values())
+        named = self._several()
+        replaced = {name: params.pop(name) for name in list(params) if name in named}
+        if replaced:
+            named = {**named, **replaced}
+            self.members = named if isinstance(self.members, Mapping) else list(named.values())
         super().set_params(**params)
         return self
+
+    def _several(self) -> dict[str, Any]:
+        """The members by name; none where one estimator is copied."""
+        several = isinstance(self.members, Mapping | list | tuple) and self.members
+        return named_members(self.members) if several else {}
 
     def _table(self, X: Any, reset: bool) -> Any:
         """The rows as members are given them: frames as they came, anything else as an array or a sparse matrix."""
@@ -156,17 +160,16 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        members = self.members
-        several = isinstance(members, Mapping | list | tuple)
-        parts = list(named_members(members).values()) if (several and members) else [] if several else [members]
-        parts = [one for one in parts if hasattr(one, "__sklearn_tags__") and not isinstance(one, type)]
+        parts = [
+            get_tags(one).input_tags
+            for one in self._several().values() or [self.members]
+            if hasattr(one, "__sklearn_tags__") and not isinstance(one, type)
+        ]
         if parts:
-            tags.input_tags.allow_nan = all(get_tags(one).input_tags.allow_nan for one in parts)
             dependency = DEPENDENCIES.get(self.dependency) if isinstance(self.dependency, str) else self.dependency
-            tags.input_tags.sparse = all(get_tags(one).input_tags.sparse for one in parts) and getattr(
-                dependency, "sparse", True
-            )
-            tags.input_tags.categorical = all(get_tags(one).input_tags.categorical for one in parts)
+            tags.input_tags.allow_nan = all(part.allow_nan for part in parts)
+            tags.input_tags.sparse = all(part.sparse for part in parts) and getattr(dependency, "sparse", True)
+            tags.input_tags.categorical = all(part.categorical for part in parts)
         return tags
 
 

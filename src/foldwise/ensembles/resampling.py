@@ -20,7 +20,7 @@ from foldwise.folds.rows import count_rows, take_rows
 
 @dataclass(frozen=True)
 class BootstrapResult:
-    """A statistic with what the bootstrap says of it."""
+    """A statistic with its bootstrap distribution."""
 
     value: float
     standard_error: float
@@ -59,8 +59,8 @@ def bootstrap(
         raise InputError(f"all data must have the same rows, two at least, but they have {sorted(sizes)}.")
 
     def value(rows: Any) -> float:
-        places = np.asarray(rows).astype(np.intp)
-        return float(statistic(*(take_rows(one, places) for one in data)))
+        indices = np.asarray(rows).astype(np.intp)
+        return float(statistic(*(take_rows(one, indices) for one in data)))
 
     n = sizes.pop()
     rows = np.arange(n)

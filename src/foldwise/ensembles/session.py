@@ -180,11 +180,11 @@ class EnsembleSession(ModelSession):
 
     def _in_pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[IndexedAnswer]:
         shared = self._all_shared(settings)
-        split: SplitPredictions | None = None
+        split: MembersOnSplit | None = None
         done: set[int] = set()
         if shared:
             try:
-                split = SplitPredictions(self, list(shared.values()), train, test)
+                split = MembersOnSplit(self, list(shared.values()), train, test)
             except MemberError:
                 split = None  # each by itself: one that fails must not affect the others
         if split is not None:
@@ -203,7 +203,7 @@ class EnsembleSession(ModelSession):
         self,
         setting: Params,
         shared: SharedSetting | None,
-        split: SplitPredictions | None,
+        split: MembersOnSplit | None,
         train: Rows,
         test: Rows,
         need: Need,
@@ -211,13 +211,13 @@ class EnsembleSession(ModelSession):
         """The answer to one setting."""
         if shared is not None:
             try:
-                return (split or SplitPredictions(self, [shared], train, test)).answer(shared)
+                return (split or MembersOnSplit(self, [shared], train, test)).answer(shared)
             except Exception:
                 pass  # the refit says what is wrong
         return next(self.answer_group([setting], train, take_rows(self.X, test), need))
 
 
-class SplitPredictions:
+class MembersOnSplit:
     """The predictions of the members of several settings on one split, and inside its training rows."""
 
     def __init__(self, session: EnsembleSession, shared: Sequence[SharedSetting], train: Rows, test: Rows) -> None:

@@ -24,6 +24,7 @@ from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
 from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import freeze_splits
+from foldwise.folds.tolerance import tolerance
 from foldwise.neighbors.estimators import KNNClassifier
 from foldwise.neighbors.parameters import check_count
 from foldwise.tuning import GridSearchCV
@@ -51,8 +52,9 @@ class KCurve:
 
     @property
     def best_k(self) -> int:
-        """The k of the highest mean score; of several, the smallest."""
-        return self.ks[int(np.nanargmax(self.means))]
+        """The k of the highest mean score; of those that agree within the tolerance, the smallest."""
+        best = np.nanmax(self.means)
+        return self.ks[int(np.argmax(self.means >= best - tolerance(best)))]
 
     @property
     def low(self) -> NDArray[np.float64]:  # (ks,)
@@ -78,13 +80,8 @@ class KCurve:
         ax.fill_between(self.ks, self.low, self.high, alpha=0.2, linewidth=0, label=f"{self.level:.0%} interval")
         ax.plot(self.ks, self.means, marker="o", markersize=3, label=f"mean over {self.scores.shape[1]} splits")
         ax.plot(self.best_k, self.means[best], marker="o", markersize=9, fillstyle="none", color="black")
-        ax.annotate(
-            f"k = {self.best_k}",
-            (self.best_k, self.means[best]),
-            xytext=(0, 10),
-            textcoords="offset points",
-            ha="center",
-        )
+        label, point = f"k = {self.best_k}", (self.best_k, self.means[best])
+        ax.annotate(label, point, xytext=(0, 10), textcoords="offset points", ha="center")
         if self.nested is not None:
             label = f"nested estimate {self.nested.estimate.value:.3f}"
             ax.axhline(self.nested.estimate.value, linestyle="--", linewidth=1, color="grey", label=label)
@@ -182,16 +179,8 @@ def choose_k(
     if errors:
         raise errors[0]
     unbiased = nested_on_session(search, session, splits, groups) if nested else None
-    share = share_tested(splits)
-    return KCurve(
-        counts,
-        outcome.scores["score"],
-        share,
-        metric_name(scoring, model),
-        level,
-        plan.metrics["score"].bounds,
-        unbiased,
-    )
+    name, bounds = metric_name(scoring, model), plan.metrics["score"].bounds
+    return KCurve(counts, outcome.scores["score"], share_tested(splits), name, level, bounds, unbiased)
 
 
 def check_fewest(k: int, n_train: int, nested: bool) -> None:

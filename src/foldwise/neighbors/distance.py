@@ -38,12 +38,12 @@ SCALES = ("standard", "minmax", "robust")
 
 
 @dataclass(frozen=True)
-class Distance:
+class DistanceSpec:
     """A metric and its options.
 
     Examples
     --------
-    >>> Distance("gower").learns, Distance("euclidean").learns
+    >>> DistanceSpec("gower").learns, DistanceSpec("euclidean").learns
     (True, False)
     """
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from foldwise.data.arguments import at_least_zero, column_index, one_of
 from foldwise.errors import FoldwiseTypeError, InputError
-from foldwise.neighbors.distance import MIXED, NUMERIC, SCALES, Distance
+from foldwise.neighbors.distance import MIXED, NUMERIC, SCALES, DistanceSpec
 from foldwise.neighbors.encoding import ColumnRoles
 from foldwise.neighbors.votes import FORMS
 
@@ -66,7 +66,7 @@ def check_metric(metric: Any, scale: Any = None, pca: Any = None) -> str:
     return "euclidean" if name == "auto" and (scale is not None or pca is not None) else name
 
 
-def check_distance(roles: ColumnRoles, p: Any, scale: Any, column_weights: Any, pca: Any) -> Distance:
+def check_distance(roles: ColumnRoles, p: Any, scale: Any, column_weights: Any, pca: Any) -> DistanceSpec:
     """The distance that was asked for, over columns with these roles."""
     metric = roles.metric
     p = check_power("p", p) if metric == "minkowski" else 2.0
@@ -84,7 +84,7 @@ def check_distance(roles: ColumnRoles, p: Any, scale: Any, column_weights: Any, 
         None if weights is None else np.ascontiguousarray(weights[list(columns)])
         for columns in (roles.numbers, roles.categories)
     )
-    return Distance(metric, p, scale, numbers, categories, check_pca(pca, len(roles.numbers)))
+    return DistanceSpec(metric, p, scale, numbers, categories, check_pca(pca, len(roles.numbers)))
 
 
 def check_power(name: str, value: Any) -> float:

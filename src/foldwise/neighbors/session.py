@@ -24,7 +24,7 @@ from foldwise.folds.model_session import IndexedAnswer, ModelSession
 from foldwise.folds.nearest.lists import LazyLists, ListStore, NeighborLists, Search
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows, Values
 from foldwise.folds.rows import take_rows
-from foldwise.neighbors.distance import Distance
+from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import ColumnRoles, EncodedRows, column_roles
 from foldwise.neighbors.parameters import VotingParams, check_distance, check_metric, check_voting
 from foldwise.neighbors.search import NeighborIndex
@@ -42,7 +42,7 @@ class MeasuredTable:
     """The encoded rows of the whole table for one distance."""
 
     rows: EncodedRows
-    distance: Distance
+    distance: DistanceSpec
     lists: LazyLists | None  # of neighbors among all rows, if the distance learns nothing from some of them
 
 

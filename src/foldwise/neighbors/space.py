@@ -12,7 +12,7 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from foldwise.errors import InputError
 from foldwise.neighbors import kernels
-from foldwise.neighbors.distance import Distance
+from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows
 from foldwise.neighbors.kernels import CompiledDistance, project
 
@@ -49,7 +49,7 @@ class Points:
 class Space:
     """A distance with everything it has learned; `scaler`, `stretch` and `pca` apply one after the other."""
 
-    distance: Distance
+    distance: DistanceSpec
     number_columns: Indices  # those of a weight above 0
     code_columns: Indices
     n_levels: tuple[int, ...]  # of the code columns kept
@@ -80,7 +80,9 @@ class Space:
         return Points(np.ascontiguousarray(numbers), codes)
 
 
-def learn_space(distance: Distance, rows: EncodedRows, y: NDArray[np.int64] | None = None, n_classes: int = 0) -> Space:
+def learn_space(
+    distance: DistanceSpec, rows: EncodedRows, y: NDArray[np.int64] | None = None, n_classes: int = 0
+) -> Space:
     """Learn the space of a distance from training rows; `y` holds class codes, which only hvdm needs."""
     weights = _column_weights(distance, rows)
     if distance.is_mixed:
@@ -88,7 +90,7 @@ def learn_space(distance: Distance, rows: EncodedRows, y: NDArray[np.int64] | No
     return _numeric_space(distance, rows, weights[rows.codes.shape[1] :])
 
 
-def _numeric_space(distance: Distance, rows: EncodedRows, weights: Floats) -> Space:
+def _numeric_space(distance: DistanceSpec, rows: EncodedRows, weights: Floats) -> Space:
     columns = np.flatnonzero(weights > 0)
     numbers, weights = rows.numbers[:, columns], weights[columns]
     scaler: Any = None
@@ -123,7 +125,7 @@ def check_components(components: int | float, numbers: Floats) -> None:
 
 
 def _mixed_space(
-    distance: Distance, rows: EncodedRows, weights: Floats, y: NDArray[np.int64] | None, n_classes: int
+    distance: DistanceSpec, rows: EncodedRows, weights: Floats, y: NDArray[np.int64] | None, n_classes: int
 ) -> Space:
     n_codes = rows.codes.shape[1]
     weights = exact_weights(weights)
@@ -188,7 +190,7 @@ def column_bits(code_weights: Floats, number_weights: Floats, n_levels: tuple[in
 
 
 def _compiled(
-    distance: Distance,
+    distance: DistanceSpec,
     factors: Floats,
     bits: ColumnBits,
     shares: Floats | None = None,
@@ -215,7 +217,7 @@ def _compiled(
     )
 
 
-def _column_weights(distance: Distance, rows: EncodedRows) -> Floats:  # (n_categorical + n_numeric,)
+def _column_weights(distance: DistanceSpec, rows: EncodedRows) -> Floats:  # (n_categorical + n_numeric,)
     n_codes, n_numbers = rows.codes.shape[1], rows.numbers.shape[1]
     codes = np.ones(n_codes) if distance.code_weights is None else distance.code_weights
     numbers = np.ones(n_numbers) if distance.number_weights is None else distance.number_weights

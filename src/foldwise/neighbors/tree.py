@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import KDTree
 
-from foldwise.neighbors.distance import Distance
+from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.kernels import CompiledDistance, Floats, Ints, Queries
 from foldwise.neighbors.selection import sort_candidates
 
@@ -23,7 +23,7 @@ SPARE = 4  # candidates beyond k: a tie at the k-th neighbor needs a farther row
 CERTAIN = 1.0 - 1e-9  # the tree's distances and ours differ by a few roundings
 
 
-def tree_helps(distance: Distance, dist: CompiledDistance, n_rows: int, k: int) -> bool:
+def tree_helps(distance: DistanceSpec, dist: CompiledDistance, n_rows: int, k: int) -> bool:
     """Whether a tree is likely to be faster than the search of all rows, and its candidates can be certified.
 
     Weighted columns are left alone: stretched axes cancel differently from weighted differences.
@@ -39,7 +39,7 @@ def tree_helps(distance: Distance, dist: CompiledDistance, n_rows: int, k: int) 
 class CertifiedTree:
     """Training rows in a k-d tree, whose answers are certified."""
 
-    def __init__(self, distance: Distance, dist: CompiledDistance, numbers: Floats) -> None:
+    def __init__(self, distance: DistanceSpec, dist: CompiledDistance, numbers: Floats) -> None:
         options = {"p": distance.p} if distance.metric == "minkowski" else {}
         self._tree = KDTree(numbers, metric=distance.metric, **options)
         self._numbers = numbers

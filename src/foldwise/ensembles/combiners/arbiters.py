@@ -28,7 +28,7 @@ class ArbiterTree(Combiner):
     """Members, trained on disjoint rows, are joined in pairs up to a root.
 
     The arbiter of a pair is trained on those of their rows on which they disagree; with `wrong`, also on those where
-    both are wrong; where there are none, on all their rows. It is disputed where they differ: whatever it says then has
+    both are wrong; where there are none, on all their rows. It decides where they differ: whatever it predicts then has
     the majority of the three, or the tie, which is the arbiter's. `arbiter` is by default of the members' own kind.
     """
 
