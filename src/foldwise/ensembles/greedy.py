@@ -127,12 +127,24 @@ def gains_of(metric: Any, stored: Floats, truth: NDArray[Any], row: Floats) -> G
         return squared_error_gains(stored, truth.astype(np.float64), row)
     codes = truth.astype(np.int64)
     if metric == "neg_log_loss":
-        rows = np.arange(len(codes))
-        mine = np.ascontiguousarray(stored[:, rows, codes])
-        return lambda total, n: np.log(np.maximum((total[rows, codes] + mine) / (n + 1), LEAST)) @ row
+        return log_loss_gains(stored, codes, row)
     if metric == "neg_brier_score":
         return squared_error_gains(stored, np.eye(stored.shape[2])[codes], row)
     return lambda total, n: np.asarray(accuracy_gains(stored, total, codes, row))
+
+
+def log_loss_gains(stored: Floats, codes: NDArray[np.int64], row: Floats) -> Gains:
+    """The mean log-probability of the true class under the average with each member."""
+    rows = np.arange(len(codes))
+    true = np.ascontiguousarray(stored[:, rows, codes])
+    buffer = np.empty_like(true)
+
+    def gains(total: Floats, n: int) -> Floats:
+        np.add(true, total[rows, codes], out=buffer)
+        np.maximum(np.divide(buffer, n + 1, out=buffer), LEAST, out=buffer)
+        return np.asarray(np.log(buffer, out=buffer) @ row)
+
+    return gains
 
 
 def squared_error_gains(stored: Floats, truth: Floats, row: Floats) -> Gains:
