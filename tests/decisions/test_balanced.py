@@ -163,7 +163,11 @@ def test_a_class_of_one_row_is_copied(rng):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("inner", [NaiveBayes(), KNNClassifier(), LogisticRegression()], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize(
+    "inner",
+    [NaiveBayes(), KNNClassifier(), pytest.param(LogisticRegression(), marks=pytest.mark.slow)],
+    ids=lambda m: type(m).__name__,
+)
 def test_the_fold_law(inner, weighted, unequal, rng):
     X, y = unequal
     takes = not isinstance(inner, KNNClassifier)

@@ -174,10 +174,10 @@ def test_calibration_mends_naive_bayes_that_counts_columns_double(rng):
     [
         NaiveBayes(),
         KNNClassifier(),
-        GaussianNB(),
-        KNeighborsClassifier(),
+        pytest.param(GaussianNB(), marks=pytest.mark.slow),
+        pytest.param(KNeighborsClassifier(), marks=pytest.mark.slow),
         LogisticRegression(),
-        SVC(),
+        pytest.param(SVC(), marks=pytest.mark.slow),
         make_pipeline(StandardScaler(), NaiveBayes()),
     ],
     ids=lambda one: type(one).__name__,
@@ -230,12 +230,18 @@ def test_a_stack_of_wrappers_keeps_the_law(rng):
     assert open_session(model, X, y).lazy(settings[0]) >= {"costs", "estimator__method", "estimator__estimator__alpha"}
 
 
-@pytest.mark.parametrize("inner", [NaiveBayes(), LogisticRegression()], ids=["threads", "processes"])
+@pytest.mark.parametrize(
+    "inner",
+    [
+        pytest.param(NaiveBayes(), id="threads"),
+        pytest.param(LogisticRegression(), id="processes", marks=pytest.mark.slow),
+    ],
+)
 def test_any_number_of_workers(inner):
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     one, two = (Calibrated(inner, n_jobs=n).fit(X, y).predict_log_proba(X) for n in (1, 2))
-    np.testing.assert_array_equal(one, two)
+    np.testing.assert_allclose(one, two, rtol=1e-10)
 
 
 def test_out_of_fold_predictions_are_those_of_a_loop():

@@ -176,7 +176,11 @@ def test_many_costs_share_one_set_of_answers(rng):
 
 
 @pytest.mark.parametrize(
-    ("inner", "name"), [(NaiveBayes(), "var_floor"), (LogisticRegression(), "C")], ids=["threads", "processes"]
+    ("inner", "name"),
+    [
+        pytest.param(NaiveBayes(), "var_floor", id="threads"),
+        pytest.param(LogisticRegression(), "C", id="processes", marks=pytest.mark.slow),
+    ],
 )
 def test_searches_by_cost_at_any_number_of_workers(inner, name, rng):
     X, y = load_iris(return_X_y=True)
