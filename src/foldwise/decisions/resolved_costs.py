@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
@@ -52,15 +52,20 @@ class ResolvedCosts:
         """What actions cost, now that the truth is known."""
         truths = names_of(y)
         if len(truths) != len(action):
-            raise InputError(f"{len(action)} rows came with {len(truths)} labels.", "pass one of each a row.")
-        truth = truth_indices(truths, self.matrix)
+            raise InputError(f"there are {len(action)} rows but {len(truths)} labels.", "pass one label per row.")
+        truth = self.matrix.truth_indices(truths)
         costs = self.table(X, len(action), given)
         return np.asarray(costs[action, truth] if costs.ndim == 2 else costs[np.arange(len(action)), action, truth])
 
     def table(self, X: Any, n_rows: int, given: Any = None) -> Floats:  # (actions, truths), or one a row
         """The costs of some rows; `given` are (rows, actions, classes) that replace all of them."""
         if given is not None:
-            return self._given(given, n_rows)
+            hint = "pass one entry for each row, action and class, in the order of actions_ and classes_."
+            wide = np.zeros((n_rows, len(self.actions), len(self.matrix.truths)))
+            wide[:, :, self.indices] = cost_array(
+                given, (n_rows, len(self.actions), len(self.classes)), "row_costs", hint
+            )
+            return wide
         if not self.varying:
             return self.matrix.costs
         costs = np.repeat(self.matrix.costs[None], n_rows, axis=0)
@@ -68,32 +73,12 @@ class ResolvedCosts:
             costs[:, a, t] = read(cell, X, n_rows, f"action {self.matrix.actions[a]!r} under {self.matrix.truths[t]!r}")
         return costs
 
-    def _given(self, given: Any, n_rows: int) -> Floats:
-        shape = (n_rows, len(self.actions), len(self.classes))
-        try:
-            costs = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"row_costs must be numbers; {error}.") from error
-        if costs.shape != shape:
-            raise InputError(
-                f"row_costs must have one entry for each row, action and class, {shape}, but their shape is "
-                f"{costs.shape}.",
-                "order them as actions_ and classes_ are.",
-            )
-        for row in np.flatnonzero(~np.isfinite(costs).all(axis=(1, 2)))[:1].tolist():
-            raise InputError(
-                f"a cost of row {row} is no finite number.", "write a very large one for what must not be."
-            )
-        wide = np.zeros((n_rows, len(self.actions), len(self.matrix.truths)))
-        wide[:, :, self.indices] = costs
-        return wide
-
 
 def resolve_costs(costs: Any, classes: NDArray[Any], warn: bool = True) -> ResolvedCosts:
     """Resolve costs for a model of these classes; None means that every mistake costs 1."""
     matrix, varying = matrix_of(costs, classes)
     labels = names_of(classes)
-    indices = truth_indices(labels, matrix)
+    indices = matrix.truth_indices(labels)
     unknown = [truth for index, truth in enumerate(matrix.truths) if index not in indices]
     if unknown and warn:
         warnings.warn(
@@ -158,16 +143,21 @@ def by_row(cell: Any) -> bool:
 
 
 def read(cell: Cell, X: Any, n_rows: int, what: str) -> Floats:
-    """What some rows cost, from a column or by a function."""
+    """The costs of some rows, from a column or by a function."""
     values = column_of(cell, X, what) if isinstance(cell, str) else cell(X)
+    return cost_array(values, (n_rows,), f"the costs of {what}", "give one finite number per row.")
+
+
+def cost_array(values: Any, shape: tuple[int, ...], what: str, hint: str) -> Floats:
+    """Costs of rows as an array of finite numbers."""
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"the cost of {what} must be numbers; {error}.") from error
-    if found.shape != (n_rows,):
-        raise InputError(f"the cost of {what} must be one number a row, {(n_rows,)}, but its shape is {found.shape}.")
-    for row in np.flatnonzero(~np.isfinite(found))[:1].tolist():
-        raise InputError(f"the cost of {what} is {found[row]} in row {row}.", "a cost is a finite number.")
+        raise InputError(f"{what} must be numbers; {error}.") from error
+    if found.shape != shape:
+        raise InputError(f"{what} must have the shape {shape}, but theirs is {found.shape}.", hint)
+    for index in np.argwhere(~np.isfinite(found))[:1].tolist():
+        raise InputError(f"{what} must be finite, but row {index[0]} contains {found[tuple(index)]}.", hint)
     return found
 
 
@@ -183,15 +173,3 @@ def column_of(name: str, X: Any, what: str) -> Any:
             f"the cost of {what} is the column {name!r}, which X does not have.", f"it has {listing(frame.columns)}."
         )
     return frame.get_column(name).to_numpy()
-
-
-def truth_indices(labels: Sequence[Any], matrix: CostMatrix) -> NDArray[np.intp]:
-    """Where labels stand among the truths of a matrix, which must know them all."""
-    found = {label: find(label, matrix.truths) for label in dict.fromkeys(labels)}
-    lost = [label for label, index in found.items() if index is None]
-    if lost:
-        raise InputError(
-            f"the class {listing(lost)} has no cost; the matrix knows {listing(list(matrix.truths))}.",
-            "add it to the cost matrix, or check how it is written.",
-        )
-    return np.array([found[label] for label in labels], dtype=np.intp)

@@ -185,7 +185,11 @@ class CostMatrix:
 
     def costs_of(self, classes: Any) -> Floats:  # (actions, classes)
         """The costs with one column for each of these classes."""
-        return np.ascontiguousarray(self.costs[:, self._places(names_of(classes), self.truths, "class")])
+        return np.ascontiguousarray(self.costs[:, self.truth_indices(classes)])
+
+    def truth_indices(self, labels: Any) -> NDArray[np.intp]:
+        """The indices of labels among the truths of the matrix, which must know them all."""
+        return self._places(names_of(labels), self.truths, "class")
 
     def _places(self, names: Sequence[Any], known: tuple[Any, ...], what: str) -> NDArray[np.intp]:
         """Where names stand on an axis: by value, else by their text."""

@@ -9,6 +9,7 @@ from scipy.special import expit, log_expit
 
 from foldwise.decisions.calibration.newton import Local, minimize
 from foldwise.decisions.calibration.scores import CalibrationData, ClassScores, Floats
+from foldwise.decisions.wrapper import log_softmax
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,7 @@ class Sigmoid:
         if odds.shape[1] == 2:
             z = self.slopes[0] * odds[:, 1] + self.intercepts[0]
             return np.column_stack([log_expit(-z), log_expit(z)])
-        logs = np.asarray(log_expit(self.slopes * odds + self.intercepts))
-        top = logs.max(axis=1, keepdims=True)
-        return np.asarray(logs - top - np.log(np.exp(logs - top).sum(axis=1, keepdims=True)))
+        return log_softmax(np.asarray(log_expit(self.slopes * odds + self.intercepts)))
 
 
 def fit_sigmoid(data: CalibrationData) -> Sigmoid:
