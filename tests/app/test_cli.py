@@ -519,7 +519,7 @@ class TestCompare:
         assert code == 0
         said = json.loads(out)
         assert said["splits"] == 3
-        assert said["metric"] == "neg_log_loss"
+        assert said["metric"] == "log_loss"
         assert {model["model"] for model in said["models"]} == {"linear_svm", "naive_bayes"}
         assert all(model["score"] < 0 for model in said["models"])
 

@@ -62,7 +62,7 @@ def test_the_iris_matrix(worked):
 
 def test_named_axes():
     confusion = Confusion.of(["a", "b", "b"], ["b", "b", "a"])
-    assert confusion.frame().to_dict(as_series=False) == {
+    assert confusion.to_frame().to_dict(as_series=False) == {
         "truth": ["a", "b"],
         "predicted a": [0, 1],
         "predicted b": [1, 1],
@@ -77,7 +77,7 @@ def test_classes_may_be_named():
     assert confusion.rates()["f1"].tolist() == pytest.approx([0, 2 / 3, 0])
     assert Confusion.of([], [], classes=["a"]).counts.tolist() == [[0]]
     mixed = Confusion((1, "a"), [[1, 0], [1, 0]])
-    assert mixed.frame()["truth"].to_list() == ["1", "a"]
+    assert mixed.to_frame()["truth"].to_list() == ["1", "a"]
 
 
 def test_a_confusion_is_a_value():

@@ -96,14 +96,14 @@ def test_text_and_numbers_meet(tmp_path):
 
 def test_frames_of_both_libraries():
     costs = CostMatrix.from_dict(ABSTAIN)
-    assert CostMatrix.from_frame(costs.frame()) == costs
-    assert costs.frame().columns == ["action", "spam", "ham", "virus"]
-    assert CostMatrix.from_frame(costs.frame().to_pandas()) == costs
-    assert CostMatrix.from_frame(costs.frame().to_pandas().set_index("action")) == costs
+    assert CostMatrix.from_frame(costs.to_frame()) == costs
+    assert costs.to_frame().columns == ["action", "spam", "ham", "virus"]
+    assert CostMatrix.from_frame(costs.to_frame().to_pandas()) == costs
+    assert CostMatrix.from_frame(costs.to_frame().to_pandas().set_index("action")) == costs
     numbers = pd.DataFrame([[0, 5], [1, 0]])  # rows 0, 1 and columns 0, 1
     assert CostMatrix.from_frame(numbers) == CostMatrix((0, 1), (0, 1), [[0, 5], [1, 0]])
     mixed = CostMatrix((0, "ask"), (0, 1), [[0, 5], [1, 1]])
-    assert mixed.frame()["action"].to_list() == ["0", "ask"]
+    assert mixed.to_frame()["action"].to_list() == ["0", "ask"]
 
 
 def test_a_matrix_is_a_value():

@@ -104,7 +104,7 @@ class Confusion:
 
         return pl.DataFrame({"class": self._names(), **self.rates()})
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """A polars frame: the truth, then a column for each prediction."""
         import polars as pl
 

@@ -143,7 +143,7 @@ class CostMatrix:
         names = tuple(classes)
         return cls(names, names, 1.0 - np.eye(len(names)))
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """A polars frame: the actions, then a column of costs for each truth."""
         import polars as pl
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -112,6 +112,11 @@ class Estimate:
     def _cut(self, ends: tuple[float, float]) -> tuple[float, float]:
         low, high = np.clip((ends[0] + min(self.gain, 0.0), ends[1] + max(self.gain, 0.0)), *self.bounds)
         return float(low), float(high)
+
+    def negated(self) -> Estimate:
+        """The estimate of the score with the opposite sign; its spread must be symmetric, as Student's is."""
+        naive, (low, high) = None if self.naive is None else -self.naive, self.bounds
+        return replace(self, value=-self.value, naive=naive, bounds=(-high, -low), gain=-self.gain)
 
     def __float__(self) -> float:
         return self.value

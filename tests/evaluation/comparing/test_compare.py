@@ -28,7 +28,7 @@ from sklearn.svm import LinearSVC
 
 from foldwise import CostMatrix, GridSearchCV, KNNClassifier, NaiveBayes, compare, estimate, nested_cv
 from foldwise.errors import FoldwiseTypeError, InputError
-from foldwise.evaluation import Comparison, corrected_t_test, correlated_bayesian_t, holm
+from foldwise.evaluation import Comparison, compare_tables, corrected_t_test, correlated_bayesian_t, holm
 
 mpl.use("agg")
 X, Y = load_iris(return_X_y=True)
@@ -68,14 +68,14 @@ def test_estimates_are_those_of_estimate_and_nested_cv(result):
 
 
 def test_the_table_says_what_the_tests_say(result):
-    assert list(result.table["model"]) == list(result.names)
-    assert list(result.table["score"]) == sorted(result.table["score"], reverse=True)
+    assert list(result.to_frame()["model"]) == list(result.names)
+    assert list(result.to_frame()["score"]) == sorted(result.to_frame()["score"], reverse=True)
     share = sum(len(test) for _, test in FOLDS.split(X)) / sum(len(train) for train, _ in FOLDS.split(X))
     best = result.scores[0]
     p_all = [corrected_t_test(a - b, share).p for i, a in enumerate(result.scores) for b in result.scores[i + 1 :]]
     adjusted = holm(p_all)
     assert list(result.pairs["p_holm"]) == pytest.approx(adjusted.tolist())
-    for i, row in enumerate(result.table.iter_rows(named=True)):
+    for i, row in enumerate(result.to_frame().iter_rows(named=True)):
         low, high = result.estimates[row["model"]].interval()
         assert (row["low"], row["high"]) == (low, high)
         if i == 0:
@@ -107,8 +107,8 @@ def test_pairs_turn_with_their_order(result):
 def test_a_model_against_itself_is_tied():
     same = compare({"a": GaussianNB(), "b": GaussianNB()}, X, Y, cv=5)
     assert same.tied == ("a", "b")
-    assert same.table["p"].to_list() == [None, 1.0]
-    assert same.table["equal"][1] == 1.0
+    assert same.to_frame()["p"].to_list() == [None, 1.0]
+    assert same.to_frame()["equal"][1] == 1.0
 
 
 def test_by_default_ten_stratified_resamples():
@@ -139,8 +139,31 @@ def test_regressors_by_r2_or_another_metric():
     assert compare(pair, X, y, cv=5).metric == "r2"
     errors = compare(pair, X, y, cv=5, scoring="neg_mean_squared_error", rope=100)
     assert errors.best == "plain"
+    assert (errors.metric, errors.greater_is_better) == ("mean_squared_error", False)
+    assert str(errors).startswith("mean squared error (lower is better) of 2 models")
     assert max(map(len, str(errors).splitlines())) <= 80
     assert compare(pair, X, y).scores.shape == (2, 10)
+
+
+def test_a_loss_is_shown_with_its_own_sign():
+    pair = {"all": GaussianNB(), "flat": GaussianNB(var_smoothing=10.0)}
+    for name, scorer in (("log_loss", "neg_log_loss"), ("brier_score", "neg_brier_score")):
+        found, again = (compare(pair, X, Y, cv=5, scoring=one) for one in (name, scorer))
+        assert found.metric == again.metric == name
+        np.testing.assert_allclose(found.scores, again.scores)
+        for model, scores in zip(found.names, found.scores, strict=True):
+            expected = -cross_val_score(pair[model], X, Y, cv=5, scoring=scorer)
+            np.testing.assert_allclose(scores, expected, rtol=1e-10)
+            low, high = found.estimates[model].interval()
+            assert 0 <= low < scores.mean() < high
+        assert found.best == "all"
+        _, worse = found.to_frame().iter_rows(named=True)
+        assert worse["difference"] > 0
+        assert worse["worse"] > worse["better"]
+    tables = compare_tables({"one": (X, Y), "two": (X[::2], Y[::2])}, pair, cv=3, scoring="log_loss")
+    assert tables.best == "all"
+    assert tables.ranks == {"all": 1.0, "flat": 2.0}
+    assert tables.pairs["wins"].to_list() == [2]
 
 
 def test_one_metric_for_all():
@@ -156,7 +179,7 @@ def test_one_metric_for_all():
     searches = [GridSearchCV(GaussianNB(), ONE, scoring=one) for one in (costs, dearer, CostMatrix.zero_one([0, 1, 2]))]
     with pytest.raises(InputError, match="cost"):
         compare({"a": searches[0], "b": searches[1]}, X, Y)
-    assert compare({"a": searches[0], "b": searches[2]}, X, Y, cv=3).metric == "minus the mean cost"
+    assert compare({"a": searches[0], "b": searches[2]}, X, Y, cv=3).metric == "cost"
 
 
 def test_the_same_metric_is_seen_through_pipelines_and_peers():
@@ -280,7 +303,7 @@ def test_nested_results_must_be_of_the_same_rows():
     with pytest.raises(InputError, match="'a' is scored by accuracy and 'b' by f1_macro"):
         Comparison.of({"a": a, "b": by_f1})
     peer = nested_cv(PeerSearch(GaussianNB(), ONE, cv=3), X, Y, cv=FOLDS)
-    assert Comparison.of({"a": a, "peer": peer}).table["p"][1] == 1.0
+    assert Comparison.of({"a": a, "peer": peer}).to_frame()["p"][1] == 1.0
 
 
 def test_it_prints_within_80_columns(result):
@@ -337,7 +360,7 @@ def test_a_cost_matrix_is_named_in_short_whoever_scored():
     costs = CostMatrix.from_dict({k: {j: int(j != k) for j in range(3)} for k in range(3)})
     search = GridSearchCV(GaussianNB(), ONE, scoring=costs, cv=3)
     found = nested_cv(search, X, Y, cv=FOLDS)
-    assert str(Comparison.of({"a": found, "b": found})).startswith("minus the mean cost of 2 models")
+    assert str(Comparison.of({"a": found, "b": found})).startswith("mean cost (lower is better) of 2 models")
 
 
 def test_classifiers_and_regressors_are_told_apart_before_their_metrics_are():

@@ -34,7 +34,7 @@ def test_each_table_is_a_comparison(tmp_path):
     assert found.names == ("bayes", "none")
     assert found.tables == ("iris", "wine", "cancer")
     alone = compare(MODELS, *TABLES["wine"], cv=5)
-    assert found.frame.row(1) == ("wine", alone.estimates["bayes"].value, alone.estimates["none"].value)
+    assert found.scores_to_frame().row(1) == ("wine", alone.estimates["bayes"].value, alone.estimates["none"].value)
     np.testing.assert_array_equal(found.comparisons["wine"].scores, alone.scores)
     assert found.metric == "accuracy"
     assert found.ranks == {"bayes": 1.0, "none": 2.0}
@@ -52,15 +52,15 @@ def test_the_same_scores_in_any_shape(rng):
     ):
         found = TablesComparison.of(frame)
         assert found.pairs.equals(wanted.pairs)
-        assert found.frame.equals(wanted.frame)
+        assert found.scores_to_frame().equals(wanted.scores_to_frame())
     assert TablesComparison.of(pl.DataFrame(scores, schema=names)).tables[:2] == ("0", "1")
 
 
 def test_the_table_says_what_the_tests_say(rng):
     found = TablesComparison.of(pl.DataFrame(drawn(rng), schema=["a", "b", "c", "d"]))
     assert found.best == "d"
-    row = found.table.filter(pl.col("model") == "a").row(0, named=True)
-    d = (found.frame["a"] - found.frame["d"]).to_numpy()
+    row = found.to_frame().filter(pl.col("model") == "a").row(0, named=True)
+    d = (found.scores_to_frame()["a"] - found.scores_to_frame()["d"]).to_numpy()
     assert row["p"] == signed_rank_test(d)
     assert row["worse"] > 0.95
     assert not row["tied"]
@@ -68,7 +68,7 @@ def test_the_table_says_what_the_tests_say(rng):
     assert pair["wins"] == (d < 0).sum()
     assert pair["difference"] == pytest.approx(-d.mean())
     assert pair["better"] == row["worse"]
-    assert found.tied == tuple(found.table.filter(pl.col("tied"))["model"])
+    assert found.tied == tuple(found.to_frame().filter(pl.col("tied"))["model"])
 
 
 def test_equal_models_are_tied():

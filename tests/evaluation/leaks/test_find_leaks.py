@@ -223,7 +223,7 @@ def test_a_report_prints_at_80_columns_and_has_a_frame(rng):
     leaks = find_leaks(np.vstack([X, X]), np.tile(rng.integers(0, 2, 100), 2), cv=SHUFFLED, time=np.arange(200))
     text = repr(leaks)
     assert max(map(len, text.splitlines())) <= 80
-    assert leaks.frame["name"].to_list() == names(leaks) == ["duplicates", "time"]
+    assert leaks.to_frame()["name"].to_list() == names(leaks) == ["duplicates", "time"]
     assert leaks.of("leak") == list(leaks)
     assert "<p>" in leaks._repr_html_()
 

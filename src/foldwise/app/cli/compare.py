@@ -62,8 +62,15 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
             watch=watch,
         )
     if as_json:
-        about = {"table": table.name, "target": request.target, "metric": found.metric}
-        print_json({**about, "splits": found.scores.shape[1], "tied": found.tied, "models": found.table.to_dicts()})
+        about = {
+            "table": table.name,
+            "target": request.target,
+            "metric": found.metric,
+            "greater_is_better": found.greater_is_better,
+        }
+        print_json(
+            {**about, "splits": found.scores.shape[1], "tied": found.tied, "models": found.to_frame().to_dicts()}
+        )
     elif not quiet:
         print(found)
 

@@ -15,7 +15,8 @@ from foldwise.evaluation.comparing.comparison import Comparison, check_names, fi
 from foldwise.evaluation.comparing.paired import check_rope
 from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import share_tested
-from foldwise.evaluation.metrics.scoring import check_single, short_name
+from foldwise.evaluation.metrics.registry import METRICS
+from foldwise.evaluation.metrics.scoring import check_single
 from foldwise.evaluation.procedures import Procedure, Tested, check_model
 from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import Split, freeze_splits
@@ -46,7 +47,9 @@ def compare(
     X, y : the table and its target
     cv : splits as scikit-learn takes them; by default ten random (stratified) divisions into 60 % to train and 40 % to
         test, with `groups` of whole groups
-    scoring : the metric of all; by default the searches' own and the models' `score`, which must be the same
+    scoring : the metric of all, by its own name (`log_loss`) or as scikit-learn's searches take it (`neg_log_loss`),
+        which is shown with its own sign: of log losses the lowest is the best. By default the searches' own metric and
+        the models' `score`, which must be the same
     rope : the region of practical equivalence: differences in score up to this count as none
     level : of the intervals; tests are at 1 - level
     groups : rows that belong together
@@ -84,6 +87,8 @@ def compare(
     check_level(level)
     check_rope(rope)
     check_jobs(n_jobs)
+    if isinstance(scoring, str):
+        scoring = METRICS.get(scoring, scoring)
     procedures = {name: opened(name, model, X, y, scoring, groups, fit_params) for name, model in models.items()}
     classifier = all_classify(models)
     metric = one_metric({name: one.score_name for name, one in procedures.items()})
@@ -95,7 +100,7 @@ def compare(
         tested = tested_on(name, procedure, splits, n_jobs)
         scores[name] = finite_scores(name, np.asarray(tested.scores, dtype=np.float64))
         estimates[name] = tested.estimate(splits, procedure.metric.bounds, with_naive=procedure.chooses_alike)
-    return Comparison.sorted(scores, estimates, share_tested(splits), short_name(metric or "score"), rope, level)
+    return Comparison.sorted(scores, estimates, share_tested(splits), metric or "score", rope, level)
 
 
 def opened(

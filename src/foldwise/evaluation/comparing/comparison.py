@@ -24,7 +24,7 @@ from foldwise.evaluation.comparing.paired import (
 )
 from foldwise.evaluation.estimates import Estimate, StudentSpread, check_level
 from foldwise.evaluation.intervals import corrected_error
-from foldwise.evaluation.metrics.scoring import short_name
+from foldwise.evaluation.metrics.scoring import metric_behind, title_of
 from foldwise.evaluation.nested import NestedResult
 from foldwise.evaluation.pictures import axes
 from foldwise.evaluation.records import SplitsRecord
@@ -48,7 +48,8 @@ class Comparison:
     scores : (models, splits), in the order of `names`
     estimates : the `Estimate` of each model by name
     test_share : test rows to training rows
-    metric : by what all were scored
+    metric : the name of the metric that all were scored by
+    greater_is_better : False where the metric is an error, a loss or a cost
     rope : differences up to this count as none
     level : of intervals, and 1 minus that of tests
     """
@@ -60,6 +61,7 @@ class Comparison:
     metric: str = "score"
     rope: float = 0.01
     level: float = 0.95
+    greater_is_better: bool = True
 
     @classmethod
     def of(
@@ -93,7 +95,7 @@ class Comparison:
             name: result.estimate if isinstance(result, NestedResult) else estimate_of(found[name], share)
             for name, result in results.items()
         }
-        return cls.sorted(found, estimates, share, short_name(metric or "score"), rope, level)
+        return cls.sorted(found, estimates, share, metric or "score", rope, level)
 
     @classmethod
     def sorted(
@@ -105,17 +107,21 @@ class Comparison:
         rope: float,
         level: float,
     ) -> Comparison:
-        """The best model first; of equally good ones the one that was named first."""
+        """The best model first; of equally good ones the one that was named first.
+
+        Scores and estimates come with the sign of a scorer, greater is better; the comparison shows the metric's own.
+        """
         check_level(level)
         names = sorted(scores, key=lambda name: -float(np.mean(scores[name])))
-        stacked = np.array([scores[name] for name in names])
+        metric, greater_is_better = metric_behind(metric)
+        stacked = np.array([scores[name] for name in names]) * (1.0 if greater_is_better else -1.0)
         stacked.setflags(write=False)
-        ordered = {name: estimates[name] for name in names}
-        return cls(tuple(names), stacked, ordered, test_share, metric, check_rope(rope), level)
+        ordered = {name: estimates[name] if greater_is_better else estimates[name].negated() for name in names}
+        return cls(tuple(names), stacked, ordered, test_share, metric, check_rope(rope), level, greater_is_better)
 
     @property
     def best(self) -> str:
-        """The model of the highest mean score."""
+        """The model of the best mean score."""
         return self.names[0]
 
     @property
@@ -132,7 +138,8 @@ class Comparison:
 
     def posterior(self, first: str, second: str) -> Posterior:
         """The Bayesian correlated t-test of two models; its `plot` draws what is believed of their difference."""
-        return correlated_bayesian_t(self._differences(first, second), self.test_share, self.rope)
+        sign = 1.0 if self.greater_is_better else -1.0  # above 0 the first model is better
+        return correlated_bayesian_t(sign * self._differences(first, second), self.test_share, self.rope)
 
     def _differences(self, first: str, second: str) -> Floats:
         for name in (first, second):
@@ -146,8 +153,7 @@ class Comparison:
         pairs = list(combinations(self.names, 2))
         return dict(zip(pairs, holm([self.test(*pair).p for pair in pairs]).tolist(), strict=True))
 
-    @property
-    def table(self) -> Any:
+    def to_frame(self) -> Any:
         """A polars frame, one row a model, best first.
 
         Its score with its interval; where it is a search, the naive figure; its difference from the best, with p value
@@ -218,7 +224,8 @@ class Comparison:
         ax.axvline(self.estimates[self.best].value, color="0.3", linewidth=0.8, linestyle=":", zorder=0)
         ax.set_yticks(places, self.names)
         ax.set_ylim(-0.6, len(self.names) - 0.4)
-        ax.set_xlabel(f"{self.metric}, {self.level:.0%} interval over {self.scores.shape[1]} splits")
+        title = title_of(self.metric, self.greater_is_better)
+        ax.set_xlabel(f"{title}, {self.level:.0%} interval over {self.scores.shape[1]} splits")
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         return ax
 
@@ -240,7 +247,8 @@ class Comparison:
         return heads, lines
 
     def _title(self) -> str:
-        return f"{self.metric} of {len(self.names)} models on the same {self.scores.shape[1]} splits"
+        title = title_of(self.metric, self.greater_is_better)
+        return f"{title} of {len(self.names)} models on the same {self.scores.shape[1]} splits"
 
     def _notes(self) -> list[str]:
         n_pairs = len(self.names) * (len(self.names) - 1) // 2

@@ -29,6 +29,7 @@ from foldwise.evaluation.comparing.ranked import (
     signed_rank_test,
 )
 from foldwise.evaluation.estimates import check_level
+from foldwise.evaluation.metrics.scoring import title_of
 from foldwise.evaluation.tables import cut, html_table, number, panels, probability
 
 Floats = NDArray[np.float64]
@@ -46,9 +47,10 @@ class TablesComparison:
     ----------
     names : the models, best average rank first
     tables : their names
-    scores : (tables, models), greater is better
+    scores : (tables, models)
     rope, level : differences up to `rope` count as none; tests are at 1 - `level`
-    metric : by what all were scored
+    metric : the name of the metric that all were scored by
+    greater_is_better : False where the metric is an error, a loss or a cost
     comparisons : what `compare` said of each table, where it was asked
     """
 
@@ -59,6 +61,7 @@ class TablesComparison:
     level: float = 0.95
     metric: str = "score"
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
+    greater_is_better: bool = True
 
     @classmethod
     def of(cls, scores: Any, *, rope: float = 0.01, level: float = 0.95) -> TablesComparison:
@@ -88,6 +91,7 @@ class TablesComparison:
         level: float,
         metric: str = "score",
         comparisons: Mapping[str, Comparison] | None = None,
+        greater_is_better: bool = True,
     ) -> TablesComparison:
         """The best average rank first."""
         check_level(level)
@@ -101,11 +105,12 @@ class TablesComparison:
             raise InputError(
                 f"{names[j]!r} has no score on table {tables[i]!r}.", "every model must be scored on every table."
             )
-        order = np.argsort(ranks_of(scores).mean(axis=0), kind="stable")
+        signed = scores if greater_is_better else -scores
+        order = np.argsort(ranks_of(signed).mean(axis=0), kind="stable")
         ordered = scores[:, order]
         ordered.setflags(write=False)
         by_rank = tuple(names[j] for j in order)
-        return cls(by_rank, tables, ordered, check_rope(rope), level, metric, comparisons or {})
+        return cls(by_rank, tables, ordered, check_rope(rope), level, metric, comparisons or {}, greater_is_better)
 
     @property
     def best(self) -> str:
@@ -115,12 +120,12 @@ class TablesComparison:
     @property
     def ranks(self) -> dict[str, float]:
         """The average rank of each model; 1 is best."""
-        return dict(zip(self.names, ranks_of(self.scores).mean(axis=0).tolist(), strict=True))
+        return dict(zip(self.names, ranks_of(self._signed).mean(axis=0).tolist(), strict=True))
 
     @property
     def friedman(self) -> FriedmanTest:
         """Whether all models rank alike."""
-        return friedman_test(self.scores)
+        return friedman_test(self._signed)
 
     @property
     def critical_difference(self) -> float:
@@ -133,15 +138,13 @@ class TablesComparison:
         facts = self._pairs
         return (self.best, *(name for name in self.names[1:] if facts[self.best, name]["p_holm"] >= 1 - self.level))
 
-    @property
-    def frame(self) -> Any:
+    def scores_to_frame(self) -> Any:
         """A polars frame of the scores: one row a table, one column a model."""
         import polars as pl
 
         return pl.DataFrame({"table": list(self.tables)} | dict(zip(self.names, self.scores.T, strict=True)))
 
-    @property
-    def table(self) -> Any:
+    def to_frame(self) -> Any:
         """A polars frame, one row a model: mean score, average rank, and how it stands to the best."""
         import polars as pl
 
@@ -170,6 +173,11 @@ class TablesComparison:
 
         return pl.DataFrame([{"first": a, "second": b, **facts} for (a, b), facts in self._pairs.items()])
 
+    @property
+    def _signed(self) -> Floats:
+        """The scores with the sign that makes greater better."""
+        return self.scores if self.greater_is_better else -self.scores
+
     def _of(self, name: str) -> Floats:
         return np.asarray(self.scores[:, self.names.index(name)])
 
@@ -181,11 +189,12 @@ class TablesComparison:
         ranks, facts = self.ranks, {}
         for (a, b), p, p_holm in zip(pairs, p_values, adjusted, strict=True):
             d, apart = self._of(a) - self._of(b), ranks[b] - ranks[a]
-            posterior = bayesian_signed_rank(d, self.rope)
+            gains = d if self.greater_is_better else -d
+            posterior = bayesian_signed_rank(gains, self.rope)
             facts[a, b] = {
-                "wins": int((d > 0).sum()),
+                "wins": int((gains > 0).sum()),
                 "ties": int((d == 0).sum()),
-                "losses": int((d < 0).sum()),
+                "losses": int((gains < 0).sum()),
                 "difference": float(d.mean()),
                 "ranks_apart": apart,
                 "p": p,
@@ -213,7 +222,8 @@ class TablesComparison:
         return ["mean score", "mean rank", "p", "Nemenyi", "P(>)", "P(=)", "P(<)"], lines
 
     def _title(self) -> str:
-        return f"{self.metric} of {len(self.names)} models on {len(self.tables)} tables"
+        title = title_of(self.metric, self.greater_is_better)
+        return f"{title} of {len(self.names)} models on {len(self.tables)} tables"
 
     def _notes(self) -> list[str]:
         test = self.friedman
@@ -277,7 +287,7 @@ def compare_tables(
     >>> tables = {name: load(return_X_y=True) for name, load in loaders.items()}
     >>> models = {"gaussian": NaiveBayes(), "binned": NaiveBayes(families="binned")}
     >>> result = compare_tables(tables, models, cv=10)
-    >>> result.frame.shape, result.comparisons["iris"].best
+    >>> result.scores_to_frame().shape, result.comparisons["iris"].best
     ((3, 3), 'gaussian')
     """
     check_names(models)
@@ -301,7 +311,8 @@ def compare_tables(
     names = tuple(models)
     scores = np.array([[one.estimates[name].value for name in names] for one in found.values()])
     metric = one_metric({name: one.metric for name, one in found.items()}) or "score"
-    return TablesComparison.sorted(tuple(found), names, scores, rope, level, metric, found)
+    greater_is_better = all(one.greater_is_better for one in found.values())
+    return TablesComparison.sorted(tuple(found), names, scores, rope, level, metric, found, greater_is_better)
 
 
 def pair_of(name: str, table: Any) -> tuple[Any, Any]:

@@ -66,8 +66,7 @@ class Leaks:
         """The findings of one name, such as "duplicates"."""
         return [one for one in self.findings if one.name == name]
 
-    @property
-    def frame(self) -> pl.DataFrame:
+    def to_frame(self) -> pl.DataFrame:
         """One row a finding."""
         types: dict[str, Any] = {
             "name": pl.String,
@@ -98,7 +97,7 @@ class Leaks:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.title}</p>{self.frame._repr_html_()}"
+        return f"<p>{self.title}</p>{self.to_frame()._repr_html_()}"
 
 
 def indented(text: str, by: str) -> str:

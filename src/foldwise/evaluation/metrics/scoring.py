@@ -13,12 +13,13 @@ from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix, CostScorer
 from foldwise.evaluation.metrics.costs import CostMetric
 from foldwise.evaluation.metrics.metric import Metric
-from foldwise.evaluation.metrics.registry import METRICS
+from foldwise.evaluation.metrics.registry import METRICS, find_metric, is_metric
 from foldwise.evaluation.metrics.scorers import ScorerMetric, Scores
 from foldwise.evaluation.metrics.session import SessionMetric
 from foldwise.folds.protocol import Answer, Labels, Params
 from foldwise.folds.splits import Split
 
+COSTS = "minus the mean cost"
 SESSION_METRICS: dict[str, SessionMetric] = {metric.scorer: SessionMetric(metric) for metric in METRICS.values()}
 
 
@@ -102,7 +103,7 @@ def score_name(metric: Any, model: Any, scoring: Any = None) -> str:
     if isinstance(metric, LastStepScore):
         metric = metric.metric
     if isinstance(metric, CostMetric):
-        return f"minus the mean cost by {metric.matrix!r}"
+        return f"{COSTS} by {metric.matrix!r}"
     if isinstance(metric, SessionMetric):
         return metric.name
     if scoring is None and all(hasattr(model, name) for name in ("estimator", "scoring", "refit")):
@@ -125,6 +126,17 @@ def search_score_name(search: Any, metrics: dict[str, Any] | None = None) -> str
     return score_name(metrics[name], search.estimator, asked)
 
 
-def short_name(score: str) -> str:
-    """The name as a title shows it."""
-    return score if len(score) <= 40 else "minus the mean cost" if score.startswith("minus") else "score"
+def metric_behind(score: str) -> tuple[str, bool]:
+    """The metric that a scorer's name stands for: its own name, and whether greater is better."""
+    if score.startswith(COSTS):
+        return "cost", False
+    if is_metric(score):
+        metric = find_metric(score)
+        return metric.name, metric.greater_is_better
+    return score if len(score) <= 40 else "score", True
+
+
+def title_of(name: str, greater_is_better: bool = True) -> str:
+    """How tables and figures show a metric."""
+    title = METRICS[name].title if name in METRICS else "mean cost" if name == "cost" else name
+    return title if greater_is_better else f"{title} (lower is better)"
