@@ -280,6 +280,7 @@ class TestFitForReal:
         assert ask("report", run, "-o", "again.html")[0] == 0
         assert (here / "again.html").stat().st_size > 1000
 
+    @pytest.mark.slow
     def test_json_costs_and_no_rows(self, table, here):
         (here / "costs.csv").write_text("action,up,down\nbuy,-1,3\nwait,0,0\n")
         code, out, _ = ask(*self.fit(table, "--costs", "costs.csv", "--no-rows", "--json", "--out", "run"))

@@ -1,7 +1,7 @@
 """Every real table, and every raw file, through the command line: a model, a report, predictions, within the budget.
 
-A few with a small budget in the ordinary suite; all of them, with twenty seconds and the clock held to it, by
-`make tables` on a quiet machine.
+One with a small budget in the ordinary suite, a few in the slow one; all of them, with twenty seconds and the clock held
+to it, by `make tables` on a quiet machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.tables import catalogue
 
 BUDGET = 20.0
 OVERRUN = 1.10
-SAMPLE = ("survey", "messages", "weather_numeric")
+SAMPLE = ("survey", *(pytest.param(name, marks=pytest.mark.slow) for name in ("messages", "weather_numeric")))
 RAW_SAMPLE = ("penguins.arff", "penguins_decimal_comma.csv")
 
 
@@ -71,6 +71,7 @@ def test_a_table_runs(name, tmp_path):
     runs(*catalogued()[name], tmp_path, 8.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RAW_SAMPLE)
 def test_a_raw_file_runs(name, tmp_path):
     target = a_target(raw_files()[name])

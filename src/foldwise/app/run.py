@@ -75,7 +75,7 @@ def fit(
     Examples
     --------
     >>> import foldwise
-    >>> run = foldwise.fit("examples/weather.csv", target="play", budget=6, models=["naive_bayes", "decision_tree"])
+    >>> run = foldwise.fit("examples/weather.csv", target="play", budget=4, models=["naive_bayes", "decision_tree"])
     >>> run.model.predict(run.task.table.X[:2]).shape
     (2,)
     """
