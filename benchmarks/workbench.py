@@ -46,7 +46,7 @@ def play(system: str, train: str, test: str, target: str, out: str, budget: floa
 
 
 def foldwise(train: str, test: str, target: str, budget: float, started: float) -> Any:
-    from foldwise.app import fit
+    from foldwise import fit
 
     run = fit(train, target=target, budget=budget, started=started)
     rows = pl.read_parquet(test).height

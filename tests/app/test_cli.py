@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from foldwise import NaiveBayes
 from foldwise.app.cli import output
 from foldwise.app.cli.commands import app
-from foldwise.app.cli.fit import line_of, place_of
+from foldwise.app.cli.fit import line_of, run_folder_for
 from foldwise.app.progress import RunProgress
 from foldwise.errors import InputError
 from tests.app.runs import COSTS, TABLE, folder_of, pipeline
@@ -227,10 +227,10 @@ class TestFit:
 
 
 def test_where_a_run_is_written(here):
-    assert str(place_of(None, here / "a.b.csv", False)) == "a.b-run"
+    assert str(run_folder_for(None, here / "a.b.csv", False)) == "a.b-run"
     (here / "x").write_text("")
     with pytest.raises(InputError, match="is a file"):
-        place_of(here / "x", here / "t.csv", False)
+        run_folder_for(here / "x", here / "t.csv", False)
 
 
 def test_a_line_of_progress():
@@ -572,4 +572,4 @@ class TestReport:
         assert (here / "run" / "report.html").read_text() == "<html>t</html>"
         assert json.loads(ask("report", "run", "-o", "r.html", "--json")[1]) == {"report": "r.html"}
         assert sorted(path.name for path in here.iterdir()) == ["r.html", "run"]
-        assert "is no place for a file" in refused("report", "run", "-o", "no/r.html")
+        assert "is not a file that can be written" in refused("report", "run", "-o", "no/r.html")

@@ -1,7 +1,7 @@
 """Every real table, and every raw file, through the command line: a model, a report, predictions, within the budget.
 
-One with a small budget in the ordinary suite, a few in the slow one; all of them, with twenty seconds and the clock held
-to it, by `make tables` on a quiet machine.
+One with a small budget in the ordinary suite, a few in the slow one; all of them, with twenty seconds and the clock
+held to it, by `make tables` on a quiet machine.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def worked_tables(model: Any, rows: Any) -> list[WorkedTable] | None:
         return None
     # members of a run know classes as codes, in the order of its classes
     named = [replace(one, classes=classes) for one in bayes.explain(frame)]
-    return [WorkedTable(one, classes, said) for one, said in zip(named, proba, strict=True)]
+    return [WorkedTable(one, classes, of_row) for one, of_row in zip(named, proba, strict=True)]
 
 
 def unwrapped(model: Any) -> Any:

@@ -1,6 +1,6 @@
 """Predictions for the rows of a file, which may be larger than memory: classes, probabilities, decisions, their cost.
 
-The output is written beside its place and renamed when it is complete, so no half of it is ever there.
+The output is written beside its final path and renamed when it is complete, so a partial file is never there.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ def predict_file(
     model = run if isinstance(run, StoredModel) else open_run(run).model
     if not hasattr(model.model, "predict_proba"):
         raise InputError("the model gives no probabilities.", "wrap it before it is stored: Calibrated(estimator).")
-    place = None if str(out) == "-" else checked_place(Path(out), Path(table))
+    path = None if str(out) == "-" else checked_output(Path(out), Path(table))
     predictor = Predictor(model, costs_of(model, costs), tuple(keep))
-    with PredictionWriter(place) as output:
+    with PredictionWriter(path) as output:
         for frame in batches_for(model, table, block):
             for start in range(0, max(1, frame.height), ROWS):
                 if not frame.height and output.n_rows:
@@ -127,9 +127,11 @@ class Predictor:
 
     def answers(self, frame: pl.DataFrame) -> pl.DataFrame:
         """One line a row."""
-        lost = [name for name in self._keep if name not in frame.columns]
-        if lost:
-            raise InputError(f"the table has no column {listing(lost)} to keep.", f"it has {listing(frame.columns)}.")
+        missing = [name for name in self._keep if name not in frame.columns]
+        if missing:
+            raise InputError(
+                f"the table has no column {listing(missing)} to keep.", f"it has {listing(frame.columns)}."
+            )
         fitting = match_columns(frame, self._model.kinds)
         kept = {self._model.target, *self._keep}
         for note in fitting.notes:
@@ -157,7 +159,7 @@ class Predictor:
         return PredictionSummary(n_rows, self._decisions, self._cost / max(1, n_rows), notes, costs_given)
 
 
-def checked_place(out: Path, table: Path) -> Path:
+def checked_output(out: Path, table: Path) -> Path:
     """Where to write, if that can be."""
     if out.suffix.lower() not in ENDINGS:
         raise InputError(
@@ -165,23 +167,23 @@ def checked_place(out: Path, table: Path) -> Path:
         )
     if out.is_dir() or not out.parent.is_dir():
         what = "is a folder" if out.is_dir() else "lies in a folder that is not there"
-        raise InputError(f"{str(out)!r} {what}.", "choose another place for the predictions.")
+        raise InputError(f"{str(out)!r} {what}.", "choose another file for the predictions.")
     if out.exists() and table.exists() and out.samefile(table):
-        raise InputError(f"{str(out)!r} is the table itself.", "choose another place for the predictions.")
+        raise InputError(f"{str(out)!r} is the table itself.", "choose another file for the predictions.")
     return out
 
 
 class PredictionWriter:
     """Lines on their way to a file: in a folder beside it until all are there."""
 
-    def __init__(self, place: Path | None) -> None:
-        self._place = place
-        self._ending = ".csv" if place is None else place.suffix.lower()
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._ending = ".csv" if path is None else path.suffix.lower()
         self.n_rows = 0
         self._n_parts = 0
 
     def __enter__(self) -> PredictionWriter:
-        where = None if self._place is None else self._place.parent
+        where = None if self._path is None else self._path.parent
         try:
             self._folder = Path(tempfile.mkdtemp(prefix=".foldwise-", dir=where))
         except OSError as error:
@@ -211,15 +213,9 @@ class PredictionWriter:
         if self._ending == ".parquet":
             parts = sorted(self._folder.glob("*.parquet"))
             pl.scan_parquet(parts).sink_parquet(whole)
-        if self._place is not None:
-            os.replace(whole, self._place)
+        if self._path is not None:
+            os.replace(whole, self._path)
             return
-        for piece in pieces(whole):
-            sys.stdout.buffer.write(piece)
+        with whole.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.flush()
-
-
-def pieces(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            yield piece

@@ -64,14 +64,14 @@ class FoldPredictions:
         """The score of each setting on a split: higher is better, NaN where there is none."""
         test = self.splits[split].test
         weights = None if self.task.weights is None else self.task.weights[test]
-        found = []
-        for i in range(len(batch.settings)):
-            broken = np.isnan(self._values[batch.number, split][i]).any()
-            score = (
-                np.nan if broken else self.metric(self.task.codes[test], self.proba(batch, i, split, own=True), weights)
-            )
-            found.append(self.metric.signed(float(score)))
-        return tuple(found)
+
+        def score(setting: int) -> float:
+            if np.isnan(self._values[batch.number, split][setting]).any():
+                return float("nan")
+            proba = self.proba(batch, setting, split, own=True)
+            return self.metric.signed(self.metric(self.task.codes[test], proba, weights))
+
+        return tuple(map(score, range(len(batch.settings))))
 
     def proba(self, batch: SettingBatch, setting: int, split: int, *, own: bool = False) -> Floats:
         """The probabilities of a setting on a split.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 BACKGROUND_ROWS = 200
 SHOWN_MODELS = 8
+ESTIMATE_COLUMNS = {"value": "estimate", "low": "low", "high": "high", "naive": "naive"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,25 +84,14 @@ class Run:
 
     @property
     def leaderboard(self) -> pl.DataFrame:
-        """One line a family, the best first, the baseline last."""
+        """One row per model, the best first, the baseline last."""
+        shown = {"tied": "tied with the best", "p": "p", "weight": "weight", "n_settings": "settings tried"}
+        shown |= {"seconds": "seconds", "status": "status"}
         lines = []
         for line in self.facts["leaderboard"]:
-            worth = line["estimate"] or {}
-            lines.append(
-                {
-                    "model": line["family"],
-                    "estimate": worth.get("value"),
-                    "low": worth.get("low"),
-                    "high": worth.get("high"),
-                    "naive": worth.get("naive"),
-                    "tied with the best": line["tied"],
-                    "p": line["p"],
-                    "weight": line["weight"],
-                    "settings tried": line["n_settings"],
-                    "seconds": line["seconds"],
-                    "status": line["status"],
-                }
-            )
+            known = line["estimate"] or {}
+            figures = {name: known.get(key) for key, name in ESTIMATE_COLUMNS.items()}
+            lines.append({"model": line["family"], **figures, **{name: line[key] for key, name in shown.items()}})
         return pl.DataFrame(lines, infer_schema_length=None)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -124,26 +114,26 @@ class Run:
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the report, one HTML file."""
-        place = Path(path)
-        place.write_text(render(self.facts), encoding="utf-8")
-        return place
+        file = Path(path)
+        file.write_text(render(self.facts), encoding="utf-8")
+        return file
 
     def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write model, report and facts into a folder; all of it or nothing.
 
         A folder that is there is replaced only with `force`, and only if it is empty or holds a run.
         """
-        place = Path(folder)
-        check_writable(place, force)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}-") as temporary:
-            inside = Path(temporary) / place.name
+        target = Path(folder)
+        check_writable(target, force)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as temporary:
+            inside = Path(temporary) / target.name
             inside.mkdir()
             self._write(inside)
-            if place.exists():
-                shutil.rmtree(place)
-            os.replace(inside, place)
-        return place
+            if target.exists():
+                shutil.rmtree(target)
+            os.replace(inside, target)
+        return target
 
     def _write(self, inside: Path) -> None:
         estimate = self.facts["headline"]["estimate"]
@@ -178,10 +168,10 @@ class Run:
         ]
         rated = [one for one in facts["leaderboard"] if one["estimate"]]
         for one in [*rated[:-1][:SHOWN_MODELS], rated[-1]]:
-            worth = one["estimate"]
-            between = f"{number(worth['low'])} to {number(worth['high'])}"
+            estimate = one["estimate"]
+            between = f"{number(estimate['low'])} to {number(estimate['high'])}"
             tied, weight = "yes" if one["tied"] else "", f"{one['weight']:.2f}" if one["weight"] else ""
-            lines.append(f"  {one['title'][:31]:<31} {number(worth['value']):>9}  {between:<18} {tied:<4}  {weight}")
+            lines.append(f"  {one['title'][:31]:<31} {number(estimate['value']):>9}  {between:<18} {tied:<4}  {weight}")
         made, final = facts["made"], facts["final"]
         lines += [
             "",

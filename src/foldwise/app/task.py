@@ -52,7 +52,7 @@ class FitTask:
     moments: NDArray[np.intp] | None = None  # rows by time: 0 for the earliest, the same for rows of one time
     weights: NDArray[np.float64] | None = None
     costs: CostMatrix | None = None
-    positive: int | None = None  # place among classes
+    positive: int | None = None  # index among classes
     named: dict[str, str] | None = None  # groups, time, weights: the columns
     test: HeldOut | None = None
     n_unlabelled: int = 0  # rows without a target, which were left out
@@ -103,7 +103,7 @@ def make_task(
     moments = None if time is None else ordered(read.X[time], time)
     weighed = None if weights is None else weighted(read.X[weights], weights)
     matrix = None if costs is None else cost_matrix(costs, classes)
-    asked = None if positive is None else place_of(positive, classes, read.target)
+    asked = None if positive is None else class_index(positive, classes, read.target)
     held_out = None
     if test is not None:
         tested = labelled(read_any(test, read.target), drop_unlabelled)
@@ -283,7 +283,7 @@ def cost_matrix(costs: Any, classes: NDArray[Any]) -> CostMatrix:
     return matrix
 
 
-def place_of(label: Any, classes: NDArray[Any], target: str) -> int:
+def class_index(label: Any, classes: NDArray[Any], target: str) -> int:
     found = [k for k, one in enumerate(classes.tolist()) if one == label or str(one) == str(label)]
     if not found:
         raise InputError(f"{target!r} has no class {label!r}.", f"its classes are {listing(classes.tolist())}.")
@@ -297,11 +297,11 @@ def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], wei
         raise InputError(f"the test lacks the column {listing(absent)}.", "it needs the columns of the table.")
     assert table.y is not None
     labels = plain_labels(np.asarray(table.y))
-    places = {one: k for k, one in enumerate(classes.tolist())}
-    strange = sorted({str(one) for one in labels.tolist() if one not in places})
+    index = {one: k for k, one in enumerate(classes.tolist())}
+    strange = sorted({str(one) for one in labels.tolist() if one not in index})
     if strange:
         raise InputError(
             f"the test holds the class {listing(strange)}, which the table does not.", "check how it is written."
         )
     weighed = weighted(table.X[weights], weights) if weights in table.X.columns else None
-    return HeldOut(table.X.select(columns), np.array([places[one] for one in labels.tolist()], dtype=np.int64), weighed)
+    return HeldOut(table.X.select(columns), np.array([index[one] for one in labels.tolist()], dtype=np.int64), weighed)

@@ -1,4 +1,4 @@
-"""`foldwise fit`: the place of the folder, the run with its progress, the summary."""
+"""`foldwise fit`: where to write, the run with its progress, the summary."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FitRequest:
 def fit(request: FitRequest) -> None:
     """Run, save, and say what came of it."""
     check_table(request.table, request.options.get("test"), request.options.get("costs"))
-    place = place_of(request.out, request.table, request.force)
+    folder = run_folder_for(request.out, request.table, request.force)
     executor = open_executor(count_workers(request.options.get("n_jobs")))
     try:  # late: these load the libraries, while the workers load theirs
         from foldwise.app.config import FitConfig
@@ -57,35 +57,35 @@ def fit(request: FitRequest) -> None:
     finally:
         executor.close()
     with finish_despite_interrupt():
-        run.save(place, force=request.force)
+        run.save(folder, force=request.force)
     if request.as_json:
         told = ("title", "task", "headline", "leaderboard", "final", "made")
         facts = {name: run.facts.get(name) for name in told}
-        print_json({"run": str(place), "report": str(place / REPORT), "model": str(place / MODEL), **facts})
+        print_json({"run": str(folder), "report": str(folder / REPORT), "model": str(folder / MODEL), **facts})
     elif not request.quiet:
         print(run)
-        print(f"\nreport  {place / REPORT}\nmodel   {place / MODEL}")
+        print(f"\nreport  {folder / REPORT}\nmodel   {folder / MODEL}")
 
 
-def place_of(out: Path | None, table: Path, force: bool) -> Path:
+def run_folder_for(out: Path | None, table: Path, force: bool) -> Path:
     """The folder to write, which must not hold anything but an older run that may be replaced."""
     if out is None:
         stem = Path(table.stem).stem if table.suffix.lower() in (".gz", ".gzip") else table.stem
         base = Path(f"{stem or 'table'}-run")
         numbered = (base.with_name(f"{base.name}-{number}") for number in range(2, MOST_FOLDERS))
-        return writable(next(place for place in (base, *numbered) if not place.exists()))
+        return writable(next(folder for folder in (base, *numbered) if not folder.exists()))
     check_writable(out, force)
     return writable(out)
 
 
-def writable(place: Path) -> Path:
-    """The place, if it can be written to; said before an hour is spent, not after."""
-    parent = place.absolute().parent
+def writable(folder: Path) -> Path:
+    """The folder, if it can be written to; said before an hour is spent, not after."""
+    parent = folder.absolute().parent
     while not parent.exists():
         parent = parent.parent
     try:
         with tempfile.TemporaryDirectory(dir=parent, prefix=".foldwise-"):
-            return place
+            return folder
     except OSError as error:
         raise InputError(f"{str(parent)!r} cannot be written to.", "choose another --out.") from error
 

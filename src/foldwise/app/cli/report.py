@@ -17,21 +17,21 @@ def report(run: Path, out: Path | None, *, as_json: bool, quiet: bool) -> None:
     from foldwise.report import render
 
     facts = read_facts(run)
-    place = run / REPORT if out is None else out
-    if place.is_dir() or not place.parent.is_dir():
-        raise InputError(f"{str(place)!r} is no place for a file.", "pass -o FILE in a folder that is there.")
-    write_whole(place, render(facts))
+    path = run / REPORT if out is None else out
+    if path.is_dir() or not path.parent.is_dir():
+        raise InputError(f"{str(path)!r} is not a file that can be written.", "pass -o FILE in a folder that is there.")
+    write_whole(path, render(facts))
     if as_json:
-        print_json({"report": str(place)})
+        print_json({"report": str(path)})
     elif not quiet:
-        print(place)
+        print(path)
 
 
-def write_whole(place: Path, text: str) -> None:
-    """Write beside the place and rename, so that no half is ever there."""
-    draft = place.with_name(f".{place.name}.{os.getpid()}.part")
+def write_whole(path: Path, text: str) -> None:
+    """Write beside the path and rename, so that a partial file is never there."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         draft.write_text(text, encoding="utf-8")
-        draft.replace(place)
+        draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
