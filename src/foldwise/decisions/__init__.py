@@ -1,4 +1,4 @@
-"""From a prediction to a decision: classifiers that count costs, tell true probabilities, balance classes."""
+"""Classifiers around another classifier: decisions by cost, calibrated probabilities, balanced classes."""
 
 from foldwise.decisions.balanced import Balanced
 from foldwise.decisions.calibrated import Calibrated

@@ -1,4 +1,4 @@
-"""`Balanced`: a classifier fitted on classes that weigh the same, by weights or by resampled training rows."""
+"""`Balanced`: a classifier fitted on balanced classes, by weights or by resampled training rows."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ DRAWN = {"under": undersample, "over": oversample}
 
 
 def answers(name: str) -> Any:
-    """Whether the classifier inside has a method, fitted or not."""
+    """Whether the wrapped classifier has a method, fitted or not."""
     return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), name))
 
 
 class Balanced(Wrapper):
-    """Fits a classifier as if all classes were equally frequent.
+    """Fit a classifier as if all classes were equally frequent.
 
-    Only the rows given to `fit` are weighed or resampled, so in every fold only training rows, by construction.
+    Only the rows given to `fit` are weighted or resampled, so in cross-validation only training rows are.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class Balanced(Wrapper):
         )
     )
     def decision_function(self, X: Any) -> Floats:
-        """The decision values of the classifier inside; there are none with corrected priors."""
+        """The decision values of the wrapped classifier; there are none with corrected priors."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
 
@@ -168,7 +168,7 @@ class Balanced(Wrapper):
         return repeats(self.estimator, n_rows) and (not drawn or isinstance(self.random_state, int | np.integer))
 
     def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
-        """The fold session: resampled rows are training rows like others; weights make one session a split."""
+        """The fold session: resampled rows are training rows like any others; weights open one session per split."""
         from foldwise.decisions.balanced_session import BalancedSession
 
         return BalancedSession.open(self, X, y, fit_params)

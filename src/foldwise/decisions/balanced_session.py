@@ -1,8 +1,8 @@
 """The fold session of `Balanced`.
 
-Rows that are drawn, fewer or more, are a list of training rows like any other, so one session of the classifier inside
-answers for all splits. Weights depend on the classes of the training rows, so they open one session a split, which the
-settings of that split share. What makes rows that were not there (SMOTE, samplers) is refitted.
+Resampled rows are a list of training rows like any other, so one session of the wrapped classifier answers for all
+splits. Weights depend on the classes of the training rows, so they open one session per split, which the
+settings of that split share. Methods that create new rows (SMOTE, samplers) are refitted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class BalancedSample:
 
 
 class BalancedSession(WrapperSession):
-    """Settings of one method share what the session of the classifier inside shares."""
+    """Settings of one method share what the session of the wrapped classifier shares."""
 
     own = frozenset({"correct_priors"})
 
@@ -55,7 +55,7 @@ class BalancedSession(WrapperSession):
         try:
             sample = self._balanced(settings[indices[0]], train)
         except Exception:
-            for i in indices:  # the refit says what is wrong
+            for i in indices:  # the refit raises the error
                 yield [i], self._alone(settings[i], train, test, need)
             return
         branches = branches_of(indices, settings)
@@ -65,7 +65,7 @@ class BalancedSession(WrapperSession):
             yield [i], self._corrected(settings[i], answer, sample, train, test, need)
 
     def _balanced(self, setting: Params, train: Rows) -> BalancedSample:
-        """What the classifier inside is fitted on, instead of the training rows as they are."""
+        """What the wrapped classifier is fitted on, instead of the training rows as they are."""
         assert isinstance(self.target, Labels)
         method = self.param(setting, "method")
         check_method(method)
@@ -96,7 +96,7 @@ class BalancedSession(WrapperSession):
         if not self.param(setting, "correct_priors"):
             return replace(answer, models=None)
         logs = answer.log_probabilities()
-        if logs is None:  # the refit says what is wrong
+        if logs is None:  # the refit raises the error
             return self._alone(setting, train, test, need)
         assert isinstance(self.target, Labels)
         log_proba = corrected(logs[0][:, sample.present], sample.priors, sample.shares)

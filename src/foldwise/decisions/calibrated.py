@@ -1,4 +1,4 @@
-"""`Calibrated`: a classifier whose probabilities hold, learned on predictions of rows that its models had not seen."""
+"""`Calibrated`: a classifier whose probabilities are calibrated on out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -27,29 +27,30 @@ Floats = NDArray[np.float64]
 
 
 class Calibrated(Wrapper):
-    """Maps the scores of a classifier to probabilities that hold.
+    """Calibrate the probabilities of a classifier.
 
-    The map is learned from out-of-fold predictions, which the engine gives (for naive Bayes almost free); then one
-    model is fitted on all rows. With the same splits, scores and method this is scikit-learn's
-    `CalibratedClassifierCV(ensemble=False)`; but log-probabilities are used where a model has them, none below that of
-    1e-12, and a sigmoid or a step bends log-odds, not probabilities.
+    The calibrator is fitted on out-of-fold predictions (for naive Bayes almost free); the classifier is fitted on all
+    rows. With the same splits, scores and method this is scikit-learn's
+    `CalibratedClassifierCV(ensemble=False)`; but log-probabilities are used where a model has them, clipped at
+    log(1e-12), and sigmoid and isotonic calibration act on log-odds instead of probabilities.
 
     Parameters
     ----------
     estimator : a classifier with `predict_log_proba`, `predict_proba` or `decision_function`
     method : "auto", "temperature", "sigmoid", "isotonic", "dirichlet" or "none"
-        One number for all scores; Platt's sigmoid, or a step function, of each class against the rest; a linear map of
-        log-probabilities, which of two classes is beta calibration. "auto" chooses by cross-validated log loss on the
-        out-of-fold predictions, and keeps to temperature unless another is better by more than a standard error.
+        Temperature scaling is one factor for all scores; Platt's sigmoid and isotonic regression treat each class
+        against the rest; Dirichlet is a linear map of log-probabilities (with two classes: beta calibration). "auto"
+        chooses by cross-validated log loss on the out-of-fold predictions, and uses temperature unless another method
+        is better by more than a standard error.
     cv : the number of stratified folds, a splitter, or an iterable of (train, test)
-        A number of folds is dealt by a fixed shuffle (in a sorted table, rows held out in a run are unlike the others);
-        with fewer rows in the largest class, as many folds. A row whose class its model had not seen teaches nothing.
+        A number of folds means stratified folds of a fixed shuffle, at most as many as the largest class has rows. Rows
+        whose class is missing from the training part of their fold are not used.
     n_jobs : workers over folds; the answer is the same with any number
 
     Attributes
     ----------
-    method_ : the method that was taken
-    calibrator_ : the fitted map
+    method_ : the method that was chosen
+    calibrator_ : the fitted calibrator
     estimator_ : the classifier, fitted on all rows
     classes_ : the classes
 
@@ -72,7 +73,7 @@ class Calibrated(Wrapper):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier on all rows, and the map on what it says of rows that are held out in turn."""
+        """Fit the classifier on all rows, and the calibrator on its out-of-fold predictions."""
         one_of("method", self.method, METHODS)
         check_jobs(self.n_jobs)
         X, y, sample_weight = plain_rows(X, y, sample_weight)
@@ -81,7 +82,7 @@ class Calibrated(Wrapper):
         session = open_session(self._unfitted(), X, y, params)
         target = session.target
         if not isinstance(target, Labels):
-            raise InputError("calibration is for one column of classes.", "pass y with one label a row.")
+            raise InputError("calibration needs a target of one column of classes.", "pass y with one label per row.")
         data = self._calibration_data(session, target, sample_weight)
         self._wrap(model)
         self.method_, self.calibrator_ = fit_calibrator(self.method, data)
@@ -114,12 +115,12 @@ class Calibrated(Wrapper):
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """log P(class | row); finite where a model's own is, but -inf where a step function says 0."""
+        """log P(class | row); -inf where isotonic calibration gives 0."""
         check_is_fitted(self)
         return self.calibrator_.log_proba(model_scores(self.estimator_, X))
 
     def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
-        """The fold session: calibration folds inside each training set, asked of one session of the classifier."""
+        """The fold session: one session of the classifier also answers the calibration folds of each training set."""
         from foldwise.decisions.calibrated_session import CalibratedSession
 
         return CalibratedSession.open(self, X, y, fit_params)

@@ -20,14 +20,14 @@ Floats = NDArray[np.float64]
 
 
 class CostSensitive(Wrapper):
-    """Takes, for each row, the action that is expected to cost least under the probabilities of a classifier.
+    """Take the action of least expected cost, by the probabilities of a classifier.
 
     Parameters
     ----------
-    estimator : a classifier with `predict_proba`; how good the decisions are hangs on how true these are (`Calibrated`)
+    estimator : a classifier with `predict_proba`; decisions are as good as its probabilities (see `Calibrated`)
     costs : None, a `CostMatrix`, {action: {truth: cost}}, a frame, or an array in the order of the classes
         None makes every mistake cost 1. Actions need not be classes ("abstain"); a cost below 0 is a gain. In a nested
-        mapping a cost may be the name of a column of X or a function of X that gives one number a row.
+        mapping a cost may be the name of a column of X or a function of X that gives one number per row.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class CostSensitive(Wrapper):
         self.costs = costs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier inside, and read the costs for its classes."""
+        """Fit the wrapped classifier and resolve the costs for its classes."""
         model = self._unfitted()
         model.fit(X, y, **weight_params(model, sample_weight))
         return self._adopt(model)
@@ -82,16 +82,16 @@ class CostSensitive(Wrapper):
         return self.decide(X, row_costs).action
 
     def decide(self, X: Any, row_costs: Any = None) -> Decision:
-        """The action of each row, what it is expected to cost, and how much dearer the next best would be.
+        """The action of each row, its expected cost, and how much more the next best action would cost.
 
         `row_costs` are costs (rows, actions, classes), in the order of `actions_` and `classes_`, instead of `costs`.
         """
         return self._decide(X, row_costs)[1]
 
     def cost(self, X: Any, y: Any, row_costs: Any = None, sample_weight: Any = None) -> float:
-        """The mean realised cost: actions are chosen by expected cost and paid for by the truth."""
+        """The mean realized cost: actions are chosen by expected cost, and cost what they do under the true class."""
         action, _ = self._decide(X, row_costs)
-        costs = self._costs.realised(action, y, X, row_costs)
+        costs = self._costs.realized(action, y, X, row_costs)
         return float(np.average(costs, weights=check_weights(sample_weight, len(costs))))
 
     def _decide(self, X: Any, row_costs: Any) -> tuple[NDArray[np.intp], Decision]:
@@ -99,25 +99,25 @@ class CostSensitive(Wrapper):
         return self._costs.decide(self.estimator_.predict_proba(X), X, row_costs)
 
     def predict_proba(self, X: Any) -> Floats:
-        """P(class | row) of the classifier inside, in the order of `classes_`."""
+        """P(class | row) of the wrapped classifier, in the order of `classes_`."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
     @available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), "predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Floats:
-        """log P(class | row) of the classifier inside."""
+        """log P(class | row) of the wrapped classifier."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_log_proba(X))
 
     def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
-        """The fold session: any costs over probabilities that the session of the classifier inside gives once."""
+        """The fold session: any costs, applied to probabilities that are computed once."""
         from foldwise.decisions.cost_sensitive_session import CostSensitiveSession
 
         return CostSensitiveSession.open(self, X, y, fit_params)
 
 
 def realized_cost(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """A scorer for searches over `CostSensitive`: minus the mean realised cost under the estimator's own costs."""
+    """A scorer for searches over `CostSensitive`: minus the mean realized cost under the estimator's own costs."""
     if not hasattr(estimator, "cost"):
         raise InputError(
             f"realized_cost asks the estimator for its costs, but {type(estimator).__name__} has none.",

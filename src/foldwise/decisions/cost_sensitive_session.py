@@ -38,7 +38,7 @@ class CostSensitiveSession(WrapperSession):
         if isinstance(answer, Failure):
             return answer
         proba = answer.probabilities()
-        if proba is None:  # the refit says what is wrong
+        if proba is None:  # the refit raises the error
             return self._alone(setting, train, test, need)
         assert isinstance(self.target, Labels)
         present = np.unique(self.target.codes[train])

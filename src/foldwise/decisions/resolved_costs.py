@@ -48,7 +48,7 @@ class ResolvedCosts:
         margin = np.maximum(expected.min(axis=1) - cost, 0.0)
         return action, Decision(self.actions[action], cost, margin)
 
-    def realised(self, action: NDArray[np.intp], y: Any, X: Any, given: Any = None) -> Floats:  # (rows,)
+    def realized(self, action: NDArray[np.intp], y: Any, X: Any, given: Any = None) -> Floats:  # (rows,)
         """What actions cost, now that the truth is known."""
         truths = names_of(y)
         if len(truths) != len(action):

@@ -1,4 +1,4 @@
-"""What estimators that wrap a classifier share: fitting it, passing weights on, taking over its names and tags."""
+"""What estimators that wrap a classifier share: cloning it, its classes, feature names and tags."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Wrapper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_: NDArray[Any]
 
     def _unfitted(self) -> Any:
-        """A clone of the estimator inside, which must be a classifier."""
+        """A clone of the wrapped estimator, which must be a classifier."""
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise FoldwiseTypeError(
                 f"{type(self).__name__} wraps a classifier, got {self.estimator!r}.", "pass an instance of one."
@@ -85,7 +85,9 @@ def plain_rows(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
             refuse_lengths(n_rows, len(y))
     weights = check_weights(sample_weight, n_rows)
     if weights is not None and not weights.any():
-        raise InputError("every sample weight is zero, so there is no row to learn from.", "weigh some rows above 0.")
+        raise InputError(
+            "every sample weight is zero, so there is no row to learn from.", "give some rows a weight above 0."
+        )
     return X, y, weights
 
 

@@ -1,4 +1,4 @@
-"""Maps from the scores of a model to probabilities that hold: one file a method, learned from out-of-fold scores."""
+"""Calibrators: maps from the scores of a model to probabilities, one file per method, fitted on out-of-fold scores."""
 
 from foldwise.decisions.calibration.scores import CalibrationData, ClassScores
 from foldwise.decisions.calibration.selection import METHODS, fit_calibrator

@@ -72,7 +72,7 @@ class Calibrator(Protocol):
     """A fitted map from scores to log-probabilities."""
 
     def log_proba(self, scores: ClassScores) -> Floats:  # (rows, classes)
-        """Normalised logarithms."""
+        """Normalized log-probabilities."""
 
 
 @dataclass(frozen=True)
