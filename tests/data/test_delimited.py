@@ -169,7 +169,7 @@ def test_keywords_decide(tmp_path):
         ({"index": "z"}, "no column 'z'"),
         ({"index": 0}, "index must be the name of a column"),
         ({"target": 7}, "no column 7"),
-        ({"target": 1.5}, "name or the place"),
+        ({"target": 1.5}, "name or the index"),
     ],
 )
 def test_bad_keywords(tmp_path, keywords, words):

@@ -96,8 +96,8 @@ class ArrayColumn(ColumnSource):
             if known.size == 0:
                 out[:] = n_levels + 1
             else:
-                place = np.minimum(np.searchsorted(known, cells), known.size - 1)
-                out[:] = np.where(known[place] == cells, slots[place], n_levels + 1)
+                index = np.minimum(np.searchsorted(known, cells), known.size - 1)
+                out[:] = np.where(known[index] == cells, slots[index], n_levels + 1)
             if is_float:
                 out[np.isnan(cells)] = n_levels
 

@@ -65,6 +65,6 @@ def is_whole(values: pl.Series) -> bool:
 
 
 def step(values: pl.Series) -> float:
-    """The usual distance between neighbouring values."""
+    """The usual distance between neighboring values."""
     gaps = values.unique().sort().diff().drop_nulls()
     return float(gaps.median() or 0.0)  # type: ignore[arg-type]

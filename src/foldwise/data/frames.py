@@ -41,14 +41,14 @@ def as_polars(X: Any) -> pl.DataFrame:
 
 
 def as_series(name: str, values: Any) -> pl.Series:
-    """One value a row, whatever holds them, as a polars series."""
+    """One value per row, whatever holds them, as a polars series."""
     if isinstance(values, nw.Series) or nw.dependencies.is_into_series(values):
         return series_of(name, nw.from_native(values, series_only=True))
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise InputError(f"{name} must hold one value a row, but has {array.ndim} dimensions.")
+        raise InputError(f"{name} must hold one value per row, but has {array.ndim} dimensions.")
     if array.dtype.kind in "fiubM":
         return numbers(name, array)
     return cells(name, array)

@@ -52,7 +52,7 @@ def number_target(y: Any, n_rows: int) -> NDArray[np.float64]:
     try:
         values: NDArray[np.float64] = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"the target of a regression must be numbers, one a row: {error}") from error
+        raise InputError(f"the target of a regression must be numbers, one per row: {error}") from error
     if len(values) != n_rows:
         refuse_lengths(n_rows, len(values))
     broken = np.flatnonzero(~np.isfinite(values))
@@ -166,8 +166,8 @@ def encode_labels(values: NDArray[Any]) -> Target:
             f"{listing(sorted({type(v).__name__ for v in labels}))}.",
             "make them all strings or all numbers.",
         ) from error
-    place = {label: i for i, label in enumerate(distinct)}
-    codes = np.fromiter((place[label] for label in labels), dtype=np.int64, count=len(labels))
+    index = {label: i for i, label in enumerate(distinct)}
+    codes = np.fromiter((index[label] for label in labels), dtype=np.int64, count=len(labels))
     classes = np.array(distinct) if all(type(v) in (int, float, bool) for v in distinct) else object_array(distinct)
     return Target(classes, read_only(codes))
 
@@ -181,15 +181,15 @@ def object_array(labels: list[Any]) -> NDArray[Any]:
 
 def recode(target: Target, classes: NDArray[Any], hint: str) -> Target:
     """The same labels as codes into other classes."""
-    place = {label: i for i, label in enumerate(classes.tolist())}
-    unknown = [label for label in target.classes.tolist() if label not in place]
+    index = {label: i for i, label in enumerate(classes.tolist())}
+    unknown = [label for label in target.classes.tolist() if label not in index]
     if unknown:
         raise InputError(
             f"The target label(s) {listing(unknown)} in y do not exist in the initial classes "
             f"{listing(classes.tolist())}.",
             hint,
         )
-    codes = np.array([place[label] for label in target.classes.tolist()], dtype=np.int64)
+    codes = np.array([index[label] for label in target.classes.tolist()], dtype=np.int64)
     return Target(classes, read_only(codes[target.codes]))
 
 
@@ -202,7 +202,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"weights must be numbers, one a row; {error}.") from error
+        raise InputError(f"weights must be numbers, one per row; {error}.") from error
     if weights.ndim != 1:
         raise InputError(f"Sample weights must be 1D array or scalar, but they have {weights.ndim} dimensions.")
     if len(weights) != n_rows:

@@ -25,7 +25,7 @@ class ValidatedTable:
 
 
 def validate_table(estimator: Any, X: Any, known: tuple[str, ...] | None, sparse: bool = False) -> ValidatedTable:
-    """The view of X. `known` are the columns an estimator was fitted on; None sets its names and their number anew."""
+    """The view of X. `known` are the columns an estimator was fitted on; None sets its names and their number."""
     X = plain_table(X)
     if not is_frame(X):
         accept = "csr" if sparse else False

@@ -69,8 +69,8 @@ class CategoryCounts:
 
     def on(self, levels: Sequence[Level]) -> tuple[Floats, Floats]:
         """Weights and rows in the order of other levels, 0 for those not held."""
-        place = {level: i for i, level in enumerate(self.levels)}
-        found = np.array([place.get(level, -1) for level in levels], dtype=np.intp)
+        index = {level: i for i, level in enumerate(self.levels)}
+        found = np.array([index.get(level, -1) for level in levels], dtype=np.intp)
         padding = np.zeros((1, self.weight.shape[1]))
         return np.vstack([self.weight, padding])[found], np.vstack([self.rows, padding])[found]
 

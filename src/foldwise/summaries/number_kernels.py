@@ -15,7 +15,7 @@ from foldwise.data.transpose import transpose_into
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-REORDER = {"reassoc", "contract", "nsz"}  # sums may be vectorised; NaN and infinity keep their meaning
+REORDER = {"reassoc", "contract", "nsz"}  # sums may be vectorized; NaN and infinity keep their meaning
 LINE = 8  # float64 in a cache line
 TILE_CELLS = 1 << 16  # transposed at a time, so that they stay in a near cache
 LONG_TILE = 16_384  # rows of a column read in one go: memory likes long runs
@@ -46,7 +46,7 @@ def own_lines(shape: tuple[int, ...]) -> Floats:
 
 @njit(nogil=True, cache=True)
 def sums_by_row(cells: Floats, y: Ints, w: Floats, table: Floats) -> None:
-    """Sums over all cells (n, d); a class's weight is added to the first place of its line. Rows are not counted."""
+    """Sums over all cells (n, d); a class's weight is added to the first entry of its line. Rows are not counted."""
     n, d = cells.shape
     for i in range(n):
         c = y[i]

@@ -48,7 +48,7 @@ def windows(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Share:
-    """One thread's share of a pass: rows start..stop of labelled, perhaps weighted rows."""
+    """One thread's share of a pass: rows start..stop of labeled, perhaps weighted rows."""
 
     y: Ints  # codes of the classes, of all rows
     weights: Floats | None  # of all rows; None counts each once

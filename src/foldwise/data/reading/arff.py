@@ -121,18 +121,18 @@ def split_cells(text: str, number: int, file: str) -> list[str]:
     """The cells of a line, still quoted."""
     if "'" not in text and '"' not in text and "\\" not in text:
         return [cell.strip() for cell in text.split(",")]
-    cells, place = [], 0
+    cells, start = [], 0
     while True:
-        match = CELL.match(text, place)
+        match = CELL.match(text, start)
         if match is None:
             raise InputError(
-                f"{file}, line {number + 1}: the quotes from {text[place : place + 30]!r} on do not close.",
+                f"{file}, line {number + 1}: the quotes from {text[start : start + 30]!r} on do not close.",
                 "a quote inside quotes is written \\'.",
             )
         cells.append(match[1].strip())
         if not match[2]:
             return cells
-        place = match.end()
+        start = match.end()
 
 
 def unquoted(cell: str) -> str:
@@ -181,7 +181,7 @@ def rows_of(lines: list[str], start: int, attributes: list[Attribute], file: str
 
 
 def sparse_row(line: str, number: int, attributes: list[Attribute], file: str) -> list[str | None]:
-    """A row that writes only some cells: {place cell, …}. The others are 0, or the first declared level."""
+    """A row that writes only some cells: {index cell, …}. The others are 0, or the first declared level."""
     where = f"{file}, line {number + 1}"
     if not line.endswith("}"):
         raise InputError(f"{where}: the sparse row is not closed by a brace.", "rows with weights are not read here.")
@@ -189,14 +189,14 @@ def sparse_row(line: str, number: int, attributes: list[Attribute], file: str) -
     if not line[1:-1].strip():
         return row
     for pair in split_cells_keeping(line[1:-1], number, file):
-        place, _, cell = pair.strip().partition(" ")
-        if not place.isascii() or not place.isdigit() or int(place[:9]) >= len(row) or not cell.strip():
+        index, _, cell = pair.strip().partition(" ")
+        if not index.isascii() or not index.isdigit() or int(index[:9]) >= len(row) or not cell.strip():
             raise InputError(
-                f"{where}: {pair!r} is not the place of a column and its cell.",
-                f"places go from 0 to {len(row) - 1}.",
+                f"{where}: {pair!r} is not the index of a column and its cell.",
+                f"column indices go from 0 to {len(row) - 1}.",
             )
         value = cell.strip()
-        row[int(place)] = None if value in MISSING else unquoted(value)
+        row[int(index)] = None if value in MISSING else unquoted(value)
     return row
 
 

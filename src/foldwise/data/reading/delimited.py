@@ -181,13 +181,13 @@ class DelimitedParser:
         """Rows from the start, and where no quoted cell can span lines also from the middle and the end."""
         start = nth_line(self.data, self.layout.skip_lines)
         data, blocks = self.data, []
-        places = [start]
+        starts = [start]
         if len(data) - start > 8 * BLOCK and not self.delimiters.odd:
-            places += [len(data) // 3, 2 * len(data) // 3, len(data) - BLOCK]
-        for place in places:
-            begin = place if place == start else data.find(b"\n", place) + 1
+            starts += [len(data) // 3, 2 * len(data) // 3, len(data) - BLOCK]
+        for position in starts:
+            begin = position if position == start else data.find(b"\n", position) + 1
             end = data.rfind(b"\n", begin, begin + BLOCK) + 1 if begin + BLOCK < len(data) else len(data)
-            if place == start and end <= begin:
+            if position == start and end <= begin:
                 end = (data.find(b"\n", begin) + 1) or len(data)
             blocks.append(data[begin:end])
         return b"".join(block if block.endswith(b"\n") else block + b"\n" for block in blocks if block)
@@ -210,12 +210,12 @@ class DelimitedParser:
 
 def nth_line(data: bytes, n: int) -> int:
     """Where the line after the first n begins."""
-    place = 0
+    position = 0
     for _ in range(n):
-        place = data.find(b"\n", place) + 1
-        if not place:
+        position = data.find(b"\n", position) + 1
+        if not position:
             return len(data)
-    return place
+    return position
 
 
 def without_rows(frame: pl.DataFrame, blank: list[int]) -> pl.DataFrame:

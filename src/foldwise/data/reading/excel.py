@@ -70,7 +70,7 @@ def layout_of(book: Any, sheet: str, options: ReadOptions, file: str) -> TableLa
 
 
 def chosen_sheet(sheets: list[str], options: ReadOptions, name: str) -> str:
-    """The sheet that was requested, by name or by place; the first without asking."""
+    """The sheet that was requested, by name or by index; the first without asking."""
     if options.sheet is None and sheets:
         return sheets[0]
     if isinstance(options.sheet, int) and 0 <= options.sheet < len(sheets):

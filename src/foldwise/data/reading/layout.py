@@ -317,7 +317,7 @@ def given_names(names: Sequence[str], width: int, file: str) -> list[str]:
 
 
 def clean_names(names: Sequence[str]) -> tuple[list[str], list[Note]]:
-    """Names without blanks around them; columns without one are called by their place, as scikit-learn does."""
+    """Names without blanks around them; columns without one are called by their index, as scikit-learn does."""
     cleaned = [name.strip() for name in names]
     taken = set(cleaned)
     notes = []

@@ -76,7 +76,7 @@ def read_table(
     Parameters
     ----------
     path : path of the file
-    target : the column to predict, by its name or its place (-1 is the last); without it `y` is None and `X` holds
+    target : the column to predict, by its name or its index (-1 is the last); without it `y` is None and `X` holds
         every column
     kinds : kind of a column by its name (`"numeric"`, `"count"`, `"binary"`, `"categorical"`, `"ordinal"`, `"text"`,
         `"date"`, `"identifier"`, `"constant"`), or a `Column` that also declares the levels, or a `Schema`.
@@ -91,7 +91,7 @@ def read_table(
     skip_rows : how many lines stand before the header
     index : the column that only numbers the rows, to be left out; a first column without a name that counts the rows is
         left out by itself, unless this is False
-    sheet, table : which sheet of a workbook (name or place), which table of a database
+    sheet, table : which sheet of a workbook (name or index), which table of a database
 
     Examples
     --------
@@ -142,9 +142,9 @@ def read_table(
     finer = {**parsed.kinds, **declared.kinds}
     if target is None:
         return Table(frame, None, schema_of(frame), source.stem, None, notes, finer)
-    place = target_of(target, frame.columns, source.name)
-    X = frame.drop(place)
-    return Table(X, labels(frame[place]), schema_of(X), source.stem, place, notes, finer)
+    label = target_of(target, frame.columns, source.name)
+    X = frame.drop(label)
+    return Table(X, labels(frame[label]), schema_of(X), source.stem, label, notes, finer)
 
 
 def check_keywords(source: SourceFile, options: ReadOptions) -> None:
@@ -163,13 +163,13 @@ def schema_of(frame: pl.DataFrame) -> Schema:
 
 
 def target_of(target: Any, columns: Sequence[str], file: str) -> str:
-    """The name of the target, which may be given by its place."""
+    """The name of the target, which may be given by its index."""
     if isinstance(target, str) and target in columns:
         return target
     if isinstance(target, int) and not isinstance(target, bool) and -len(columns) <= target < len(columns):
         return columns[target]
     if not isinstance(target, str | int):
-        raise FoldwiseTypeError(f"target must be the name or the place of a column, got {target!r}.")
+        raise FoldwiseTypeError(f"target must be the name or the index of a column, got {target!r}.")
     raise InputError(f"{file} has no column {target!r} to use as target.", f"its columns are {listing(columns)}.")
 
 
