@@ -6,11 +6,10 @@ All work on distinct values with their weights and give cut points in order; a c
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+from scipy.special import entr
 
-from foldwise.data.cells import read_only
-from foldwise.summaries.number_kernels import Floats, Ints
+from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.values import ValueWeights
 
 TIE = 1e-12  # of entropies in bits: of cuts that are equally good, the first
@@ -42,12 +41,45 @@ def equal_frequency(values: ValueWeights, n_bins: int) -> Floats:
 def by_entropy(values: ValueWeights, n_classes: int) -> Floats:
     """The cuts of Fayyad and Irani (1993): recursively at the least class entropy, while the gain pays for itself."""
     x = np.unique(values.x)
-    if len(x) < 2:
-        return np.empty(0)
     weight, _ = values.by_bin(np.searchsorted(x, values.x), len(x), n_classes)
-    cut_behind = np.zeros(len(x), dtype=np.int64)
-    mark_cuts(read_only(weight), cut_behind)
-    return midway(x, np.flatnonzero(cut_behind))
+    cuts, pending = [], [(0, len(x))]
+    while pending:
+        first, last = pending.pop()
+        found = best_cut(weight[first:last])
+        if found is not None:
+            middle = first + found + 1
+            cuts.append(middle - 1)
+            pending += [(first, middle), (middle, last)]
+    return midway(x, np.sort(np.array(cuts, dtype=np.intp)))
+
+
+def best_cut(weight: Floats) -> int | None:  # (values, K)
+    """The value behind which to cut; None where no cut gains enough."""
+    total = weight.sum(axis=0)
+    n, k = total.sum(), np.count_nonzero(total)
+    if k < 2 or n <= 1 or len(weight) < 2:
+        return None
+    left = np.cumsum(weight, axis=0)[:-1]
+    right = total - left
+    right[right <= TIE * total] = 0.0  # sums that round leave no class behind
+    h_left, h_right = entropy(left), entropy(right)
+    after = (left.sum(axis=1) * h_left + right.sum(axis=1) * h_right) / n
+    # no best cut lies between two values of one and the same class
+    mixed = np.count_nonzero((weight[:-1] > 0) | (weight[1:] > 0), axis=1) > 1
+    after = np.where(mixed, after, np.inf)
+    best = int(np.argmax(after <= after.min() + TIE))
+    before = entropy(total)
+    of_parts = np.count_nonzero(left[best]) * h_left[best] + np.count_nonzero(right[best]) * h_right[best]
+    # log2(3^k - 2), without the power, which overflows for many classes
+    delta = k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0 ** -float(k)) - (k * before - of_parts)
+    return best if before - after[best] > (np.log2(n - 1) + delta) / n else None
+
+
+def entropy(weight: Floats) -> Floats:  # (…, K) -> (…)
+    """In bits; 0 where there is no weight."""
+    total = weight.sum(axis=-1, keepdims=True)
+    shares = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
+    return np.asarray(entr(shares).sum(axis=-1) / np.log(2.0))
 
 
 def midway(x: Floats, indices: NDArray[np.intp]) -> Floats:
@@ -55,76 +87,3 @@ def midway(x: Floats, indices: NDArray[np.intp]) -> Floats:
     low, high = x[indices], x[indices + 1]
     middle = low / 2 + high / 2
     return np.where((middle >= low) & (middle < high), middle, low)
-
-
-@njit(nogil=True, cache=True)
-def entropy(weight: Floats, total: float) -> float:
-    """In bits."""
-    sum_ = 0.0
-    for c in range(weight.size):
-        if weight[c] > 0:
-            share = weight[c] / total
-            sum_ -= share * np.log2(share)
-    return sum_
-
-
-@njit(nogil=True, cache=True)
-def same_single_class(a: Floats, b: Floats) -> bool:
-    """Whether two neighboring values belong to one and the same class: no best cut lies between them."""
-    found = -1
-    for c in range(a.size):
-        if a[c] > 0 or b[c] > 0:
-            if found >= 0:
-                return False
-            found = c
-    return True
-
-
-@njit(nogil=True, cache=True)
-def mark_cuts(weight: Floats, cut_behind: Ints) -> None:
-    """Mark the values (m, K) behind which to cut. A stack stands in for the recursion."""
-    m, n_classes = weight.shape
-    stack = np.empty((m + 1, 2), np.int64)
-    stack[0, 0], stack[0, 1] = 0, m
-    waiting = 1
-    total, left, right = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
-    best_left, best_right = np.empty(n_classes), np.empty(n_classes)
-    while waiting:
-        waiting -= 1
-        first, last = stack[waiting, 0], stack[waiting, 1]
-        total[:] = 0.0
-        for i in range(first, last):
-            for c in range(n_classes):
-                total[c] += weight[i, c]
-        n = total.sum()
-        k = np.count_nonzero(total)
-        if k < 2 or n <= 1:
-            continue
-        before = entropy(total, n)
-        best, found = np.inf, -1
-        left[:] = 0.0
-        for i in range(first, last - 1):
-            for c in range(n_classes):
-                left[c] += weight[i, c]
-            if same_single_class(weight[i], weight[i + 1]):
-                continue
-            for c in range(n_classes):
-                rest = total[c] - left[c]
-                right[c] = rest if rest > TIE * total[c] else 0.0  # sums that round leave no class behind
-            a, b = left.sum(), right.sum()
-            after = (a * entropy(left, a) + b * entropy(right, b)) / n
-            if after < best - TIE:
-                best, found = after, i
-                best_left[:] = left
-                best_right[:] = right
-        if found < 0:
-            continue
-        k1, k2 = np.count_nonzero(best_left), np.count_nonzero(best_right)
-        h1, h2 = entropy(best_left, best_left.sum()), entropy(best_right, best_right.sum())
-        # log2(3^k - 2), without the power, which overflows for many classes
-        delta = k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0 ** -float(k)) - (k * before - k1 * h1 - k2 * h2)
-        if before - best > (np.log2(n - 1) + delta) / n:
-            cut_behind[found] = 1
-            stack[waiting, 0], stack[waiting, 1] = first, found + 1
-            stack[waiting + 1, 0], stack[waiting + 1, 1] = found + 1, last
-            waiting += 2
