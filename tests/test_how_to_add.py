@@ -1,4 +1,4 @@
-"""docs/how-to-add.md is true: its code adds a model, a search strategy and a report section, which then work."""
+"""docs/how-to-add.md is true: its code adds a metric, a model, a strategy and a report section, which then work."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
+from sklearn.model_selection import GridSearchCV
 
 from foldwise import read_table
+from foldwise.evaluation.metrics import METRICS, find_metric
 from foldwise.models import catalogue, models_for, outline, unregister
 from foldwise.report import html, render
 from tests.tables import table_path
@@ -36,6 +38,16 @@ def test_a_chapter_fits_on_a_screen(title):
 def test_every_path_that_is_named_exists():
     root = Path(__file__).parents[1]
     assert [path for path in re.findall(r"`((?:src|tests)/[\w/.]+)`", PAGE) if not (root / path).exists()] == []
+
+
+def test_a_metric(monkeypatch):
+    names = run("A metric")
+    ours, metric = names["search"], names["max_error"]
+    theirs = GridSearchCV(ours.estimator, ours.param_grid, scoring="neg_max_error", cv=3).fit(names["X"], names["y"])
+    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], rtol=1e-10)
+    assert ours.best_params_ == theirs.best_params_
+    monkeypatch.setitem(METRICS, metric.name, metric)
+    assert find_metric("max_error")(np.array([1.0, 2.0]), np.array([1.0, 5.0])) == 3.0
 
 
 def test_a_model():
