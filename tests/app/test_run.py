@@ -176,7 +176,7 @@ def test_a_separate_test_is_told_with_its_weights_and_what_is_not_defined_in_it(
     scores = {one["metric"]: one["value"] for one in found.facts["headline"]["test"]["scores"]}
     right = found.predict(one_class.drop("kind", "w")) == "kind 1"
     assert scores["accuracy"] == pytest.approx(np.average(right, weights=one_class["w"].to_numpy()))
-    assert scores["roc_auc"] is None
+    assert scores["roc_auc_ovr"] is None
     assert "on the separate test, 6 rows" in str(found)
     # rows that weigh nothing were not learned from
     known = one_class.filter(pl.col("w") > 0).height
@@ -277,14 +277,14 @@ NUMBERS = np.random.default_rng(0).normal(size=100)
         (table(x=[1, 2, 3], y=["a", "b", "a"]), {}, "too few"),
         (table(x=NUMBERS, z=["a", "b"] * 50), {}, "no column 'y'"),
         (table(x=NUMBERS, y=["a", None] * 50), {}, "no 'y'"),
-        (table(y=["a", "b"] * 50), {}, "no column but its target"),
+        (table(y=["a", "b"] * 50), {}, "no column except its target"),
         (table(x=NUMBERS, y=["a", "b"] * 50), {"groups": "z"}, "no column 'z' for groups"),
         (table(x=NUMBERS, y=["a", "b"] * 50), {"groups": "y"}, "is the target"),
         (table(x=NUMBERS, g=["one"] * 100, y=["a", "b"] * 50), {"groups": "g"}, "one group only"),
         (table(x=NUMBERS, w=["one"] * 100, y=["a", "b"] * 50), {"weights": "w"}, "cannot weigh"),
         (table(x=NUMBERS, y=["a", "b"] * 50), {"positive": "c"}, "no class 'c'"),
         (table(x=NUMBERS, y=["a", "b"] * 50), {"metric": "speed"}, "no metric"),
-        (table(x=NUMBERS, y=["a", "b"] * 50), {"models": ["oracle"]}, "no family 'oracle'"),
+        (table(x=NUMBERS, y=["a", "b"] * 50), {"models": ["oracle"]}, "no model 'oracle'"),
         (table(x=NUMBERS, y=["a", "b"] * 50), {"budget": "soon"}, "budget"),
         (table(x=NUMBERS, y=["a", "b"] * 50), {"costs": {"a": {"a": 0}, "b": {"a": 1}}}, "'b' has no cost"),
         (

@@ -153,14 +153,15 @@ class Run:
     def __repr__(self) -> str:
         facts = self.facts
         task, head = facts["task"], facts["headline"]
+        shown = [(task["metric_title"], head["estimate"], head["baseline"]["value"])]
+        shown += [(one["title"], one["estimate"], one["baseline"]) for one in head["others"]]
         lines = [
             f"{facts['title']}: {task['n_rows']:,} rows, {task['n_columns']} column{'s' * (task['n_columns'] != 1)}, "
             f"{len(task['classes'])} classes of {task['target']!r}",
             "",
-            f"  {task['metric_title']:<25} {head['estimate']['text']}  baseline {number(head['baseline']['value'])}",
             *(
-                f"  {one['title']:<25} {one['estimate']['text']}  baseline {number(one['baseline'])}"
-                for one in head["others"]
+                f"  {short_title(title)} {estimate['text']}  baseline {number(baseline)}"
+                for title, estimate, baseline in shown
             ),
             *test_lines(head["test"]),
             "",
@@ -182,6 +183,15 @@ class Run:
         return "\n".join(lines)
 
 
+def short_title(title: str) -> str:
+    """The title of a metric in a column of 25 characters, without how it averages over classes.
+
+    >>> short_title("area under the ROC curve, mean over classes")
+    'area under the ROC curve '
+    """
+    return f"{title.split(',')[0]:<25}"
+
+
 def warned(warnings: list[str]) -> list[str]:
     """What to beware of, as the report says it."""
     lines = [
@@ -194,5 +204,8 @@ def test_lines(test: dict[str, Any] | None) -> list[str]:
     """The scores on a separate test."""
     if test is None:
         return []
-    scores = (f"  {one['title']:<25} {'–' if one['value'] is None else number(one['value'])}" for one in test["scores"])
+    scores = (
+        f"  {short_title(one['title'])} {'–' if one['value'] is None else number(one['value'])}"
+        for one in test["scores"]
+    )
     return ["", f"  on the separate test, {test['n_rows']:,} rows", *scores]
