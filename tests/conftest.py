@@ -11,6 +11,8 @@ from typing import Any
 
 # before any library starts threads of its own: test workers share the cores, and waiting OpenMP threads spin
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# what shared work raises is raised, and not hidden by a refit
+os.environ.setdefault("FOLDWISE_STRICT", "1")
 
 import numpy as np
 import pytest

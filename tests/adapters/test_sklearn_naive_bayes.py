@@ -158,7 +158,7 @@ def test_real_tables():
 
 
 def test_blocks_stay_small_when_probabilities_are_wanted(rng, monkeypatch):
-    monkeypatch.setattr("foldwise.adapters.sklearn_naive_bayes.BLOCK_CELLS", 300)
+    monkeypatch.setattr("foldwise.folds.model_session.BLOCK_CELLS", 300)
     X, y = rng.normal(size=(100, 2)), np.arange(100) % 2
     session = open_session(GaussianNB(), X, y)
     settings = [{"var_smoothing": v} for v in np.logspace(-9, 0, 7)]

@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 
 from foldwise.adapters.sklearn_staged import is_seed
+from foldwise.adapters.support import Support, TestedVersions
 from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows
 
 
 @dataclass(frozen=True)
 class BoosterLibrary:
-    """How one library says things."""
+    """How one library names and computes things."""
 
+    versions: TestedVersions
     sizes: tuple[str, ...]  # the names under which the number of trees may be given
     usual: int  # where none is
     shorter: Callable[[int], dict[str, Any]]  # arguments of a prediction by so many trees
@@ -48,9 +50,22 @@ def catboost_exact(params: Params) -> bool:
 
 
 LIBRARIES = {
-    "LGBMClassifier": BoosterLibrary(("n_estimators",), 100, lambda size: {"num_iteration": size}, lightgbm_exact),
-    "XGBClassifier": BoosterLibrary(("n_estimators",), 100, lambda size: {"iteration_range": (0, size)}, xgboost_exact),
+    "LGBMClassifier": BoosterLibrary(
+        TestedVersions("lightgbm", "LightGBM", (4, 5), (4, 7)),
+        ("n_estimators",),
+        100,
+        lambda size: {"num_iteration": size},
+        lightgbm_exact,
+    ),
+    "XGBClassifier": BoosterLibrary(
+        TestedVersions("xgboost", "XGBoost", (3, 0), (3, 2)),
+        ("n_estimators",),
+        100,
+        lambda size: {"iteration_range": (0, size)},
+        xgboost_exact,
+    ),
     "CatBoostClassifier": BoosterLibrary(
+        TestedVersions("catboost", "CatBoost", (1, 2), (1, 2)),
         ("iterations", "n_estimators", "num_boost_round", "num_trees"),
         1000,
         lambda size: {"ntree_end": size},
@@ -67,19 +82,18 @@ class BoosterSession(ModelSession):
     def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> None:
         super().__init__(estimator, X, y, fit_params)
         self.library = LIBRARIES[type(estimator).__name__]
-        own = estimator.get_params(deep=False)
-        given = [name for name in self.library.sizes if own.get(name) is not None]
+        given = [name for name in self.library.sizes if self.own_params.get(name) is not None]
         self.size = given[0] if given else self.library.sizes[0]  # a second name for it would be refused
 
     def lazy(self, params: Params) -> frozenset[str]:
-        merged = {**self.estimator.get_params(deep=False), **params}
+        merged = self.merged(params)
         seeds = [merged[name] for name in ("random_state", "random_seed") if merged.get(name) is not None]
         exact = self.library.exact(merged) and bool(seeds) and all(is_seed(seed) for seed in seeds)
         return frozenset({self.size}) if exact else frozenset()
 
     def size_of(self, setting: Params) -> int | None:
         """The number of trees; None where the library may refuse it."""
-        size = setting.get(self.size, self.estimator.get_params(deep=False).get(self.size, self.library.usual))
+        size = self.merged(setting).get(self.size, self.library.usual)
         return int(size) if is_seed(size) and size >= 1 else None
 
     def answer_group(
@@ -111,6 +125,11 @@ class TruncatedModel:
     def predict_proba(self, X: Any) -> Any:
         """The probabilities."""
         return self.model.predict_proba(X, **self.arguments)
+
+
+def support_of(estimator: Any) -> Support:
+    """What the session of an estimator relies on: public names only."""
+    return Support(LIBRARIES[type(estimator).__name__].versions)
 
 
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> BoosterSession | None:

@@ -11,7 +11,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from sklearn import discriminant_analysis, get_config
 from sklearn.covariance import shrunk_covariance
 
+from foldwise.adapters.support import SKLEARN, Support
+from foldwise.folds.fallback import attempt, refitted
 from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
 
@@ -34,31 +36,18 @@ class DecomposedSession(ModelSession):
     order_free = True
     neutral: ClassVar[Params] = {}  # values of what may vary which no fit refuses
 
-    def merged(self, params: Params) -> dict[str, Any]:
-        """The estimator's own parameters and those of a setting."""
-        return {**self.estimator.get_params(deep=False), **params}
-
     def fit_group(self, settings: Sequence[Params], train: Rows) -> Iterator[Any]:
         lazy = self.lazy(settings[0])
-        parts = self.parts_of(settings[0], lazy, train) if lazy else None
+        parts, error = None, None
+        if lazy:
+            neutral = {**settings[0], **{name: self.neutral[name] for name in lazy}}
+            parts, error = attempt(lambda: self.decompose(self.unfitted(neutral), train))
         for setting in settings:
-            model = None if parts is None else self.finished(parts, {name: self.merged(setting)[name] for name in lazy})
-            yield self.fit_alone(setting, train) if model is None else model
-
-    def parts_of(self, setting: Params, lazy: frozenset[str], train: Rows) -> Any:
-        """What the settings share; None where the rows are refused, and each setting then says so itself."""
-        try:
-            model = self.unfitted({**setting, **{name: self.neutral[name] for name in lazy}})
-            return self.decompose(model, train)
-        except Exception:
-            return None
-
-    def finished(self, parts: Any, values: Params) -> Any:
-        """The model with these values; None where only a refit gives the right error or warning."""
-        try:
-            return self.finish(parts, values)
-        except Exception:
-            return None
+            model, wrong = None, error
+            if parts is not None:
+                values = {name: self.merged(setting)[name] for name in lazy}
+                model, wrong = attempt(partial(self.finish, parts, values))
+            yield refitted(self.fit_alone(setting, train), wrong) if model is None else model
 
     @abstractmethod
     def decompose(self, model: Any, train: Rows) -> Any:
@@ -267,12 +256,22 @@ def is_list(priors: Any) -> bool:
     return priors is None or isinstance(priors, list | tuple | np.ndarray)
 
 
+QUADRATIC = Support(SKLEARN, ("_solve_svd", "_decision_function"), ("sklearn.discriminant_analysis._cov",))
+LINEAR = Support(
+    SKLEARN,
+    ("_solve_svd", "_solve_lstsq", "_solve_eigen"),
+    ("sklearn.discriminant_analysis._class_means", "sklearn.discriminant_analysis._cov"),
+)
+
+
+def support_of(estimator: Any) -> Support:
+    """What the session of an estimator relies on."""
+    return LINEAR if type(estimator).__name__ == "LinearDiscriminantAnalysis" else QUADRATIC
+
+
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> DecomposedSession | None:
-    """A session for a discriminant analysis whose solver is the one known here."""
+    """A session for a discriminant analysis."""
     if get_config()["array_api_dispatch"] or not (hasattr(X, "shape") or isinstance(X, list)):
-        return None
-    known = ("_class_means", "_cov") if hasattr(estimator, "_solve_lstsq") else ("_cov",)
-    if not hasattr(estimator, "_solve_svd") or not all(hasattr(discriminant_analysis, name) for name in known):
         return None
     kind = LinearSession if type(estimator).__name__ == "LinearDiscriminantAnalysis" else QuadraticSession
     session = kind(estimator, X, y, fit_params)

@@ -22,12 +22,22 @@ from foldwise.adapters.sklearn_bayes_models import (
     SettingBatch,
     TrainingCounts,
 )
+from foldwise.adapters.support import SKLEARN, Support
+from foldwise.folds.caches import IdentityCache, nothing_known
 from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 
-BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
 MOST_CLASSES = 30_000  # labels are int16
+
+SettingRun = tuple[range, SettingBatch | None]  # indices of settings, and how they are finished; None by a refit
+
+SUPPORT = Support(SKLEARN)
+
+
+def support_of(estimator: Any) -> Support:
+    """What the session of an estimator relies on: public names only."""
+    return SUPPORT
 
 
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> BayesSession | None:
@@ -69,41 +79,38 @@ class BayesSession(ModelSession):
         super().__init__(estimator, X, y, fit_params)
         self.formulas = formulas
         self.weights: NDArray[np.float64] | None = None
-        self._params = estimator.get_params()
-        self._checked: dict[int, tuple[Params, dict[str, Any] | None]] = {}
-        self._known: tuple[tuple[Params, ...], int, list[tuple[range, SettingBatch | None]]] | None = None
+        self._plain = IdentityCache(self._plain_params)
+        self._runs: IdentityCache[dict[int, list[SettingRun]]] = IdentityCache(nothing_known, most=4)
 
     def lazy(self, params: Params) -> frozenset[str]:
-        return self.formulas.lazy if self._plain(params) is not None else frozenset()
+        return self.formulas.lazy if self._plain.of(params) is not None else frozenset()
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
         need = need | Need.PROBA if need.has(Need.DECISION) else need  # these classifiers have no decision values
         facts = self._learn(train)
-        size = len(settings) if not need.has(SHARES) else self._block_size(test)
+        size = len(settings) if not need.has(SHARES) else self.block_size(len(test))
         if facts is None or not self.formulas.knows(facts, test):
             yield from self._by_refit(settings, range(len(settings)), train, test, need)
             return
-        for places, batch in self._runs(settings, size):
+        for places, batch in self._runs_of(settings, size):
             if batch is None:
                 yield from self._by_refit(settings, places, train, test, need)
             else:
                 yield from self._at_once(settings, places, batch, facts, train, test, need)
 
-    def _runs(self, settings: Sequence[Params], size: int) -> list[tuple[range, SettingBatch | None]]:
-        """Settings in runs of at most `size` that are finished together, or None where a refit answers."""
-        if self._known is not None and self._known[0] is settings and self._known[1] == size:
-            return self._known[2]  # every split asks for the same ones again
-        runs: list[tuple[range, SettingBatch | None]] = []
-        plain = [self._plain(setting) for setting in settings]
-        for is_plain, run in groupby(range(len(settings)), key=lambda i: plain[i] is not None):
-            places = list(run)
-            for a in range(places[0], places[-1] + 1, size):
-                part = range(a, min(a + size, places[-1] + 1))
-                found = [one for one in plain[part.start : part.stop] if one is not None]
-                runs.append((part, SettingBatch(tuple(found)) if is_plain else None))
-        if isinstance(settings, tuple):
-            self._known = (settings, size, runs)
-        return runs
+    def _runs_of(self, settings: Sequence[Params], size: int) -> list[SettingRun]:
+        """Runs of at most `size` settings that are finished together; every split asks for the same ones again."""
+        known = self._runs.of(settings) if isinstance(settings, tuple) else {}
+        if size not in known:
+            plain = [self._plain.of(setting) for setting in settings]
+            known[size] = []
+            for is_plain, run in groupby(range(len(settings)), key=lambda i: plain[i] is not None):
+                places = list(run)
+                for a in range(places[0], places[-1] + 1, size):
+                    part = range(a, min(a + size, places[-1] + 1))
+                    found = [one for one in plain[part.start : part.stop] if one is not None]
+                    known[size].append((part, SettingBatch(tuple(found)) if is_plain else None))
+        return known[size]
 
     def _at_once(
         self,
@@ -143,15 +150,10 @@ class BayesSession(ModelSession):
         for i, answer in zip(places, answers, strict=True):
             yield Block(i, i + 1, answer)
 
-    def _plain(self, setting: Params) -> dict[str, Any] | None:
-        """All parameters of a setting that can be finished with others; None for any other. Splits ask again."""
-        known = self._checked.get(id(setting))
-        if known is None or known[0] is not setting:
-            params = {**self._params, **setting}
-            plain = set(setting) <= self.formulas.lazy and self.formulas.is_plain(params)
-            known = (setting, params if plain else None)
-            self._checked[id(setting)] = known  # holds the setting, so that its id is not used anew
-        return known[1]
+    def _plain_params(self, setting: Params) -> dict[str, Any] | None:
+        """All parameters of a setting that can be finished with others; None where a refit answers."""
+        params = self.merged(setting)
+        return params if set(setting) <= self.formulas.lazy and self.formulas.is_plain(params) else None
 
     def _learn(self, train: Rows) -> TrainingCounts | None:
         """The facts of a training set, or None where it is unusual."""
@@ -166,7 +168,3 @@ class BayesSession(ModelSession):
         if len(present) < 2 or weight.min() < 1e-6:
             return None
         return self.formulas.learn(TrainingCounts(present, codes.astype(np.int64), weights, weight, train))
-
-    def _block_size(self, test: Rows) -> int:
-        assert isinstance(self.target, Labels)
-        return max(1, BLOCK_CELLS // max(1, len(test) * len(self.target.classes)))

@@ -19,6 +19,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
 
+from foldwise.adapters.support import SKLEARN, Support
+from foldwise.folds.caches import IdentityCache
 from foldwise.folds.model_session import IndexedAnswer, ModelSession, in_order
 from foldwise.folds.nearest import (
     Distance,
@@ -37,7 +39,6 @@ from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params
 from foldwise.folds.rows import take_rows
 
 LAZY = frozenset({"n_neighbors", "weights", "algorithm", "leaf_size", "n_jobs"})
-BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
 LARGEST = 1e100  # greater cells overflow in powers
 
 
@@ -50,19 +51,18 @@ class NeighborSession(ModelSession):
     def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
         super().__init__(estimator, X, y, fit_params)
         self.problem: KNNProblem | None = None
-        self._params = estimator.get_params(deep=False)
         self._shelf: ListStore[DistanceLists] = ListStore()
-        self._read: dict[int, tuple[Params, KNNSetting | None]] = {}
+        self._read = IdentityCache(self._plain)
 
     def lazy(self, params: Params) -> frozenset[str]:
-        return LAZY if self.plain(params) is not None else frozenset()
+        return LAZY if self._read.of(params) is not None else frozenset()
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
         need = need | Need.PROBA if need & Need.DECISION else need  # there are no decision values
         yield from in_order(self._pieces(settings, train, test, need))
 
     def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[IndexedAnswer]:
-        settings_ = [self.plain(setting) if len(train) and len(test) else None for setting in settings]
+        settings_ = [self._read.of(setting) if len(train) and len(test) else None for setting in settings]
         groups: dict[Distance | None, list[int]] = {}
         for i, plain in enumerate(settings_):
             groups.setdefault(None if plain is None else self.distance(plain, len(train)), []).append(i)
@@ -74,7 +74,7 @@ class NeighborSession(ModelSession):
             assert self.problem is not None
             k_max = max(plain.k for plain in (settings_[i] for i in places) if plain is not None)
             split = NeighborSplit(self.problem, self.distance_lists(distance), train, test, k_max)
-            size = self._block_size(test) if need & Need.PROBA else len(places)
+            size = self.block_size(len(test)) if need & Need.PROBA else len(places)
             for a in range(0, len(places), size):
                 block = places[a : a + size]
                 asked = KNNBatch([plain for plain in (settings_[i] for i in block) if plain is not None])
@@ -93,18 +93,11 @@ class NeighborSession(ModelSession):
             parts = (one.labels, one.log_proba, one.proba, one.decision, one.values)
             yield [i], model if isinstance(model, Failure) else Answer(*parts, models=(model,))
 
-    def plain(self, setting: Params) -> KNNSetting | None:
-        """What a setting says; None for one that may be refused, or that is not known here; splits ask again."""
-        known = self._read.get(id(setting))
-        if known is None or known[0] is not setting:
-            known = (setting, self._plain(setting))
-            self._read[id(setting)] = known  # holds the setting, so that its id is not used anew
-        return known[1]
-
     def _plain(self, setting: Params) -> KNNSetting | None:
-        if not setting.keys() <= self._params.keys():
+        """The setting as it is answered with others; None for one that may be refused, or that is not known here."""
+        if not setting.keys() <= self.own_params.keys():
             return None
-        params = {**self._params, **setting}
+        params = self.merged(setting)
         k, weights, algorithm = params["n_neighbors"], params["weights"], params["algorithm"]
         leaf_size, n_jobs, metric, p = (params[name] for name in ("leaf_size", "n_jobs", "metric", "p"))
         usual = (
@@ -138,10 +131,6 @@ class NeighborSession(ModelSession):
 
         return self._shelf.get(distance, made)
 
-    def _block_size(self, test: Rows) -> int:
-        n_classes = len(self.target.classes) if isinstance(self.target, Labels) else 1
-        return max(1, BLOCK_CELLS // (len(test) * n_classes))
-
 
 def finished(split: NeighborSplit, asked: KNNBatch, need: Need) -> Answer:
     """As much of what is needed as the estimator has."""
@@ -155,6 +144,20 @@ def finished(split: NeighborSplit, asked: KNNBatch, need: Need) -> Answer:
 
 def is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+SUPPORT = Support(
+    SKLEARN,
+    functions=(
+        "sklearn.neighbors.NearestNeighbors._kneighbors_reduce_func",
+        "sklearn.utils._openmp_helpers._openmp_effective_n_threads",
+    ),
+)
+
+
+def support_of(estimator: Any) -> Support:
+    """What the session of an estimator relies on: how scikit-learn breaks ties."""
+    return SUPPORT
 
 
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> NeighborSession | None:
@@ -196,7 +199,7 @@ def cells_of(X: Any) -> NumericTable | None:
     try:
         NearestNeighbors(algorithm="brute").fit(X)  # names of columns are looked at too
         table: NDArray[Any] = check_array(X, order="C")
-    except Exception:
+    except (TypeError, ValueError):
         return None
     if not (table.dtype in (np.float64, np.float32) or table.dtype.kind in "iu") or table.size == 0:
         return None

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -25,6 +26,8 @@ import numpy as np
 import sklearn
 from sklearn.base import clone, is_classifier, is_regressor
 
+from foldwise.adapters.support import SKLEARN, Support
+from foldwise.folds.fallback import attempt, refitted
 from foldwise.folds.groups import group_by, params_key, value_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession, class_indices, in_order
 from foldwise.folds.opening import open_session, opener_of
@@ -46,6 +49,14 @@ StepParams = dict[
 CHANGING = {"", "copy", "copy_X"}  # plain values of these may make a step of another kind, or one that overwrites
 UNFIT = object()
 RESERVED = {"steps", "memory", "verbose", "transform_input"}  # what no step may be called
+
+
+SUPPORT = Support(SKLEARN)
+
+
+def support_of(estimator: Any) -> Support:
+    """What the session of an estimator relies on: public names only."""
+    return SUPPORT
 
 
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> FoldSession | None:
@@ -104,6 +115,20 @@ class PipelineSession(ModelSession):
         self._steady: dict[tuple[str, TableSize], bool] = {}  # of the steps as the estimator has them
         self._lazy: dict[tuple[str | None, frozenset[str], frozenset[str]], frozenset[str]] = {}
 
+    @property
+    def order_free(self) -> bool:  # type: ignore[override]
+        """Whether the last step's session says so, and no earlier step depends on the order of rows."""
+        everything = np.arange(self.n_rows)
+        request = SplitRequest([{}], [{}], everything, everything[:1], Need.LABELS)
+        rows = self._rows(request)
+        for name in self.earlier:
+            further, _ = attempt(partial(self._prepare, name, {}, own_copy(rows), request))
+            if further is None or depends_on_order(self.bases[name]):
+                return False
+            rows = further
+        session = self._open_last(clone(self.bases[self.last]), rows, request)
+        return session is not None and session.order_free
+
     def lazy(self, params: Params) -> frozenset[str]:
         asked = by_step(params)
         if not self.can_share(asked, self.n_rows):
@@ -138,10 +163,8 @@ class PipelineSession(ModelSession):
         """A step as a setting wants it; UNFIT where it cannot be made."""
         if name not in asked:
             return self.bases[name]
-        try:
-            return configured(self.bases[name], asked[name])
-        except Exception:
-            return UNFIT  # the refit says what is wrong
+        step, error = attempt(lambda: configured(self.bases[name], asked[name]))
+        return step if error is None else UNFIT  # the refit says what is wrong
 
     def _is_steady(self, name: str, step: Any, size: TableSize) -> bool:
         """Whether a step may be fitted once for several settings."""
@@ -174,21 +197,22 @@ class PipelineSession(ModelSession):
         branches = group_by(places, lambda i: params_key(request.asked[i].get(name, {})))
         together = group_by(range(len(branches)), lambda b: self._apart(name, request.asked[branches[b][0]]))
         for group in together:
-            fitted: list[Any] = []
-            if len(group) > 1:
-                try:
-                    fitted = self._fit_together(name, [branches[b] for b in group], own_copy(rows), request)
-                except Exception:  # one of them is refused, perhaps: each alone says what is wrong
-                    fitted = []
+            fitted: list[Any] | None = []
+            if len(group) > 1:  # where one of them is refused, each alone says what is wrong
+                fitted, _ = attempt(
+                    partial(self._fit_together, name, [branches[b] for b in group], own_copy(rows), request)
+                )
             for k, b in enumerate(group):
-                try:
-                    given = own_copy(rows) if len(branches) > 1 else rows  # a careless step may write into its input
-                    if fitted:
-                        further = transformed(name, fitted[k], given)
-                    else:
-                        further = self._prepare(name, request.asked[branches[b][0]], given, request)
-                except Exception:
-                    yield from self._refit(branches[b], request)
+                given = own_copy(rows) if len(branches) > 1 else rows  # a careless step may write into its input
+                if fitted:
+                    further, error = attempt(partial(transformed, name, fitted[k], given))
+                else:
+                    first = request.asked[branches[b][0]]
+                    further, error = attempt(partial(self._prepare, name, first, given, request))
+                if further is None:
+                    yield from (
+                        (places, refitted(answer, error)) for places, answer in self._refit(branches[b], request)
+                    )
                 else:
                     yield from self._walk(branches[b], depth + 1, further, request)
 
@@ -238,8 +262,6 @@ class PipelineSession(ModelSession):
             if session is None:
                 yield from self._fit_last(estimator, branch, settings, rows, request)
                 continue
-            # read by the audit after it has asked: an order that moves the earlier steps says nothing of the last
-            self.order_free = session.order_free and not any(depends_on_order(step) for _, step in rows.steps)
             n_train, n_test = len(request.train), len(request.test)
             for block in session.answer(settings, np.arange(n_train), n_train + np.arange(n_test), request.need):
                 answer = block.answer
@@ -259,9 +281,8 @@ class PipelineSession(ModelSession):
         params = self._params_of(self.last, sources)
         if any(has_length(v, len(sources)) != has_length(w, self.n_rows) for v, w in self._pairs(params)):
             return None  # by its length it would be taken for a column of these rows, or no longer
-        try:
-            session = open_session(estimator, X, take_rows(self.y, sources), params)
-        except Exception:
+        session, _ = attempt(lambda: open_session(estimator, X, take_rows(self.y, sources), params))
+        if session is None:
             return None  # a fit of each setting says what is wrong
         return session if session.shares != "refit" and type(session.target) is type(self.target) else None
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from foldwise.adapters.support import SKLEARN, Support
 from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
 
@@ -31,10 +32,7 @@ class StagedSession(ModelSession):
     def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> None:
         super().__init__(estimator, X, y, fit_params)
         self.layout = STAGED_MODELS[type(estimator).__name__]
-
-    def merged(self, params: Params) -> dict[str, Any]:
-        """The estimator's own parameters and those of a setting."""
-        return {**self.estimator.get_params(deep=False), **params}
+        self.support = support_of(estimator)
 
     def lazy(self, params: Params) -> frozenset[str]:
         # most splits train on half of the rows at least; the few rows of a training set may still decide otherwise
@@ -69,10 +67,6 @@ class StagedSession(ModelSession):
                 yield waiting.pop(done)
                 done += 1
 
-    def answer_alone(self, setting: Params, train: Rows, X_test: Any, need: Need) -> Answer | Failure:
-        model = self.fit_alone(setting, train)
-        return model if isinstance(model, Failure) else self.predict(model, X_test, need)
-
     def answer_stage(self, predictor: StagedPredictor, size: int, X_test: Any, need: Need) -> Answer | Failure:
         """What the model of this size says of the test rows; sizes are asked in ascending order."""
         try:
@@ -95,7 +89,7 @@ class StagedSession(ModelSession):
         if self.size_of(longest) is None or not self.layout.repeatable(self.merged(longest), len(train)):
             return None
         model = self.fit_alone(longest, train)
-        return model if all(hasattr(model, name) for name in self.layout.needed) else None
+        return model if not isinstance(model, Failure) and self.support.has_fitted(model) else None
 
 
 class StagedPredictor:
@@ -333,19 +327,24 @@ STAGED_MODELS = {
     for kind in ("Classifier", "Regressor")
 }
 
-PRIVATE: dict[
-    type[StagedPredictor], tuple[str, ...]
-] = {  # what is used of scikit-learn beyond its promises, by how the model grows
-    StagedScores: ("_raw_predict", "_raw_predict_init"),
-    StagedHistogramScores: ("_raw_predict", "_preprocess_X"),
+PRIVATE: dict[type[StagedPredictor], Support] = {  # by how the predictions of growing sizes are made
+    StagedScores: Support(SKLEARN, ("_raw_predict", "_raw_predict_init"), fitted=("estimators_",)),
+    StagedHistogramScores: Support(
+        SKLEARN, ("_raw_predict", "_preprocess_X"), fitted=("_predictors", "_baseline_prediction")
+    ),
+    StagedMean: Support(SKLEARN, fitted=("estimators_",)),
+    StagedBag: Support(SKLEARN, fitted=("estimators_", "estimators_features_", "_seeds")),
+    StagedVote: Support(SKLEARN, fitted=("estimators_", "estimator_weights_")),
 }
+
+
+def support_of(estimator: Any) -> Support:
+    """What the session of an estimator relies on."""
+    return PRIVATE[STAGED_MODELS[type(estimator).__name__].predictor]
 
 
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> StagedSession | None:
     """A session for an ensemble of one output, fitted with nothing but weights."""
-    layout = STAGED_MODELS[type(estimator).__name__]
-    if not all(hasattr(estimator, name) for name in PRIVATE.get(layout.predictor, ())):
-        return None
     if set(fit_params) - {"sample_weight"}:  # a monitor may stop the fit, and remember
         return None
     session = StagedSession(estimator, X, y, fit_params)

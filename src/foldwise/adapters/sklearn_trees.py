@@ -9,6 +9,8 @@ from numbers import Real
 from typing import Any
 
 from foldwise.adapters.sklearn_staged import is_seed
+from foldwise.adapters.support import SKLEARN, Support
+from foldwise.folds.fallback import attempt, refitted
 from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Params, Rows
 
@@ -20,21 +22,18 @@ class PruningSession(ModelSession):
 
     def lazy(self, params: Params) -> frozenset[str]:
         # without a seed, ties between splits are broken at random: two fits may differ
-        seed = {**self.estimator.get_params(deep=False), **params}["random_state"]
-        return frozenset({"ccp_alpha"}) if is_seed(seed) else frozenset()
+        return frozenset({"ccp_alpha"}) if is_seed(self.merged(params)["random_state"]) else frozenset()
 
     def fit_group(self, settings: Sequence[Params], train: Rows) -> Iterator[Any]:
-        grown = self.grow(settings[0], train) if self.lazy(settings[0]) else None
+        grown, error = None, None
+        if self.lazy(settings[0]):
+            grown, error = attempt(lambda: self.refit({**settings[0], "ccp_alpha": 0.0}, train))
         for setting in settings:
-            alpha = setting.get("ccp_alpha", self.estimator.ccp_alpha)
-            yield self.fit_alone(setting, train) if grown is None or not is_alpha(alpha) else pruned(grown, alpha)
-
-    def grow(self, setting: Params, train: Rows) -> Any:
-        """The whole tree; None where it cannot be grown, and each setting then says so itself."""
-        try:
-            return self.refit({**setting, "ccp_alpha": 0.0}, train)
-        except Exception:
-            return None
+            alpha = self.merged(setting)["ccp_alpha"]
+            if grown is None or not is_alpha(alpha):
+                yield refitted(self.fit_alone(setting, train), error)
+            else:
+                yield pruned(grown, alpha)
 
 
 def pruned(grown: Any, alpha: float) -> Any:
@@ -50,9 +49,15 @@ def is_alpha(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, Real) and 0 <= float(value) < math.inf
 
 
+SUPPORT = Support(SKLEARN, ("_prune_tree",))
+
+
+def support_of(estimator: Any) -> Support:
+    """What the session of an estimator relies on."""
+    return SUPPORT
+
+
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> PruningSession | None:
     """A session for a decision tree of one output."""
-    if not hasattr(estimator, "_prune_tree"):
-        return None
     session = PruningSession(estimator, X, y, fit_params)
     return None if session.target is None else session

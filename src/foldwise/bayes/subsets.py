@@ -73,7 +73,6 @@ class SubsetsByTerms(SubsetsByFacts):
         super().__init__(session, checked)
         self._lock = Lock()
         self._kept: dict[tuple[int, int], SplitTerms] = {}
-        self._room = KEPT_BYTES
         self._n_columns = session.table.n_columns
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
@@ -101,9 +100,8 @@ class SubsetsByTerms(SubsetsByFacts):
         split = SplitTerms(train, test, training.present, log_prior, training.learn(self._checked.table))
         n_bytes = 8 * self._n_columns * len(log_prior) * len(test)
         with self._lock:
-            if n_bytes > self._room:
+            if n_bytes + sum(one.terms.nbytes for one in self._kept.values() if one.terms is not None) > KEPT_BYTES:
                 return split
-            self._room -= n_bytes
         terms = self._terms(split, test, range(self._n_columns))
         self._kept[id(train), id(test)] = found = replace(split, facts=None, terms=terms)
         return found

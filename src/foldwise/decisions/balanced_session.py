@@ -17,6 +17,7 @@ from foldwise.data.target import check_weights
 from foldwise.decisions.balanced import DRAWN, balance_params, check_method, corrected, generator
 from foldwise.decisions.resampling import balancing_weights
 from foldwise.decisions.wrapper_session import WrapperSession, branches_of
+from foldwise.folds.fallback import attempt, refitted
 from foldwise.folds.model_session import IndexedAnswer
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows
@@ -52,11 +53,10 @@ class BalancedSession(WrapperSession):
     def _group(
         self, indices: Sequence[int], settings: Sequence[Params], train: Rows, test: Rows, need: Need
     ) -> Iterator[IndexedAnswer]:
-        try:
-            sample = self._balanced(settings[indices[0]], train)
-        except Exception:
+        sample, error = attempt(lambda: self._balanced(settings[indices[0]], train))
+        if sample is None:
             for i in indices:  # the refit raises the error
-                yield [i], self._alone(settings[i], train, test, need)
+                yield [i], refitted(self._alone(settings[i], train, test, need), error)
             return
         branches = branches_of(indices, settings)
         corrects = any(self.param(settings[i], "correct_priors") for i in indices)

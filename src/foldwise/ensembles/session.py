@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral
 from typing import Any
 
@@ -24,6 +24,8 @@ from foldwise.ensembles.members import takes_weights, unfitted
 from foldwise.ensembles.protocol import CombinerData, Floats, MemberPredictions, MemberSpec, TrainingData
 from foldwise.ensembles.sizes import FixedSize
 from foldwise.ensembles.variants import EnsembleVariants
+from foldwise.folds.caches import IdentityCache
+from foldwise.folds.fallback import attempt, refitted
 from foldwise.folds.groups import value_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession, in_order
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
@@ -99,13 +101,13 @@ class EnsembleSession(ModelSession):
         labels = y if not isinstance(self.target, Labels) else self.target.classes[self.target.codes]
         self.members = MemberSessions(X, labels, self.weights, self.n_classes)
         self._shared: dict[Key, SharedSetting | None] = {}
-        self._last: tuple[tuple[Params, ...], dict[int, SharedSetting]] | None = None
-        self._variants: EnsembleVariants | None = None
+        self._last = IdentityCache(self._shared_by_index, most=4)
+        self._variants = attempt(lambda: EnsembleVariants(estimator))[0]
         self._repeatable: dict[int, tuple[Any, bool]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is keyed by ids, which mean other things in another process."""
-        return {**vars(self), "_shared": {}, "_last": None, "_variants": None, "_repeatable": {}}
+        return {**vars(self), "_shared": {}, "_last": IdentityCache(self._shared_by_index, most=4), "_repeatable": {}}
 
     @property
     def threads(self) -> bool:  # type: ignore[override]
@@ -133,7 +135,7 @@ class EnsembleSession(ModelSession):
     def _make_shared(self, setting: Params) -> SharedSetting | None:
         try:
             if self._variants is None:
-                self._variants = EnsembleVariants(self.estimator)
+                return None
             model = self._variants.of(setting)
             if model is None:
                 model = self.unfitted(setting)
@@ -167,13 +169,10 @@ class EnsembleSession(ModelSession):
 
     def _all_shared(self, settings: Sequence[Params]) -> dict[int, SharedSetting]:
         """The settings that can be answered from members' predictions, by index. Every split asks again."""
-        last = self._last
-        if last is not None and last[0] is settings:
-            return last[1]
-        found = {i: one for i, setting in enumerate(settings) if (one := self.shared(setting)) is not None}
-        if isinstance(settings, tuple):
-            self._last = (settings, found)
-        return found
+        return self._last.of(settings) if isinstance(settings, tuple) else self._shared_by_index(settings)
+
+    def _shared_by_index(self, settings: Sequence[Params]) -> dict[int, SharedSetting]:
+        return {i: one for i, setting in enumerate(settings) if (one := self.shared(setting)) is not None}
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
         yield from in_order(self._in_pieces(settings, train, test, need))
@@ -189,12 +188,10 @@ class EnsembleSession(ModelSession):
                 split = None  # each by itself: one that fails must not affect the others
         if split is not None:
             for batch in split.batches(shared):
-                try:
-                    answer = split.answer_batch([shared[i] for i in batch])
-                except Exception:
-                    continue  # each by itself
-                yield batch, answer
-                done.update(batch)
+                answer, _ = attempt(partial(split.answer_batch, [shared[i] for i in batch]))
+                if answer is not None:  # else each by itself
+                    yield batch, answer
+                    done.update(batch)
         for i, setting in enumerate(settings):
             if i not in done:
                 yield [i], self._single(setting, shared.get(i), split, train, test, need)
@@ -209,12 +206,12 @@ class EnsembleSession(ModelSession):
         need: Need,
     ) -> Answer | Failure:
         """The answer to one setting."""
+        error = None
         if shared is not None:
-            try:
-                return (split or MembersOnSplit(self, [shared], train, test)).answer(shared)
-            except Exception:
-                pass  # the refit says what is wrong
-        return next(self.answer_group([setting], train, take_rows(self.X, test), need))
+            answer, error = attempt(lambda: (split or MembersOnSplit(self, [shared], train, test)).answer(shared))
+            if answer is not None:
+                return answer
+        return refitted(self.answer_alone(setting, train, take_rows(self.X, test), need), error)
 
 
 class MembersOnSplit:

@@ -14,7 +14,9 @@ from foldwise.folds.groups import group_settings
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows, Values
 from foldwise.folds.rows import count_rows, take_params, take_rows
 
-IndexedAnswer = tuple[Sequence[int], Answer | Failure]  # places of settings, and their answer
+BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
+
+IndexedAnswer = tuple[Sequence[int], Answer | Failure]  # indices of settings, and their answer
 
 
 class ModelSession:
@@ -61,6 +63,26 @@ class ModelSession:
             return self.refit(setting, train)
         except Exception as error:
             return Failure(error)
+
+    def answer_alone(self, setting: Params, train: Rows, X_test: Any, need: Need) -> Answer | Failure:
+        """The answer of one setting by a refit."""
+        model = self.fit_alone(setting, train)
+        return model if isinstance(model, Failure) else self.predict(model, X_test, need)
+
+    @property
+    def own_params(self) -> dict[str, Any]:
+        """The parameters of the estimator."""
+        params: dict[str, Any] = self.estimator.get_params(deep=False)
+        return params
+
+    def merged(self, setting: Params) -> dict[str, Any]:
+        """The estimator's own parameters and those of a setting."""
+        return {**self.own_params, **setting}
+
+    def block_size(self, n_test: int) -> int:
+        """How many settings are answered at a time if probabilities are wanted."""
+        n_classes = len(self.target.classes) if isinstance(self.target, Labels) else 1
+        return max(1, BLOCK_CELLS // max(1, n_test * n_classes))
 
     def model(self, setting: Params, train: Rows) -> Any:
         model = next(iter(self.fit_group([setting], train)))

@@ -6,7 +6,7 @@ A session never calls the engine and never looks at rows outside `train` and `te
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntFlag
 from functools import cached_property
@@ -135,7 +135,10 @@ class FoldSession(Protocol):
     target: Labels | Values | None  # y as metrics want it; None for a target of another kind, or none
     shares: str  # what settings and splits share, in a word; "refit" for nothing
     threads: bool  # whether the work releases the GIL, so that plain threads over splits are enough
-    order_free: bool  # whether the model does not depend on the order of rows, but for rounding
+
+    @property
+    def order_free(self) -> bool:
+        """Whether models do not depend on the order of rows, except for rounding."""
 
     def lazy(self, params: Params) -> frozenset[str]:
         """The parameters that may vary without a refit, given the others."""
@@ -174,6 +177,11 @@ class LeaveOneOutSession(Protocol):
         """The answers, in order, where each of `rows[places]` is tested by the model of all other `rows`."""
 
 
+Opener = Callable[[Any, Any, Any, dict[str, Any]], FoldSession | None]
+"""Takes an estimator, X, y and fit parameters; None declines, and the estimator is refitted."""
+
+
+@runtime_checkable
 class HasSubsets(Protocol):
     """What a session may offer besides: to score subsets of columns cheaper than by fits on them (`open_subsets`)."""
 

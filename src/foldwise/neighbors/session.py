@@ -19,6 +19,7 @@ from sklearn.base import clone
 from foldwise.data.arguments import check_jobs
 from foldwise.data.validation import validate_table
 from foldwise.data.view import View, mixes_text_and_numbers
+from foldwise.folds.fallback import refitted
 from foldwise.folds.groups import group_settings, value_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession
 from foldwise.folds.nearest.lists import LazyLists, ListStore, NeighborLists, Search
@@ -160,9 +161,9 @@ class KNNSession(ModelSession):
         try:
             targets = self._targets(train)
             found = self._nearest(table, targets, train, test, depth)
-        except (TypeError, ValueError):  # what is learned is refused: each setting fails by itself
+        except (TypeError, ValueError) as error:  # what is learned is refused: each setting fails by itself
             for i in votings:
-                yield [i], self._refit(settings[i], train, test, need)
+                yield [i], refitted(self._refit(settings[i], train, test, need), error)
             return
         for group in group_votings(votings):
             most = max(1, BLOCK_CELLS // max(1, len(test) * targets.n_classes)) if need & ~Need.LABELS else len(group)

@@ -18,6 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 from sklearn import config_context, get_config
 from sklearn.metrics import pairwise_distances
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from foldwise.folds.nearest.distances import Distance, NumericTable
 from foldwise.folds.protocol import Rows
@@ -69,7 +70,7 @@ class TieSearch:
     @cached_property
     def _partitions(self) -> bool:
         """Whether rows of distances are partitioned by numpy: tables of whole numbers, cosine."""
-        if self.distance.tree or not hasattr(self.search, "_kneighbors_reduce_func"):
+        if self.distance.tree:
             return False
         return self.cells.X.dtype.kind != "f" or self.distance.resolved == "cosine"
 
@@ -106,11 +107,9 @@ class TieSearch:
         if self._rounds:  # whole chunks; a short one stays the last
             chunks = np.unique(rows // CHUNK)
             rows = np.concatenate([every[c * CHUNK : (c + 1) * CHUNK] for c in chunks])
-        n_threads = threads()
+        n_threads = int(_openmp_effective_n_threads())
         if n_threads == 1:
             return rows  # on which side the work is shared out makes no difference
-        if n_threads is None:
-            return every
         over_queries = min(len(self.train), 4 * CHUNK * n_threads)
         if len(self.test) <= over_queries or len(rows) > over_queries:
             return rows
@@ -139,15 +138,6 @@ def last_places(batch: Rows, rows: Rows, n: int) -> Rows:
     at[batch] = np.arange(len(batch))
     found: Rows = at[rows]
     return found
-
-
-def threads() -> int | None:
-    """How many threads scikit-learn's compiled search uses; None where it does not say."""
-    try:
-        from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
-    except ImportError:
-        return None
-    return int(_openmp_effective_n_threads())
 
 
 def is_usual() -> bool:

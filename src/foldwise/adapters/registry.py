@@ -1,0 +1,38 @@
+"""Which adapter opens sessions for which type, by package and name: a library is not loaded to be registered."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from foldwise.folds.protocol import FoldSession, Opener
+
+BOOSTERS = {"lightgbm": "LGBMClassifier", "xgboost": "XGBClassifier", "catboost": "CatBoostClassifier"}
+ENSEMBLES = ("AdaBoost", "Bagging", "ExtraTrees", "GradientBoosting", "HistGradientBoosting", "RandomForest")
+SKLEARN_TYPES = {  # by adapter
+    "sklearn_naive_bayes": ("BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"),
+    "sklearn_staged": tuple(f"{name}{kind}" for name in ENSEMBLES for kind in ("Classifier", "Regressor")),
+    "sklearn_trees": ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor"),
+    "sklearn_discriminants": ("LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"),
+    "sklearn_neighbors": ("KNeighborsClassifier", "KNeighborsRegressor"),
+    "sklearn_pipelines": ("Pipeline",),
+}
+ADAPTERS = {("sklearn", name): adapter for adapter, names in SKLEARN_TYPES.items() for name in names} | dict.fromkeys(
+    BOOSTERS.items(), "boosters"
+)
+
+
+def opener_of(kind: type) -> Opener | None:
+    """What opens sessions for estimators of exactly this type; a subclass may predict differently."""
+    adapter = ADAPTERS.get((kind.__module__.split(".")[0], kind.__qualname__))
+    if adapter is None:
+        return None
+    module = import_module(f"foldwise.adapters.{adapter}")
+
+    def open_supported(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> FoldSession | None:
+        if not module.support_of(estimator).is_given(estimator):
+            return None
+        session: FoldSession | None = module.open_folds(estimator, X, y, fit_params)
+        return session
+
+    return open_supported

@@ -1,0 +1,34 @@
+"""What a session worked out about settings, kept from split to split. Built with the session; threads may share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+Item = TypeVar("Item")
+
+
+def nothing_known(key: Any) -> dict[Any, Any]:
+    """For caches of what is worked out about an object bit by bit."""
+    return {}
+
+
+class IdentityCache(Generic[Item]):
+    """Items made of objects, found again by the identity of the object: every split asks about the same settings.
+
+    Two threads may make the same item at once. Both are right, and the last one stays.
+    """
+
+    def __init__(self, make: Callable[[Any], Item], most: int = 1 << 14) -> None:
+        self._make, self._most = make, most
+        self._items: dict[int, tuple[Any, Item]] = {}
+
+    def of(self, key: Any) -> Item:
+        """The item of an object, made when first asked for."""
+        known = self._items.get(id(key))
+        if known is None or known[0] is not key:
+            known = (key, self._make(key))  # holds the object, so that its id is not used again
+            if len(self._items) >= self._most:
+                self._items.clear()
+            self._items[id(key)] = known
+        return known[1]
