@@ -211,7 +211,8 @@ class EnsembleSession(ModelSession):
             answer, error = attempt(lambda: (split or MembersOnSplit(self, [shared], train, test)).answer(shared))
             if answer is not None:
                 return answer
-        return refitted(self.answer_alone(setting, train, take_rows(self.X, test), need), error)
+        expected = isinstance(error, MemberError)  # members that cannot be combined this way say so
+        return refitted(self.answer_alone(setting, train, take_rows(self.X, test), need), None if expected else error)
 
 
 class MembersOnSplit:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from foldwise.errors import FoldwiseWarning
-from foldwise.folds.protocol import Failure
+from foldwise.folds.protocol import Answer, Failure
 
 VARIABLE = "FOLDWISE_STRICT"
 
@@ -55,9 +55,16 @@ def attempt(shared: Callable[[], Result]) -> tuple[Result | None, Exception | No
 
 def refitted(answer: Result, error: Exception | None) -> Result:
     """The answer of a refit that followed an exception of shared work, if there was one."""
-    if error is not None and is_strict() and not isinstance(answer, Failure):
+    if error is not None and is_strict() and not has_failed(answer):
         raise error
     return answer
+
+
+def has_failed(answer: object) -> bool:
+    """Whether a refit raised, or its model predicts nothing and comes along for the scorers to ask."""
+    if isinstance(answer, Answer):
+        return answer.labels is None and answer.values is None and answer.probabilities() is None
+    return isinstance(answer, Failure)
 
 
 def report_fallback(library: str, reason: str) -> None:
