@@ -44,7 +44,7 @@ def by_enumeration(model, row, background, index):
     return values
 
 
-@pytest.mark.parametrize("name", ["naive_bayes", "random_forest"])
+@pytest.mark.parametrize("name", ["naive_bayes", pytest.param("random_forest", marks=pytest.mark.slow)])
 def test_shapley_values_by_enumeration(name):
     X = TABLE.X.select("size", "colour", "member", "rings", "day")
     small = type(TABLE)(X, TABLE.y, TABLE.schema, "t", "y")
@@ -94,6 +94,7 @@ def test_several_classes_are_each_against_the_rest(rng):
         assert abs(found.values).argmax() == index
 
 
+@pytest.mark.slow
 def test_as_shap_says(rng):
     shap = pytest.importorskip("shap")
     X = rng.normal(size=(300, 5))

@@ -318,7 +318,7 @@ class Waiting(FakeExecutor):
 
 
 def test_a_search_waits_for_what_is_compiled():
-    run = fake_fit(wine(), target="kind", budget=20, models=["naive_bayes"], executor=lambda time: Waiting(time, 3.0))
+    run = fake_fit(wine(), target="kind", budget=8, models=["naive_bayes"], executor=lambda time: Waiting(time, 1.0))
     assert run.facts["leaderboard"][0]["family"] == "naive_bayes"
     assert run.facts["leaderboard"][0]["status"] == "ok"
 
