@@ -30,6 +30,8 @@ class ModelSession:
         self.estimator, self.X, self.y, self.fit_params = estimator, X, y, fit_params or {}
         self.n_rows = count_rows(X)
         self.target = target_of(estimator, y, self.n_rows)
+        # read once: scikit-learn inspects a signature each time
+        self.own_params: dict[str, Any] = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
 
     def lazy(self, params: Params) -> frozenset[str]:
         return frozenset()
@@ -68,12 +70,6 @@ class ModelSession:
         """The answer of one setting by a refit."""
         model = self.fit_alone(setting, train)
         return model if isinstance(model, Failure) else self.predict(model, X_test, need)
-
-    @property
-    def own_params(self) -> dict[str, Any]:
-        """The parameters of the estimator."""
-        params: dict[str, Any] = self.estimator.get_params(deep=False)
-        return params
 
     def merged(self, setting: Params) -> dict[str, Any]:
         """The estimator's own parameters and those of a setting."""
