@@ -214,7 +214,7 @@ def over_tables(accuracy: TablesComparison, loss: TablesComparison) -> str:
         "| model | mean accuracy | mean rank | p, Wilcoxon with Holm | p, Nemenyi | better | equal within 1 % | worse |"
     )
     parts += [head, "|---|--:|--:|--:|--:|--:|--:|--:|"]
-    for line in accuracy.table.to_dicts():
+    for line in accuracy.to_frame().to_dicts():
         facts = [f"{100 * line['score']:.1f}", f"{line['rank']:.1f}"]
         if line["p"] is None:
             facts += [""] * 5

@@ -19,9 +19,9 @@ from sklearn.svm import LinearSVC
 from foldwise import CostMatrix, GridSearchCV, KNNClassifier, NaiveBayes, SearchCV, bias_corrected, nested_cv
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.bias_corrected import spread_of
-from foldwise.evaluation.kept import Kept
-from foldwise.evaluation.resampled import MeanLosses, ScoredAgain, draws_of, units_of
-from foldwise.evaluation.resampled_areas import Areas
+from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
+from foldwise.evaluation.resampled import MeanLosses, RecomputedScores, draws_of, units_of
+from foldwise.evaluation.resampled_areas import ResampledAreas
 
 GRID = {"n_neighbors": [1, 3, 5, 9, 15, 25]}
 
@@ -50,7 +50,7 @@ def test_a_hand_worked_example():
     Drawn 0, 0, 0, 3: A errs once, B four times; A is chosen; rows 1 and 2 are left out: accuracy 1/2.
     """
     losses = np.array([[0.0, 0, 1, 1], [1.0, 0, 0, 1]])
-    stored = MeanLosses(Kept(np.arange(4), np.zeros(4, dtype=np.intp), losses=losses), 1.0)
+    stored = MeanLosses(OutOfFoldAnswers(np.arange(4), np.zeros(4, dtype=np.intp), losses=losses), 1.0)
     counts = np.array([[2, 1, 1, 0], [0, 1, 2, 1], [3, 0, 0, 1]])
     seen = []
     np.testing.assert_allclose(stored.draw(counts, choose_and(seen)).scores, [0.0, 0.0, 0.5])
@@ -114,15 +114,15 @@ def test_areas_and_rates_are_computed_anew(noisy):
     search = GridSearchCV(KNNClassifier(), GRID, scoring="roc_auc", cv=cv).fit(X, y)
     kept, metric = search.kept_, search.plan().metrics["score"]
     assert kept.losses is None
-    stored = ScoredAgain(kept, metric, search.estimator)
+    stored = RecomputedScores(kept, metric, search.estimator)
     ours = stored.draw(counts, choose_and([])).scores
     plain = plain_bbc(kept, lambda truth, s, places: roc_auc_score(truth, kept.proba[s, places, 1]), y, counts)
     np.testing.assert_allclose(ours, plain, atol=1e-12)
-    assert Areas.serve(kept)  # in one walk a draw
-    np.testing.assert_allclose(Areas(kept).draw(counts, choose_and([])).scores, plain, atol=1e-12)
+    assert ResampledAreas.serve(kept)  # in one walk a draw
+    np.testing.assert_allclose(ResampledAreas(kept).draw(counts, choose_and([])).scores, plain, atol=1e-12)
     search = GridSearchCV(KNNClassifier(), GRID, scoring="f1_macro", cv=cv).fit(X, y)
     kept = search.kept_
-    stored = ScoredAgain(kept, search.plan().metrics["score"], search.estimator)
+    stored = RecomputedScores(kept, search.plan().metrics["score"], search.estimator)
     ours = stored.draw(counts, choose_and([])).scores
 
     def f1(truth, s, places):
@@ -139,7 +139,7 @@ def test_a_rare_class_that_resamples_lose_does_not_better_the_figure(rng):
     search = GridSearchCV(KNNClassifier(), GRID, scoring="balanced_accuracy", cv=cv).fit(X, y)
     kept = search.kept_
     counts = next(draws_of(130, 60, np.random.default_rng(1)))
-    found = ScoredAgain(kept, search.plan().metrics["score"], search.estimator).draw(counts, choose_and([])).scores
+    found = RecomputedScores(kept, search.plan().metrics["score"], search.estimator).draw(counts, choose_and([])).scores
 
     def mean(setting, times):
         by_classes = {1: [], 2: [], 3: []}
@@ -160,7 +160,7 @@ def test_a_rare_class_that_resamples_lose_does_not_better_the_figure(rng):
 def test_means_of_losses_are_those_of_plain_loops(rng):
     """Rows tested several times, groups and weights: all places of a unit are drawn together."""
     m, n = 40, 20
-    kept = Kept(
+    kept = OutOfFoldAnswers(
         rows=np.tile(rng.permutation(n), 2),
         split=np.repeat([0, 1], n),
         groups=np.arange(n) // 3,
@@ -198,7 +198,7 @@ def test_means_of_losses_are_those_of_plain_loops(rng):
 )
 def test_the_jackknife_leaves_out_the_rows_of_each_split(rng, split, n_blocks, block):
     losses, rows = rng.random((4, 60)), rng.permutation(60)
-    stored = MeanLosses(Kept(rows, split, losses=losses), 1.0)
+    stored = MeanLosses(OutOfFoldAnswers(rows, split, losses=losses), 1.0)
     counts = next(draws_of(60, 8, rng))
     found = stored.draw(counts, choose_and([]))
     assert found.without.shape == (n_blocks, 8)
@@ -208,7 +208,10 @@ def test_the_jackknife_leaves_out_the_rows_of_each_split(rng, split, n_blocks, b
     of_rows = np.empty_like(losses)
     of_rows[:, rows] = losses
     left = MeanLosses(
-        Kept(np.arange(stays.sum()), np.zeros(stays.sum(), dtype=np.intp), losses=of_rows[:, stored.order[stays]]), 1.0
+        OutOfFoldAnswers(
+            np.arange(stays.sum()), np.zeros(stays.sum(), dtype=np.intp), losses=of_rows[:, stored.order[stays]]
+        ),
+        1.0,
     )
     again = left.draw(counts[:, stays][:, left.order], choose_and([]))
     np.testing.assert_allclose(found.without[3], again.scores)
@@ -291,8 +294,8 @@ def test_areas_of_decision_values(noisy):
     assert kept.decision.shape == (3, 120)
     counts = next(draws_of(120, 15, np.random.default_rng(1)))
     seen, again = [], []
-    ours = Areas(kept).draw(counts, choose_and(seen))
-    plain = ScoredAgain(kept, search.plan().metrics["score"], search.estimator).draw(counts, choose_and(again))
+    ours = ResampledAreas(kept).draw(counts, choose_and(seen))
+    plain = RecomputedScores(kept, search.plan().metrics["score"], search.estimator).draw(counts, choose_and(again))
     np.testing.assert_allclose(seen[0], again[0], atol=1e-12)
     np.testing.assert_allclose(ours.scores, plain.scores, atol=1e-12)
 

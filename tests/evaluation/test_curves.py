@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeRegressor
 from foldwise import KNNClassifier, NaiveBayes, estimate, learning_curve, validation_curve
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.intervals import corrected_half_width
-from foldwise.evaluation.pictures import PlotError
+from foldwise.evaluation.plotting import PlotError
 from foldwise.folds import evaluate
 from tests.conftest import mixed_columns
 

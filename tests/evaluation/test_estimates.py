@@ -23,9 +23,9 @@ from sklearn.naive_bayes import GaussianNB
 
 from foldwise import CostMatrix, Estimate, GridSearchCV, KNNClassifier, NaiveBayes, estimate, nested_cv
 from foldwise.errors import FoldwiseTypeError, InputError
-from foldwise.evaluation.bates import combined, double_splits, one_repeat
 from foldwise.evaluation.estimates import DrawnSpread, StudentSpread
 from foldwise.evaluation.intervals import corrected_spread
+from foldwise.evaluation.nested_interval import combined, double_splits, one_repeat
 from foldwise.folds.splits import Split
 
 

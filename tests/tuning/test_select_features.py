@@ -134,10 +134,12 @@ def test_steps_back_beat_the_best_of_their_size():
 
 def test_no_subset_is_scored_twice(monkeypatch):
     asked = []
-    from foldwise.tuning.select_features import Asking
+    from foldwise.tuning.select_features import SubsetEvaluation
 
-    scores = Asking.scores
-    monkeypatch.setattr(Asking, "scores", lambda self, subsets: asked.extend(subsets) or scores(self, subsets))
+    scores = SubsetEvaluation.scores
+    monkeypatch.setattr(
+        SubsetEvaluation, "scores", lambda self, subsets: asked.extend(subsets) or scores(self, subsets)
+    )
     X, y = TABLES["cancer"]
     select = SelectFeatures(NaiveBayes(), n_features=8, floating=True, cv=FOLDS).fit(X, y)
     assert len(asked) == len(set(asked)) == select.models_scored_ / 4
@@ -382,10 +384,12 @@ def test_selection_inside_the_folds_is_at_chance_on_noise_and_before_them_is_not
 def test_one_path_answers_every_number_of_columns(monkeypatch):
     X, y = TABLES["wine"]
     asked = []
-    from foldwise.tuning.select_features import Asking
+    from foldwise.tuning.select_features import SubsetEvaluation
 
-    scores = Asking.scores
-    monkeypatch.setattr(Asking, "scores", lambda self, subsets: asked.extend(subsets) or scores(self, subsets))
+    scores = SubsetEvaluation.scores
+    monkeypatch.setattr(
+        SubsetEvaluation, "scores", lambda self, subsets: asked.extend(subsets) or scores(self, subsets)
+    )
     select = SelectFeatures(NaiveBayes(), cv=3)
     space = {
         "selectfeatures__n_features": [1, 2, 4, 0.9, "auto"],

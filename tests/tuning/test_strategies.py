@@ -161,7 +161,7 @@ def test_losses_are_those_of_the_metric_that_chooses(table, rng):
 
 def test_nothing_is_kept_beyond_the_cap_unless_asked(table, monkeypatch):
     X, y = table
-    monkeypatch.setattr("foldwise.evaluation.kept.KEEP_BYTES", 1000)
+    monkeypatch.setattr("foldwise.evaluation.out_of_fold.KEEP_BYTES", 1000)
     assert "more than" in SearchCV(NaiveBayes(), {"alpha": [1, 2]}, cv=3).fit(X, y).kept_.why
     assert SearchCV(NaiveBayes(), {"alpha": [1, 2]}, cv=3, keep="all").fit(X, y).kept_.proba.shape == (2, 150, 3)
 

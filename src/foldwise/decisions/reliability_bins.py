@@ -14,7 +14,7 @@ from foldwise.data.schema import listing
 from foldwise.data.target import encode_target
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import check_proba, find, names_of
-from foldwise.evaluation.pictures import axes
+from foldwise.evaluation.plotting import axes
 
 Floats = NDArray[np.float64]
 

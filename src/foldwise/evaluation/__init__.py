@@ -20,9 +20,9 @@ from foldwise.evaluation.cross_predict import cross_predict
 from foldwise.evaluation.curves import LearningCurve, ValidationCurve, learning_curve, validation_curve
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.estimating import estimate
-from foldwise.evaluation.kept import Kept
 from foldwise.evaluation.leaks import Leak, Leaks, duplicate_groups, find_leaks
 from foldwise.evaluation.nested import NestedResult, nested_cv
+from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
 
 __all__ = [
     "Comparison",
@@ -30,11 +30,11 @@ __all__ = [
     "CostMatrix",
     "Decision",
     "Estimate",
-    "Kept",
     "Leak",
     "Leaks",
     "LearningCurve",
     "NestedResult",
+    "OutOfFoldAnswers",
     "TablesComparison",
     "ValidationCurve",
     "bayesian_signed_rank",

@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from foldwise.data.arguments import whole_at_least
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import DrawnSpread, Estimate, Spread, StudentSpread
-from foldwise.evaluation.kept import Kept
+from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
 from foldwise.evaluation.resampled import (
     DRAW_CELLS,
     MeanLosses,
-    ScoredAgain,
-    Stored,
+    RecomputedScores,
+    ResampledScores,
     draws_of,
     has_what_it_needs,
 )
-from foldwise.evaluation.resampled_areas import Areas
+from foldwise.evaluation.resampled_areas import ResampledAreas
 from foldwise.folds.progress import Progress
 
 Floats = NDArray[np.float64]
@@ -112,7 +112,7 @@ def spread_of(draws: Floats, without: Sequence[Floats]) -> tuple[Spread, str]:
     return StudentSpread(float(error), n_blocks - 1), "jackknife"
 
 
-def kept_of(search: Any) -> Kept:
+def kept_of(search: Any) -> OutOfFoldAnswers:
     """The stored answers of a search, or an error that says what to change."""
     if not hasattr(search, "plan"):
         raise FoldwiseTypeError(
@@ -132,7 +132,7 @@ def kept_of(search: Any) -> Kept:
     return search.kept_  # type: ignore[no-any-return]
 
 
-def check_answers(kept: Kept, metric: Any, search: Any) -> None:
+def check_answers(kept: OutOfFoldAnswers, metric: Any, search: Any) -> None:
     """Refuse a search whose stored answers are not enough for its metric."""
     if search.keep == "none":
         raise InputError("the search kept no out-of-fold answers: keep='none'.", "fit it with keep='losses' or 'all'.")
@@ -147,13 +147,13 @@ def check_answers(kept: Kept, metric: Any, search: Any) -> None:
     raise InputError(f"the search did not keep what {metric!r} is computed from ({kept.why}).", hint)
 
 
-def stored_of(kept: Kept, metric: Any, search: Any) -> Stored:
+def stored_of(kept: OutOfFoldAnswers, metric: Any, search: Any) -> ResampledScores:
     """The scores of stored answers."""
     if kept.losses is not None:
         return MeanLosses(kept, metric.lossless)
-    if getattr(metric, "name", "") == "roc_auc" and Areas.serve(kept):
-        return Areas(kept)
-    return ScoredAgain(kept, metric, search.estimator)
+    if getattr(metric, "name", "") == "roc_auc" and ResampledAreas.serve(kept):
+        return ResampledAreas(kept)
+    return RecomputedScores(kept, metric, search.estimator)
 
 
 def chosen(scores: Floats, search: Any, plan: Any, usable: Ints) -> Ints:  # (draws, settings) -> (draws,)

@@ -22,8 +22,8 @@ from foldwise.errors import InputError
 from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import corrected_ends, share_tested
 from foldwise.evaluation.metrics.scoring import check_single, metrics_of
-from foldwise.evaluation.pictures import axes, interval_text, metric_name, printed_curve
-from foldwise.evaluation.procedures import check_model
+from foldwise.evaluation.plotting import axes, interval_text, metric_name, printed_curve
+from foldwise.evaluation.procedure_scores import check_model
 from foldwise.evaluation.tables import cut, number
 from foldwise.folds.engine import EvaluationTask, Outcome, ScoringPlan, evaluate
 from foldwise.folds.opening import open_session
@@ -208,7 +208,7 @@ def learning_curve(
     >>> curve.train_sizes.tolist(), curve.means.round(2).tolist()
     ([24, 120], [0.95, 0.95])
     """
-    asked = Asked.of(estimator, X, y, groups, cv, scoring, level, fit_params)
+    asked = CurveRequest.of(estimator, X, y, groups, cv, scoring, level, fit_params)
     sizes = absolute_sizes(train_sizes, len(asked.splits[0].train))
     trains = [split.train for split in asked.splits]
     if shuffle:
@@ -276,7 +276,7 @@ def validation_curve(
             f"Invalid parameter {param_name!r} for estimator {type(estimator).__name__}.",
             f"it has {listing(sorted(known))}.",
         )
-    asked = Asked.of(estimator, X, y, groups, cv, scoring, level, fit_params)
+    asked = CurveRequest.of(estimator, X, y, groups, cv, scoring, level, fit_params)
     settings = [{param_name: value} for value in values]
     train_scores, test_scores = asked.answer(settings, asked.splits, n_jobs, error_score)
     name = metric_name(scoring, estimator)
@@ -284,7 +284,7 @@ def validation_curve(
 
 
 @dataclass(frozen=True)
-class Asked:
+class CurveRequest:
     """A session, its splits, and the one metric that is asked for."""
 
     session: Any
@@ -302,7 +302,7 @@ class Asked:
         scoring: Any,
         level: float,
         fit_params: dict[str, Any],
-    ) -> Asked:
+    ) -> CurveRequest:
         check_single(scoring, "a curve shows")
         check_level(level)
         check_model(estimator, "the model")

@@ -10,9 +10,9 @@ from sklearn.base import is_classifier
 
 from foldwise.data.arguments import check_jobs, one_of, whole_at_least
 from foldwise.errors import InputError
-from foldwise.evaluation.bates import combined, double_splits, one_repeat
 from foldwise.evaluation.estimates import Estimate, StudentSpread
-from foldwise.evaluation.procedures import Procedure
+from foldwise.evaluation.nested_interval import combined, double_splits, one_repeat
+from foldwise.evaluation.procedure_scores import Procedure
 from foldwise.folds.progress import Progress
 from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import freeze_splits

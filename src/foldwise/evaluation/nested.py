@@ -13,9 +13,16 @@ from sklearn.metrics import check_scoring
 
 from foldwise.errors import FoldwiseTypeError
 from foldwise.evaluation.estimates import Estimate
+from foldwise.evaluation.metrics.protocol import PlannedSearch
 from foldwise.evaluation.metrics.scoring import search_score_name
-from foldwise.evaluation.procedures import Searched, Tested, check_chooses, scored_winners, searches_on
-from foldwise.evaluation.records import SplitsRecord
+from foldwise.evaluation.procedure_scores import (
+    ProcedureScores,
+    SearchOutcome,
+    check_chooses,
+    scored_winners,
+    searches_on,
+)
+from foldwise.evaluation.split_record import SplitsRecord
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import FoldSession
 from foldwise.folds.rows import count_rows, refuse_routing, take_params, take_rows
@@ -69,14 +76,14 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
         )
     check_chooses(search)
     n_rows = count_rows(X)
-    session = open_session(search.estimator, X, y, fit_params) if hasattr(search, "plan") else None
+    session = open_session(search.estimator, X, y, fit_params) if isinstance(search, PlannedSearch) else None
     splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
     if session is not None:
         refuse_routing(fit_params)
         return nested_on_session(search, session, splits, groups)
     searched, scores = zip(*(by_fitting(search, X, y, split, groups, fit_params) for split in splits), strict=True)
     models = sum(one.models + 1 for one in searched)
-    tested = Tested(np.array(scores), None, searched, models)
+    tested = ProcedureScores(np.array(scores), None, searched, models)
     return gathered(tested, splits, (-np.inf, np.inf), search_score_name(search))
 
 
@@ -89,7 +96,9 @@ def nested_on_session(search: Any, session: FoldSession, splits: Sequence[Split]
     return gathered(tested, splits, plan.metrics[plan.chooser].bounds, search_score_name(search, plan.metrics))
 
 
-def gathered(tested: Tested, splits: Sequence[Split], bounds: tuple[float, float], metric: str) -> NestedResult:
+def gathered(
+    tested: ProcedureScores, splits: Sequence[Split], bounds: tuple[float, float], metric: str
+) -> NestedResult:
     """The outer scores as an estimate."""
     assert tested.searches is not None
     return NestedResult(
@@ -105,7 +114,7 @@ def gathered(tested: Tested, splits: Sequence[Split], bounds: tuple[float, float
 
 def by_fitting(
     search: Any, X: Any, y: Any, split: Split, groups: Any, fit_params: dict[str, Any]
-) -> tuple[Searched, float]:
+) -> tuple[SearchOutcome, float]:
     """Any other search: fitted on the training rows, and its score on the test rows."""
     one = clone(search)
     params = take_params(fit_params, split.train, count_rows(X))
@@ -114,4 +123,4 @@ def by_fitting(
     one.fit(take_rows(X, split.train), take_rows(y, split.train), **params)
     score = float(check_scoring(one)(one, take_rows(X, split.test), take_rows(y, split.test)))
     models = len(one.cv_results_["params"]) * one.n_splits_
-    return Searched(one.best_params_, float(getattr(one, "best_score_", np.nan)), one.cv_results_, models), score
+    return SearchOutcome(one.best_params_, float(getattr(one, "best_score_", np.nan)), one.cv_results_, models), score

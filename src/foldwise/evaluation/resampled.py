@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.evaluation.kept import Kept
+from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
 from foldwise.folds.protocol import Answer, Labels, Need
 from foldwise.folds.splits import Split
 
@@ -29,31 +29,31 @@ MOST_BLOCKS = 20
 
 
 @dataclass(frozen=True)
-class Drawn:
+class BootstrapScores:
     """What came of some bootstraps: their winners' scores on rows not drawn, NaN where that is not defined."""
 
     scores: Floats  # (draws,)
     without: Floats | None = None  # (blocks, draws): the same had a block of units not been there
 
 
-class Stored(Protocol):
-    """Stored answers that can be scored again."""
+class ResampledScores(Protocol):
+    """Stored answers that can be scored again on resampled rows."""
 
     n_settings: int
     n_units: int
     n_blocks: int  # that are left out in turn
 
-    def draw(self, counts: Ints, choose: Choose) -> Drawn:  # (draws, units)
+    def draw(self, counts: Ints, choose: Choose) -> BootstrapScores:  # (draws, units)
         """Choose on rows that were drawn so many times, score on those that were not."""
 
 
-def units_of(kept: Kept) -> NDArray[np.intp]:  # (m,)
+def units_of(kept: OutOfFoldAnswers) -> NDArray[np.intp]:  # (m,)
     """The unit of each stored place."""
     labels = kept.rows if kept.groups is None else kept.groups[kept.rows]
     return np.unique(labels, return_inverse=True)[1].astype(np.intp)
 
 
-def blocks_of(kept: Kept, units: NDArray[np.intp], n_units: int) -> NDArray[np.intp]:  # (units,)
+def blocks_of(kept: OutOfFoldAnswers, units: NDArray[np.intp], n_units: int) -> NDArray[np.intp]:  # (units,)
     """Blocks of units to be left out in turn: those of each split, whose answers come from one model; where units are
     tested several times, or splits are very many or few, every tenth unit, as the order of rows may mean something.
     """
@@ -90,7 +90,7 @@ class MeanLosses:
     the order `order`, which makes no difference to those that are drawn alike.
     """
 
-    def __init__(self, kept: Kept, lossless: float) -> None:
+    def __init__(self, kept: OutOfFoldAnswers, lossless: float) -> None:
         assert kept.losses is not None
         units, self._lossless = units_of(kept), lossless
         weights = np.ones(len(units)) if kept.weights is None else kept.weights[kept.rows]
@@ -110,36 +110,36 @@ class MeanLosses:
         self._losses = np.ascontiguousarray(summed.T, dtype=self._kind)  # (units, settings)
         self._weights = total.astype(self._kind)
 
-    def draw(self, counts: Ints, choose: Choose) -> Drawn:
+    def draw(self, counts: Ints, choose: Choose) -> BootstrapScores:
         times = counts.astype(self._kind)
         rest_times = (counts == 0).astype(self._kind)
         inside = [self._sums(times[:, block], block) for block in self._blocks]
         outside = [self._sums(rest_times[:, block], block) for block in self._blocks]
-        drawn, rest = Sums.total(inside), Sums.total(outside)
+        drawn, rest = LossSums.total(inside), LossSums.total(outside)
         scores = rest.of(choose(drawn.scores(self._lossless)), self._lossless)
         without = [
             (rest - left).of(choose((drawn - taken).scores(self._lossless)), self._lossless)
             for taken, left in zip(inside, outside, strict=True)
         ]
-        return Drawn(scores, np.stack(without))
+        return BootstrapScores(scores, np.stack(without))
 
-    def _sums(self, times: NDArray[Any], block: slice) -> Sums:
-        return Sums(*((times @ part[block]).astype(np.float64) for part in (self._losses, self._weights)))
+    def _sums(self, times: NDArray[Any], block: slice) -> LossSums:
+        return LossSums(*((times @ part[block]).astype(np.float64) for part in (self._losses, self._weights)))
 
 
 @dataclass(frozen=True)
-class Sums:
+class LossSums:
     """Losses and weights of some rows, summed for each draw."""
 
     losses: Floats  # (draws, settings)
     weights: Floats  # (draws,)
 
     @staticmethod
-    def total(parts: list[Sums]) -> Sums:
-        return Sums(np.sum([one.losses for one in parts], axis=0), np.sum([one.weights for one in parts], axis=0))
+    def total(parts: list[LossSums]) -> LossSums:
+        return LossSums(np.sum([one.losses for one in parts], axis=0), np.sum([one.weights for one in parts], axis=0))
 
-    def __sub__(self, other: Sums) -> Sums:
-        return Sums(self.losses - other.losses, self.weights - other.weights)
+    def __sub__(self, other: LossSums) -> LossSums:
+        return LossSums(self.losses - other.losses, self.weights - other.weights)
 
     def scores(self, lossless: float) -> Floats:  # (draws, settings)
         return lossless - self.losses / positive(self.weights)[:, None]
@@ -154,7 +154,7 @@ def positive(weights: Floats) -> Floats:
     return np.where(weights > 1e-9, weights, np.nan)
 
 
-class ScoredAgain:
+class RecomputedScores:
     """Any other metric, computed anew split by split and averaged over splits, as the search itself did.
 
     A metric that averages over classes says something else of rows that lack one, and mostly something better, as it
@@ -162,7 +162,7 @@ class ScoredAgain:
     on those that lose the fewest.
     """
 
-    def __init__(self, kept: Kept, metric: Any, estimator: Any) -> None:
+    def __init__(self, kept: OutOfFoldAnswers, metric: Any, estimator: Any) -> None:
         self._kept, self._metric = kept, metric
         self._units = units_of(kept)
         self._places = [np.flatnonzero(kept.split == k) for k in range(int(kept.split.max()) + 1)]
@@ -172,11 +172,11 @@ class ScoredAgain:
         self.n_settings = len(next(iter(kept.parts.values())))
         self.n_units, self.n_blocks = int(self._units.max()) + 1, 0
 
-    def draw(self, counts: Ints, choose: Choose) -> Drawn:
+    def draw(self, counts: Ints, choose: Choose) -> BootstrapScores:
         every = np.arange(self.n_settings)
         chosen = choose(np.stack([self._mean(times, every) for times in counts]))
         rests = (counts == 0).astype(np.int64)
-        return Drawn(np.array([self._mean(rest, chosen[[draw]])[0] for draw, rest in enumerate(rests)]))
+        return BootstrapScores(np.array([self._mean(rest, chosen[[draw]])[0] for draw, rest in enumerate(rests)]))
 
     def _mean(self, times: Ints, settings: Ints) -> Floats:  # (units,), settings -> (settings,)
         """The mean over the splits on which the metric is defined."""
@@ -209,7 +209,7 @@ class ScoredAgain:
 class StoredSession:
     """What a metric asks of a session, where only answers are left of it."""
 
-    def __init__(self, kept: Kept, estimator: Any) -> None:
+    def __init__(self, kept: OutOfFoldAnswers, estimator: Any) -> None:
         self.target: Any = kept.target
         self.estimator = estimator
         self.fit_params = {} if kept.weights is None else {"sample_weight": kept.weights}
@@ -219,7 +219,7 @@ class StoredSession:
         self.all_rows = np.arange(len(truth), dtype=np.intp)
 
 
-def has_what_it_needs(kept: Kept, metric: Any) -> bool:
+def has_what_it_needs(kept: OutOfFoldAnswers, metric: Any) -> bool:
     """Whether the stored answers hold what the metric is computed from."""
     held = Need(0)
     for need, part in (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from foldwise.folds.splits import LeaveOneOutSplits, Split
 class ScoringPlan:
     """What is done with every answer."""
 
-    metrics: dict[str, BlockMetric]
+    metrics: Mapping[str, BlockMetric]
     recorder: AnswerRecorder | None = None
     on_train: bool = False  # whether training rows are scored too, by the same models
     weighted: bool = True  # whether weights given to fit weigh the scored rows

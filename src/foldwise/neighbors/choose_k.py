@@ -17,7 +17,7 @@ from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import corrected_ends, share_tested
 from foldwise.evaluation.metrics.scoring import check_single
 from foldwise.evaluation.nested import NestedResult, nested_on_session
-from foldwise.evaluation.pictures import axes, interval_text, metric_name, printed_curve
+from foldwise.evaluation.plotting import axes, interval_text, metric_name, printed_curve
 from foldwise.evaluation.tables import number
 from foldwise.folds.engine import EvaluationTask, evaluate
 from foldwise.folds.opening import open_session

@@ -14,13 +14,13 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterSampler
 
 from foldwise.errors import FoldwiseTypeError, InputError
-from foldwise.evaluation.kept import gather, keeper_of
 from foldwise.evaluation.metrics import metrics_of
+from foldwise.evaluation.out_of_fold import gather, recorder_for
 from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import Params
 from foldwise.folds.rows import count_rows, refuse_routing
-from foldwise.tuning.running import Plan, Running, check_refit, run
+from foldwise.tuning.running_search import CheckedSearchPlan, RunningSearch, check_refit, run
 from foldwise.tuning.strategies import Grid, Space, Strategy, Trial, strategy_of
 
 
@@ -31,7 +31,7 @@ class FoldSearch:
     def _ways(self) -> tuple[Space, Strategy, Any]:
         """The space, the strategy that goes through it, and the seed of its generator."""
 
-    def plan(self) -> Plan:
+    def plan(self) -> CheckedSearchPlan:
         """What is asked for, checked before anything is fitted."""
         search: Any = self
         check_options(search)
@@ -39,7 +39,7 @@ class FoldSearch:
         metrics, scorers, several = metrics_of(search.scoring, search.estimator)
         if several:
             check_refit(search.refit, list(scorers))
-        return Plan(self, space, strategy, metrics, scorers, several, seed)
+        return CheckedSearchPlan(self, space, strategy, metrics, scorers, several, seed)
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Score every setting on every split, and fit the best on all rows."""
@@ -55,7 +55,7 @@ class FoldSearch:
             n = len(running.question.settings)
             print(f"Fitting {len(splits)} folds for each of {n} candidates, totalling {n * len(splits)} fits")
         n_settings = len(running.question.settings) if running.question is not None else 0
-        keeper, why = keeper_of(search.keep, session, plan.metrics, plan.chooser, n_settings, splits)
+        keeper, why = recorder_for(search.keep, session, plan.metrics, plan.chooser, n_settings, splits)
         run(running, keeper=keeper, progress=Progress(always=bool(search.verbose)))
         search.cv_results_ = running.results
         search.n_splits_, search.multimetric_ = len(splits), running.several
@@ -68,7 +68,7 @@ class FoldSearch:
             self._refit(X, y, params)
         return self
 
-    def _choose(self, running: Running) -> None:
+    def _choose(self, running: RunningSearch) -> None:
         search: Any = self
         if not search.refit and running.several:
             return

@@ -25,8 +25,8 @@ from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import corrected_ends, share_tested
 from foldwise.evaluation.metrics.scoring import check_single, metrics_of
-from foldwise.evaluation.pictures import axes, metric_name
-from foldwise.evaluation.procedures import check_model
+from foldwise.evaluation.plotting import axes, metric_name
+from foldwise.evaluation.procedure_scores import check_model
 from foldwise.folds.audit import check_one
 from foldwise.folds.columns import take_columns
 from foldwise.folds.engine import EvaluationTask, ScoringPlan, evaluate
@@ -35,8 +35,8 @@ from foldwise.folds.protocol import FoldSession, Need, Params
 from foldwise.folds.rows import count_rows, refuse_routing
 from foldwise.folds.splits import Split, freeze_splits
 from foldwise.folds.sums.subsets import Subset
-from foldwise.tuning.paths import AtNumber, ByTest, Path, Scored, Stop, Way
 from foldwise.tuning.search import check_rows
+from foldwise.tuning.selection_path import AtNumber, ByTest, SelectionMethod, SelectionPath, Stop, SubsetScores
 
 SHOWN = 0.95  # the level of the intervals that are shown
 DIRECTIONS = ("forward", "backward")
@@ -163,8 +163,8 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
         check_rows(self.estimator, X, y, fit_params)
         session = open_subsets(self.estimator, X, y, fit_params)
         splits = freeze_splits(self.cv, X, y, groups, n_rows=count_rows(X), classifier=is_classifier(self.estimator))
-        asking = Asking(session, splits, ScoringPlan(fresh._metrics()), fresh._names, self.n_jobs)
-        scored = Scored(asking.scores)
+        asking = SubsetEvaluation(session, splits, ScoringPlan(fresh._metrics()), fresh._names, self.n_jobs)
+        scored = SubsetScores(asking.scores)
         for selector in selectors:
             selector.__dict__.update({name: vars(fresh)[name] for name in ENTERED if name in vars(fresh)})
             selector._select(scored, splits)
@@ -286,17 +286,17 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
             )
         return AtNumber(number)
 
-    def _select(self, scored: Scored, splits: Sequence[Split]) -> None:
+    def _select(self, scored: SubsetScores, splits: Sequence[Split]) -> None:
         """Walk the path and take over what came of it."""
         n_columns = len(self._names)
-        way = Way(n_columns, self.direction == "forward", bool(self.floating))
+        way = SelectionMethod(n_columns, self.direction == "forward", bool(self.floating))
         path = way.walk(scored, self._stop(splits))
         self.support_ = np.zeros(n_columns, dtype=bool)
         self.support_[list(path.chosen)] = True
         self.n_features_ = len(path.chosen)
         self.history_, self.by_size_ = self._frames(path, scored, share_tested(splits))
 
-    def _frames(self, path: Path, scored: Scored, share: float) -> tuple[Any, Any]:
+    def _frames(self, path: SelectionPath, scored: SubsetScores, share: float) -> tuple[Any, Any]:
         """All steps, and the best subset met of each size, as frames."""
         import polars as pl
 
@@ -340,7 +340,7 @@ ENTERED = ("n_features_in_", "feature_names_in_", "_names")
 
 
 @dataclass(frozen=True)
-class Asking:
+class SubsetEvaluation:
     """Subsets put to a session, on splits that all of them share."""
 
     session: FoldSession

@@ -39,7 +39,11 @@ class Trial:
 
 
 class Strategy(Protocol):
-    """How a search goes through its space."""
+    """How a search goes through its space: any object with this method, or a name in `NAMED`.
+
+    A search calls `propose` again and again, each time with all trials so far, until it gives no setting. The same
+    generator is passed each time, so that a seed determines the whole search.
+    """
 
     def propose(self, space: Space, trials: Sequence[Trial], rng: np.random.Generator) -> Sequence[Params]:
         """The next settings to try; none when the search is over."""

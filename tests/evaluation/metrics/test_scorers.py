@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.evaluation.metrics import METRICS, SESSION_METRICS, CostMetric, ScorerMetric, metrics_of
-from foldwise.evaluation.metrics.scorers import Answered, takes_weight
+from foldwise.evaluation.metrics.scorers import AnsweredClassifier, takes_weight
 from foldwise.folds import Answer, Need, RefitSession, Split
 from tests.evaluation.problems import Deciding, Problem, Told, classification, regression
 
@@ -114,10 +114,10 @@ def test_stand_ins_answer_as_models(rng, model, name):
 def test_a_stand_in_has_what_the_answer_has(rng):
     problem = classification(rng, 3)
     labels = np.zeros((1, len(problem.split.test)), dtype=int)
-    bare = Answered(problem.session, Answer(labels), 0, problem.split)
+    bare = AnsweredClassifier(problem.session, Answer(labels), 0, problem.split)
     assert hasattr(bare, "predict")
     assert not any(hasattr(bare, name) for name in ("predict_proba", "predict_log_proba", "decision_function"))
-    deciding = Answered(problem.session, Answer(labels, decision=np.zeros((1, 3))), 0, problem.split)
+    deciding = AnsweredClassifier(problem.session, Answer(labels, decision=np.zeros((1, 3))), 0, problem.split)
     assert hasattr(deciding, "decision_function")
     with pytest.raises(InputError, match="needs more than this model predicts, but Told gives none"):
         ScorerMetric(get_scorer("neg_log_loss"))(problem.session, [{}], problem.split, Answer(labels))

@@ -17,7 +17,7 @@ from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import share_tested
 from foldwise.evaluation.metrics.registry import METRICS
 from foldwise.evaluation.metrics.scoring import check_single
-from foldwise.evaluation.procedures import Procedure, Tested, check_model
+from foldwise.evaluation.procedure_scores import Procedure, ProcedureScores, check_model
 from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import Split, freeze_splits
 
@@ -151,7 +151,7 @@ def default_splits(groups: Any, classifier: bool, random_state: Any) -> Any:
     return (StratifiedShuffleSplit if classifier else ShuffleSplit)(RESAMPLES, test_size=TESTED, random_state=seed)
 
 
-def tested_on(name: str, procedure: Procedure, splits: Sequence[Split], n_jobs: int | None) -> Tested:
+def tested_on(name: str, procedure: Procedure, splits: Sequence[Split], n_jobs: int | None) -> ProcedureScores:
     """The scores of a procedure; an error names it."""
     try:
         return procedure.on(splits, n_jobs=n_jobs)

@@ -26,8 +26,8 @@ from foldwise.evaluation.estimates import Estimate, StudentSpread, check_level
 from foldwise.evaluation.intervals import corrected_error
 from foldwise.evaluation.metrics.scoring import metric_behind, title_of
 from foldwise.evaluation.nested import NestedResult
-from foldwise.evaluation.pictures import axes
-from foldwise.evaluation.records import SplitsRecord
+from foldwise.evaluation.plotting import axes
+from foldwise.evaluation.split_record import SplitsRecord
 from foldwise.evaluation.tables import cut, html_table, number, panels, probability
 
 Floats = NDArray[np.float64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from foldwise.evaluation.pictures import axes
+from foldwise.evaluation.plotting import axes
 
 
 def cliques(ranks: list[float], distance: float) -> list[tuple[int, int]]:

@@ -17,7 +17,7 @@ from foldwise.data.arguments import at_least_zero
 from foldwise.errors import InputError
 from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import corrected_error
-from foldwise.evaluation.pictures import axes
+from foldwise.evaluation.plotting import axes
 
 Floats = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from foldwise.data.frames import as_polars
 from foldwise.data.schema import listing
-from foldwise.evaluation.leaks.looked import Looked, some
+from foldwise.evaluation.leaks.leak_input import LeakInput, some
 from foldwise.evaluation.leaks.report import Leak, Level, rows_said
 
 Ints = NDArray[np.int64]
@@ -73,27 +73,27 @@ def in_order_of_first(firsts: Ints) -> Ints:
     return np.asarray((np.cumsum(is_first) - 1)[firsts], dtype=np.int64)
 
 
-def duplicates(looked: Looked) -> Iterator[Leak]:
+def duplicates(given: LeakInput) -> Iterator[Leak]:
     """Exact duplicates across folds; then those that rounding, or a column that numbers the rows, makes different."""
-    exact = duplicate_groups(looked.X) if sp.issparse(looked.X) else units_of(looked.frame)
-    found = across(looked, exact)
+    exact = duplicate_groups(given.X) if sp.issparse(given.X) else units_of(given.frame)
+    found = across(given, exact)
     if found is not None:
-        yield described(looked, exact, found, "duplicates", "stand among the training rows of their split, too")
-    if not looked.frame.width:
+        yield described(given, exact, found, "duplicates", "stand among the training rows of their split, too")
+    if not given.frame.width:
         return
-    names = [name for name, finding in looked.findings.items() if finding.kind == "identifier"]
-    rest = looked.frame.drop(names)
+    names = [name for name, finding in given.findings.items() if finding.kind == "identifier"]
+    rest = given.frame.drop(names)
     if not rest.width:
         return
     units = units_of(rest.select(rounded(column) for column in rest))
-    near = across(looked, units)
+    near = across(given, units)
     already = 0 if found is None else int(found.sum())
     if near is not None and near.sum() > max(1.2 * already, already + 2):
         how = "numbers that differ by a millionth of their spread at most"
         if names:
             how = f"all columns but {listing(names)} equal, or {how}"
         yield described(
-            looked, units, near, "near duplicates", f"are nearly the same as training rows of their split ({how})"
+            given, units, near, "near duplicates", f"are nearly the same as training rows of their split ({how})"
         )
 
 
@@ -106,29 +106,29 @@ def rounded(column: pl.Series) -> pl.Series:
     return column if not 0 < spread < np.inf else (column.cast(pl.Float64) / (GRAIN * spread)).round()
 
 
-def across(looked: Looked, units: Ints) -> Truths | None:
+def across(given: LeakInput, units: Ints) -> Truths | None:
     """Of all test rows, one split after the other, which have a twin among the training rows; None where none has."""
-    if int(units.max(initial=-1)) + 1 == looked.n_rows:
+    if int(units.max(initial=-1)) + 1 == given.n_rows:
         return None
-    found = np.concatenate([shared for _, shared in looked.shared(units)])
+    found = np.concatenate([shared for _, shared in given.shared(units)])
     return found if found.any() else None
 
 
-def described(looked: Looked, units: Ints, found: Truths, name: str, words: str) -> Leak:
+def described(given: LeakInput, units: Ints, found: Truths, name: str, words: str) -> Leak:
     """The finding, weighed by its share and against chance."""
-    tested = np.concatenate([split.test for split in looked.splits])
-    rows, total = int(found.sum()), looked.n_tested
-    share, expected = rows / total, expected_by_chance(looked)
+    tested = np.concatenate([split.test for split in given.splits])
+    rows, total = int(found.sum()), given.n_tested
+    share, expected = rows / total, expected_by_chance(given)
     level: Level = "leak"
-    text = f"{rows_said(rows, total)} {words}{agreement(looked, units)}"
+    text = f"{rows_said(rows, total)} {words}{agreement(given, units)}"
     if rows <= TIMES_CHANCE * expected or share < FEW or rows < FEW_ROWS:
         level = "note"
-    elif not looked.frame.width:
+    elif not given.frame.width:
         level = "suspicion"  # what chance brings is not known of a sparse matrix, whose rows may well be empty
     if expected >= 0.5:
         text += f"; chance alone would bring about {expected:,.0f}"
     examples = np.unique(tested[found])
-    twin = training_twin(looked, units, int(examples[0]))
+    twin = training_twin(given, units, int(examples[0]))
     text += f"; such as row {examples[0]}, which {'equals' if name == 'duplicates' else 'resembles'} row {twin}."
     remedy = f"if they are the same cases: {KEEP_TOGETHER}." if level == "note" else f"{KEEP_TOGETHER}."
     if name != "duplicates":
@@ -136,22 +136,22 @@ def described(looked: Looked, units: Ints, found: Truths, name: str, words: str)
     return Leak(name, level, "", rows, share, text, some(examples), remedy)
 
 
-def training_twin(looked: Looked, units: Ints, row: int) -> int:
+def training_twin(given: LeakInput, units: Ints, row: int) -> int:
     """A training row of the same unit, in a split that tests this row and has one."""
-    for split, shared in looked.shared(units):
+    for split, shared in given.shared(units):
         if (shared & (split.test == row)).any():
             return int(split.train[units[split.train] == units[row]].min())
     raise AssertionError("the row has a twin in no split")
 
 
-def agreement(looked: Looked, units: Ints) -> str:
+def agreement(given: LeakInput, units: Ints) -> str:
     """How many of the rows with twins have the label that most of their training twins have."""
-    if looked.labels is None or looked.quantity or looked.likeness is None:
+    if given.labels is None or given.quantity or given.likeness is None:
         return ""
-    labels = looked.likeness.labels
+    labels = given.likeness.labels
     n_classes, n_units = int(labels.max()) + 1, int(units.max()) + 1
     agreed = rows = 0
-    for split, shared in looked.shared(units):
+    for split, shared in given.shared(units):
         cells = units[split.train] * n_classes + labels[split.train]
         found, counts = np.unique(cells, return_counts=True)
         order = np.argsort(counts, kind="stable")
@@ -162,24 +162,24 @@ def agreement(looked: Looked, units: Ints) -> str:
     return f", {agreed / rows:.0%}".replace("%", " %") + " of them with the same label"
 
 
-def expected_by_chance(looked: Looked) -> float:
+def expected_by_chance(given: LeakInput) -> float:
     """How many test rows would have a twin in training if columns were independent given the class."""
-    if not looked.frame.width:
+    if not given.frame.width:
         return 0.0
-    labels = np.zeros(looked.n_rows, dtype=np.int64)
-    if looked.likeness is not None and not looked.quantity:
-        labels = np.asarray(looked.likeness.labels, dtype=np.int64)
+    labels = np.zeros(given.n_rows, dtype=np.int64)
+    if given.likeness is not None and not given.quantity:
+        labels = np.asarray(given.likeness.labels, dtype=np.int64)
     n_classes = int(labels.max()) + 1
     sizes = np.bincount(labels, minlength=n_classes)
     columns = []
-    for name in looked.frame.columns:
-        columns.append(looked.codes(name) + 1)
-        if columns[-1].max() >= DIFFERENT * looked.n_rows:
+    for name in given.frame.columns:
+        columns.append(given.codes(name) + 1)
+        if columns[-1].max() >= DIFFERENT * given.n_rows:
             return 0.0
     chance = log_chance(columns, labels, sizes)
-    # a twin is looked for in its own class only: those of others are few, and left out makes the finding no smaller
-    own = np.exp(chance) * np.maximum(sizes[labels] - 1, 0) / max(1, looked.n_rows - 1)
-    parts = [np.sum(-np.expm1(-own[split.test] * len(split.train))) for split in looked.splits]
+    # a twin is given for in its own class only: those of others are few, and left out makes the finding no smaller
+    own = np.exp(chance) * np.maximum(sizes[labels] - 1, 0) / max(1, given.n_rows - 1)
+    parts = [np.sum(-np.expm1(-own[split.test] * len(split.train))) for split in given.splits]
     return float(np.sum(parts))
 
 

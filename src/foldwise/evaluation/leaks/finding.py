@@ -17,7 +17,7 @@ from foldwise.data.target import is_quantity
 from foldwise.errors import InputError
 from foldwise.evaluation.leaks.duplicates import duplicates
 from foldwise.evaluation.leaks.groups import broken_groups, checked_groups, suspected_groups
-from foldwise.evaluation.leaks.looked import Looked
+from foldwise.evaluation.leaks.leak_input import LeakInput
 from foldwise.evaluation.leaks.order import broken_time, suspected_dates, suspected_order
 from foldwise.evaluation.leaks.report import LEVELS, Leak, Leaks
 from foldwise.folds.rows import count_rows
@@ -64,28 +64,28 @@ def find_leaks(X: Any, y: Any = None, *, cv: Any = None, groups: Any = None, tim
     with warnings.catch_warnings():  # whether groups are ignored is what is asked here
         warnings.filterwarnings("ignore", "The groups parameter is ignored")
         splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=labels is not None and not quantity)
-    looked = Looked(X, frame, n_rows, labels, quantity, splits)
+    given = LeakInput(X, frame, n_rows, labels, quantity, splits)
     found = [
-        *duplicates(looked),
-        *(suspected_groups(looked) if groups is None else broken_groups(looked, groups)),
-        *(suspected_in_order(looked) if time is None else broken_time(looked, time)),
-        *held_targets(looked),
+        *duplicates(given),
+        *(suspected_groups(given) if groups is None else broken_groups(given, groups)),
+        *(suspected_in_order(given) if time is None else broken_time(given, time)),
+        *held_targets(given),
     ]
     levels = list(LEVELS)
     title = f"Leaks in {n_rows:,} rows, {count_columns(X, frame)} columns, {len(splits)} splits"
     return Leaks(title, tuple(sorted(found, key=lambda leak: levels.index(leak.level))))
 
 
-def suspected_in_order(looked: Looked) -> list[Leak]:
+def suspected_in_order(given: LeakInput) -> list[Leak]:
     """Suspicions of time: dates, or else the order of rows."""
-    return list(suspected_dates(looked)) or list(suspected_order(looked))
+    return list(suspected_dates(given)) or list(suspected_order(given))
 
 
-def held_targets(looked: Looked) -> list[Leak]:
+def held_targets(given: LeakInput) -> list[Leak]:
     """Columns that (nearly) hold the target."""
-    if looked.labels is None or not looked.frame.width:
+    if given.labels is None or not given.frame.width:
         return []
-    examined = AuditInput("", looked.frame, looked.labels.to_numpy(), None, findings(pl.DataFrame(), {}), ())
+    examined = AuditInput("", given.frame, given.labels.to_numpy(), None, findings(pl.DataFrame(), {}), ())
     remedy = "leave it out if it is known only after the target is."
     return [
         Leak("target", "suspicion", one.column, one.rows, 1.0, f"{one.column!r}: {one.detail}.", (), remedy)

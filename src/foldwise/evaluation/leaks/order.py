@@ -13,7 +13,7 @@ from foldwise.data.findings import Finding, find
 from foldwise.data.frames import as_series
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
-from foldwise.evaluation.leaks.looked import Looked, codes_of, some
+from foldwise.evaluation.leaks.leak_input import LeakInput, codes_of, some
 from foldwise.evaluation.leaks.report import Leak, rows_said
 
 Ints = NDArray[np.int64]
@@ -24,35 +24,35 @@ SMOOTH = 0.5  # correlation of neighbouring ranks
 IN_ORDER = "sort the rows by time and pass cv=TimeSeriesSplit()."
 
 
-def broken_time(looked: Looked, time: Any) -> Iterator[Leak]:
+def broken_time(given: LeakInput, time: Any) -> Iterator[Leak]:
     """Test rows that are earlier than training rows, by a time that was given."""
     name = time if isinstance(time, str) else "time"
-    series = times_of(looked, time)
-    found = earlier(looked, series)
+    series = times_of(given, time)
+    found = earlier(given, series)
     if found is None:
         return
     rows, splits = found
     first = int(rows[0])
     text = (
-        f"{rows_said(len(rows), looked.n_tested)} are earlier than rows that were learned from, in {splits} of "
-        f"{len(looked.splits)} splits; such as row {first} at {series[first]}."
+        f"{rows_said(len(rows), given.n_tested)} are earlier than rows that were learned from, in {splits} of "
+        f"{len(given.splits)} splits; such as row {first} at {series[first]}."
     )
     column = name if isinstance(time, str) else ""
-    yield Leak("time", "leak", column, len(rows), len(rows) / looked.n_tested, text, some(np.unique(rows)), IN_ORDER)
+    yield Leak("time", "leak", column, len(rows), len(rows) / given.n_tested, text, some(np.unique(rows)), IN_ORDER)
 
 
-def times_of(looked: Looked, time: Any) -> pl.Series:
+def times_of(given: LeakInput, time: Any) -> pl.Series:
     """The time of each row: a column by its name, or values that have an order."""
     if isinstance(time, str):
-        if time not in looked.frame.columns:
+        if time not in given.frame.columns:
             raise InputError(
-                f"time names the column {time!r}, which X does not have.", f"it has {listing(looked.frame.columns)}."
+                f"time names the column {time!r}, which X does not have.", f"it has {listing(given.frame.columns)}."
             )
-        series = looked.frame[time]
+        series = given.frame[time]
     else:
         series = as_series("time", time)
-    if len(series) != looked.n_rows:
-        raise InputError(f"X has {looked.n_rows} rows but time has {len(series)} entries.", "pass one for each row.")
+    if len(series) != given.n_rows:
+        raise InputError(f"X has {given.n_rows} rows but time has {len(series)} entries.", "pass one for each row.")
     if series.dtype == pl.String:
         series = dates_of_text(series)
     if series.null_count() or (series.dtype.is_float() and series.is_nan().any()):
@@ -77,24 +77,24 @@ def codes_of_sorted(series: pl.Series) -> Ints:
     return np.asarray(series.rank("dense").cast(pl.Int64).to_numpy())
 
 
-def suspected_dates(looked: Looked) -> Iterator[Leak]:
+def suspected_dates(given: LeakInput) -> Iterator[Leak]:
     """Columns of dates by which tests are earlier than training rows."""
-    for column in looked.frame:
-        if column.null_count() or not is_date(column, looked.findings[column.name]):
+    for column in given.frame:
+        if column.null_count() or not is_date(column, given.findings[column.name]):
             continue
         series = column if column.dtype.is_temporal() else dates_of_text(column)
         if series.n_unique() < 3:
             continue
-        found = earlier(looked, series)
+        found = earlier(given, series)
         if found is None:
             continue
         rows, splits = found
         text = (
-            f"{column.name!r} holds dates, and {rows_said(len(rows), looked.n_tested)} are earlier than rows that "
-            f"were learned from, in {splits} of {len(looked.splits)} splits."
+            f"{column.name!r} holds dates, and {rows_said(len(rows), given.n_tested)} are earlier than rows that "
+            f"were learned from, in {splits} of {len(given.splits)} splits."
         )
         remedy = f"if the model is for later rows, {IN_ORDER}"
-        share = len(rows) / looked.n_tested
+        share = len(rows) / given.n_tested
         yield Leak("time", "suspicion", column.name, len(rows), share, text, some(np.unique(rows)), remedy)
 
 
@@ -107,38 +107,38 @@ def is_date(column: pl.Series, finding: Finding) -> bool:
     return finding.kind == "date" and "year-month-day" in finding.reason and column.str.len_chars().n_unique() == 1
 
 
-def earlier(looked: Looked, times: pl.Series) -> tuple[Ints, int] | None:
+def earlier(given: LeakInput, times: pl.Series) -> tuple[Ints, int] | None:
     """Test rows before the last training row of their split, and in how many splits; None where there are none."""
     codes = codes_of(times)
-    found = [split.test[codes[split.test] < codes[split.train].max()] for split in looked.splits]
+    found = [split.test[codes[split.test] < codes[split.train].max()] for split in given.splits]
     rows = np.concatenate(found)
     return (rows, sum(1 for part in found if part.size)) if rows.size else None
 
 
-def suspected_order(looked: Looked) -> Iterator[Leak]:
+def suspected_order(given: LeakInput) -> Iterator[Leak]:
     """Labels that last from row to row, in columns that change slowly, under splits that part neighbours."""
-    likeness = looked.likeness
-    if likeness is None or looked.n_rows < LEAST_ROWS or not looked.frame.width:
+    likeness = given.likeness
+    if likeness is None or given.n_rows < LEAST_ROWS or not given.frame.width:
         return
-    parted = [split.test[between_training_rows(split.train, split.test, looked.n_rows)] for split in looked.splits]
+    parted = [split.test[between_training_rows(split.train, split.test, given.n_rows)] for split in given.splits]
     rows = np.concatenate(parted)
-    if len(rows) < INTERLEAVED * looked.n_tested or is_sorted(looked, likeness.labels):
+    if len(rows) < INTERLEAVED * given.n_tested or is_sorted(given, likeness.labels):
         return
-    first, second = neighbours(looked)
+    first, second = neighbours(given)
     lasting = likeness.beside(first, second)
     noise = 1 / np.sqrt(max(1, len(first)))
     if not (lasting >= LASTING and lasting >= 6 * noise):
         return
-    smooth = list(slow_columns(looked, first, second))
+    smooth = list(slow_columns(given, first, second))
     if not smooth:
         return
     text = (
         f"labels often last from one row to the next (likeness {lasting:.2f} of 1), so do cells of {listing(smooth)}, "
-        f"and {rows_said(len(rows), looked.n_tested)} lie between two training rows: if the rows are in the order of "
+        f"and {rows_said(len(rows), given.n_tested)} lie between two training rows: if the rows are in the order of "
         "time or place, a model knows them by their neighbours."
     )
     remedy = "for time, pass cv=TimeSeriesSplit(); for place, groups= of regions with cv=GroupKFold()."
-    share = len(rows) / looked.n_tested
+    share = len(rows) / given.n_tested
     yield Leak("time", "suspicion", "", len(rows), share, text, some(np.unique(rows)), remedy)
 
 
@@ -149,27 +149,27 @@ def between_training_rows(train: Any, test: Any, n_rows: int) -> NDArray[np.bool
     return np.asarray(trained[test] & trained[test + 2])
 
 
-def is_sorted(looked: Looked, labels: NDArray[Any]) -> bool:
+def is_sorted(given: LeakInput, labels: NDArray[Any]) -> bool:
     """Whether the rows stand in the order of their labels: of a few long runs, or of ever greater values."""
     steps = np.diff(labels)
-    if looked.quantity:
+    if given.quantity:
         return bool(max(np.mean(steps >= 0), np.mean(steps <= 0)) > 0.95)
     return int(np.count_nonzero(steps)) < 3 * (int(labels.max()) + 1)
 
 
-def neighbours(looked: Looked) -> tuple[Ints, Ints]:
+def neighbours(given: LeakInput) -> tuple[Ints, Ints]:
     """Rows and those just after them, where no column by which the table is sorted in blocks changes."""
-    first = np.arange(looked.n_rows - 1)
-    for column in looked.frame:
+    first = np.arange(given.n_rows - 1)
+    for column in given.frame:
         changes = np.flatnonzero(column[1:].ne_missing(column[:-1]).to_numpy())
-        if 0 < len(changes) <= 0.02 * looked.n_rows and len(changes) < 3 * column.n_unique():
+        if 0 < len(changes) <= 0.02 * given.n_rows and len(changes) < 3 * column.n_unique():
             first = np.setdiff1d(first, changes)
     return first, first + 1
 
 
-def slow_columns(looked: Looked, first: Ints, second: Ints) -> Iterator[str]:
+def slow_columns(given: LeakInput, first: Ints, second: Ints) -> Iterator[str]:
     """Columns of numbers or dates whose neighbouring cells are of much the same rank."""
-    for column in looked.frame:
+    for column in given.frame:
         if not (column.dtype.is_numeric() or column.dtype.is_temporal()):
             continue
         ranks = column.rank().fill_null(strategy="mean").to_numpy()

@@ -45,12 +45,12 @@ class ScorerMetric:
         scores: list[Any] = []
         for i, setting in enumerate(settings):
             model = self.model(session, setting, split, answer, i)
-            if narrowed is not None and not isinstance(model, Answered | AnsweredValues):
+            if narrowed is not None and not isinstance(model, AnsweredClassifier | AnsweredRegressor):
                 X = take_rows(narrowed(setting), split.test)
             try:
                 scores.append(self.scorer(model, X, y, **weighted))
             except AttributeError as error:
-                if not isinstance(model, Answered):
+                if not isinstance(model, AnsweredClassifier):
                     raise
                 raise lacks(session, f"the scorer {self.scorer!r}", "more than this model predicts") from error
         several = any(isinstance(score, dict) for score in scores)  # a scorer that gives them by name
@@ -61,13 +61,13 @@ class ScorerMetric:
         if answer.models is not None:
             return answer.models[i]
         if not self.wants_model and isinstance(session.target, Labels):
-            return Answered(session, answer, i, split)
+            return AnsweredClassifier(session, answer, i, split)
         if not self.wants_model and answer.values is not None:
-            return AnsweredValues(answer, i)
+            return AnsweredRegressor(answer, i)
         return session.model(setting, split.train)
 
 
-class Answered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class AnsweredClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted classifier that knows one answer: to the test rows it was asked about."""
 
     def __init__(self, session: Any, answer: Answer, i: int, split: Split) -> None:
@@ -99,7 +99,7 @@ class Answered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return decision[self.i]
 
 
-class AnsweredValues(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class AnsweredRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted regressor that knows one answer."""
 
     def __init__(self, answer: Answer, i: int) -> None:

@@ -13,6 +13,7 @@ from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix, CostScorer
 from foldwise.evaluation.metrics.costs import CostMetric
 from foldwise.evaluation.metrics.metric import Metric
+from foldwise.evaluation.metrics.protocol import SearchMetric
 from foldwise.evaluation.metrics.registry import METRICS, find_metric, is_metric
 from foldwise.evaluation.metrics.scorers import ScorerMetric, Scores
 from foldwise.evaluation.metrics.session import SessionMetric
@@ -23,7 +24,7 @@ COSTS = "minus the mean cost"
 SESSION_METRICS: dict[str, SessionMetric] = {metric.scorer: SessionMetric(metric) for metric in METRICS.values()}
 
 
-def metrics_of(scoring: Any, estimator: Any) -> tuple[dict[str, Any], dict[str, Any], bool]:
+def metrics_of(scoring: Any, estimator: Any) -> tuple[dict[str, SearchMetric], dict[str, Any], bool]:
     """Metrics and scorers by name, and whether there are several.
 
     `scoring` is what scikit-learn's searches take, a `CostMatrix`, a `Metric`, or a dict that holds some.
@@ -50,7 +51,7 @@ def scorer_of(scoring: Any, estimator: Any) -> Any:
     return check_scoring(estimator, scoring.scorer if isinstance(scoring, Metric) else scoring)
 
 
-def one_metric(scoring: Any, scorer: Any, estimator: Any) -> Any:
+def one_metric(scoring: Any, scorer: Any, estimator: Any) -> SearchMetric:
     """The vectorized metric of a name, or a wrapper of the scorer."""
     if isinstance(scorer, CostScorer):
         return CostMetric(scorer.matrix)

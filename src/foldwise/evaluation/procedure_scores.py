@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.intervals import corrected_spread
+from foldwise.evaluation.metrics.protocol import PlannedSearch, SearchMetric, as_row_metric
 from foldwise.evaluation.metrics.scoring import check_single, metrics_of, score_name, search_score_name
 from foldwise.folds.engine import EvaluationTask, Outcome, ScoringPlan, evaluate
 from foldwise.folds.opening import open_session
@@ -25,12 +26,12 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Tested:
+class ProcedureScores:
     """What came of a procedure on some splits."""
 
     scores: Floats  # one a split
     losses: tuple[Floats, ...] | None  # of each test row of each split, where the score averages over rows
-    searches: tuple[Searched, ...] | None = None  # of a search: what it found on each split's training rows
+    searches: tuple[SearchOutcome, ...] | None = None  # of a search: what it found on each split's training rows
     models: int = 0  # how many were scored
 
     @property
@@ -61,7 +62,7 @@ class Tested:
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchOutcome:
     """What a search found on some rows."""
 
     best_params: dict[str, Any]
@@ -81,7 +82,7 @@ class Procedure:
     ) -> None:
         check_model(model, "the model")
         check_single(scoring, "a model is scored by")
-        self.plan = model.plan() if hasattr(model, "plan") else None
+        self.plan = model.plan() if isinstance(model, PlannedSearch) else None
         if self.plan is not None:
             check_chooses(model)
         self.model, self.groups, self.scoring = model, groups, scoring
@@ -110,7 +111,7 @@ class Procedure:
         """Whether a search chooses by the metric of the estimate."""
         return self.plan is not None and search_score_name(self.model, self.plan.metrics) == self.score_name
 
-    def on(self, splits: Sequence[Split], *, n_jobs: int | None = None) -> Tested:
+    def on(self, splits: Sequence[Split], *, n_jobs: int | None = None) -> ProcedureScores:
         """The scores on splits."""
         if self.plan is None:
             return scored_model(self.session, splits, self.metrics, self.chooser, n_jobs=n_jobs)
@@ -136,7 +137,7 @@ def check_chooses(search: Any) -> None:
 
 def searches_on(
     search: Any, plan: Any, session: FoldSession, splits: Sequence[Split], groups: Any = None
-) -> list[Searched]:
+) -> list[SearchOutcome]:
     """What a search finds on the training rows of each split, all from one session.
 
     The searches go in step, so that one pool of threads does the work of all.
@@ -155,7 +156,7 @@ def searches_on(
         best = one.best_index(results)
         name = search.refit if one.several and not callable(search.refit) else plan.chooser
         score = results.get(f"mean_test_{name}", np.full(best + 1, np.nan))[best]
-        found.append(Searched(results["params"][best], float(score), results, one.models_scored))
+        found.append(SearchOutcome(results["params"][best], float(score), results, one.models_scored))
     return found
 
 
@@ -163,10 +164,10 @@ def scored_winners(
     search: Any,
     session: FoldSession,
     splits: Sequence[Split],
-    searched: Sequence[Searched],
+    searched: Sequence[SearchOutcome],
     metrics: dict[str, Any],
     chooser: str,
-) -> Tested:
+) -> ProcedureScores:
     """The scores of the searches' winners on the rows left out."""
     winners = [EvaluationTask([one.best_params], [split]) for one, split in zip(searched, splits, strict=True)]
     outcomes = evaluate(session, winners, work_of(metrics, chooser), n_jobs=search.n_jobs)
@@ -174,12 +175,14 @@ def scored_winners(
     losses = [losses_of(outcome, 1) for outcome in outcomes]
     complete = tuple(part[0] for part in losses if part is not None)
     models = sum(one.models + 1 for one in searched)
-    return Tested(np.array(scores), complete if len(complete) == len(splits) else None, tuple(searched), models)
+    return ProcedureScores(
+        np.array(scores), complete if len(complete) == len(splits) else None, tuple(searched), models
+    )
 
 
 def scored_model(
     session: FoldSession, splits: Sequence[Split], metrics: dict[str, Any], chooser: str, *, n_jobs: int | None = None
-) -> Tested:
+) -> ProcedureScores:
     """The scores of the model as it is."""
     [outcome] = evaluate(session, [EvaluationTask([{}], splits)], work_of(metrics, chooser), n_jobs=n_jobs)
     for error in [*(one[-1] for one in outcome.failures), *(one[-1] for one in outcome.unscored)]:
@@ -187,25 +190,26 @@ def scored_model(
         raise error
     if outcome.scores[chooser].dtype == object:
         raise InputError(f"{metrics[chooser]!r} gives several scores.", "pass one that gives a number.")
-    return Tested(outcome.scores[chooser][0], losses_of(outcome, len(splits)), models=len(splits))
+    return ProcedureScores(outcome.scores[chooser][0], losses_of(outcome, len(splits)), models=len(splits))
 
 
 def work_of(metrics: dict[str, Any], chooser: str) -> ScoringPlan:
     """Scores without weights, whatever a model was fitted with, and the losses behind them."""
-    return ScoringPlan(metrics, recorder=LossKeeper(metrics[chooser]), weighted=False)
+    return ScoringPlan(metrics, recorder=LossRecorder(metrics[chooser]), weighted=False)
 
 
-class LossKeeper:
+class LossRecorder:
     """Keeps the losses of the test rows, where the metric averages over rows."""
 
     need = Need(0)  # the metric's own need is enough
 
-    def __init__(self, metric: Any) -> None:
-        self._losses = metric.losses if metric.averages_rows else None
+    def __init__(self, metric: SearchMetric) -> None:
+        self._row_metric = as_row_metric(metric)
 
     def record(self, session: FoldSession, split: Split, answer: Answer) -> dict[str, Floats]:
         try:
-            return {} if self._losses is None else {"losses": self._losses(session, split, answer)}
+            metric = self._row_metric
+            return {} if metric is None else {"losses": metric.losses(session, split, answer)}
         except Exception:  # the metric itself has reported it
             return {}
 

@@ -1,4 +1,4 @@
-"""What leaks are looked for in: the columns, the labels and the splits, brought to one form."""
+"""What leaks are given for in: the columns, the labels and the splits, brought to one form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXAMPLES = 5
 
 
 @dataclass(frozen=True)
-class Looked:
+class LeakInput:
     """A table with its splits."""
 
     X: Any  # as it came

@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import FitFailedWarning
 
 from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.evaluation.metrics.protocol import SearchMetric
 from foldwise.folds.engine import EvaluationTask, Outcome, ScoringPlan, evaluate
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession, Labels, Params, Rows
@@ -26,23 +27,23 @@ from foldwise.tuning.strategies import Grid, Space, Strategy, Trial
 
 
 @dataclass(frozen=True)
-class Plan:
+class CheckedSearchPlan:
     """What a search asks, checked before anything is fitted."""
 
     search: Any  # the estimator with its parameters: cv, refit, error_score, n_jobs …
     space: Space
     strategy: Strategy
-    metrics: dict[str, Any]
+    metrics: dict[str, SearchMetric]
     scorers: dict[str, Any]
     several: bool
     seed: Any = None  # of the strategy's generator
     memo: dict[str, Sequence[Params]] = field(default_factory=dict)  # settings made, and those whose names are checked
 
-    def start(self, session: FoldSession, splits: Sequence[Split]) -> Running:
+    def start(self, session: FoldSession, splits: Sequence[Split]) -> RunningSearch:
         """The search on a session and its splits."""
-        return Running(self, session, splits)
+        return RunningSearch(self, session, splits)
 
-    def start_on(self, session: FoldSession, rows: Rows, groups: Any = None) -> Running:
+    def start_on(self, session: FoldSession, rows: Rows, groups: Any = None) -> RunningSearch:
         """The search that `fit` on these rows alone would make, on a session of the whole table."""
         cv = self.search.cv
         if holds_generator(cv) or holds_generator(self.strategy):  # each outer fold begins with a generator of its own
@@ -52,7 +53,7 @@ class Plan:
             return replace(self, search=fresh, strategy=own[1]).start_plain(session, rows, groups)
         return self.start_plain(session, rows, groups)
 
-    def start_plain(self, session: FoldSession, rows: Rows, groups: Any) -> Running:
+    def start_plain(self, session: FoldSession, rows: Rows, groups: Any) -> RunningSearch:
         cv = self.search.cv
         counts_only = cv is None or isinstance(cv, int) or type(cv).__module__.startswith("sklearn.")
         # scikit-learn's splitters count rows and compare labels: no row of the table is copied, no text is sorted
@@ -95,10 +96,10 @@ class Plan:
         return next(iter(self.metrics)) if callable(self.search.refit) else str(self.search.refit)
 
 
-class Running:
+class RunningSearch:
     """The rounds of one search: ask `question`, `tell` its outcome, until there is none; then `results`."""
 
-    def __init__(self, plan: Plan, session: FoldSession, splits: Sequence[Split]) -> None:
+    def __init__(self, plan: CheckedSearchPlan, session: FoldSession, splits: Sequence[Split]) -> None:
         self.plan, self.session, self.splits = plan, session, splits
         self.settings: list[Params] = []
         self.outcomes: list[Outcome] = []
@@ -176,7 +177,7 @@ class Running:
 class Trials(Sequence[Trial]):
     """The trials of a search, made when a strategy looks at them: a grid never does."""
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: RunningSearch) -> None:
         self._running = running
 
     def __len__(self) -> int:
@@ -194,7 +195,7 @@ class Trials(Sequence[Trial]):
         return [Trial(one, float(mean)) for one, mean in zip(running.settings, means, strict=True)]
 
 
-def run(running: Running, *, keeper: Any = None, progress: Progress | None = None) -> None:
+def run(running: RunningSearch, *, keeper: Any = None, progress: Progress | None = None) -> None:
     """All rounds of one search."""
     search = running.plan.search
     while running.question is not None:

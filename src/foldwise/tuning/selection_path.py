@@ -1,6 +1,6 @@
 """Paths through subsets of columns: forward, backward, and floating, until a number is reached or a test says stop.
 
-What subsets are worth is asked of a `Scored`, which never asks twice; nothing here knows estimators or rows.
+What subsets are worth is asked of a `SubsetScores`, which never asks twice; nothing here knows estimators or rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Ask = Callable[[Sequence[Subset]], Floats]  # the scores (subsets, splits)
 
 
 @dataclass
-class Scored:
+class SubsetScores:
     """Subsets with their scores on all splits; what was asked once is known."""
 
     ask: Ask
@@ -65,10 +65,10 @@ class Stop(Protocol):
     def done(self, size: int) -> bool:
         """Whether a subset of this size is the last one."""
 
-    def allows(self, scored: Scored, best: dict[int, Subset], subset: Subset, new: Subset) -> bool:
+    def allows(self, scored: SubsetScores, best: dict[int, Subset], subset: Subset, new: Subset) -> bool:
         """Whether the path may go on from a subset to the best one beside it."""
 
-    def choose(self, scored: Scored, best: dict[int, Subset], last: Subset) -> Subset:
+    def choose(self, scored: SubsetScores, best: dict[int, Subset], last: Subset) -> Subset:
         """The subset to select, from the best known ones of each size."""
 
 
@@ -81,10 +81,10 @@ class AtNumber:
     def done(self, size: int) -> bool:
         return size == self.n_features
 
-    def allows(self, scored: Scored, best: dict[int, Subset], subset: Subset, new: Subset) -> bool:
+    def allows(self, scored: SubsetScores, best: dict[int, Subset], subset: Subset, new: Subset) -> bool:
         return True
 
-    def choose(self, scored: Scored, best: dict[int, Subset], last: Subset) -> Subset:
+    def choose(self, scored: SubsetScores, best: dict[int, Subset], last: Subset) -> Subset:
         return best[self.n_features]
 
 
@@ -105,24 +105,24 @@ class ByTest:
     def done(self, size: int) -> bool:
         return size == (self.n_columns if self.forward else 1)
 
-    def is_better(self, scored: Scored, one: Subset, other: Subset) -> bool:
+    def is_better(self, scored: SubsetScores, one: Subset, other: Subset) -> bool:
         """Whether one subset scores significantly above another."""
         gain = scored.known[one] - scored.known[other]
         # half of the two-sided interval of 2·level - 1 reaches as far as the one-sided one of level
         wide = np.mean(gain) > corrected_half_width(gain, self.test_share, 2 * self.level - 1)
         return bool(wide) and scored.beats(one, other)
 
-    def allows(self, scored: Scored, best: dict[int, Subset], subset: Subset, new: Subset) -> bool:
+    def allows(self, scored: SubsetScores, best: dict[int, Subset], subset: Subset, new: Subset) -> bool:
         if self.forward:
             return not subset or self.is_better(scored, new, best[len(subset)])
         return not self.is_better(scored, self._top(scored, best), new)
 
-    def _top(self, scored: Scored, best: dict[int, Subset]) -> Subset:
+    def _top(self, scored: SubsetScores, best: dict[int, Subset]) -> Subset:
         """The best of all; of equals the smallest."""
         subsets = [best[size] for size in sorted(best)]
         return subsets[scored.best_of(subsets)]
 
-    def choose(self, scored: Scored, best: dict[int, Subset], last: Subset) -> Subset:
+    def choose(self, scored: SubsetScores, best: dict[int, Subset], last: Subset) -> Subset:
         if self.forward:
             return best[len(last)]
         top = self._top(scored, best)
@@ -130,7 +130,7 @@ class ByTest:
 
 
 @dataclass(frozen=True)
-class Path:
+class SelectionPath:
     """The steps of a selection, the best subset met of each size, and the one selected."""
 
     steps: tuple[Step, ...]
@@ -139,14 +139,14 @@ class Path:
 
 
 @dataclass(frozen=True)
-class Way:
+class SelectionMethod:
     """How a path goes: forward from no column or backward from all, with steps back (floating) or without."""
 
     n_columns: int
     forward: bool
     floating: bool
 
-    def walk(self, scored: Scored, stop: Stop) -> Path:
+    def walk(self, scored: SubsetScores, stop: Stop) -> SelectionPath:
         """Take the best step until `stop`; floating, step back as long as that beats the best known of its size.
 
         That is SFFS and SBFS (Pudil, Novovičová & Kittler 1994). The column just moved is not moved back. Each step
@@ -171,13 +171,13 @@ class Way:
                 if not scored.beats(back.subset, best[len(back.subset)]):
                     break
                 current = self._take(scored, back, steps, best)
-        return Path(tuple(steps), best, stop.choose(scored, best, current))
+        return SelectionPath(tuple(steps), best, stop.choose(scored, best, current))
 
     def _movable(self, current: Subset) -> int:
         """How many columns a step back could move, the one just moved included."""
         return len(current) if self.forward else self.n_columns - len(current)
 
-    def _best_step(self, scored: Scored, current: Subset, add: bool, but: int | None = None) -> Step:
+    def _best_step(self, scored: SubsetScores, current: Subset, add: bool, but: int | None = None) -> Step:
         """The step to the subset of the highest mean; of equals that of the first column."""
         here = set(current)
         columns = [j for j in range(self.n_columns) if (j not in here) == add and j != but]
@@ -186,7 +186,7 @@ class Way:
         place = scored.best_of(subsets)
         return Step("add" if add else "drop", columns[place], subsets[place])
 
-    def _take(self, scored: Scored, step: Step, steps: list[Step], best: dict[int, Subset]) -> Subset:
+    def _take(self, scored: SubsetScores, step: Step, steps: list[Step], best: dict[int, Subset]) -> Subset:
         steps.append(step)
         size = len(step.subset)
         if size not in best or scored.beats(step.subset, best[size]):

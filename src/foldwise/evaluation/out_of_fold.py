@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.errors import InputError
+from foldwise.evaluation.metrics.protocol import SearchMetric, as_row_metric
 from foldwise.folds.engine import Outcome
 from foldwise.folds.protocol import Answer, FoldSession, Labels, Need, Values
 from foldwise.folds.splits import LeaveOneOutSplits, Split, test_rows
@@ -19,7 +20,7 @@ CHOICES = ("losses", "all", "none")
 
 
 @dataclass(frozen=True, repr=False)
-class Kept:
+class OutOfFoldAnswers:
     """Out-of-fold answers: one line for each setting, in the order of `cv_results_`; one place for each tested row.
 
     Place i is row `rows[i]` of the table, tested in split `split[i]`; a row that several splits test has several.
@@ -56,29 +57,29 @@ class Kept:
         lacks = [part < 0 if name == "labels" else np.isnan(part) for name, part in self.parts.items()]
         return np.asarray(~np.any([lack.reshape(len(lack), -1).any(axis=1) for lack in lacks], axis=0))
 
-    def of_settings(self, places: NDArray[np.intp]) -> Kept:
+    def of_settings(self, places: NDArray[np.intp]) -> OutOfFoldAnswers:
         """The answers of some settings alone."""
         parts: dict[str, Any] = {name: part[places] for name, part in self.parts.items()}
         return replace(self, **parts)
 
     def __repr__(self) -> str:
         held = ", ".join(f"{name} {part.shape}" for name, part in self.parts.items())
-        return f"Kept({held or 'nothing'}{f'; {self.why}' if self.why else ''})"
+        return f"OutOfFoldAnswers({held or 'nothing'}{f'; {self.why}' if self.why else ''})"
 
 
-class AnswerKeeper:
+class OutOfFoldRecorder:
     """Takes labels or values, losses and perhaps probabilities of each block; `need` is what must be asked for it."""
 
-    def __init__(self, metric: Any, need: Need, scores: Need) -> None:
-        self._losses = metric.losses if metric is not None and metric.averages_rows else None
+    def __init__(self, metric: SearchMetric | None, need: Need, scores: Need) -> None:
+        self._row_metric = as_row_metric(metric)
         self._scores = scores  # which of probabilities and decision values are kept
         self.need = need
 
     def record(self, session: FoldSession, split: Split, answer: Answer) -> dict[str, Any]:
         found: dict[str, Any] = {"labels": answer.labels, "values": answer.values}
-        if self._losses is not None:
+        if self._row_metric is not None:
             try:
-                found["losses"] = self._losses(session, split, answer)
+                found["losses"] = self._row_metric.losses(session, split, answer)
             except Exception:  # the metric itself has reported it
                 found["losses"] = None
         if self._scores.has(Need.DECISION):
@@ -88,9 +89,14 @@ class AnswerKeeper:
         return {name: part for name, part in found.items() if part is not None}
 
 
-def keeper_of(
-    keep: str, session: FoldSession, metrics: dict[str, Any], chooser: str, n_settings: int, splits: Sequence[Split]
-) -> tuple[AnswerKeeper | None, str]:
+def recorder_for(
+    keep: str,
+    session: FoldSession,
+    metrics: dict[str, SearchMetric],
+    chooser: str,
+    n_settings: int,
+    splits: Sequence[Split],
+) -> tuple[OutOfFoldRecorder | None, str]:
     """What will be kept, and why not more. Unasked, no model predicts twice: what metrics need anyway is kept."""
     if keep not in CHOICES:
         raise InputError(f"keep must be one of {', '.join(map(repr, CHOICES))}, got {keep!r}.")
@@ -103,18 +109,18 @@ def keeper_of(
     wanted = Need(0) if metric is None else metric.need
     if keep == "all":
         need = Need.VALUES if regression else Need.LABELS | Need.PROBA
-        return AnswerKeeper(metric, need, Need(0) if regression else Need.PROBA | (wanted & Need.DECISION)), ""
+        return OutOfFoldRecorder(metric, need, Need(0) if regression else Need.PROBA | (wanted & Need.DECISION)), ""
     if all(one.need == Need.MODEL for one in metrics.values()) and not session.threads:
         return None, "the scorer asks each model by itself; keep='all' asks it again for what is kept"
     # a metric that averages no losses is computed anew from what it was computed from
-    scores = Need(0) if metric is not None and metric.averages_rows else wanted & (Need.PROBA | Need.DECISION)
+    scores = Need(0) if as_row_metric(metric) is not None else wanted & (Need.PROBA | Need.DECISION)
     n_scores = len(session.target.classes) if scores and isinstance(session.target, Labels) else 0
     cells = n_settings * len(test_rows(splits))
     if cells * ((16 if regression else 10) + 8 * n_scores) > KEEP_BYTES:
         return None, f"labels and losses would take more than {KEEP_BYTES >> 20} MB; keep='all' keeps them anyway"
     # labels cost a session that shares its work next to nothing, but another call of `predict` elsewhere
     free = Need.LABELS if session.threads and not regression else Need(0)
-    return AnswerKeeper(metric, free, scores), ""
+    return OutOfFoldRecorder(metric, free, scores), ""
 
 
 def gather(
@@ -124,7 +130,7 @@ def gather(
     splits: Sequence[Split],
     why: str,
     groups: Any = None,
-) -> Kept:
+) -> OutOfFoldAnswers:
     """The blocks of all rounds as whole arrays."""
     rows = test_rows(splits)
     one_each = isinstance(splits, LeaveOneOutSplits)
@@ -148,7 +154,7 @@ def gather(
     together = None if groups is None else numbered(groups)
     weights = session.fit_params.get("sample_weight")
     weighed = None if weights is None else np.asarray(weights, dtype=np.float64)
-    return Kept(rows, number, session.target, together, weighed, **arrays, why=why)
+    return OutOfFoldAnswers(rows, number, session.target, together, weighed, **arrays, why=why)
 
 
 def numbered(groups: Any) -> NDArray[np.intp]:
