@@ -50,4 +50,4 @@ class PlannedSearch(Protocol):
     n_jobs: int | None
 
     def plan(self) -> Any:
-        """What the search asks, as a `foldwise.tuning.running_search.CheckedSearchPlan`: space, strategy, metrics, splits."""
+        """What the search asks: its space, strategy, metrics and splits."""
