@@ -13,7 +13,6 @@ from sklearn.metrics import check_scoring
 
 from foldwise.errors import FoldwiseTypeError
 from foldwise.evaluation.estimates import Estimate
-from foldwise.evaluation.metrics.protocol import PlannedSearch
 from foldwise.evaluation.metrics.scoring import search_score_name
 from foldwise.evaluation.procedure_scores import (
     ProcedureScores,
@@ -26,6 +25,7 @@ from foldwise.evaluation.split_record import SplitsRecord
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import FoldSession
 from foldwise.folds.rows import count_rows, refuse_routing, take_params, take_rows
+from foldwise.folds.scoring_protocol import PlannedSearch
 from foldwise.folds.splits import Split, freeze_splits
 
 
@@ -76,7 +76,8 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
         )
     check_chooses(search)
     n_rows = count_rows(X)
-    session = open_session(search.estimator, X, y, fit_params) if isinstance(search, PlannedSearch) else None
+    planned = isinstance(search, PlannedSearch)
+    session = open_session(search.estimator, X, y, fit_params) if planned else None
     splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
     if session is not None:
         refuse_routing(fit_params)

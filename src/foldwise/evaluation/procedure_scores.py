@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.intervals import corrected_spread
-from foldwise.evaluation.metrics.protocol import PlannedSearch, SearchMetric, as_row_metric
+from foldwise.evaluation.metrics.protocol import SearchMetric, as_row_metric
 from foldwise.evaluation.metrics.scoring import check_single, metrics_of, score_name, search_score_name
 from foldwise.folds.engine import EvaluationTask, Outcome, ScoringPlan, evaluate
 from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import Answer, FoldSession, Need
 from foldwise.folds.rows import refuse_routing
+from foldwise.folds.scoring_protocol import PlannedSearch
 from foldwise.folds.splits import Split
 
 Floats = NDArray[np.float64]
@@ -82,7 +83,8 @@ class Procedure:
     ) -> None:
         check_model(model, "the model")
         check_single(scoring, "a model is scored by")
-        self.plan = model.plan() if isinstance(model, PlannedSearch) else None
+        planned = isinstance(model, PlannedSearch)
+        self.plan: Any = model.plan() if planned else None
         if self.plan is not None:
             check_chooses(model)
         self.model, self.groups, self.scoring = model, groups, scoring
@@ -90,7 +92,8 @@ class Procedure:
         refuse_routing(dict(fit_params))
         self.session: FoldSession = open_session(estimator, X, y, dict(fit_params))
         if scoring is None and self.plan is not None:
-            self.metrics, self.chooser = self.plan.metrics, self.plan.chooser
+            plan: Any = self.plan
+            self.metrics, self.chooser = plan.metrics, plan.chooser
         else:
             self.metrics, self.chooser = metrics_of(scoring, estimator)[0], "score"
 

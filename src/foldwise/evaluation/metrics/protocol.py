@@ -1,4 +1,4 @@
-"""What searches and estimates ask of a metric, and what estimates ask of a search.
+"""What searches and estimates ask of a metric.
 
 `SessionMetric`, `ScorerMetric` and `LastStepScore` are such metrics. The engine itself asks for less: `BlockMetric` in
 `folds/scoring_protocol.py`.
@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,15 +39,3 @@ class RowMetric(SearchMetric, Protocol):
 def as_row_metric(metric: SearchMetric | None) -> RowMetric | None:
     """The metric, if it is a mean over rows."""
     return cast(RowMetric, metric) if metric is not None and metric.averages_rows else None
-
-
-@runtime_checkable
-class PlannedSearch(Protocol):
-    """A search that can be run on a session which is open already; other searches are fitted as any model is."""
-
-    estimator: Any
-    refit: Any
-    n_jobs: int | None
-
-    def plan(self) -> Any:
-        """What the search asks: its space, strategy, metrics and splits."""
