@@ -522,7 +522,7 @@ class TestCompare:
         assert said["splits"] == 3
         assert said["metric"] == "log_loss"
         assert {model["model"] for model in said["models"]} == {"linear_svm", "naive_bayes"}
-        assert all(model["score"] < 0 for model in said["models"])
+        assert all(model["score"] > 0 for model in said["models"])
 
     @pytest.mark.parametrize(
         ("more", "words"),

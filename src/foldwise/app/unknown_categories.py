@@ -39,9 +39,9 @@ def known_levels(model: Any) -> Known:
                 if isinstance(summary, Counts):
                     for j, counts in zip(block.columns, summary.columns, strict=True):
                         learn(part.schema_.names[j], counts.levels)
-        elif isinstance(part, KNNClassifier) and hasattr(part, "_layout"):
-            for j, held in zip(part._layout.categories, part._layout.levels, strict=True):
-                learn(part._layout.names[j], held)
+        elif isinstance(part, KNNClassifier) and hasattr(part, "_roles"):
+            for j, held in zip(part._roles.categories, part._roles.levels, strict=True):
+                learn(part._roles.names[j], held)
     return {column: frozenset(levels) for column, levels in found.items()}
 
 
