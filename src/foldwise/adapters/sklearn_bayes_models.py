@@ -50,7 +50,7 @@ class TrainingCounts:
 
 
 @dataclass(frozen=True)
-class SettingBatch:
+class NBSettingBatch:
     """Settings that are finished together, each with all its parameters; splits ask for the same ones again."""
 
     params: tuple[Params, ...]
@@ -58,8 +58,8 @@ class SettingBatch:
     def __len__(self) -> int:
         return len(self.params)
 
-    def some(self, places: Sequence[int]) -> SettingBatch:
-        return SettingBatch(tuple(self.params[i] for i in places))
+    def some(self, places: Sequence[int]) -> NBSettingBatch:
+        return NBSettingBatch(tuple(self.params[i] for i in places))
 
     @cached_property
     def alpha(self) -> Floats:  # (S,)
@@ -100,7 +100,7 @@ class NaiveBayesFormulas(Protocol):
     def knows(self, facts: TrainingCounts, test: Rows) -> bool:
         """Whether the test rows hold nothing that the model would refuse."""
 
-    def scores(self, facts: TrainingCounts, batch: SettingBatch) -> JointScores:
+    def scores(self, facts: TrainingCounts, batch: NBSettingBatch) -> JointScores:
         """The finished settings; raises NeedsRefit."""
 
 
@@ -134,7 +134,7 @@ class GaussianFormulas:
     def knows(self, facts: TrainingCounts, test: Rows) -> bool:
         return True
 
-    def scores(self, facts: TrainingCounts, batch: SettingBatch) -> JointScores:
+    def scores(self, facts: TrainingCounts, batch: NBSettingBatch) -> JointScores:
         mean, variance, spread = facts.learned
         smoothing = np.array([one["var_smoothing"] for one in batch.params], dtype=np.float64) * spread
         variances = variance[:, :, None] + smoothing
@@ -168,10 +168,10 @@ class DiscreteFormulas:
     def knows(self, facts: TrainingCounts, test: Rows) -> bool:
         return True
 
-    def log_prior(self, class_weight: Floats, batch: SettingBatch) -> Floats:  # (K, S)
+    def log_prior(self, class_weight: Floats, batch: NBSettingBatch) -> Floats:  # (K, S)
         return batch.prior_logs.of(class_weight.tobytes(), lambda: self.new_log_prior(class_weight, batch))
 
-    def new_log_prior(self, class_weight: Floats, batch: SettingBatch) -> Floats:  # (K, S)
+    def new_log_prior(self, class_weight: Floats, batch: NBSettingBatch) -> Floats:  # (K, S)
         fitted = np.log(class_weight) - np.log(class_weight.sum())
         flat = np.full(len(fitted), -np.log(len(fitted)))
         priors, place = batch.priors
@@ -214,7 +214,7 @@ class CategoricalFormulas(DiscreteFormulas):
         short = np.flatnonzero(n_categories < self.coded.sizes)
         return not (short.size and (self.codes[np.ix_(test, short)] >= n_categories[short]).any())
 
-    def scores(self, facts: TrainingCounts, batch: SettingBatch) -> JointScores:
+    def scores(self, facts: TrainingCounts, batch: NBSettingBatch) -> JointScores:
         weight, n_categories = facts.learned
         if weight.size * len(batch) > 1 << 26:
             raise NeedsRefit
@@ -256,7 +256,7 @@ class CountFormulas(DiscreteFormulas):
         sums = marks.T @ self.cells[facts.rows]
         return replace(facts, learned=np.asarray(sums if isinstance(sums, np.ndarray) else sums.todense()))
 
-    def scores(self, facts: TrainingCounts, batch: SettingBatch) -> JointScores:
+    def scores(self, facts: TrainingCounts, batch: NBSettingBatch) -> JointScores:
         slope, log_prior = self.finished(facts.learned, facts.class_weight, batch)
         return JointScores(
             (LinearTerms(self.cells, np.ascontiguousarray(slope.swapaxes(0, 1))),), log_prior, by_prior=False
@@ -266,7 +266,7 @@ class CountFormulas(DiscreteFormulas):
         """The cells as they are multiplied."""
         return cells
 
-    def finished(self, sums: Floats, class_weight: Floats, batch: SettingBatch) -> tuple[Floats, Floats]:
+    def finished(self, sums: Floats, class_weight: Floats, batch: NBSettingBatch) -> tuple[Floats, Floats]:
         """Slopes (S, K, d), and priors with what a row of nothing scores (K, S)."""
         if sums.size * len(batch) > 1 << 26:
             raise NeedsRefit
@@ -278,7 +278,7 @@ class CountFormulas(DiscreteFormulas):
         log_prior = np.broadcast_to(start.T + self.prior(class_weight, batch), slope.shape[1::-1])
         return slope, np.ascontiguousarray(log_prior)
 
-    def prior(self, class_weight: Floats, batch: SettingBatch) -> Any:
+    def prior(self, class_weight: Floats, batch: NBSettingBatch) -> Any:
         return self.log_prior(class_weight, batch)
 
     def finish(
@@ -306,7 +306,7 @@ class ComplementFormulas(CountFormulas):
     def is_plain(self, params: Params) -> bool:
         return super().is_plain(params) and isinstance(params["norm"], bool)
 
-    def prior(self, class_weight: Floats, batch: SettingBatch) -> Any:
+    def prior(self, class_weight: Floats, batch: NBSettingBatch) -> Any:
         self.log_prior(class_weight, batch)  # refused if it would be
         return 0.0
 

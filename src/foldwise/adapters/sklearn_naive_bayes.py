@@ -18,8 +18,8 @@ from sklearn.utils.multiclass import type_of_target
 from foldwise.adapters.sklearn_bayes_models import (
     FORMULAS,
     NaiveBayesFormulas,
+    NBSettingBatch,
     NeedsRefit,
-    SettingBatch,
     TrainingCounts,
 )
 from foldwise.adapters.support import SKLEARN, Support
@@ -30,7 +30,7 @@ from foldwise.folds.rows import take_rows
 
 MOST_CLASSES = 30_000  # labels are int16
 
-SettingRun = tuple[range, SettingBatch | None]  # indices of settings, and how they are finished; None by a refit
+SettingRun = tuple[range, NBSettingBatch | None]  # indices of settings, and how they are finished; None by a refit
 
 SUPPORT = Support(SKLEARN)
 
@@ -109,14 +109,14 @@ class BayesSession(ModelSession):
                 for a in range(places[0], places[-1] + 1, size):
                     part = range(a, min(a + size, places[-1] + 1))
                     found = [one for one in plain[part.start : part.stop] if one is not None]
-                    known[size].append((part, SettingBatch(tuple(found)) if is_plain else None))
+                    known[size].append((part, NBSettingBatch(tuple(found)) if is_plain else None))
         return known[size]
 
     def _at_once(
         self,
         settings: Sequence[Params],
         places: range,
-        batch: SettingBatch,
+        batch: NBSettingBatch,
         facts: TrainingCounts,
         train: Rows,
         test: Rows,
@@ -136,7 +136,7 @@ class BayesSession(ModelSession):
             return
         yield Block(places.start, places.stop, answer)
 
-    def _finished(self, batch: SettingBatch, facts: TrainingCounts, test: Rows, need: Need) -> Answer:
+    def _finished(self, batch: NBSettingBatch, facts: TrainingCounts, test: Rows, need: Need) -> Answer:
         scores = self.formulas.scores(facts, batch)
         labels = scores.labels(test).T if need.has(NAMES) else None
         log_proba = scores.log_proba(test).transpose(2, 0, 1) if need.has(SHARES) else None

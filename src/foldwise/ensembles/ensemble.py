@@ -30,7 +30,7 @@ from foldwise.ensembles.protocol import (
 )
 from foldwise.ensembles.training import PREDICTION_CELLS, predict_members
 from foldwise.errors import InputError
-from foldwise.folds.protocol import Labels, Values
+from foldwise.folds.protocol import Labels, TargetValues
 from foldwise.folds.rows import count_rows, take_rows
 
 Members = Any  # an estimator, or a list or dict of them
@@ -104,8 +104,8 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
             self._columns = tuple(column.name for column in entered.table.columns)
         return X.to_native() if hasattr(X, "to_native") else X
 
-    def _fit(self, X: Any, target: Labels | Values, sample_weight: Any) -> None:
-        config = check_config(self, regression=isinstance(target, Values))
+    def _fit(self, X: Any, target: Labels | TargetValues, sample_weight: Any) -> None:
+        config = check_config(self, regression=isinstance(target, TargetValues))
         n_rows = count_rows(X)
         weights = check_weights(sample_weight, n_rows)
         if weights is not None and not weights.any():
@@ -257,7 +257,7 @@ class EnsembleRegressor(RegressorMixin, ComposedEnsemble):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the members on rows X with values y."""
         X = self._table(X, reset=True)
-        self._fit(X, Values(number_target(y, count_rows(X))), sample_weight)
+        self._fit(X, TargetValues(number_target(y, count_rows(X))), sample_weight)
         return self
 
     def predict(self, X: Any) -> Floats:

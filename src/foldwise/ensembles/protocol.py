@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from foldwise.folds.protocol import Labels, Rows, Values
+from foldwise.folds.protocol import Labels, Rows, TargetValues
 from foldwise.folds.rows import take_rows
 
 __all__ = [
@@ -43,7 +43,7 @@ class TrainingData:
     """The training table."""
 
     X: Any
-    target: Labels | Values
+    target: Labels | TargetValues
     weights: Floats | None  # of the rows, as given to fit: frequencies
     n_rows: int
     n_columns: int
@@ -78,11 +78,11 @@ class TrainingData:
 
     def take(self, rows: Rows) -> TrainingData:
         """Some of the rows; the classes stay those of the whole."""
-        target: Labels | Values
+        target: Labels | TargetValues
         if isinstance(self.target, Labels):
             target = Labels(self.target.classes, self.target.codes[rows])
         else:
-            target = Values(self.target.numbers[rows])
+            target = TargetValues(self.target.numbers[rows])
         weights = None if self.weights is None else self.weights[rows]
         return TrainingData(take_rows(self.X, rows), target, weights, len(rows), self.n_columns)
 

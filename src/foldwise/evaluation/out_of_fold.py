@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from foldwise.errors import InputError
 from foldwise.evaluation.metrics.protocol import SearchMetric, as_row_metric
 from foldwise.folds.engine import Outcome
-from foldwise.folds.protocol import Answer, FoldSession, Labels, Need, Values
+from foldwise.folds.protocol import Answer, FoldSession, Labels, Need, TargetValues
 from foldwise.folds.splits import LeaveOneOutSplits, Split, test_rows
 
 KEEP_BYTES = 256 * 2**20  # the most that is kept unasked
@@ -31,7 +31,7 @@ class OutOfFoldAnswers:
 
     rows: NDArray[np.intp]  # (m,), the row of the table
     split: NDArray[np.intp]  # (m,), the split that tested it
-    target: Labels | Values | None = None  # the truth of all rows of the table
+    target: Labels | TargetValues | None = None  # the truth of all rows of the table
     groups: NDArray[np.intp] | None = None  # of all rows of the table, numbered, if fit was given any
     weights: NDArray[np.float64] | None = None  # of all rows of the table, if fit was given any
     labels: NDArray[np.integer[Any]] | None = None  # (S, m), places in `classes`
@@ -102,9 +102,9 @@ def recorder_for(
         raise InputError(f"keep must be one of {', '.join(map(repr, CHOICES))}, got {keep!r}.")
     if keep == "none":
         return None, "keep='none'"
-    if not isinstance(session.target, Labels | Values):
+    if not isinstance(session.target, Labels | TargetValues):
         return None, "the target is neither labels nor numbers"
-    regression = isinstance(session.target, Values)
+    regression = isinstance(session.target, TargetValues)
     metric = metrics.get(chooser)
     wanted = Need(0) if metric is None else metric.need
     if keep == "all":

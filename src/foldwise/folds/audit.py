@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from foldwise.errors import FoldwiseError
 from foldwise.folds.leave_one_out import answer_one_left_out, answers_leave_one_out
-from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows, Values
+from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows, TargetValues
 from foldwise.folds.refit_session import RefitSession
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split
@@ -108,7 +108,7 @@ def with_logarithms(answer: Answer, model: Any, X: Any, target: Any) -> Answer:
 
 def spread_of(target: Any, train: Rows) -> float:
     """The standard deviation of the training targets, where they are numbers."""
-    return float(np.std(target.numbers[train])) if isinstance(target, Values) else 1.0
+    return float(np.std(target.numbers[train])) if isinstance(target, TargetValues) else 1.0
 
 
 class Movement:

@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 from foldwise.data.target import encode_target
 from foldwise.folds.groups import group_settings
-from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows, Values
+from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows, TargetValues
 from foldwise.folds.rows import count_rows, take_params, take_rows
 
 BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
@@ -123,7 +123,7 @@ def in_order(pieces: Iterable[IndexedAnswer]) -> Iterator[Block]:
             yield Block(start, done, found if isinstance(found, Failure) else found.cut(at, at + done - start))
 
 
-def target_of(estimator: Any, y: Any, n_rows: int) -> Labels | Values | None:
+def target_of(estimator: Any, y: Any, n_rows: int) -> Labels | TargetValues | None:
     """The target as metrics want it; None where there is none, several columns of it, or labels that mean "unknown"."""
     if y is None or len(getattr(y, "shape", np.shape(y))) != 1:
         return None
@@ -133,11 +133,11 @@ def target_of(estimator: Any, y: Any, n_rows: int) -> Labels | Values | None:
         target = encode_target(y, n_rows)
         return Labels(target.classes, target.codes)
     if is_regressor(estimator):
-        return Values(np.asarray(y, dtype=np.float64))
+        return TargetValues(np.asarray(y, dtype=np.float64))
     return None
 
 
-def predictions(model: Any, X: Any, need: Need, target: Labels | Values | None) -> Answer:
+def predictions(model: Any, X: Any, need: Need, target: Labels | TargetValues | None) -> Answer:
     """As much of what is needed as the model has, under one axis of one setting.
 
     Where it raises, or answers in other classes than those of the target, it comes along as a model: what a scorer
@@ -147,7 +147,7 @@ def predictions(model: Any, X: Any, need: Need, target: Labels | Values | None) 
         return Answer(models=(model,))
     found: dict[str, Any] = {}
     parts: tuple[tuple[str, Any, Callable[[Any, Any, Any], Any]], ...] = (
-        ("values", isinstance(target, Values) and need & Need.VALUES, values_of),
+        ("values", isinstance(target, TargetValues) and need & Need.VALUES, values_of),
         ("labels", isinstance(target, Labels) and need & Need.LABELS, labels_of),
         ("decision", isinstance(target, Labels) and need & Need.DECISION, decisions_of),
         ("proba", isinstance(target, Labels) and need & (Need.PROBA | Need.DECISION), probabilities_of),
@@ -163,7 +163,7 @@ def predictions(model: Any, X: Any, need: Need, target: Labels | Values | None) 
     return Answer(**found)
 
 
-def values_of(model: Any, X: Any, target: Values) -> NDArray[np.float64]:
+def values_of(model: Any, X: Any, target: TargetValues) -> NDArray[np.float64]:
     return np.asarray(model.predict(X), dtype=np.float64).reshape(-1)[None]
 
 

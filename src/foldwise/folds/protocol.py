@@ -33,7 +33,7 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Values:
+class TargetValues:
     """The target of a regression."""
 
     numbers: NDArray[np.float64]
@@ -132,7 +132,7 @@ class FoldSession(Protocol):
     X: Any
     y: Any
     fit_params: dict[str, Any]
-    target: Labels | Values | None  # y as metrics want it; None for a target of another kind, or none
+    target: Labels | TargetValues | None  # y as metrics want it; None for a target of another kind, or none
     shares: str  # what settings and splits share, in a word; "refit" for nothing
     threads: bool  # whether the work releases the GIL, so that plain threads over splits are enough
 

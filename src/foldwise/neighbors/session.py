@@ -23,7 +23,7 @@ from foldwise.folds.fallback import refitted
 from foldwise.folds.groups import group_settings, value_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession
 from foldwise.folds.nearest.lists import LazyLists, ListStore, NeighborLists, Search
-from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows, Values
+from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows, TargetValues
 from foldwise.folds.rows import take_rows
 from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import ColumnRoles, EncodedRows, column_roles
@@ -129,7 +129,7 @@ class KNNSession(ModelSession):
 
     def _measure(self, params: dict[str, Any]) -> MeasuredTable:
         metric = check_metric(params["metric"], params["scale"], params["pca"])
-        if metric == "hvdm" and isinstance(self.target, Values):
+        if metric == "hvdm" and isinstance(self.target, TargetValues):
             raise ValueError("a regression has no classes")
         roles = column_roles(self._table, metric, params["categorical"])
         distance = check_distance(roles, **{name: params[name] for name in ("p", "scale", "column_weights", "pca")})
@@ -172,7 +172,7 @@ class KNNSession(ModelSession):
                 yield part, self._vote(found, targets, [votings[i] for i in part], need)
 
     def _targets(self, train: Rows) -> TrainTargets:
-        if isinstance(self.target, Values):
+        if isinstance(self.target, TargetValues):
             return TrainTargets(self.target.numbers[train], np.empty(0, dtype=np.intp))
         assert isinstance(self.target, Labels)
         present, codes = np.unique(self.target.codes[train], return_inverse=True)

@@ -21,7 +21,7 @@ from foldwise.ensembles.members import Member, fit_member, takes_weights
 from foldwise.ensembles.protocol import Dependency, FittedMembers, Floats, MemberSpec, TrainingData
 from foldwise.ensembles.training import MemberTrainer
 from foldwise.errors import InputError
-from foldwise.folds.protocol import Values
+from foldwise.folds.protocol import TargetValues
 
 
 @dataclass(repr=False, eq=False)
@@ -108,7 +108,7 @@ class Residuals(Dependency):
     def train(self, data: TrainingData, specs: Sequence[MemberSpec], trainer: MemberTrainer) -> FittedMembers:
         rate = above_zero("learning_rate", self.learning_rate)
         one_of("start", self.start, ["zero", "mean"])
-        if not isinstance(data.target, Values):
+        if not isinstance(data.target, TargetValues):
             raise InputError("residuals are those of numbers.", "for classes take dependency='adaboost'.")
         residuals = data.target.numbers
         members: list[Member] = []
@@ -119,7 +119,7 @@ class Residuals(Dependency):
             residuals = residuals - first.value
             trainer.monitor.add(members, weights)
         for spec in specs:
-            member = fit_member(spec, replace(data, target=Values(residuals)))
+            member = fit_member(spec, replace(data, target=TargetValues(residuals)))
             residuals = residuals - rate * member.predict(data.X, proba=False)
             members.append(member)
             weights.append(rate)

@@ -18,7 +18,7 @@ from sklearn.metrics import get_scorer
 from foldwise.evaluation.metrics.metric import Floats, Metric, PredictionBatch
 from foldwise.evaluation.metrics.probabilities import are_probabilities
 from foldwise.evaluation.metrics.scorers import ScorerMetric, Scores, has_probabilities, lacks, test_weights
-from foldwise.folds.protocol import Answer, Labels, Need, Params, Values
+from foldwise.folds.protocol import Answer, Labels, Need, Params, TargetValues
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import LeaveOneOutSplits, Split
 
@@ -100,7 +100,7 @@ class SessionMetric:
     @property
     def kind(self) -> type:
         """Of the target."""
-        return Values if self.need == Need.VALUES else Labels
+        return TargetValues if self.need == Need.VALUES else Labels
 
     def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
         batch = SessionBatch(session, split, answer)

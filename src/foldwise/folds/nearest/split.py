@@ -20,7 +20,7 @@ from foldwise.folds.nearest.members import Members, Ties
 from foldwise.folds.nearest.searching import among_train, lists_by
 from foldwise.folds.nearest.tie_search import Nearest, TieSearch
 from foldwise.folds.nearest.votes import UNDECIDED, class_votes, uniform_labels, weighted_labels
-from foldwise.folds.protocol import Labels, Rows, Values
+from foldwise.folds.protocol import Labels, Rows, TargetValues
 from foldwise.folds.rows import take_rows
 
 WALK_ROWS = 4096  # test rows at a time
@@ -62,7 +62,7 @@ class KNNProblem:
     kind: type
     X: Any  # as it came
     cells: NumericTable
-    target: Labels | Values
+    target: Labels | TargetValues
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class NeighborSplit:
 
     def values(self, asked: KNNBatch) -> NDArray[np.float64]:  # (settings, rows)
         """What a regressor predicts."""
-        assert isinstance(self.problem.target, Values)
+        assert isinstance(self.problem.target, TargetValues)
         y, shape = self.problem.target.numbers, (len(asked.ks), len(self.test))
         scale = float(np.std(y[self.train]))
         found = {weighted: np.empty(shape) for weighted in asked.weightings}
