@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from foldwise.bayes.finished import FinishedModel
 from foldwise.bayes.parameters import check_priors
 from foldwise.bayes.posterior import to_log_probabilities
 from foldwise.data.encoded import take_view
+from foldwise.folds.caches import ByteBudget
 from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Need, Params, Rows
 from foldwise.folds.sums.subsets import Shared
 from foldwise.summaries.number_kernels import Floats
@@ -71,7 +71,7 @@ class SubsetsByTerms(SubsetsByFacts):
 
     def __init__(self, session: Any, checked: Any) -> None:
         super().__init__(session, checked)
-        self._lock = Lock()
+        self._budget = ByteBudget(KEPT_BYTES)
         self._kept: dict[tuple[int, int], SplitTerms] = {}
         self._n_columns = session.table.n_columns
 
@@ -98,10 +98,8 @@ class SubsetsByTerms(SubsetsByFacts):
         training = self._session.training_set(train)
         log_prior = check_priors(self._checked.params["priors"], training.classes, training.totals)
         split = SplitTerms(train, test, training.present, log_prior, training.learn(self._checked.table))
-        n_bytes = 8 * self._n_columns * len(log_prior) * len(test)
-        with self._lock:
-            if n_bytes + sum(one.terms.nbytes for one in self._kept.values() if one.terms is not None) > KEPT_BYTES:
-                return split
+        if not self._budget.take(8 * self._n_columns * len(log_prior) * len(test)):
+            return split
         terms = self._terms(split, test, range(self._n_columns))
         self._kept[id(train), id(test)] = found = replace(split, facts=None, terms=terms)
         return found

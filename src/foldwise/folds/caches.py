@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -32,3 +33,18 @@ class IdentityCache(Generic[Item]):
                 self._items.clear()
             self._items[id(key)] = known
         return known[1]
+
+
+class ByteBudget:
+    """How many bytes a session may still keep. Threads take their share before they compute what they keep."""
+
+    def __init__(self, n_bytes: int) -> None:
+        self._left, self._lock = n_bytes, Lock()
+
+    def take(self, n_bytes: int) -> bool:
+        """Whether so many bytes were left; if so, they are taken."""
+        with self._lock:
+            if n_bytes > self._left:
+                return False
+            self._left -= n_bytes
+            return True

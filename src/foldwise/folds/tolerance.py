@@ -30,8 +30,8 @@ def tolerance(expected: Any, scale: float = 1.0, moved: float = 0.0) -> NDArray[
 
     Examples
     --------
-    >>> tolerance([-0.5, -2000.0]).tolist()
-    [1e-10, 2e-07]
+    >>> tolerance([-0.5, -1024.0]).round(12).tolist()
+    [1e-10, 1.024e-07]
     """
     magnitude = np.abs(np.asarray(expected, dtype=np.float64))
     magnitude = np.where(np.isfinite(magnitude), magnitude, 0.0)

@@ -289,7 +289,8 @@ LEAKING = {
     "soybean", "letter", "segment", "phishing", "wine_quality", "anneal", "mammography", "online_shoppers", "sms_spam",
     "survey",
 }  # fmt: skip
-SUSPECTED = {"electricity": "time", "california_housing": "time", "survey": "time"}
+# rows of abalone came in batches: the rings of neighboring rows are alike
+SUSPECTED = {"abalone": "time", "electricity": "time", "california_housing": "time", "survey": "time"}
 
 
 def test_the_real_tables_give_few_alarms():
