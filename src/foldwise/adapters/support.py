@@ -18,26 +18,28 @@ from foldwise.folds.fallback import report_fallback
 
 @dataclass(frozen=True)
 class TestedVersions:
-    """The versions of a library that an adapter was tested with, from the lowest to the highest, by major and minor."""
+    """The versions of a library that an adapter was tested with, from the lowest to the highest minor version."""
 
     __test__ = False  # not a test, whatever pytest thinks of its name
 
     package: str  # as it is imported
     name: str  # as people call it
-    lowest: tuple[int, int]
+    lowest: tuple[int, ...]
     highest: tuple[int, int]
 
     def problem(self) -> str:
         """Why the installed version is not one of them; empty if it is."""
         version = str(getattr(sys.modules.get(self.package) or import_module(self.package), "__version__", ""))
-        found = re.match(r"(\d+)\.(\d+)", version)
-        if found and self.lowest <= (int(found[1]), int(found[2])) <= self.highest:
+        found = re.match(r"\d+(\.\d+)*", version)
+        numbers = tuple(map(int, found[0].split("."))) if found else ()
+        if self.lowest <= numbers and numbers[:2] <= self.highest:
             return ""
         low, high = (".".join(map(str, one)) for one in (self.lowest, self.highest))
         return f"version {version} is not between {low} and {high}, which were tested"
 
 
-SKLEARN = TestedVersions("sklearn", "scikit-learn", (1, 6), (1, 9))
+# 1.9.1 divides the variances of discriminant analysis by n, 1.9.0 by n less the number of classes
+SKLEARN = TestedVersions("sklearn", "scikit-learn", (1, 9, 1), (1, 9))
 
 
 @dataclass(frozen=True)

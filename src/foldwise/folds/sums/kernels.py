@@ -102,12 +102,19 @@ def gaps_to_best(scores: Floats, log_prior: Floats, best: Floats, gaps: Floats) 
 
 
 @njit(nogil=True, cache=True)
-def take_off(scores: Floats, best: Floats, rest: Floats, out: Floats) -> None:
-    """`out` = `scores` - (`rest` + `best`), for every class."""
+def normalize(scores: Floats, best: Floats, rest: Floats, best_first: bool, out: Floats) -> None:
+    """`out` = `scores` - `best` - `rest`, for every class.
+
+    Scores of -1e31 lose a `rest` of log 2 unless `best` is subtracted first, as `NaiveBayes` does; scikit-learn
+    subtracts the sum of both.
+    """
     for i in range(scores.shape[0]):
         for c in range(scores.shape[1]):
             for s in range(best.shape[1]):
-                out[i, c, s] = scores[i, c, s] - (rest[i, s] + best[i, s])
+                if best_first:
+                    out[i, c, s] = (scores[i, c, s] - best[i, s]) - rest[i, s]
+                else:
+                    out[i, c, s] = scores[i, c, s] - (rest[i, s] + best[i, s])
 
 
 @njit(nogil=True, cache=True)

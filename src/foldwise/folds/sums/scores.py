@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.folds.sums.coding import CodedTable, Places
-from foldwise.folds.sums.kernels import add_look_ups, add_squares, choose, gaps_to_best, take_off
+from foldwise.folds.sums.kernels import add_look_ups, add_squares, choose, gaps_to_best, normalize
 from foldwise.folds.sums.screening import screen
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import windows
@@ -98,7 +98,7 @@ class JointScores:
             np.exp(gaps, out=gaps)
             rest = gaps.sum(axis=1)
             np.log1p(rest, out=rest)
-            take_off(scores, best, rest, out[a:b])
+            normalize(scores, best, rest, self.by_prior, out[a:b])
             if self.by_prior and np.isneginf(best).any():
                 i, s = np.nonzero(np.isneginf(best))  # every class is impossible
                 out[a + i, :, s] = self.log_prior.T[s]
