@@ -1,0 +1,126 @@
+"""Facts about the table of a run for its report: its columns, and what to be careful about."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from foldwise.app.timing import RunTimes
+from foldwise.data.audit import Concern
+from foldwise.evaluation.tables import number
+
+if TYPE_CHECKING:
+    from foldwise.app.result import FitResult
+
+MANY_LEVELS = 12
+SHARED = 0.05  # of a test's rows: fewer may be alike by chance
+OVERRUN = 1.1  # of the budget: more is reported
+HOLDING_ROWS = ("knn", "rbf_svm")  # models that are made of training rows
+
+
+def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
+    setup, task = result.setup, result.setup.task
+    columns = [column_facts(task.table.X[name], result) for name in task.table.X.columns]
+    warnings = [warning(c) for c in task.table.audit() if c.check in ("target", "duplicates", "alike")]
+    if task.n_unlabelled:
+        warnings.append(f"{task.n_unlabelled:,} rows without {task.table.target!r} were left out.")
+    warnings += [*missing_members(result), *unfinished_models(result), *overrun(times), *shared_rows(result)]
+    names = {result.final.selection.candidates[i].model for i in result.final.weights}
+    inside = sorted(setup.specs[name].title for name in names if name in HOLDING_ROWS)
+    if inside and not setup.config.rows:
+        warnings.append(f"The model file holds rows of data: {', '.join(inside)} cannot do without them.")
+    few = [str(c) for c, n in zip(task.classes.tolist(), task.counts, strict=True) if n < len(setup.splits)]
+    if few:
+        warnings.append(f"{', '.join(few)}: fewer rows than folds, so some models never saw one.")
+    return {"columns": columns, "notes": [str(note) for note in task.table.notes], "warnings": warnings}
+
+
+def missing_members(result: FitResult) -> list[str]:
+    """Members that were chosen and not fitted in time."""
+    missing = Counter(result.final.missing)
+    if not missing:
+        return []
+    named = ", ".join(f"{title} ({n})" if n > 1 else title for title, n in missing.items())
+    are = "were" if missing.total() > 1 else "was"
+    return [
+        f"{named} {are} chosen, but not fitted on all rows in time: the final model and its estimate are of the "
+        "others. Give more time."
+    ]
+
+
+def unfinished_models(result: FitResult) -> list[str]:
+    """A budget that was too short for most models."""
+    done, every = len({one.model for one in result.search.finished}), len(result.setup.specs)
+    if 2 * done >= every:
+        return []
+    return [f"There was time for {done} of {every} models only; with more time others may win."]
+
+
+def overrun(times: RunTimes) -> list[str]:
+    """A budget that was not kept: a single fit took too long, and could not be stopped or was the only result."""
+    if times.elapsed <= OVERRUN * times.budget:
+        return []
+    return [
+        f"The run took {times.elapsed:.0f} s instead of the {times.budget:.0f} s of its budget: a fit that could not "
+        "be stopped, or without which there would be no result, took longer. Give more time, or choose quicker models."
+    ]
+
+
+def shared_rows(result: FitResult) -> list[str]:
+    """Rows of the separate test that the model has learned from, as far as cells tell."""
+    test = result.setup.task.test
+    if test is None:
+        return []
+    learned = result.setup.task.table.X.cast(pl.String).unique()
+    shared = test.X.cast(pl.String).join(learned, on=learned.columns, how="semi", nulls_equal=True).height
+    if shared < SHARED * test.X.height:
+        return []
+    return [
+        f"{shared:,} of the {test.X.height:,} rows of the separate test stand in the table too, equal in every column: "
+        "what was learned by heart is right there."
+    ]
+
+
+def warning(concern: Concern) -> str:
+    """A concern of the audit as a sentence."""
+    if concern.check == "duplicates":
+        copies = "copies of the same row may end up in both training and test data"
+        return f"{concern.rows:,} rows occur more than once ({concern.detail}); {copies}."
+    start = {"target": "may give the target away", "alike": "has categories that may be one"}[concern.check]
+    return f"{concern.column} {start}: {concern.detail}."
+
+
+def column_facts(column: pl.Series, result: FitResult) -> dict[str, Any]:
+    about = result.setup.task.outline
+    left_out = about.left_out.get(column.name)
+    return {
+        "name": column.name,
+        "role": about.roles.get(column.name, "left out"),
+        "missing": column.null_count() / max(1, len(column)),
+        "n_distinct": column.drop_nulls().n_unique(),
+        "summary": summary(column),
+        "left_out": left_out,
+    }
+
+
+def summary(column: pl.Series) -> str:
+    """A column in a few words."""
+    cells = column.drop_nulls()
+    if not len(cells):
+        return "empty"
+    if cells.dtype.is_integer():
+        low, mid, high = (f"{float(q):,.12g}" for q in np.quantile(cells.to_numpy(), [0, 0.5, 1]))
+        return f"{low} to {high}, median {mid}"
+    if cells.dtype.is_numeric():
+        low, mid, high = (number(float(q)) for q in np.quantile(cells.to_numpy(), [0, 0.5, 1]))
+        return f"{low} to {high}, median {mid}"
+    if cells.dtype.is_temporal():
+        return f"{cells.min()!s} to {cells.max()!s}"
+    top = cells.cast(pl.String).value_counts(sort=True)
+    if top.height > MANY_LEVELS and top["count"][0] < 0.02 * len(cells):
+        return f"{top.height:,} different values"
+    shown = [f"{name[:24]} {100 * n / len(cells):.0f} %" for name, n in top.head(3).iter_rows()]
+    return ", ".join(shown) + (", …" if top.height > 3 else "")
