@@ -4,13 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow test-all test-machines test-lowest fuzz tables lint types contract bench count recipes simulate nulls torture oracles clean
+.PHONY: demo docs test test-slow test-all test-machines test-lowest fuzz tables lint types contract bench count recipes simulate nulls torture oracles clean
 
 demo: $(READY)
 	$(BIN)/foldwise fit examples/loans.csv --target repaid --budget 30s --out build/loans-run --force
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
+
+# the docs site in build/site; warnings are errors, links are checked
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # simulations and models × tables, which make test leaves out
 test-slow: $(READY)

@@ -49,6 +49,8 @@ def estimate(
     groups : rows that belong together, for splitters that want them
     random_state : of the divisions of "bates"
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from foldwise import NaiveBayes, estimate
     >>> X, y = load_iris(return_X_y=True)

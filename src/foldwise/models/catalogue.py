@@ -23,6 +23,8 @@ _REGISTERED: dict[str, ModelSpec] = {}
 def catalogue() -> dict[str, ModelSpec]:
     """All models by name: those that come with Foldwise, installed or not, and those that were registered.
 
+    Examples
+    --------
     >>> sorted(catalogue())[:3]
     ['adaboost', 'catboost', 'decision_tree']
     """
@@ -80,6 +82,8 @@ def spec_of(name: str | ModelSpec) -> ModelSpec:
 def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None = None) -> list[ModelSpec]:
     """Return the models that can be trained on a table, the cheapest first; all models named must be possible.
 
+    Examples
+    --------
     >>> from foldwise import read_table
     >>> table = read_table("examples/weather.csv", target="play")
     >>> [spec.name for spec in models_for(table, ["random_forest", "naive_bayes"])]

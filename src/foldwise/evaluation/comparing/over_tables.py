@@ -281,6 +281,8 @@ def compare_tables(
     models : by name, estimators or searches of this package
     cv, scoring, rope, level, n_jobs, random_state : as in `compare`
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_breast_cancer, load_iris, load_wine
     >>> from foldwise import NaiveBayes, compare_tables
     >>> loaders = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer}

@@ -38,6 +38,8 @@ def find_leaks(X: Any, y: Any = None, *, cv: Any = None, groups: Any = None, tim
     groups : which rows belong together; without, columns that look like names of groups are suspected
     time : the name of a column, or one value a row; without, dates and labels that last from row to row are suspected
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from foldwise import find_leaks
     >>> rng = np.random.default_rng(0)
