@@ -24,6 +24,8 @@ def group_settings(session: HasLazy, settings: Sequence[Params]) -> list[list[in
         lazy = session.lazy(settings[i])
         if not lazy:
             return i  # nothing is shared, not even by equal settings: their randomness may differ
+        if settings[i].keys() <= lazy:  # the common case, asked once per split: no key to build
+            return lazy, ()
         return lazy, params_key({name: value for name, value in settings[i].items() if name not in lazy})
 
     return group_by(range(len(settings)), key)
