@@ -87,7 +87,18 @@ def gaussian_by_column(
 
 @njit(nogil=True, cache=True)
 def codes_by_row(cells: Ints, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats) -> None:
-    """Σ table[slot of the cell, class]: the slots of a row once, then a sum in a register for each class."""
+    """Σ table[slot of the cell] for many classes: one row of the table after the other."""
+    n, d = cells.shape
+    for i in range(n):
+        for j in range(d):
+            row = table[base[j] + min(np.uint64(cells[i, j] - low[j]), width[j])]
+            for c in range(scores.shape[1]):
+                scores[i, c] += row[c]
+
+
+@njit(nogil=True, cache=True)
+def codes_by_row_few(cells: Ints, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats) -> None:
+    """The same for a few classes: the slots of a row once, then a sum in a register for each class."""
     n, d = cells.shape
     slots = np.empty(d, np.uint64)
     for i in range(n):
@@ -104,17 +115,29 @@ def codes_by_row(cells: Ints, low: Ints, width: Slots, base: Slots, table: Float
 def codes_by_column(
     cells: Ints, start: int, stop: int, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats
 ) -> None:
-    """The same for cells by column; `table` is (K, slots) here.
+    """The same for cells by column and many classes."""
+    for j in range(cells.shape[0]):
+        x = cells[j, start:stop]
+        for i in range(stop - start):
+            row = table[base[j] + min(np.uint64(x[i] - low[j]), width[j])]
+            for c in range(scores.shape[1]):
+                scores[i, c] += row[c]
+
+
+@njit(nogil=True, cache=True)
+def codes_by_column_few(
+    cells: Ints, start: int, stop: int, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats
+) -> None:
+    """The same for cells by column and a few classes; `table` is (K, slots) here.
 
     Two columns at a time halve the traffic of the sums; four were slower again.
     """
     n_classes = scores.shape[1]
-    tile = max(128, 2 * TILE_CELLS // n_classes)
     d = cells.shape[0]
     even = d // 2 * 2
-    sums = np.empty((n_classes, tile))
-    for first in range(start, stop, tile):
-        last = min(first + tile, stop)
+    sums = np.empty((n_classes, TILE_CELLS))
+    for first in range(start, stop, TILE_CELLS):
+        last = min(first + TILE_CELLS, stop)
         n = last - first
         sums[:] = 0.0
         for j in range(0, even, 2):
@@ -135,7 +158,9 @@ def codes_by_column(
                 a = sums[c]
                 for r in range(n):
                     a[r] += t[base[j] + min(np.uint64(x[r] - low[j]), width[j])]
-        scores[first - start : last - start] += sums[:, :n].T
+        for r in range(n):
+            for c in range(n_classes):
+                scores[first - start + r, c] += sums[c, r]
 
 
 def linear_scores(counts: Any, log_table: Floats) -> Floats:  # (n, d) · (d, K) -> (n, K)

@@ -30,7 +30,7 @@ class ClassTables:
     @classmethod
     def empty(cls, n_classes: int, n_columns: int) -> Self:
         """The facts of no rows."""
-        return cls._make(np.zeros((n_classes, n_columns)) for _ in fields(cls))
+        return cls._make([np.zeros((n_classes, n_columns))] * len(fields(cls)))
 
     def expand(self, places: NDArray[np.int64], n_classes: int) -> Self:
         """The same facts with class i at `places[i]` among `n_classes`."""

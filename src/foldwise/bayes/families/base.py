@@ -152,14 +152,14 @@ class ShareTable:
     def of(cls, over: Floats, under: Floats, n_shares: float | Floats) -> ShareTable:
         """Divide counts by totals; where a total is 0, the limit for alpha → 0 is `n_shares` equal shares."""
         empty = under == 0
-        over = np.where(empty, 1.0, over)
-        under = np.broadcast_to(np.where(empty, np.maximum(n_shares, 1.0), under), over.shape)
+        if empty.any():
+            over, under = np.where(empty, 1.0, over), np.where(empty, np.maximum(n_shares, 1.0), under)
         with np.errstate(divide="ignore"):
             return cls(over, under, np.asarray(np.log(over) - np.log(under)))
 
     def fractions(self, index: Any) -> tuple[Fraction, ...]:
         """The shares of one entry in each class."""
-        return Fraction.each(self.over[index], self.under[index])
+        return Fraction.each(self.over[index], np.broadcast_to(self.under, self.over.shape)[index])
 
     def factor(self, column: str, value: Any, index: Any, note: str = "") -> Factor:
         return Factor(column, value, tuple(self.log[index].tolist()), self.fractions(index), note)

@@ -10,12 +10,12 @@ import numpy as np
 from foldwise.bayes.families.base import ChunkScorer, DistributionFamily, dense
 from foldwise.bayes.families.level_table import LevelTable
 from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Parameter, Setting
-from foldwise.bayes.scoring_kernels import codes_by_column, codes_by_row
+from foldwise.bayes.scoring_kernels import codes_by_column, codes_by_column_few, codes_by_row, codes_by_row_few
 from foldwise.data.cells import Chunk, ChunkedCells
 from foldwise.data.schema import Column, Level
 from foldwise.data.view import View
 from foldwise.summaries.counts import DIRECT_RANGE, CategoryCounts, Counts, SlotLayout, counts_of, worth_direct
-from foldwise.summaries.number_kernels import Floats
+from foldwise.summaries.number_kernels import FEW_CLASSES, Floats
 from foldwise.summaries.passes import Share
 
 
@@ -115,9 +115,12 @@ def code_scorer(cells: ChunkedCells, layout: SlotLayout, table: Floats) -> Chunk
     by_class = np.ascontiguousarray(table.T)
 
     def add(chunk: Chunk, start: int, scores: Floats) -> None:
-        if chunk.by_column:
-            codes_by_column(chunk.cells, chunk.start, chunk.stop, *where, by_class, scores)
+        few = scores.shape[1] <= FEW_CLASSES
+        if not chunk.by_column:
+            (codes_by_row_few if few else codes_by_row)(chunk.rows, *where, table, scores)
+        elif few:
+            codes_by_column_few(chunk.cells, chunk.start, chunk.stop, *where, by_class, scores)
         else:
-            codes_by_row(chunk.rows, *where, table, scores)
+            codes_by_column(chunk.cells, chunk.start, chunk.stop, *where, table, scores)
 
     return ChunkScorer(cells, add)

@@ -6,8 +6,8 @@ All work on distinct values with their weights and give cut points in order; a c
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
-from scipy.special import entr
 
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.values import ValueWeights
@@ -46,40 +46,50 @@ def by_entropy(values: ValueWeights, n_classes: int) -> Floats:
     while pending:
         first, last = pending.pop()
         found = best_cut(weight[first:last])
-        if found is not None:
+        if found >= 0:
             middle = first + found + 1
             cuts.append(middle - 1)
             pending += [(first, middle), (middle, last)]
     return midway(x, np.sort(np.array(cuts, dtype=np.intp)))
 
 
-def best_cut(weight: Floats) -> int | None:  # (values, K)
-    """The value behind which to cut; None where no cut gains enough."""
+@njit(nogil=True, cache=True)
+def best_cut(weight: Floats) -> int:  # (values, K)
+    """The value behind which to cut; -1 where no cut gains enough."""
     total = weight.sum(axis=0)
     n, k = total.sum(), np.count_nonzero(total)
-    if k < 2 or n <= 1 or len(weight) < 2:
-        return None
-    left = np.cumsum(weight, axis=0)[:-1]
-    right = total - left
-    right[right <= TIE * total] = 0.0  # sums that round leave no class behind
-    h_left, h_right = entropy(left), entropy(right)
-    after = (left.sum(axis=1) * h_left + right.sum(axis=1) * h_right) / n
-    # no best cut lies between two values of one and the same class
-    mixed = np.count_nonzero((weight[:-1] > 0) | (weight[1:] > 0), axis=1) > 1
-    after = np.where(mixed, after, np.inf)
-    best = int(np.argmax(after <= after.min() + TIE))
+    if k < 2 or n <= 1:
+        return -1
+    best, after, of_parts = -1, np.inf, 0.0
+    left, right = np.zeros_like(total), np.zeros_like(total)
+    for i in range(len(weight) - 1):
+        n_near = 0  # classes of this value and the next
+        for c in range(total.size):
+            left[c] += weight[i, c]
+            rest = total[c] - left[c]
+            right[c] = rest if rest > TIE * total[c] else 0.0  # sums that round leave no class behind
+            n_near += weight[i, c] > 0 or weight[i + 1, c] > 0
+        if n_near < 2:  # no best cut lies between two values of one and the same class
+            continue
+        h_left, h_right = entropy(left), entropy(right)
+        bits = (left.sum() * h_left + right.sum() * h_right) / n
+        if bits < after - TIE:
+            best, after = i, bits
+            of_parts = np.count_nonzero(left) * h_left + np.count_nonzero(right) * h_right
     before = entropy(total)
-    of_parts = np.count_nonzero(left[best]) * h_left[best] + np.count_nonzero(right[best]) * h_right[best]
     # log2(3^k - 2), without the power, which overflows for many classes
     delta = k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0 ** -float(k)) - (k * before - of_parts)
-    return best if before - after[best] > (np.log2(n - 1) + delta) / n else None
+    return best if before - after > (np.log2(n - 1) + delta) / n else -1
 
 
-def entropy(weight: Floats) -> Floats:  # (…, K) -> (…)
+@njit(nogil=True, cache=True)
+def entropy(weight: Floats) -> float:  # (K,)
     """In bits; 0 where there is no weight."""
-    total = weight.sum(axis=-1, keepdims=True)
-    shares = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
-    return np.asarray(entr(shares).sum(axis=-1) / np.log(2.0))
+    total, bits = weight.sum(), 0.0
+    for w in weight:
+        if w > 0:
+            bits -= w / total * np.log2(w / total)
+    return bits
 
 
 def midway(x: Floats, indices: NDArray[np.intp]) -> Floats:

@@ -39,7 +39,7 @@ class Kde(DistributionFamily):
         for column, values in zip(columns, summary.columns, strict=True):
             given = option(setting.bandwidth, column.name, None)
             kernels += class_kernels(values, summary.n_classes, given, setting)
-        informative = np.array([len(np.unique(values.x)) > 1 for values in summary.columns])
+        informative = np.array([(values.x != values.x[:1]).any() for values in summary.columns])
         parts, widths = zip(*kernels, strict=True)
         sums = kernel_sums(parts, np.array(widths), informative.astype(np.int64))
         return KdeLikelihood(names_of(columns), sums, informative, summary)
