@@ -51,7 +51,7 @@ def test_what_was_tried_is_counted(result, facts):
     assert facts["made"]["n_settings"] == state.n_settings
     assert facts["made"]["n_models"] == state.n_models
     assert sum(one["n_settings"] for one in facts["leaderboard"]) == state.n_settings
-    trials = {one["family"]: one["trials"] for one in facts["searches"]}
+    trials = {one["model"]: one["trials"] for one in facts["searches"]}
     assert trials["decision_tree"] == []
     scores = [one["score"] for one in trials["logistic_regression"]]
     batches = state.of_model("logistic_regression")

@@ -39,7 +39,7 @@ def test_a_run_says_how_good_it_is(run):
     assert low <= run.estimate.value <= high
     assert run.estimate.naive is not None
     assert run.facts["headline"]["baseline"]["value"] > run.estimate.value  # log loss
-    assert [line["family"] for line in run.facts["leaderboard"]][-1] == "baseline"
+    assert [line["model"] for line in run.facts["leaderboard"]][-1] == "baseline"
     assert {"naive_bayes", "decision_tree"} <= set(run.leaderboard["model"].to_list())
     assert max(map(len, str(run).splitlines())) <= 80
     json.dumps(run.facts)
@@ -166,7 +166,7 @@ def test_weights_and_costs_and_a_test():
     assert words[1].startswith("Naming the likeliest class instead, it would be right in")
     told = found.facts["predictions"]
     assert told["expected_cost"]["chosen"] == pytest.approx(found.estimate.value)
-    assert told["confusion"]["said"][-1] == "ask"
+    assert told["confusion"]["predicted"][-1] == "ask"
 
 
 def test_a_separate_test_is_told_with_its_weights_and_what_is_not_defined_in_it():
@@ -319,13 +319,13 @@ class Waiting(FakeExecutor):
 
 def test_a_search_waits_for_what_is_compiled():
     run = fake_fit(wine(), target="kind", budget=8, models=["naive_bayes"], executor=lambda time: Waiting(time, 1.0))
-    assert run.facts["leaderboard"][0]["family"] == "naive_bayes"
+    assert run.facts["leaderboard"][0]["model"] == "naive_bayes"
     assert run.facts["leaderboard"][0]["status"] == "ok"
 
 
 def test_what_was_not_compiled_in_time_is_said():
     run = fake_fit(wine(), target="kind", budget=6, models=QUICK, executor=lambda time: Waiting(time, 1e9))
-    lines = {line["family"]: line for line in run.facts["leaderboard"]}
+    lines = {line["model"]: line for line in run.facts["leaderboard"]}
     assert lines["decision_tree"]["status"] == "ok"
     assert lines["naive_bayes"]["status"] == "not finished"
     assert "still being compiled" in lines["naive_bayes"]["why"]

@@ -97,7 +97,7 @@ def test_confusion_is_that_of_scikit_learn(rng: np.random.Generator) -> None:
     truth, proba = drawn(rng, 300, 4)
     facts = prediction_facts(truth, proba, list("abcd"))["confusion"]
     assert facts["counts"] == metrics.confusion_matrix(truth, proba.argmax(axis=1)).tolist()
-    assert facts["classes"] == facts["said"] == list("abcd")
+    assert facts["classes"] == facts["predicted"] == list("abcd")
 
 
 def test_rare_classes_of_very_many_become_one(rng: np.random.Generator) -> None:
@@ -105,7 +105,7 @@ def test_rare_classes_of_very_many_become_one(rng: np.random.Generator) -> None:
     truth, proba = drawn(rng, 3000, n_classes)
     facts = prediction_facts(truth, proba, [f"c{i}" for i in range(n_classes)])["confusion"]
     counts = np.array(facts["counts"])
-    assert facts["classes"][-1] == facts["said"][-1] == OTHERS
+    assert facts["classes"][-1] == facts["predicted"][-1] == OTHERS
     assert counts.shape == (CLASSES_COUNTED + 1, CLASSES_COUNTED + 1)
     assert counts.sum() == 3000
 
@@ -173,20 +173,20 @@ def test_costs_decide_and_their_means_are_realised(rng: np.random.Generator) -> 
     facts = prediction_facts(truth, proba, classes, costs=costs)
     plain = {"actions": list(costs.actions), "classes": list(costs.truths), "matrix": costs.costs.tolist()}
     assert prediction_facts(truth, proba, classes, costs=plain) == facts
-    assert facts["confusion"]["said"] == ["a", "b", "c", "ask"]
+    assert facts["confusion"]["predicted"] == ["a", "b", "c", "ask"]
     assert facts["cost"] is None  # of more than two classes there is no one threshold
     decided = costs.decide(proba, classes).action
     names = np.array(classes)[truth]
     assert facts["expected_cost"]["chosen"] == pytest.approx(costs.realised(decided, names).mean())
     likeliest = np.array(classes)[proba.argmax(axis=1)]
-    assert facts["expected_cost"]["likeliest"] == pytest.approx(costs.realised(likeliest, names).mean())
+    assert facts["expected_cost"]["most_probable"] == pytest.approx(costs.realised(likeliest, names).mean())
     constants = [costs.realised([action] * 200, names).mean() for action in costs.actions]
     assert facts["expected_cost"]["best_constant"] == pytest.approx(min(constants))
 
 
-def test_said_takes_the_place_of_the_likeliest(rng: np.random.Generator) -> None:
+def test_predicted_replaces_the_most_probable_class(rng: np.random.Generator) -> None:
     truth, proba = drawn(rng, 50, 2)
-    facts = prediction_facts(truth, proba, ["no", "yes"], said=["yes"] * 50)
+    facts = prediction_facts(truth, proba, ["no", "yes"], predicted=["yes"] * 50)
     assert facts["confusion"]["counts"] == [[0, int((truth == 0).sum())], [0, int((truth == 1).sum())]]
 
 

@@ -141,7 +141,7 @@ def run(
             "positive": positive,
             "metric": "log_loss",
             "metric_title": "log loss",
-            "greater": False,
+            "greater_is_better": False,
             "costs": costs
             and {"actions": list(costs.actions), "classes": list(costs.truths), "matrix": costs.costs.tolist()},
             "groups": None,
@@ -205,7 +205,7 @@ def searched(name: str, model: Any, X: Any, y: Any, cv: Any, clock: Clock) -> tu
         trials.append(
             {"settings": plain, "score": score, "folds": cv.get_n_splits(), "seconds": float(took[i]), "at": at}
         )
-    return {"family": name, "title": name, "trials": trials}, search.best_params_
+    return {"model": name, "title": name, "trials": trials}, search.best_params_
 
 
 def estimated(folds: Any, title: str, greater: bool, naive: float | None = None) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def estimated(folds: Any, title: str, greater: bool, naive: float | None = None)
     mean, share = float(folds.mean()), 1 / (len(folds) - 1)
     spread = StudentSpread(float(corrected_error(folds, share)), len(folds) - 1)
     low, high = np.clip(spread.between(mean, 0.95), 0.0, 1.0 if greater else None).tolist()
-    words = {"method": f"{len(folds)} folds, corrected interval", "title": title, "greater": greater}
+    words = {"method": f"{len(folds)} folds, corrected interval", "title": title, "greater_is_better": greater}
     return {"value": mean, "low": low, "high": high, "naive": naive, "text": f"{mean:.3f}", **words}
 
 
@@ -222,7 +222,7 @@ def entry(name: str, model: Any, X: Any, y: Any, cv: Any, trials: list[dict[str,
     folds = -cross_val_score(model, X, y, cv=cv, scoring="neg_log_loss")
     best = min(trials, key=lambda trial: trial["score"], default={"settings": {}, "score": None})
     return {
-        "family": name,
+        "model": name,
         "title": name,
         "status": "ok",
         "why": "",
@@ -241,7 +241,7 @@ def too_slow() -> dict[str, Any]:
     """A model that was left out, as a run says it."""
     gone = {"estimate": None, "folds": None, "tied": False, "p": None, "seconds": 0.0, "n_settings": 0, "weight": 0.0}
     why = "one fold would not end within the budget"
-    return {"family": "svm", "title": "RBF SVM", "status": "too slow", "why": why, "settings": {}, **gone}
+    return {"model": "svm", "title": "RBF SVM", "status": "too slow", "why": why, "settings": {}, **gone}
 
 
 def other_measure(model: Any, X: Any, y: Any, cv: Any, metric: str) -> dict[str, Any]:
@@ -251,7 +251,7 @@ def other_measure(model: Any, X: Any, y: Any, cv: Any, metric: str) -> dict[str,
     return {
         "metric": metric,
         "title": title,
-        "greater": True,
+        "greater_is_better": True,
         "estimate": estimated(folds, title, True),
         "baseline": base,
     }
@@ -303,8 +303,8 @@ def importances(model: Any, X: pl.DataFrame, y: Any) -> list[dict[str, Any]]:
 
 def worked(model: NaiveBayes, X: pl.DataFrame, y: Any) -> list[dict[str, Any]]:
     """Two rows that are right and, where there are any, two that are wrong."""
-    said = model.predict(X)
-    chosen = [*np.flatnonzero(said == y)[[0, -1]], *np.flatnonzero(said != y)[:2]]
+    predicted = model.predict(X)
+    chosen = [*np.flatnonzero(predicted == y)[[0, -1]], *np.flatnonzero(predicted != y)[:2]]
     rows = []
     for row, told in zip(chosen, model.explain(X[[int(i) for i in chosen]]), strict=True):
         about = told.classes.index(told.predicted)
@@ -315,7 +315,12 @@ def worked(model: NaiveBayes, X: pl.DataFrame, y: Any) -> list[dict[str, Any]]:
             for f in told.factors
         ]
         base = told.prior.log[about] - told.prior.log[other]
-        facts = {"row": int(row), "truth": str(y[row]), "said": str(told.predicted), "right": told.predicted == y[row]}
+        facts = {
+            "row": int(row),
+            "truth": str(y[row]),
+            "predicted": str(told.predicted),
+            "right": told.predicted == y[row],
+        }
         facts |= {"proba": dict(zip(map(str, told.classes), told.proba, strict=True)), "about": str(told.predicted)}
         rows.append(facts | {"cells": cells, "base": base, "total": base + sum(c["contribution"] for c in cells)})
     return rows

@@ -54,8 +54,8 @@ class Blend(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The probabilities, in the order of `classes_`."""
         total = np.zeros(1)
         for model, weight, to in zip(self.members, self.weights, self.maps, strict=True):
-            said = member_proba(model, to, X, len(self.labels))
-            total = total + weight * with_doubt(said, np.asarray(self.prior), self.doubt)
+            proba = member_proba(model, to, X, len(self.labels))
+            total = total + weight * with_doubt(proba, np.asarray(self.prior), self.doubt)
         temper = IdentityCalibrator() if self.temper is None else self.temper
         return np.asarray(np.exp(temper.log_proba(ClassScores(np.log(total), True))))
 
@@ -65,7 +65,7 @@ class Blend(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def with_doubt(proba: NDArray[Any], prior: Floats, doubt: float) -> Floats:
-    """Probabilities mixed with a little of the shares of classes; where a model said nothing, these alone."""
+    """Probabilities mixed with a little of the shares of classes; where a model gives none, these alone."""
     wide = proba.astype(np.float64)
     total = wide.sum(axis=-1, keepdims=True)
     wide = np.divide(wide, total, out=np.broadcast_to(prior, wide.shape).copy(), where=total > 0)

@@ -55,7 +55,7 @@ def example_facts(result: FitResult, background: pl.DataFrame, *, seconds: float
             {
                 "row": row,
                 "truth": labels[codes[i]],
-                "said": labels[predicted[i]],
+                "predicted": labels[predicted[i]],
                 "right": bool(predicted[i] == codes[i]),
                 "proba": dict(zip(labels, honest.proba[i].tolist(), strict=True)),
                 "about": str(about),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from foldwise.app.result import FitResult
 
 FORMAT = 1
-MOST_TRIALS = 400  # shown of a family
+MOST_TRIALS = 400  # shown of a model
 SHOWN_METRICS = ("log_loss", "accuracy", "balanced_accuracy", "roc_auc")
 
 
@@ -85,7 +85,7 @@ def task_facts(result: FitResult) -> dict[str, Any]:
         "positive": None if task.positive is None else str(task.classes[task.positive]),
         "metric": metric.name,
         "metric_title": metric.title,
-        "greater": metric.greater_is_better,
+        "greater_is_better": metric.greater_is_better,
         "costs": None
         if costs is None
         else {
@@ -112,7 +112,7 @@ def estimate_facts(estimate: Estimate, metric: Metric) -> dict[str, Any]:
         "naive": estimate.naive,
         "method": estimate.method,
         "title": metric.title,
-        "greater": metric.greater_is_better,
+        "greater_is_better": metric.greater_is_better,
         "text": str(estimate),
     }
 
@@ -154,7 +154,7 @@ def headline(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any]:
         facts[metric.name] = {
             "metric": metric.name,
             "title": metric.title,
-            "greater": metric.greater_is_better,
+            "greater_is_better": metric.greater_is_better,
             "estimate": estimate_facts(estimates[metric.name], metric),
             "baseline": bases[metric.name].value,
         }
@@ -196,7 +196,7 @@ def words(
         )
     tied = [line.title for line in lines[:-1] if line.tied]
     if len(tied) > 1:
-        sentences.append(f"The best single family is {tied[0]}; not to be told apart from it: {', '.join(tied[1:])}.")
+        sentences.append(f"Best single model: {tied[0]}. Statistically tied with it: {', '.join(tied[1:])}.")
     if result.interrupted:
         sentences.append("The run was stopped early; with more time it might have found better models.")
     return sentences
@@ -222,7 +222,7 @@ def test_facts(result: FitResult) -> dict[str, Any] | None:
 def row_facts(line: LeaderboardRow, result: FitResult) -> dict[str, Any]:
     batches = result.search.of_model(line.name)
     return {
-        "family": line.name,
+        "model": line.name,
         "title": line.title,
         "status": line.status,
         "why": line.why,
@@ -273,7 +273,7 @@ def search_facts(line: LeaderboardRow, result: FitResult) -> dict[str, Any]:
                 }
             )
     trials.sort(key=lambda one: (-one["folds"], one["at"]))  # type: ignore[operator]
-    return {"family": line.name, "title": line.title, "trials": trials[:MOST_TRIALS]}
+    return {"model": line.name, "title": line.title, "trials": trials[:MOST_TRIALS]}
 
 
 def as_number(value: Any) -> float | int | str:
@@ -286,15 +286,15 @@ def predicted_facts(result: FitResult) -> dict[str, Any]:
     task, selection = result.setup.task, result.final.selection
     honest, tested = selection.honest, selection.tested
     classes = [str(one) for one in task.classes.tolist()]
-    said = None
+    predicted = None
     if task.costs is not None:
         actions = np.asarray([str(one) for one in task.costs.actions])
-        said = actions[choose(np.ascontiguousarray(honest.proba), task.costs.costs_of(task.classes))[0]]
+        predicted = actions[choose(np.ascontiguousarray(honest.proba), task.costs.costs_of(task.classes))[0]]
     positive = None if task.positive is None else classes[task.positive]
     weights = tested.weights_at(honest.index)
     codes = tested.codes[honest.index]
     return prediction_facts(
-        codes, honest.proba, classes, said=said, positive=positive, weights=weights, costs=task.costs
+        codes, honest.proba, classes, predicted=predicted, positive=positive, weights=weights, costs=task.costs
     )
 
 
@@ -312,7 +312,7 @@ def final_facts(result: FitResult) -> dict[str, Any]:
         "words": f"{what[0].upper()}{what[1:]}, fitted again on all {setup.task.n_rows:,} rows.",
         "members": members,
         "calibration": f"temperature {1 / inverse:.3g}, learned from out-of-fold predictions",
-        "what": what,
+        "description": what,
         "decides": "It takes the action of least expected cost." if by_cost else "It names the likeliest class.",
         "n_rows": setup.task.n_rows,
     }

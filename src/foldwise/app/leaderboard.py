@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from foldwise.app.result import FitResult
 
 LEVEL = 0.05
-CHOSEN = "the family's settings chosen again without the rows of each fold"
+CHOSEN = "the model's settings chosen again without the rows of each fold"
 SHARES = "shares of the classes among training rows"
 
 

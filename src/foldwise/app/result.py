@@ -91,7 +91,7 @@ class Run:
         for line in self.facts["leaderboard"]:
             known = line["estimate"] or {}
             figures = {name: known.get(key) for key, name in ESTIMATE_COLUMNS.items()}
-            lines.append({"model": line["family"], **figures, **{name: line[key] for key, name in shown.items()}})
+            lines.append({"model": line["model"], **figures, **{name: line[key] for key, name in shown.items()}})
         return pl.DataFrame(lines, infer_schema_length=None)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -165,7 +165,7 @@ class Run:
             ),
             *test_lines(head["test"]),
             "",
-            f"  {'family':<31} {task['metric_title']:>9}  {'95 % interval':<18} tied  weight",
+            f"  {'model':<31} {task['metric_title']:>9}  {'95 % interval':<18} tied  weight",
         ]
         rated = [one for one in facts["leaderboard"] if one["estimate"]]
         for one in [*rated[:-1][:SHOWN_MODELS], rated[-1]]:
@@ -177,7 +177,7 @@ class Run:
         lines += [
             "",
             f"  {made['n_models']:,} models of {made['n_settings']:,} settings in {made['seconds']:.0f} s",
-            f"  final model: {final['what']}, fitted again on all {final['n_rows']:,} rows",
+            f"  final model: {final['description']}, fitted again on all {final['n_rows']:,} rows",
             *warned(facts["audit"]["warnings"]),
         ]
         return "\n".join(lines)

@@ -56,7 +56,7 @@ def prediction_facts(
     truth_codes: Any,
     proba: Any,
     classes: Sequence[Any],
-    said: Any = None,
+    predicted: Any = None,
     positive: Any = None,
     weights: Any = None,
     costs: CostMatrix | Mapping[str, Any] | None = None,
@@ -67,14 +67,14 @@ def prediction_facts(
     ----------
     truth_codes : the true class of each row as its place in `classes`
     proba : (rows, classes)
-    said : the action taken for each row, by name; by default that of least expected cost, without costs the likeliest
+    predicted : the action taken for each row, by name; by default of least expected cost, else the most probable class
     positive : of two classes the one that curves are about; the second by default
     weights : one a row
     costs : a `CostMatrix`, or {"actions", "classes", "matrix"}
     """
     given = check(truth_codes, proba, classes, weights, positive)
     matrix = as_costs(costs)
-    actions = taken(given, said, matrix)
+    actions = taken(given, predicted, matrix)
     drawn = given.drawn(positive)
     return {
         "of": "out-of-fold predictions of the whole procedure",
@@ -118,10 +118,10 @@ def as_costs(costs: CostMatrix | Mapping[str, Any] | None) -> CostMatrix | None:
     return CostMatrix(tuple(costs["actions"]), tuple(costs["classes"]), np.asarray(costs["matrix"], dtype=np.float64))
 
 
-def taken(given: Predictions, said: Any, costs: CostMatrix | None) -> list[str]:
+def taken(given: Predictions, predicted: Any, costs: CostMatrix | None) -> list[str]:
     """The name of each row's action."""
-    if said is not None:
-        return [str(action) for action in np.asarray(said).tolist()]
+    if predicted is not None:
+        return [str(action) for action in np.asarray(predicted).tolist()]
     if costs is not None:
         return [str(action) for action in costs.decide(given.proba, given.classes).action.tolist()]
     return likeliest(given)
@@ -137,17 +137,17 @@ def named(given: Predictions, place: int, facts: dict[str, Any]) -> dict[str, An
 
 
 def confusion(given: Predictions, actions: Sequence[str], costs: CostMatrix | None) -> dict[str, Any]:
-    """Rows by truth and by what was said; whole numbers where no row has a weight of its own."""
+    """Rows by truth and by predicted class or action; whole numbers where no row has a weight of its own."""
     classes = [str(name) for name in given.classes]
     columns = list(dict.fromkeys([*classes, *(() if costs is None else map(str, costs.actions)), *actions]))
-    if costs is not None:  # a class that is no action is never said
+    if costs is not None:  # a class that is no action is never predicted
         possible = {*map(str, costs.actions), *actions}
         columns = [name for name in columns if name in possible]
     place = {name: j for j, name in enumerate(columns)}
     counts = np.zeros((len(classes), len(columns)))
     np.add.at(counts, (given.truth, np.array([place[action] for action in actions])), given.weights)
     classes, columns, counts = fewer(classes, columns, counts)
-    return {"classes": classes, "said": columns, "counts": whole(counts)}
+    return {"classes": classes, "predicted": columns, "counts": whole(counts)}
 
 
 def fewer(classes: list[str], columns: list[str], counts: Floats) -> tuple[list[str], list[str], Floats]:
@@ -229,16 +229,16 @@ def thinned(**curves: Floats) -> dict[str, list[float]]:
 
 
 def calibration(score: Floats, came: Floats, weights: Floats) -> dict[str, Any]:
-    """What was said and what came in bins of equally many rows, with Wilson's interval."""
+    """Predicted and observed shares in bins of equally many rows, with Wilson's interval."""
     edges = np.unique(np.quantile(score, np.linspace(0.0, 1.0, BINS + 1)))
     places = np.searchsorted(edges[1:-1], score)
     weight, rows = np.bincount(places, weights), np.bincount(places)
     full = weight > 0
-    said = np.bincount(places, weights * score)[full] / weight[full]
+    predicted = np.bincount(places, weights * score)[full] / weight[full]
     observed = np.bincount(places, weights * came)[full] / weight[full]
     squares = np.bincount(places, weights**2)[full]
     low, high = wilson(observed, weight[full] ** 2 / squares)  # as many rows as the weights are worth
-    facts = {"predicted": said, "observed": observed, "low": low, "high": high}
+    facts = {"predicted": predicted, "observed": observed, "low": low, "high": high}
     return {**{name: values.round(6).tolist() for name, values in facts.items()}, "counts": rows[full].tolist()}
 
 
@@ -289,7 +289,7 @@ def cost_curve(given: Predictions, costs: CostMatrix, positive: int) -> dict[str
 
 
 def mean_costs(given: Predictions, actions: Sequence[str], costs: CostMatrix) -> dict[str, Any]:
-    """What rows cost on average: by what was said, by the likeliest class, by the best action for all."""
+    """What rows cost on average: by the predicted action, by the likeliest class, by the best action for all."""
     truth = [given.classes[code] for code in given.truth.tolist()]
     share = given.weights / given.weights.sum()
     known = {str(action): action for action in costs.actions}
@@ -301,4 +301,4 @@ def mean_costs(given: Predictions, actions: Sequence[str], costs: CostMatrix) ->
 
     prior = np.bincount(given.truth, share, minlength=len(given.classes))
     constant = float((costs.costs_of(given.classes) @ prior).min())
-    return {"chosen": mean(actions), "likeliest": mean(likeliest(given)), "best_constant": constant}
+    return {"chosen": mean(actions), "most_probable": mean(likeliest(given)), "best_constant": constant}

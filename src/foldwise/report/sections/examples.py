@@ -33,7 +33,7 @@ def example(row: ReportFacts) -> Html:
     right = row.flag("right")
     verdict = el("span", "right" if right else "wrong", class_="tag good" if right else "tag bad")
     head = el("h3", f"Row {row.text('row')}", " ", verdict)
-    outcome = paragraph(f"predicted {row.text('said')}, true class {row.text('truth')}")
+    outcome = paragraph(f"predicted {row.text('predicted')}, true class {row.text('truth')}")
     return el("article", head, outcome, probabilities(row), contributions(row), class_="card")
 
 
@@ -42,7 +42,7 @@ def probabilities(row: ReportFacts) -> Html | None:
     proba = {name: p for name, p in row.part("proba").values.items() if is_number(p)}
     rows = []
     for name, p in sorted(proba.items(), key=lambda pair: -pair[1])[:CLASSES]:
-        mark = share_bar(p, f"{name}: {percent(p, 1)}", "bar" if name == row.text("said") else "bar faint")
+        mark = share_bar(p, f"{name}: {percent(p, 1)}", "bar" if name == row.text("predicted") else "bar faint")
         rows.append(strip_row(name, mark, percent(p)))
     return strips(rows, class_="narrow") if rows else None
 

@@ -66,7 +66,7 @@ def performance(facts: ReportFacts) -> Html | None:
         value = estimate_text(baseline)
         mark = interval(scale, baseline, "plain", f"baseline: {value}")
         rows.append(strip_row(row_label("Baseline", "predicts the class frequencies"), mark, value))
-    better = "higher" if estimate.flag("greater", task.flag("greater")) else "lower"
+    better = "higher" if estimate.flag("greater_is_better", task.flag("greater_is_better")) else "lower"
     method = estimate.text("method")
     return figure(
         f"Expected performance on new data ({title}, {better} is better)",
@@ -85,7 +85,7 @@ def other_metrics(facts: ReportFacts) -> Html | None:
     rows = []
     for other in facts.part("headline").records("others"):
         estimate = other.part("estimate")
-        better = "higher is better" if other.flag("greater") else "lower is better"
+        better = "higher is better" if other.flag("greater_is_better") else "lower is better"
         name = join([other.text("title") or other.text("metric"), " ", el("small", better)])
         rows.append([name, estimate_text(estimate), number(estimate.number("naive")), number(other.number("baseline"))])
     heads = ["metric", "estimate (95% interval)", "naive score", "baseline"]

@@ -14,7 +14,7 @@ DENSE = 8  # more columns show their counts only
 LIFT_SHARE = 0.1  # the share of rows whose lift the text reports
 COSTS = {
     "chosen": "by least expected cost",
-    "likeliest": "by the most probable class",
+    "most_probable": "by the most probable class",
     "best_constant": "the same action for all rows",
 }
 ROC_NOTE = "The area is the probability that a row of the class ranks above a row of another class."
@@ -29,7 +29,7 @@ def mistakes(facts: ReportFacts) -> Section | None:
     predictions = facts.part("predictions")
     confusion = predictions.part("confusion")
     classes = confusion.texts("classes")
-    predicted = confusion.texts("said") or classes
+    predicted = confusion.texts("predicted") or classes
     counts = confusion.matrix("counts", len(classes), len(predicted))
     if not counts:
         return None

@@ -18,7 +18,7 @@ def searches(facts: ReportFacts) -> Section | None:
     """One part per model."""
     task = facts.part("task")
     metric = task.text("metric_title") or "score"
-    found = [search(entry, metric, task.flag("greater")) for entry in facts.records("searches")]
+    found = [search(entry, metric, task.flag("greater_is_better")) for entry in facts.records("searches")]
     words = "Each dot is one setting. The best one has a ring."
     return Section("searches", "Hyperparameter searches", join([paragraph(words), *found])) if any(found) else None
 
