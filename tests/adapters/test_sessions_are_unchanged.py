@@ -6,21 +6,42 @@ import warnings
 
 import numpy as np
 import pytest
+from catboost import CatBoostClassifier
+from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn.base import is_regressor
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from xgboost import XGBClassifier, XGBRegressor
 
-from foldwise import Balanced, Calibrated, CostSensitive, Ensemble, KNNClassifier, NaiveBayes
-from foldwise.folds import Need, RefitSession, open_session
+from foldwise import (
+    Balanced,
+    Calibrated,
+    CostSensitive,
+    Ensemble,
+    EnsembleRegressor,
+    KNNClassifier,
+    KNNRegressor,
+    NaiveBayes,
+)
+from foldwise.folds import Failure, Need, RefitSession, open_session
 from foldwise.folds.leave_one_out import answer_leave_one_out, answers_leave_one_out
 from foldwise.folds.splits import LeaveOneOutSplits
 from foldwise.folds.subset_session import SubsetRefitSession
+from foldwise.models.coded_labels import CodedLabels
 
+QUIET = {"verbose": False, "allow_writing_files": False}
 ESTIMATORS = {
     "refit": (LogisticRegression(), {"C": 0.5}),
     "summaries": (GaussianNB(), {"var_smoothing": 0.1}),
@@ -36,7 +57,29 @@ ESTIMATORS = {
     "costs": (CostSensitive(NaiveBayes(), costs=[[0.0, 1.0], [2.0, 0.0]]), {"estimator__var_floor": 0.1}),
     "calibration": (Calibrated(NaiveBayes(), cv=2), {"estimator__var_floor": 0.1}),
     "balance": (Balanced(NaiveBayes(), method="over", random_state=0), {"estimator__var_floor": 0.1}),
-    "ensemble": (Ensemble(NaiveBayes(), random_state=0), {"estimator__var_floor": 0.1}),
+    "balancing weights": (Balanced(NaiveBayes(), method="weights"), {"estimator__var_floor": 0.1}),
+    "ensemble": (Ensemble({"nb": NaiveBayes(), "knn": KNNClassifier()}), {"nb__var_floor": 0.1}),
+    "bags": (BaggingClassifier(DecisionTreeClassifier(), 4, random_state=0), {"n_estimators": 2}),
+    "LightGBM": (LGBMClassifier(n_estimators=4, n_jobs=1, verbose=-1), {"n_estimators": 2}),
+    "XGBoost": (XGBClassifier(n_estimators=4, n_jobs=1), {"n_estimators": 2}),
+    "CatBoost": (CatBoostClassifier(4, thread_count=1, random_state=0, **QUIET), {"iterations": 2}),
+    "coded labels": (CodedLabels(LGBMClassifier(n_estimators=4, n_jobs=1, verbose=-1)), {"estimator__n_estimators": 2}),
+}
+FILLED = {"KNNSession": {"_encoded", "_learns"}}  # plain containers that still grow while a session answers
+REGRESSORS = {
+    "refit": (LinearRegression(), {"fit_intercept": False}),
+    "votes": (AdaBoostRegressor(n_estimators=4, random_state=0), {"n_estimators": 2}),
+    "stages": (GradientBoostingRegressor(n_estimators=4, random_state=0), {"n_estimators": 2}),
+    "pruning": (DecisionTreeRegressor(random_state=0), {"ccp_alpha": 0.1}),
+    "neighbors": (KNeighborsRegressor(3), {"n_neighbors": 2}),
+    "our neighbors": (KNNRegressor(n_neighbors=3), {"n_neighbors": 2}),
+    "pipeline": (make_pipeline(StandardScaler(), KNNRegressor(n_neighbors=3)), {"knnregressor__n_neighbors": 2}),
+    "ensemble": (
+        EnsembleRegressor({"knn": KNNRegressor(), "tree": DecisionTreeRegressor(random_state=0)}),
+        {"knn__n_neighbors": 2},
+    ),
+    "LightGBM": (LGBMRegressor(n_estimators=4, n_jobs=1, verbose=-1), {"n_estimators": 2}),
+    "XGBoost": (XGBRegressor(n_estimators=4, n_jobs=1), {"n_estimators": 2}),
 }
 
 
@@ -44,6 +87,13 @@ ESTIMATORS = {
 def test_answering_sets_no_attribute(name, rng):
     estimator, setting = ESTIMATORS[name]
     X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    assert_unchanged(open_session(estimator, X, y), [{}, setting])
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_regressors(name, rng):
+    estimator, setting = REGRESSORS[name]
+    X, y = rng.normal(size=(60, 4)), rng.normal(size=60)
     assert_unchanged(open_session(estimator, X, y), [{}, setting])
 
 
@@ -58,16 +108,27 @@ def test_counts_and_subsets(rng):
 
 
 def assert_unchanged(session, settings):
-    before = dict(vars(session))
-    need = Need.LABELS | Need.PROBA | Need.MODEL
+    before = {name: (value, contents(value)) for name, value in vars(session).items()}
+    everything = Need.MODEL | (Need.VALUES if is_regressor(session.estimator) else Need.LABELS | Need.PROBA)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for wanted in (Need.LABELS, need):
+        for setting in settings:
+            session.lazy(setting)
+        for wanted in (everything & ~Need.MODEL, everything):
             for train in (np.arange(40), np.arange(20, 60)):
-                list(session.answer(tuple(settings), train, np.setdiff1d(np.arange(60), train), wanted))
+                blocks = session.answer(tuple(settings), train, np.setdiff1d(np.arange(60), train), wanted)
+                assert [block for block in blocks if isinstance(block.answer, Failure)] == []
         splits = LeaveOneOutSplits(np.arange(60))
         if not isinstance(session, RefitSession) and answers_leave_one_out(session, settings[0], splits):
             list(answer_leave_one_out(session, settings, splits, Need.PROBA))
     after = vars(session)
     assert after.keys() == before.keys()
-    assert [key for key in before if before[key] is not after[key]] == []
+    replaced = [name for name, (value, _) in before.items() if after[name] is not value]
+    filled = {name for name, (value, inside) in before.items() if contents(value) != inside}
+    assert replaced == []
+    assert filled <= FILLED.get(type(session).__name__, set())
+
+
+def contents(value):
+    """What a plain container holds; what is kept on purpose has a class of its own, which threads may share."""
+    return [id(one) for one in value] if isinstance(value, dict | list | set) else None

@@ -6,9 +6,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from foldwise import Balanced, Ensemble, NaiveBayes
+from foldwise.adapters import sklearn_pipelines as pipelines
 from foldwise.adapters.sklearn_discriminants import QuadraticSession
+from foldwise.decisions.balanced_session import BalancedSession
+from foldwise.ensembles import session as ensembles
 from foldwise.folds import Failure, Need, open_session
 from foldwise.folds import fallback as module
 from foldwise.folds.fallback import FallbackWarning, attempt, is_strict, refitted, report_fallback, strict
@@ -58,6 +66,41 @@ def test_a_mistake_in_shared_work_is_raised_by_the_session(rng, monkeypatch):
     with strict(False):
         [block] = session.answer(*question)
     expected = QuadraticDiscriminantAnalysis(reg_param=0.1).fit(X[:40], y[:40]).predict(X[40:])
+    assert (block.answer.labels[0] == expected).all()
+
+
+def broken(*args, **kwargs):
+    raise RuntimeError("a mistake of ours")
+
+
+ENSEMBLE = Ensemble({"a": NaiveBayes(), "b": NaiveBayes(var_floor=0.1)})
+PIPELINE = make_pipeline(StandardScaler(), GaussianNB())
+
+
+@pytest.mark.parametrize(
+    ("estimator", "setting", "where"),
+    [
+        (ENSEMBLE, {}, (ensembles, "draw_specs")),
+        (ENSEMBLE, {}, (ensembles, "EnsembleVariants")),
+        (ENSEMBLE, {}, (ensembles.MembersOnSplit, "answer_batch")),
+        (ENSEMBLE, {}, (ensembles, "stack_answers")),
+        (ENSEMBLE, {"combiner": "median"}, (ensembles.MembersOnSplit, "answer")),
+        (Balanced(NaiveBayes(), "weights"), {}, (BalancedSession, "_balanced")),
+        (PIPELINE, {"standardscaler__with_mean": False}, (pipelines, "configured")),
+        (PIPELINE, {}, (pipelines.PipelineSession, "_prepare")),
+        (PIPELINE, {}, (pipelines.PipelineSession, "_open_last")),
+    ],
+)
+def test_composed_models_raise_what_a_refit_would_hide(estimator, setting, where, rng, monkeypatch):
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    monkeypatch.setattr(*where, broken)
+    question = [setting], np.arange(40), np.arange(40, 60), Need.LABELS
+    session = open_session(estimator, X, y)
+    with pytest.raises(RuntimeError, match="a mistake of ours"):
+        list(session.answer(*question))
+    with strict(False):
+        [block] = session.answer(*question)
+    expected = clone(estimator).set_params(**setting).fit(X[:40], y[:40]).predict(X[40:])
     assert (block.answer.labels[0] == expected).all()
 
 

@@ -27,6 +27,7 @@ import sklearn
 from sklearn.base import clone, is_classifier, is_regressor
 
 from foldwise.adapters.support import SKLEARN, Support
+from foldwise.folds.caches import KeyedCache
 from foldwise.folds.fallback import attempt, refitted
 from foldwise.folds.groups import group_by, params_key, value_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession, class_indices, in_order
@@ -43,9 +44,7 @@ from foldwise.folds.randomness import (
 )
 from foldwise.folds.rows import has_length, stack_rows, take_params, take_rows
 
-StepParams = dict[
-    str, Any
-]  # what a setting says of one step: its parameters by name, under "" an estimator in its place
+StepParams = dict[str, Any]  # of one step in a setting: parameters by name, under "" an estimator that replaces it
 CHANGING = {"", "copy", "copy_X"}  # plain values of these may make a step of another kind, or one that overwrites
 UNFIT = object()
 RESERVED = {"steps", "memory", "verbose", "transform_input"}  # what no step may be called
@@ -112,8 +111,8 @@ class PipelineSession(ModelSession):
         self._known = frozenset(name for name in deep if name.split("__")[0] in self.bases)
         self._columns = dense_columns(X)
         self._last_is_plain = not has_seed(self.bases[self.last]) and not writes_in_place(self.bases[self.last])
-        self._steady: dict[tuple[str, TableSize], bool] = {}  # of the steps as the estimator has them
-        self._lazy: dict[tuple[str | None, frozenset[str], frozenset[str]], frozenset[str]] = {}
+        self._steady: KeyedCache[bool] = KeyedCache()  # of the steps as the estimator has them
+        self._lazy: KeyedCache[frozenset[str]] = KeyedCache()
 
     @property
     def order_free(self) -> bool:  # type: ignore[override]
@@ -122,11 +121,12 @@ class PipelineSession(ModelSession):
         request = SplitRequest([{}], [{}], everything, everything[:1], Need.LABELS)
         rows = self._rows(request)
         for name in self.earlier:
+            # an exception is not lost: the splits are then answered one by one, and meet it again
             further, _ = attempt(partial(self._prepare, name, {}, own_copy(rows), request))
             if further is None or depends_on_order(self.bases[name]):
                 return False
             rows = further
-        session = self._open_last(clone(self.bases[self.last]), rows, request)
+        session, _ = attempt(lambda: self._open_last(clone(self.bases[self.last]), rows, request))
         return session is not None and session.order_free
 
     def lazy(self, params: Params) -> frozenset[str]:
@@ -135,11 +135,13 @@ class PipelineSession(ModelSession):
             return frozenset()
         first = next((name for name in self.earlier if not passes(self._template(name, asked))), None)
         shared = frozenset() if first is None else shared_params(self._template(first, asked))
-        key = (first, frozenset(params) - self._known, shared)
-        if key not in self._lazy:
+        unknown = frozenset(params) - self._known
+
+        def names() -> frozenset[str]:
             cheap = {f"{first}__{name}" for name in shared}
-            self._lazy[key] = frozenset(n for n in self._known | key[1] if n.split("__")[0] != first or n in cheap)
-        return self._lazy[key]
+            return frozenset(n for n in self._known | unknown if n.split("__")[0] != first or n in cheap)
+
+        return self._lazy.get((first, unknown, shared), names)
 
     def can_share(self, asked: dict[str, StepParams], n_rows: int) -> bool:
         """Whether a refit of the setting would be the same each time, and leaves its rows as they are."""
@@ -164,42 +166,51 @@ class PipelineSession(ModelSession):
         if name not in asked:
             return self.bases[name]
         step, error = attempt(lambda: configured(self.bases[name], asked[name]))
-        return step if error is None else UNFIT  # the refit says what is wrong
+        return step if error is None else UNFIT  # `answer` meets the error again and passes it to the refit
 
     def _is_steady(self, name: str, step: Any, size: TableSize) -> bool:
         """Whether a step may be fitted once for several settings."""
         if step is UNFIT or passes(step):
             return step is not UNFIT
-        if step is not self.bases[name]:
+
+        def steady() -> bool:
             return not writes_in_place(step) and is_repeatable(step, size)
-        if (name, size) not in self._steady:
-            self._steady[name, size] = not writes_in_place(step) and is_repeatable(step, size)
-        return self._steady[name, size]
+
+        return self._steady.get((name, size), steady) if step is self.bases[name] else steady()
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
         request = SplitRequest([by_step(setting) for setting in settings], settings, train, test, need)
         n_rows = max(self.n_rows, len(train))  # rows may be repeated
         shared = [i for i, asked in enumerate(request.asked) if self.can_share(asked, n_rows)]
-        alone = sorted({*range(len(settings))} - {*shared})
-        yield from in_order(chain(self._walk(shared, 0, self._rows(request), request), self._refit(alone, request)))
+        alone = (
+            self._refit([i], request, self._step_error(request.asked[i]))
+            for i in sorted({*range(len(settings))} - {*shared})
+        )
+        yield from in_order(chain(self._walk(shared, 0, self._rows(request), request), *alone))
+
+    def _step_error(self, asked: dict[str, StepParams]) -> Exception | None:
+        """What is raised where the steps of a setting are made."""
+        known = {name: own for name, own in asked.items() if name in self.bases}
+        return attempt(lambda: [configured(self.bases[name], own) for name, own in known.items()])[1]
 
     def _rows(self, request: SplitRequest) -> PreparedRows:
         return PreparedRows(take_rows(self.X, request.train), take_rows(self.X, request.test))
 
     def _walk(
-        self, places: Sequence[int], depth: int, rows: PreparedRows, request: SplitRequest
+        self, indices: Sequence[int], depth: int, rows: PreparedRows, request: SplitRequest
     ) -> Iterator[IndexedAnswer]:
         """The answers to settings that agree on the steps before `depth`."""
         if depth == len(self.earlier):
-            yield from self._ask_last(places, rows, request)
+            yield from self._ask_last(indices, rows, request)
             return
         name = self.earlier[depth]
-        branches = group_by(places, lambda i: params_key(request.asked[i].get(name, {})))
+        branches = group_by(indices, lambda i: params_key(request.asked[i].get(name, {})))
         together = group_by(range(len(branches)), lambda b: self._apart(name, request.asked[branches[b][0]]))
         for group in together:
             fitted: list[Any] | None = []
+            together_error, refused = None, False
             if len(group) > 1:  # where one of them is refused, each alone says what is wrong
-                fitted, _ = attempt(
+                fitted, together_error = attempt(
                     partial(self._fit_together, name, [branches[b] for b in group], own_copy(rows), request)
                 )
             for k, b in enumerate(group):
@@ -210,11 +221,12 @@ class PipelineSession(ModelSession):
                     first = request.asked[branches[b][0]]
                     further, error = attempt(partial(self._prepare, name, first, given, request))
                 if further is None:
-                    yield from (
-                        (places, refitted(answer, error)) for places, answer in self._refit(branches[b], request)
-                    )
+                    refused = True
+                    yield from self._refit(branches[b], request, error)
                 else:
                     yield from self._walk(branches[b], depth + 1, further, request)
+            if not refused:  # each alone could be fitted, so the error was not that of a setting
+                refitted(fitted, together_error)
 
     def _apart(self, name: str, asked: dict[str, StepParams]) -> Hashable:
         """What of a step's parameters must agree for settings to be fitted together."""
@@ -252,15 +264,16 @@ class PipelineSession(ModelSession):
             learned = step.fit(rows.train, y, **params).transform(rows.train)
         return PreparedRows(learned, step.transform(rows.test), (*rows.steps, (name, step)))
 
-    def _ask_last(self, places: Sequence[int], rows: PreparedRows, request: SplitRequest) -> Iterator[IndexedAnswer]:
+    def _ask_last(self, indices: Sequence[int], rows: PreparedRows, request: SplitRequest) -> Iterator[IndexedAnswer]:
         """The answers to settings that agree on all steps but the last, by one session for each kind of it."""
-        own = {i: request.asked[i].get(self.last, {}) for i in places}
-        for branch in group_by(places, lambda i: value_key(own[i][""]) if "" in own[i] else None):
+        own = {i: request.asked[i].get(self.last, {}) for i in indices}
+        for branch in group_by(indices, lambda i: value_key(own[i][""]) if "" in own[i] else None):
             estimator = configured(self.bases[self.last], {k: v for k, v in own[branch[0]].items() if k == ""})
             settings = [{name: value for name, value in own[i].items() if name} for i in branch]
-            session = self._open_last(estimator, rows, request)
+            session, error = attempt(partial(self._open_last, estimator, rows, request))
             if session is None:
-                yield from self._fit_last(estimator, branch, settings, rows, request)
+                for indices, answer in self._fit_last(estimator, branch, settings, rows, request):
+                    yield indices, refitted(answer, error)
                 continue
             n_train, n_test = len(request.train), len(request.test)
             for block in session.answer(settings, np.arange(n_train), n_train + np.arange(n_test), request.need):
@@ -281,9 +294,7 @@ class PipelineSession(ModelSession):
         params = self._params_of(self.last, sources)
         if any(has_length(v, len(sources)) != has_length(w, self.n_rows) for v, w in self._pairs(params)):
             return None  # by its length it would be taken for a column of these rows, or no longer
-        session, _ = attempt(lambda: open_session(estimator, X, take_rows(self.y, sources), params))
-        if session is None:
-            return None  # a fit of each setting says what is wrong
+        session = open_session(estimator, X, take_rows(self.y, sources), params)
         return session if session.shares != "refit" and type(session.target) is type(self.target) else None
 
     def _pairs(self, params: dict[str, Any]) -> list[tuple[Any, Any]]:
@@ -293,15 +304,15 @@ class PipelineSession(ModelSession):
     def _fit_last(
         self,
         estimator: Any,
-        places: Sequence[int],
+        indices: Sequence[int],
         settings: Sequence[Params],
         rows: PreparedRows,
         request: SplitRequest,
     ) -> Iterator[IndexedAnswer]:
         """The last step fitted for each setting, on rows prepared once."""
         y, params = take_rows(self.y, request.train), self._params_of(self.last, request.train)
-        careful = len(places) > 1 and not type(estimator).__module__.startswith("sklearn.")
-        for i, setting in zip(places, settings, strict=True):
+        careful = len(indices) > 1 and not type(estimator).__module__.startswith("sklearn.")
+        for i, setting in zip(indices, settings, strict=True):
             given = own_copy(rows) if careful else rows
             try:
                 model = configured(estimator, dict(setting)).fit(given.train, y, **params)
@@ -311,11 +322,12 @@ class PipelineSession(ModelSession):
             answer = self.predict(model, given.test, request.need)
             yield [i], answer if isinstance(answer, Failure) else self._with_pipelines(answer, rows)
 
-    def _refit(self, places: Iterable[int], request: SplitRequest) -> Iterator[IndexedAnswer]:
-        """Whole pipelines fitted, as scikit-learn would."""
-        for i in places:
+    def _refit(self, indices: Iterable[int], request: SplitRequest, error: Exception | None) -> Iterator[IndexedAnswer]:
+        """Whole pipelines fitted, as scikit-learn would; `error` is why."""
+        for i in indices:
             rows = take_rows(self.X, request.test)
-            yield [i], next(self.answer_group([request.settings[i]], request.train, rows, request.need))
+            answer = self.answer_alone(request.settings[i], request.train, rows, request.need)
+            yield [i], refitted(answer, error)
 
     def _globally(self, answer: Answer, session: FoldSession, rows: PreparedRows) -> Answer:
         """An answer in terms of the classes of the training rows, in terms of all classes."""

@@ -17,7 +17,7 @@ from foldwise.bayes.finished import FinishedModel
 from foldwise.bayes.parameters import check_priors
 from foldwise.bayes.posterior import to_log_probabilities
 from foldwise.data.encoded import take_view
-from foldwise.folds.caches import ByteBudget
+from foldwise.folds.caches import ByteBudget, KeyedCache
 from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Need, Params, Rows
 from foldwise.folds.sums.subsets import Shared
 from foldwise.summaries.number_kernels import Floats
@@ -72,7 +72,7 @@ class SubsetsByTerms(SubsetsByFacts):
     def __init__(self, session: Any, checked: Any) -> None:
         super().__init__(session, checked)
         self._budget = ByteBudget(KEPT_BYTES)
-        self._kept: dict[tuple[int, int], SplitTerms] = {}
+        self._kept: KeyedCache[SplitTerms] = KeyedCache()
         self._n_columns = session.table.n_columns
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
@@ -92,7 +92,7 @@ class SubsetsByTerms(SubsetsByFacts):
 
     def _learn(self, train: Rows, test: Rows) -> SplitTerms:
         """The terms of a split where they are kept, else what they are made of."""
-        known = self._kept.get((id(train), id(test)))
+        known = self._kept.find((id(train), id(test)))
         if known is not None:
             return known
         training = self._session.training_set(train)
@@ -101,8 +101,7 @@ class SubsetsByTerms(SubsetsByFacts):
         if not self._budget.take(8 * self._n_columns * len(log_prior) * len(test)):
             return split
         terms = self._terms(split, test, range(self._n_columns))
-        self._kept[id(train), id(test)] = found = replace(split, facts=None, terms=terms)
-        return found
+        return self._kept.keep((id(train), id(test)), replace(split, facts=None, terms=terms))
 
     def _terms(self, split: SplitTerms, rows: Rows, columns: Sequence[int]) -> Floats:  # (columns, K, n)
         """What each of these columns adds to the score of each class: the score of a model of this column alone."""

@@ -24,7 +24,7 @@ from foldwise.ensembles.members import takes_weights, unfitted
 from foldwise.ensembles.protocol import CombinerData, Floats, MemberPredictions, MemberSpec, TrainingData
 from foldwise.ensembles.sizes import FixedSize
 from foldwise.ensembles.variants import EnsembleVariants
-from foldwise.folds.caches import IdentityCache
+from foldwise.folds.caches import IdentityCache, KeyedCache
 from foldwise.folds.fallback import attempt, refitted
 from foldwise.folds.groups import value_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession, in_order
@@ -43,9 +43,11 @@ def open_ensemble(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) ->
     if not fit_params.keys() <= {"sample_weight"} or len(getattr(X, "shape", ())) != 2:
         return None
     session = EnsembleSession(estimator, X, y, fit_params)
-    own = session.shared({}) if session.target is not None else None
+    own = session.find({}) if session.target is not None else None
     if own is None:
         return None
+    if isinstance(own, Exception):  # settings are refitted; strict mode raises the error if a refit succeeds
+        return None if fit_params else session
     if fit_params.get("sample_weight") is not None and not all(takes_weights(one) for one in own.config.estimators):
         return None
     for spec in own.specs:
@@ -100,22 +102,18 @@ class EnsembleSession(ModelSession):
         self.n_classes = len(self.target.classes) if isinstance(self.target, Labels) else 0
         labels = y if not isinstance(self.target, Labels) else self.target.classes[self.target.codes]
         self.members = MemberSessions(X, labels, self.weights, self.n_classes)
-        self._shared: dict[Key, SharedSetting | None] = {}
+        self._shared: KeyedCache[SharedSetting | Exception | None] = KeyedCache()
         self._last = IdentityCache(self._shared_by_index, most=4)
-        self._variants = attempt(lambda: EnsembleVariants(estimator))[0]
-        self._repeatable: dict[int, tuple[Any, bool]] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what is keyed by ids, which mean other things in another process."""
-        return {**vars(self), "_shared": {}, "_last": IdentityCache(self._shared_by_index, most=4), "_repeatable": {}}
+        self._variants, self._error = attempt(lambda: EnsembleVariants(estimator))
+        self._repeatable = IdentityCache(partial(is_repeatable, size=TableSize(self.n_rows)))
 
     @property
     def threads(self) -> bool:  # type: ignore[override]
-        return all(session.threads for session in self.members.sessions)
+        return bool(self.members.sessions) and all(session.threads for session in self.members.sessions)
 
     @property
     def order_free(self) -> bool:  # type: ignore[override]
-        return all(session.order_free for session in self.members.sessions)
+        return bool(self.members.sessions) and all(session.order_free for session in self.members.sessions)
 
     def lazy(self, params: Params) -> frozenset[str]:
         return self._names.union(params) if self.shared(params) is not None else frozenset()
@@ -127,25 +125,29 @@ class EnsembleSession(ModelSession):
 
     def shared(self, setting: Params) -> SharedSetting | None:
         """The setting, if it can be answered from the predictions of members."""
-        key = tuple(sorted((name, value_key(value)) for name, value in setting.items()))
-        if key not in self._shared:
-            self._shared[key] = self._make_shared(setting)
-        return self._shared[key]
+        found = self.find(setting)
+        return None if isinstance(found, Exception) else found
+
+    def find(self, setting: Params) -> SharedSetting | Exception | None:
+        """The same, or the exception that was raised; a refit decides whether the setting is at fault."""
+
+        def make() -> SharedSetting | Exception | None:
+            found, error = attempt(partial(self._make_shared, setting))
+            return error or found
+
+        return self._shared.get(tuple(sorted((name, value_key(value)) for name, value in setting.items())), make)
 
     def _make_shared(self, setting: Params) -> SharedSetting | None:
-        try:
-            if self._variants is None:
-                return None
-            model = self._variants.of(setting)
-            if model is None:
-                model = self.unfitted(setting)
-            config = check_config(model, regression=self.n_classes == 0)
-            known_size = isinstance(config.size, FixedSize) or config.size.chooses
-            if not (config.plain and known_size and config.combiner.exact) or config.combiner.decodes:
-                return None
-            specs = tuple(draw_specs(config, self.data))
-        except Exception:  # the refit says what is wrong
+        if self._variants is None:
+            raise self._error or AssertionError
+        model = self._variants.of(setting)
+        if model is None:
+            model = self.unfitted(setting)
+        config = check_config(model, regression=self.n_classes == 0)
+        known_size = isinstance(config.size, FixedSize) or config.size.chooses
+        if not (config.plain and known_size and config.combiner.exact) or config.combiner.decodes:
             return None
+        specs = tuple(draw_specs(config, self.data))
         if not specs or not is_plain(specs):
             return None
         seeded = any(name.endswith("random_state") for spec in specs for name in spec.params)
@@ -161,11 +163,7 @@ class EnsembleSession(ModelSession):
         """Whether each fit of a member gives the same model; many settings have the same members."""
         if spec.params:
             return is_repeatable(unfitted(spec), TableSize(self.n_rows))
-        known = self._repeatable.get(id(spec.estimator))
-        if known is None:  # kept with the estimator, so that its id stays its own
-            known = (spec.estimator, is_repeatable(spec.estimator, TableSize(self.n_rows)))
-            self._repeatable[id(spec.estimator)] = known
-        return known[1]
+        return self._repeatable.of(spec.estimator)
 
     def _all_shared(self, settings: Sequence[Params]) -> dict[int, SharedSetting]:
         """The settings that can be answered from members' predictions, by index. Every split asks again."""
@@ -181,20 +179,20 @@ class EnsembleSession(ModelSession):
         shared = self._all_shared(settings)
         split: MembersOnSplit | None = None
         done: set[int] = set()
-        if shared:
-            try:
-                split = MembersOnSplit(self, list(shared.values()), train, test)
-            except MemberError:
-                split = None  # each by itself: one that fails must not affect the others
+        if shared:  # where it raises, each by itself meets its own error: one that fails must not affect the others
+            split, _ = attempt(lambda: MembersOnSplit(self, list(shared.values()), train, test))
+        errors: dict[int, Exception | None] = {}
         if split is not None:
             for batch in split.batches(shared):
-                answer, _ = attempt(partial(split.answer_batch, [shared[i] for i in batch]))
-                if answer is not None:  # else each by itself
+                answer, error = attempt(partial(split.answer_batch, [shared[i] for i in batch]))
+                if answer is not None:
                     yield batch, answer
                     done.update(batch)
+                errors.update(dict.fromkeys(batch, error))
         for i, setting in enumerate(settings):
             if i not in done:
-                yield [i], self._single(setting, shared.get(i), split, train, test, need)
+                answered = self._single(setting, shared.get(i), split, train, test, need)
+                yield [i], refitted(answered, errors.get(i))
 
     def _single(
         self,
@@ -206,8 +204,10 @@ class EnsembleSession(ModelSession):
         need: Need,
     ) -> Answer | Failure:
         """The answer to one setting."""
-        error = None
-        if shared is not None:
+        if shared is None:
+            found = self.find(setting)
+            error = found if isinstance(found, Exception) else None
+        else:
             answer, error = attempt(lambda: (split or MembersOnSplit(self, [shared], train, test)).answer(shared))
             if answer is not None:
                 return answer

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from foldwise.ensembles.config import named_members
 from foldwise.ensembles.ensemble import ComposedEnsemble
+from foldwise.folds.caches import KeyedCache
 from foldwise.folds.groups import value_key
 from foldwise.folds.protocol import Params
 
@@ -29,7 +30,7 @@ class EnsembleVariants:
         usual = kind.set_params is ComposedEnsemble.set_params and kind.get_params is ComposedEnsemble.get_params
         self._usual = usual and bool(self._named) and not self._own & self._named.keys()
         # with the values, whose ids are their own only while they live
-        self._made: dict[Any, tuple[Sequence[Any], Any]] = {}
+        self._made: KeyedCache[tuple[Sequence[Any], Any]] = KeyedCache()
 
     def of(self, setting: Params) -> Any | None:
         """clone → set_params, to be read and cloned, never to be fitted; None for a setting of another form."""
@@ -51,10 +52,11 @@ class EnsembleVariants:
         return model
 
     def _member(self, name: str, params: dict[str, Any]) -> Any:
-        key = (name, *((inner, value_key(value)) for inner, value in sorted(params.items())))
-        if key not in self._made:
+        def make() -> tuple[Sequence[Any], Any]:
             model = clone(self._named[name])
             if params:
                 model.set_params(**{inner: clone(value, safe=False) for inner, value in params.items()})
-            self._made[key] = (tuple(params.values()), model)
-        return self._made[key][1]
+            return tuple(params.values()), model
+
+        key = (name, *((inner, value_key(value)) for inner, value in sorted(params.items())))
+        return self._made.get(key, make)[1]

@@ -24,6 +24,10 @@ class IdentityCache(Generic[Item]):
         self._make, self._most = make, most
         self._items: dict[int, tuple[Any, Item]] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without items: ids mean other things in another process."""
+        return {**vars(self), "_items": {}}
+
     def of(self, key: Any) -> Item:
         """The item of an object, made when first asked for."""
         known = self._items.get(id(key))
@@ -33,6 +37,37 @@ class IdentityCache(Generic[Item]):
                 self._items.clear()
             self._items[id(key)] = known
         return known[1]
+
+
+class KeyedCache(Generic[Item]):
+    """Items found again by a key that the session makes. Another process begins with none: ids mean other things there.
+
+    Two threads may make the same item at once. Both are right, and the first one stays.
+    """
+
+    def __init__(self) -> None:
+        self._items: dict[Any, Item] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_items": {}}
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def get(self, key: Any, make: Callable[[], Item]) -> Item:
+        """The item of a key, made when first asked for."""
+        if key not in self._items:
+            self._items.setdefault(key, make())
+        return self._items[key]
+
+    def find(self, key: Any) -> Item | None:
+        """The item of a key, if there is one."""
+        return self._items.get(key)
+
+    def keep(self, key: Any, item: Item) -> Item:
+        """The same item, which is found from now on."""
+        self._items[key] = item
+        return item
 
 
 class ByteBudget:
