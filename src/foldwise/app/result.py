@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 BACKGROUND_ROWS = 200
 SHOWN_MODELS = 8
-ESTIMATE_COLUMNS = {"value": "estimate", "low": "low", "high": "high", "naive": "naive"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +89,7 @@ class Run:
         lines = []
         for line in self.facts["leaderboard"]:
             known = line["estimate"] or {}
-            figures = {name: known.get(key) for key, name in ESTIMATE_COLUMNS.items()}
+            figures = {"estimate": known.get("value"), **{key: known.get(key) for key in ("low", "high", "naive")}}
             lines.append({"model": line["model"], **figures, **{name: line[key] for key, name in shown.items()}})
         return pl.DataFrame(lines, infer_schema_length=None)
 

@@ -22,9 +22,8 @@ class SettingBatch:
     settings: tuple[Params, ...]  # encoded: see `encode`
     opened: float  # seconds since the start of the run
     asked: tuple[int, ...] = ()  # splits that were started
-    scores: Mapping[int, tuple[float, ...]] = field(
-        default_factory=dict
-    )  # by split: higher is better, NaN where failed
+    # by split: higher is better, NaN where failed
+    scores: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     seconds: Mapping[int, float] = field(default_factory=dict)  # by split
     errors: Mapping[int, str] = field(default_factory=dict)  # by setting
     spent: float = 0.0  # seconds, also of jobs that came to nothing

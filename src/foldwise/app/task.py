@@ -86,9 +86,8 @@ def make_task(
     whole = read_any(table, target)
     read = labelled(whole, drop_unlabelled)
     n_unlabelled = whole.X.height - read.X.height
-    named = {
-        what: name for what, name in (("groups", groups), ("time", time), ("weights", weights)) if name is not None
-    }
+    columns = {"groups": groups, "time": time, "weights": weights}
+    named = {what: name for what, name in columns.items() if name is not None}
     check_named(read, named)
     if weights is not None:
         read = with_weight(read, weights)
@@ -158,10 +157,8 @@ def labelled(table: Table, drop: bool) -> Table:
             "leave them out: --drop-unlabelled, in Python drop_unlabelled=True.",
         )
     y = np.array(table.y[known].tolist())  # of texts or numbers again, not of objects
-    if (
-        y.dtype.kind == "f" and (y == np.trunc(y)).all() and (np.abs(y) < 2**53).all()
-    ):  # whole numbers, before gaps made them others
-        y = y.astype(np.int64)
+    if y.dtype.kind == "f" and (y == np.trunc(y)).all() and (np.abs(y) < 2**53).all():
+        y = y.astype(np.int64)  # whole numbers, before gaps made them others
     return replace(table, X=table.X.filter(pl.Series(known)), y=y)
 
 
@@ -186,15 +183,19 @@ def check_target(table: Table) -> None:
     """Refuse numbers to be estimated, and names of rows: Foldwise predicts classes."""
     labels = pl.Series(table.y) if table.y is not None and table.y.dtype != object else pl.Series(list(table.y))  # type: ignore[arg-type]
     n_rows, n_distinct = len(labels), labels.n_unique()
-    if is_quantity(labels):
-        raise InputError(
-            f"{table.target!r} holds {n_distinct:,} different numbers: a quantity, and Foldwise predicts classes.",
-            "cut it into ranges first, or choose another target.",
-        )
+    refuse_quantity(labels, table.target)
     if n_rows >= FEW_ROWS and (n_distinct > UNIQUE_SHARE * n_rows or n_distinct > MOST_CLASSES):
         raise InputError(
             f"{table.target!r} holds {n_distinct:,} different values in {n_rows:,} rows: these name rows, not classes.",
             "choose another target.",
+        )
+
+
+def refuse_quantity(labels: pl.Series, target: str | None) -> None:
+    if is_quantity(labels):
+        raise InputError(
+            f"{target!r} holds {labels.n_unique():,} different numbers: a quantity, and Foldwise predicts classes.",
+            "cut it into ranges first, or choose another target.",
         )
 
 

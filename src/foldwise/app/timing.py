@@ -25,12 +25,9 @@ FACTS_PER_CLASS, FACTS_PER_COLUMN = 0.02, 0.003  # seconds more; not measured ap
 PER_BYTE = 4e-8  # seconds to write a model file: 3.7e-8 for 31 MB of training rows in kNN
 LARGE_FILES = 1.2  # seconds to write a forest, many arrays of few bytes: 200 trees of loans take 2.1 s
 LARGE_FILES_PER_ROW = 5e-5  # seconds, because trees grow with the rows; not measured apart
-CHOOSING = (
-    0.3  # seconds to choose members, whatever their number: 0.03 s for 1,000 rows and 20 candidates, with a margin
-)
-CHOOSING_PER_CELL = (
-    2.5e-8  # candidate × row × class × split: 2.7e-8 for 10,000 rows of 10 classes, four times that for 2
-)
+CHOOSING = 0.3  # seconds to choose members, whatever their number: 0.03 s for 1,000 rows and 20 candidates
+# per candidate × row × class × split: 2.7e-8 for 10,000 rows of 10 classes, four times that for 2
+CHOOSING_PER_CELL = 2.5e-8
 CHOOSING_PER_CLASS = 4e-3  # seconds per class and split, to calibrate decision values; not measured apart
 IMPORTANCE_SHARE, IMPORTANCE_MOST = 0.04, 5.0  # of the budget, and seconds, for shuffling columns; a choice
 MARGIN = 1.2  # a fit on all rows may take so many times what the splits predict; a choice

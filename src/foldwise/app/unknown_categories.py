@@ -14,7 +14,6 @@ from foldwise.data.schema import listing
 from foldwise.models.column_transformers import CategoryCodes
 from foldwise.neighbors import KNNClassifier
 from foldwise.storage.encoded_parts import walk
-from foldwise.summaries.counts import Counts
 
 Known = Mapping[str, frozenset[str]]
 
@@ -22,26 +21,12 @@ Known = Mapping[str, frozenset[str]]
 def known_levels(model: Any) -> Known:
     """The categories of each column of text, of which the model has learned all there were."""
     found: dict[str, set[str]] = {}
-
-    def learn(column: str, levels: Any) -> None:
-        texts = {level for level in levels if isinstance(level, str)}
-        if texts:
-            found.setdefault(column, set()).update(texts)
-
     for part in walk(model):
-        if isinstance(part, CategoryCodes) and hasattr(part, "levels_"):
-            columns = zip(part.feature_names_in_, part.levels_, part.has_rare_, strict=True)
-            for name, levels, has_rare in columns:
-                if not has_rare:  # else the rare ones are not told apart
-                    learn(str(name), levels)
-        elif isinstance(part, NaiveBayes) and hasattr(part, "facts_"):
-            for block, summary in zip(part._blocks, part.facts_.summaries, strict=True):
-                if isinstance(summary, Counts):
-                    for j, counts in zip(block.columns, summary.columns, strict=True):
-                        learn(part.schema_.names[j], counts.levels)
-        elif isinstance(part, KNNClassifier) and hasattr(part, "_roles"):
-            for j, held in zip(part._roles.categories, part._roles.levels, strict=True):
-                learn(part._roles.names[j], held)
+        if isinstance(part, CategoryCodes | NaiveBayes | KNNClassifier):
+            for column, levels in part.known_levels().items():
+                texts = {level for level in levels if isinstance(level, str)}
+                if texts:
+                    found.setdefault(column, set()).update(texts)
     return {column: frozenset(levels) for column, levels in found.items()}
 
 

@@ -24,11 +24,12 @@ from foldwise.bayes.posterior import shift_to_max, to_log_probabilities, to_prob
 from foldwise.bayes.probability_table import ProbabilityTable
 from foldwise.bayes.storage import model_from_json, model_to_json
 from foldwise.data.arguments import check_jobs
-from foldwise.data.schema import Column, Schema, listing
+from foldwise.data.schema import Column, Level, Schema, listing
 from foldwise.data.target import Target, check_weights, encode_labels, encode_target, label_array
 from foldwise.data.validation import validate_table
 from foldwise.data.view import SparseView, mixes_text_and_numbers
 from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, ForgetError, InputError
+from foldwise.summaries.counts import Counts
 from foldwise.summaries.number_kernels import Floats
 
 
@@ -320,6 +321,16 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         by_index = {j: block.family for block in self._blocks for j in block.columns}
         return {name: by_index[j] for j, name in enumerate(self.schema_.names)}
+
+    def known_levels(self) -> dict[str, Sequence[Level]]:
+        """The levels of each column of categories; empty before the fit."""
+        found: dict[str, Sequence[Level]] = {}
+        if hasattr(self, "facts_"):
+            for block, summary in zip(self._blocks, self.facts_.summaries, strict=True):
+                if isinstance(summary, Counts):
+                    names = [self.schema_.names[j] for j in block.columns]
+                    found |= {name: column.levels for name, column in zip(names, summary.columns, strict=True)}
+        return found
 
     # answering
 

@@ -115,6 +115,13 @@ class CategoryCodes(ColumnTransform):
             self.has_rare_.append(len(levels) > self.most)
         return self
 
+    def known_levels(self) -> dict[str, list[Level]]:
+        """The levels of each column that has no rare ones, whose names are lost; empty before the fit."""
+        if not hasattr(self, "levels_"):
+            return {}
+        columns = zip(self.feature_names_in_, self.levels_, self.has_rare_, strict=True)
+        return {str(name): levels for name, levels, has_rare in columns if not has_rare}
+
     def transform(self, X: Any) -> Floats:
         """The codes, as floats so that NaN is possible."""
         table = self._later_view(X)

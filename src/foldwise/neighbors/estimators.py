@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.arguments import at_least_zero, check_jobs
-from foldwise.data.schema import Schema
+from foldwise.data.schema import Level, Schema
 from foldwise.data.target import encode_target, number_target
 from foldwise.data.validation import validate_table
 from foldwise.data.view import View
@@ -117,6 +117,13 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
         check_enough(voting.k, self.n_samples_fit_, queries.n_rows, itself)
         k = voting.k if voting.weights in ("uniform", "distance") else min(voting.k + 1, self.n_samples_fit_ - itself)
         return Neighbors(*self._index.nearest(queries, k, leave_out, self._threads(queries)))
+
+    def known_levels(self) -> dict[str, Sequence[Level]]:
+        """The levels of each column of categories; empty before the fit."""
+        if not hasattr(self, "_roles"):
+            return {}
+        columns = zip(self._roles.categories, self._roles.levels, strict=True)
+        return {self._roles.names[j]: levels for j, levels in columns}
 
     def _threads(self, queries: EncodedRows) -> int:
         small = queries.n_rows * self.n_samples_fit_ * self.n_features_in_ < SMALL

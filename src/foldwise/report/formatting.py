@@ -23,9 +23,9 @@ def number(value: Any, digits: int = 3) -> str:
     return f"{value:.{digits}f}" if size >= 0.01 or size == 0 else f"{value:.2g}"
 
 
-def signed(value: float, digits: int = 2) -> str:
+def signed(value: float) -> str:
     """A number with its sign."""
-    return f"{'+' if value >= 0 else '−'}{number(abs(value), digits)}"
+    return f"{'+' if value >= 0 else '−'}{number(abs(value), 2)}"
 
 
 def decimals(values: Sequence[float]) -> int:

@@ -64,23 +64,13 @@ def fit(
 
     Ctrl-C keeps what is done, and still writes model and report.
     """
-    from foldwise.app.cli.fit import FitRequest, fit
+    from foldwise.app.cli.fit import fit
 
     names = None if models is None else listed(models)
-    asked: dict[str, Any] = {"budget": budget, "models": names, "metric": metric, "costs": costs, "n_jobs": jobs}
-    asked |= {"groups": groups, "time": time, "weights": weights, "positive": positive, "test": test}
-    given = {name: value for name, value in asked.items() if value is not None}
-    fit(
-        FitRequest(
-            table,
-            target,
-            out,
-            force,
-            json,
-            quiet,
-            {**given, "seed": seed, "rows": not no_rows, "drop_unlabelled": drop_unlabelled},
-        )
-    )
+    options: dict[str, Any] = {"target": target, "budget": budget, "models": names, "metric": metric, "costs": costs}
+    options |= {"groups": groups, "time": time, "weights": weights, "positive": positive, "test": test}
+    options |= {"drop_unlabelled": drop_unlabelled, "rows": not no_rows, "seed": seed, "n_jobs": jobs}
+    fit(table, out, options, force=force, as_json=json, quiet=quiet)
 
 
 @app.command()

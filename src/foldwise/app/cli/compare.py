@@ -33,17 +33,18 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
     if len(set(request.models)) < 2:
         raise InputError(f"a comparison needs two models, got {len(set(request.models))}.", "pass --models a,b.")
     from foldwise import evaluation
+    from foldwise.app.task import check_named, grouped, without
     from foldwise.data import read_table
 
-    table = read_table(request.table, target=request.target)
-    X, y, groups = table.X, table.y, None
+    table, groups = read_table(request.table, target=request.target), None
     if request.groups is not None:
-        groups = column_of(X, request.groups)
-        X = X.drop(request.groups)
-    counts = class_counts(y, request.target)
+        check_named(table, {"groups": request.groups})
+        groups = grouped(table.X[request.groups], request.groups)
+        table = without(table, [request.groups])
+    counts = class_counts(table.y, request.target)
     check_folds(counts, folds)
     scoring = scoring_of(request.metric, list(counts))
-    estimators = estimators_of(request, table, X, scoring)
+    estimators = estimators_of(request, table, scoring)
 
     with ProgressLine(not quiet, always=False) as progress:
 
@@ -52,8 +53,8 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
 
         found = evaluation.compare(
             estimators,
-            X,
-            y,
+            table.X,
+            table.y,
             cv=splitter(folds, groups is not None, request.seed),
             scoring=scoring,
             groups=groups,
@@ -120,20 +121,13 @@ def scoring_of(metric: str | None, classes: list[Any]) -> Any:
     return metric
 
 
-def estimators_of(request: ComparisonRequest, table: Any, X: Any, scoring: Any) -> dict[str, Any]:
+def estimators_of(request: ComparisonRequest, table: Any, scoring: Any) -> dict[str, Any]:
     """The pipelines by name; those without probabilities are calibrated where the metric wants some."""
-    from dataclasses import replace
-
     from foldwise.decisions import Calibrated
     from foldwise.folds import Need
     from foldwise.models import models_for, outline
 
     about = outline(table)
-    if request.groups is not None:
-        roles = {name: role for name, role in about.roles.items() if name in X.columns}
-        if not roles:
-            raise InputError(f"the table has no column but its target and {request.groups!r}.", "a model needs one.")
-        about = replace(about, roles=roles)
     found = {}
     for spec in models_for(about, request.models):
         pipeline = spec.pipeline(about, request.seed)
@@ -142,31 +136,16 @@ def estimators_of(request: ComparisonRequest, table: Any, X: Any, scoring: Any) 
     return {name: found[name] for name in dict.fromkeys(request.models) if name in found}
 
 
-def column_of(X: Any, name: str) -> Any:
-    from foldwise.data.schema import listing
-
-    if name not in X.columns:
-        raise InputError(f"there is no column {name!r} for groups.", f"there are {listing(X.columns)}.")
-    if X[name].null_count():
-        raise InputError(f"{X[name].null_count():,} rows have no group in {name!r}.", "every row needs one.")
-    return X[name].rank("dense").to_numpy()
-
-
 def class_counts(y: Any, target: str) -> dict[Any, int]:
     """The rows of each class; refused where the target holds none."""
     import numpy as np
     import polars as pl
 
-    from foldwise.data.target import encode_target, is_quantity
+    from foldwise.app.task import refuse_quantity
+    from foldwise.data.target import encode_target
 
-    labels = pl.Series(y.tolist(), strict=False)
-    if is_quantity(labels):
-        raise InputError(
-            f"{target!r} holds {labels.n_unique():,} different numbers: that is a quantity, and models here predict "
-            "classes.",
-            "cut it into ranges first, or choose another target.",
-        )
-    encoded = encode_target(y, len(labels))
+    refuse_quantity(pl.Series(y.tolist(), strict=False), target)
+    encoded = encode_target(y, len(y))
     if len(encoded.classes) < 2:
         raise InputError(f"every row has the same {target!r}.", "a classifier needs two classes at least.")
     return dict(zip(encoded.classes.tolist(), np.bincount(encoded.codes).tolist(), strict=True))

@@ -25,11 +25,13 @@ def guarded(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
+        from foldwise.errors import FoldwiseWarning
+
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of libraries; what is worth knowing is said in words of ours
                 warnings.showwarning = show
-                allow_ours()
+                warnings.filterwarnings("default", category=FoldwiseWarning)
                 command(*args, **kwargs)
         except KeyboardInterrupt:
             with suppress(ValueError):  # not in the main thread
@@ -61,12 +63,6 @@ def bad_input(error: Exception) -> str | None:
 
 def say(sentence: str) -> None:
     print(f"foldwise: {sentence}", file=sys.stderr)
-
-
-def allow_ours() -> None:
-    from foldwise.errors import FoldwiseWarning
-
-    warnings.filterwarnings("default", category=FoldwiseWarning)
 
 
 def show(message: Warning | str, *rest: Any, **more: Any) -> None:

@@ -42,17 +42,15 @@ def explain(
     one = row_of(table, row, opened.model)
     worked = explaining.worked_tables(opened.model, one) if about is None and background is None else None
     if worked is not None:
-        if as_json:
-            print_json({"row": row, **worked_facts(worked[0])})
-        else:
-            print(f"row {row} of {table.name}\n{worked_text(worked[0])}")
-        return
-    rows = opened.background() if background is None else first_rows(background, opened.model)
-    [found] = explaining.explain(opened.model, one, rows, about, n_samples, seed)
-    if as_json:
-        print_json({"row": row, **contribution_facts(found)})
+        facts, text = worked_facts(worked[0]), worked_text(worked[0])
     else:
-        print(f"row {row} of {table.name}\n{contribution_text(found)}")
+        rows = opened.background() if background is None else first_rows(background, opened.model)
+        [found] = explaining.explain(opened.model, one, rows, about, n_samples, seed)
+        facts, text = contribution_facts(found), contribution_text(found)
+    if as_json:
+        print_json({"row": row, **facts})
+    else:
+        print(f"row {row} of {table.name}\n{text}")
 
 
 def row_of(table: Path, row: int, model: Any) -> Any:

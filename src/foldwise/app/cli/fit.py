@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,33 +20,20 @@ from foldwise.errors import InputError
 MOST_FOLDERS = 10_000
 
 
-@dataclass(frozen=True)
-class FitRequest:
-    """What was asked for; `options` are passed on to the run."""
-
-    table: Path
-    target: str
-    out: Path | None
-    force: bool
-    as_json: bool
-    quiet: bool
-    options: dict[str, Any]
-
-
-def fit(request: FitRequest) -> None:
-    """Run, save, and say what came of it."""
-    check_table(request.table, request.options.get("test"), request.options.get("costs"))
-    folder = run_folder_for(request.out, request.table, request.force)
-    executor = open_executor(count_workers(request.options.get("n_jobs")))
+def fit(table: Path, out: Path | None, options: dict[str, Any], *, force: bool, as_json: bool, quiet: bool) -> None:
+    """Run, save, and print the summary; `options` are those of `FitConfig`."""
+    check_table(table, options.get("test"), options.get("costs"))
+    folder = run_folder_for(out, table, force)
+    executor = open_executor(count_workers(options.get("n_jobs")))
     try:  # late: these load the libraries, while the workers load theirs
         from foldwise.app.config import FitConfig
         from foldwise.app.run import run_fit
         from foldwise.app.timing import Clock, seconds_of
 
-        config = FitConfig(target=request.target, **request.options)
-        with ProgressLine(not request.quiet, always=not request.as_json) as progress:
+        config = FitConfig(**options)
+        with ProgressLine(not quiet, always=not as_json) as progress:
             run = run_fit(
-                str(request.table),
+                str(table),
                 config,
                 executor=executor,
                 clock=Clock(seconds_of(config.budget), STARTED),
@@ -57,12 +43,11 @@ def fit(request: FitRequest) -> None:
     finally:
         executor.close()
     with finish_despite_interrupt():
-        run.save(folder, force=request.force)
-    if request.as_json:
-        told = ("title", "task", "headline", "leaderboard", "final", "made")
-        facts = {name: run.facts.get(name) for name in told}
+        run.save(folder, force=force)
+    if as_json:
+        facts = {name: run.facts.get(name) for name in ("title", "task", "headline", "leaderboard", "final", "made")}
         print_json({"run": str(folder), "report": str(folder / REPORT), "model": str(folder / MODEL), **facts})
-    elif not request.quiet:
+    elif not quiet:
         print(run)
         print(f"\nreport  {folder / REPORT}\nmodel   {folder / MODEL}")
 

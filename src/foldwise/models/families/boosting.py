@@ -90,24 +90,23 @@ def rates_and_rounds(size: str) -> dict[str, Any]:
     return {"learning_rate": loguniform(0.02, 0.3), size: randint(20, 401)}
 
 
-def search_histograms(outline: Outline) -> dict[str, Any]:
+def leafwise(size: str, leaves: str, least: str, penalty: str, columns: str) -> dict[str, Any]:
+    """The space of trees that grow leaf by leaf, by the names that a library has for its parameters."""
     return {
-        **rates_and_rounds("max_iter"),
-        "max_leaf_nodes": [4, 8, 16, 31, 64],
-        "min_samples_leaf": [2, 5, 10, 20, 50],
-        "l2_regularization": loguniform(1e-6, 10.0),
-        "max_features": uniform(0.3, 0.7),
+        **rates_and_rounds(size),
+        leaves: [4, 8, 16, 31, 64],
+        least: [2, 5, 10, 20, 50],
+        penalty: loguniform(1e-6, 10.0),
+        columns: uniform(0.3, 0.7),
     }
+
+
+def search_histograms(outline: Outline) -> dict[str, Any]:
+    return leafwise("max_iter", "max_leaf_nodes", "min_samples_leaf", "l2_regularization", "max_features")
 
 
 def search_lightgbm(outline: Outline) -> dict[str, Any]:
-    return {
-        **rates_and_rounds("n_estimators"),
-        "num_leaves": [4, 8, 16, 31, 64],
-        "min_child_samples": [2, 5, 10, 20, 50],
-        "reg_lambda": loguniform(1e-6, 10.0),
-        "colsample_bytree": uniform(0.3, 0.7),
-    }
+    return leafwise("n_estimators", "num_leaves", "min_child_samples", "reg_lambda", "colsample_bytree")
 
 
 def search_xgboost(outline: Outline) -> dict[str, Any]:

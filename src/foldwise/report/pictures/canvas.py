@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from foldwise.report.formatting import short
 from foldwise.report.markup import Html, el, join
@@ -13,17 +13,10 @@ WIDTH, HEIGHT = 330, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 42
 
 
-def svg(title: str, about: str, *children: str, width: int = WIDTH, height: int = HEIGHT) -> Html:
+def svg(title: str, about: str, *children: str) -> Html:
     """A picture that keeps its shape and says what it shows."""
-    return el(
-        "svg",
-        el("title", title),
-        el("desc", about),
-        *children,
-        viewBox=f"0 0 {width} {height}",
-        role="img",
-        class_="plot",
-    )
+    box = f"0 0 {WIDTH} {HEIGHT}"
+    return el("svg", el("title", title), el("desc", about), *children, viewBox=box, role="img", class_="plot")
 
 
 def strip(*children: str | None, height: int = 22, class_: str = "strip") -> Html:
@@ -48,18 +41,11 @@ class Plot:
 
     x: Scale
     y: Scale
-    width: int = WIDTH
-    height: int = HEIGHT
 
     @classmethod
-    def over(cls, x: Scale, y: Scale, width: int = WIDTH, height: int = HEIGHT) -> Plot:
+    def over(cls, x: Scale, y: Scale) -> Plot:
         """The same scales, laid over the frame."""
-        return cls(
-            Scale(x.low, x.high, LEFT, width - RIGHT, x.log),
-            Scale(y.low, y.high, height - BOTTOM, TOP, y.log),
-            width,
-            height,
-        )
+        return cls(replace(x, start=LEFT, end=WIDTH - RIGHT), replace(y, start=HEIGHT - BOTTOM, end=TOP))
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         return self.x(x), self.y(y)
@@ -79,7 +65,7 @@ class Plot:
 
     def axes(self, x_title: str, y_title: str, ticks: int = 5, names: Sequence[str] | None = None) -> Html:
         """Grid, ticks and titles; with names the x axis counts them from 0."""
-        left, right, floor, top = LEFT, self.width - RIGHT, self.height - BOTTOM, TOP
+        left, right, floor, top = LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM, TOP
         marks: list[Html] = []
         room = max(4, 46 // max(1, len(names or ())))
         for tick in range(len(names)) if names else self.x.ticks(ticks):
@@ -95,7 +81,7 @@ class Plot:
             marks.append(el("text", short(tick), x=left - 6, y=y + 3.5, class_="tick end"))
         middle = (top + floor) / 2
         marks.append(el("line", x1=left, x2=right, y1=floor, y2=floor, class_="axis"))
-        marks.append(el("text", x_title, x=(left + right) / 2, y=self.height - 6, class_="label middle"))
+        marks.append(el("text", x_title, x=(left + right) / 2, y=HEIGHT - 6, class_="label middle"))
         turned = f"rotate(-90 11 {middle:.0f})"
         marks.append(el("text", y_title, x=11, y=middle, transform=turned, class_="label middle"))
         return join(marks)

@@ -17,34 +17,22 @@ DIAGONAL = PLOT.straight((0, 0), (1, 1), "chance")
 
 def roc(curves: Sequence[ReportFacts]) -> Html:
     """True against false positive rate."""
-    return svg(
-        "ROC curve",
-        "True positive rate against false positive rate; the diagonal is a random ranking.",
-        PLOT.axes("false positive rate", "true positive rate"),
-        DIAGONAL,
-        *lines(curves, "x", "y", "area under the curve"),
-    )
+    about = "True positive rate against false positive rate; the diagonal is a random ranking."
+    axes = PLOT.axes("false positive rate", "true positive rate")
+    return svg("ROC curve", about, axes, DIAGONAL, *lines(curves, "x", "y", "area under the curve"))
 
 
 def precision_recall(curves: Sequence[ReportFacts]) -> Html:
     """Precision against recall."""
-    return svg(
-        "Precision-recall curve",
-        "Precision against recall.",
-        PLOT.axes("recall", "precision"),
-        *lines(curves, "x", "y", "average precision"),
-    )
+    drawn = lines(curves, "x", "y", "average precision")
+    return svg("Precision-recall curve", "Precision against recall.", PLOT.axes("recall", "precision"), *drawn)
 
 
 def lift(curves: Sequence[ReportFacts]) -> Html:
     """The share of a class among the rows with the highest probability."""
-    return svg(
-        "Lift",
-        "Share of the class found among the rows with the highest probability; the diagonal is a random choice.",
-        PLOT.axes("share of rows, highest probability first", "share of the class found"),
-        DIAGONAL,
-        *lines(curves, "share", "captured"),
-    )
+    about = "Share of the class found among the rows with the highest probability; the diagonal is a random choice."
+    axes = PLOT.axes("share of rows, highest probability first", "share of the class found")
+    return svg("Lift", about, axes, DIAGONAL, *lines(curves, "share", "captured"))
 
 
 def lines(curves: Sequence[ReportFacts], x: str, y: str, area: str = "") -> list[Html]:

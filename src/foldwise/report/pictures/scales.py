@@ -37,11 +37,11 @@ class Scale:
         return round_values(self.low, self.high, most)
 
 
-def around(values: Sequence[float], room: float = 0.06, start: float = 0.0, end: float = 100.0) -> Scale:
+def around(values: Sequence[float], room: float = 0.06) -> Scale:
     """A scale that holds all values with some room at both ends."""
     low, high = min(values), max(values)
     gap = (high - low) * room or abs(high) * 0.1 or 0.5
-    return Scale(low - gap, high + gap, start, end)
+    return Scale(low - gap, high + gap)
 
 
 def round_values(low: float, high: float, most: int) -> list[float]:

@@ -15,13 +15,12 @@ SHOWN = 15
 
 def importance(facts: ReportFacts) -> Section | None:
     """Permutation importance with intervals."""
-    entries = [entry for entry in facts.records("importance") if entry.number("mean") is not None]
-    if not entries:
+    ranked = ranked_columns(facts)
+    if not ranked:
         return None
-    entries = sorted(entries, key=lambda entry: -(entry.number("mean") or 0.0))
-    scale = around(ends_of(entries, [0.0], names=("mean", "low", "high")), 0.02)
-    digits = decimals([entry.number("mean") or 0.0 for entry in entries])
-    rows = [importance_row(entry, scale, digits) for entry in entries]
+    scale = around(ends_of([entry for entry, _ in ranked], [0.0], names=("mean", "low", "high")), 0.02)
+    digits = decimals([mean for _, mean in ranked])
+    rows = [importance_row(entry, mean, scale, digits) for entry, mean in ranked]
     of = facts.text("importance_of")
     body = [
         paragraph(f"How much worse the model gets when a column is shuffled{', ' + of if of else ''}."),
@@ -31,15 +30,14 @@ def importance(facts: ReportFacts) -> Section | None:
     return Section("importance", "Column importance", join(body))
 
 
-def ranked_columns(facts: ReportFacts) -> list[tuple[str, float]]:
-    """Columns with their importance, the most important first."""
-    found = [(entry.text("column"), entry.number("mean")) for entry in facts.records("importance")]
-    return sorted(((name, mean) for name, mean in found if mean is not None), key=lambda pair: -pair[1])
+def ranked_columns(facts: ReportFacts) -> list[tuple[ReportFacts, float]]:
+    """The facts of columns with their importance, the most important first."""
+    found = [(entry, entry.number("mean")) for entry in facts.records("importance")]
+    return sorted(((entry, mean) for entry, mean in found if mean is not None), key=lambda pair: -pair[1])
 
 
-def importance_row(entry: ReportFacts, scale: Scale, digits: int) -> Html:
-    name, mean, low, high = entry.text("column"), entry.number("mean"), entry.number("low"), entry.number("high")
-    assert mean is not None
+def importance_row(entry: ReportFacts, mean: float, scale: Scale, digits: int) -> Html:
+    name, low, high = entry.text("column"), entry.number("low"), entry.number("high")
     mark = bar(scale, mean, low, high, f"{name}: {number(mean)}{interval_text(low, high)}")
     return strip_row(name, mark, fixed(mean, digits))
 

@@ -114,7 +114,7 @@ def final_model(facts: ReportFacts) -> Html | None:
 
 def top_columns(facts: ReportFacts) -> Html | None:
     """The most important columns."""
-    ranked = [(name, mean) for name, mean in ranked_columns(facts)[:TOP_COLUMNS] if mean > 0]
+    ranked = [(one.text("column"), mean) for one, mean in ranked_columns(facts)[:TOP_COLUMNS] if mean > 0]
     if not ranked:
         return None
     scale = Scale(0.0, ranked[0][1], 0.0, 96.0)

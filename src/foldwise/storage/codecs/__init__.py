@@ -8,7 +8,7 @@ from foldwise.storage.codecs.formats import Codec, Files
 CODECS: dict[str, Codec] = {  # by the tag that the file holds, which never changes its meaning
     "naive_bayes": bayes,
     "knn": neighbors,
-    "booster": boosters.BoosterCodec(),
+    "booster": boosters,
 }
 CODEC_TAGS = {  # by package and class, so that no library is loaded to find out
     "foldwise.NaiveBayes": "naive_bayes",

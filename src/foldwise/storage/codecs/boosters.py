@@ -54,40 +54,38 @@ class BoosterModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.booster is not None
 
 
-class BoosterCodec:
-    """The codec of all booster libraries: a note on library and classes, and the library's own format."""
+def write(model: Any) -> Files:
+    """Write a classifier, or a `BoosterModel`; of one that is not fitted only the library is noted."""
+    read_before = isinstance(model, BoosterModel)
+    library = model.library if read_before else type(model).__module__.split(".")[0]
+    try:
+        check_is_fitted(model)
+    except (NotFittedError, TypeError):
+        return {"json": to_json({"library": library, "classes": None})}
+    about = {"library": library, "classes": labels_to_plain(model.classes_)}
+    booster = LIBRARIES[library].to_bytes(model.booster if read_before else model)
+    return {"json": to_json(about), "booster": booster}
 
-    def write(self, model: Any) -> Files:
-        """Write a classifier, or a `BoosterModel`; of one that is not fitted only the library is noted."""
-        read_before = isinstance(model, BoosterModel)
-        library = model.library if read_before else type(model).__module__.split(".")[0]
-        try:
-            check_is_fitted(model)
-        except (NotFittedError, TypeError):
-            return {"json": to_json({"library": library, "classes": None})}
-        about = {"library": library, "classes": labels_to_plain(model.classes_)}
-        booster = LIBRARIES[library].to_bytes(model.booster if read_before else model)
-        return {"json": to_json(about), "booster": booster}
 
-    def read(self, files: Files) -> BoosterModel:
-        """Read the model of such files."""
-        about = from_json(files["json"])
-        library = about["library"]
-        if library not in LIBRARIES:
-            raise InputError(f"the model file holds a booster of {library!r}, which is not supported.")
-        if about["classes"] is None:
-            return BoosterModel(library, None, np.empty(0))
-        try:
-            import_module(library)
-        except ImportError as error:
-            raise InputError(
-                f"this model needs the library {library!r}, which is not installed.", "pip install 'foldwise[boosters]'"
-            ) from error
-        try:
-            booster = LIBRARIES[library].from_bytes(files["booster"])
-        except Exception as error:
-            raise InputError(f"the model file is damaged: {library} cannot read its booster.") from error
-        return BoosterModel(library, booster, labels_from_plain(about["classes"]))
+def read(files: Files) -> BoosterModel:
+    """Read the model of such files."""
+    about = from_json(files["json"])
+    library = about["library"]
+    if library not in LIBRARIES:
+        raise InputError(f"the model file holds a booster of {library!r}, which is not supported.")
+    if about["classes"] is None:
+        return BoosterModel(library, None, np.empty(0))
+    try:
+        import_module(library)
+    except ImportError as error:
+        raise InputError(
+            f"this model needs the library {library!r}, which is not installed.", "pip install 'foldwise[boosters]'"
+        ) from error
+    try:
+        booster = LIBRARIES[library].from_bytes(files["booster"])
+    except Exception as error:
+        raise InputError(f"the model file is damaged: {library} cannot read its booster.") from error
+    return BoosterModel(library, booster, labels_from_plain(about["classes"]))
 
 
 class LightGBM:
