@@ -6,6 +6,7 @@ these anyway: turning them there costs nothing, where libsvm's own five folds in
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from scipy.stats import loguniform
@@ -23,6 +24,7 @@ def in_unit_range(outline: Outline) -> Any:
     return scaled(outline, "minmax")
 
 
+svm = partial(ModelSpec, prepare=in_unit_range, answers="decision", scales=True, selects=True)
 SPECS = (
     ModelSpec(
         name="logistic_regression",
@@ -33,26 +35,18 @@ SPECS = (
         cost=Cost(cell=4e-7, each_class=True),
         scales=True,
     ),
-    ModelSpec(
+    svm(
         name="linear_svm",
         title="linear SVM",
         make=lambda outline, seed: LinearSVC(random_state=seed),
-        prepare=in_unit_range,
         search=lambda outline: {"C": loguniform(0.03, 30_000.0)},
         cost=Cost(cell=3e-7, each_class=True),
-        answers="decision",
-        scales=True,
-        selects=True,
     ),
-    ModelSpec(
+    svm(
         name="rbf_svm",
         title="SVM with a radial kernel",
         make=lambda outline, seed: SVC(gamma=0.1, max_iter=MOST_STEPS, random_state=seed),
-        prepare=in_unit_range,
         search=lambda outline: {"C": loguniform(0.03, 30_000.0), "gamma": loguniform(0.00003, 8.0)},
         cost=Cost(cell=4e-10, power=2.0, start=0.05),
-        answers="decision",
-        scales=True,
-        selects=True,
     ),
 )
