@@ -7,7 +7,7 @@ import pytest
 from sklearn import ensemble as peer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.metrics import accuracy_score, log_loss
+from sklearn.metrics import accuracy_score, f1_score, log_loss
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -22,11 +22,15 @@ from foldwise.ensembles import (
     Median,
     MemberPredictions,
     Stacking,
+    TrainingData,
     Vote,
     Weighted,
     bagging,
     stacking,
 )
+from foldwise.ensembles.combiners.weighted import score_members
+from foldwise.errors import InputError
+from foldwise.folds.protocol import Labels
 
 PROBA = np.array([[[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]], [[0.1, 0.8, 0.1], [0.2, 0.4, 0.4]], [[0.4, 0.3, 0.3], [1, 0, 0]]])
 MEMBERS = {"bayes": GaussianNB(), "near": KNeighborsClassifier(9), "tree": DecisionTreeClassifier(random_state=0)}
@@ -129,3 +133,19 @@ def test_out_of_fold_answers_of_our_own_members_share_their_sessions():
     model = Ensemble(members, combiner="weighted").fit(X, y)
     expected = [accuracy_score(y, cross_val_predict(one, X, y)) for one in members.values()]
     np.testing.assert_allclose(model._fitted.rule.weights, expected)
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
+def test_members_are_scored_by_the_metrics_of_evaluation(load):
+    X, y = load(return_X_y=True)
+    proba = GaussianNB().fit(X, y).predict_proba(X)
+    data = TrainingData(X, Labels(np.unique(y), y), None, *X.shape)
+    predictions = MemberPredictions(proba[None], np.ones(1), proba.shape[1])
+    brier = ((proba - np.eye(proba.shape[1])[y]) ** 2).sum(axis=1).mean() / (2 if proba.shape[1] == 2 else 1)
+    for name in ("brier_score", "neg_brier_score"):
+        assert score_members(name, predictions, data)[0] == pytest.approx(-brier, rel=1e-10)
+    assert score_members("f1_macro", predictions, data)[0] == pytest.approx(
+        f1_score(y, proba.argmax(axis=1), average="macro"), rel=1e-10
+    )
+    with pytest.raises(InputError, match="there is no metric 'mean_squared_error' of classes"):
+        score_members("mean_squared_error", predictions, data)

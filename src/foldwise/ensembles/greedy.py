@@ -129,7 +129,8 @@ def gains_of(metric: Any, stored: Floats, truth: NDArray[Any], row: Floats) -> G
     if metric == "neg_log_loss":
         return log_loss_gains(stored, codes, row)
     if metric == "neg_brier_score":
-        return squared_error_gains(stored, np.eye(stored.shape[2])[codes], row)
+        halved = 0.5 if stored.shape[2] == 2 else 1.0  # of two classes the error of one, as `METRICS` defines it
+        return squared_error_gains(stored, np.eye(stored.shape[2])[codes], halved * row)
     return lambda total, n: np.asarray(accuracy_gains(stored, total, codes, row))
 
 

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from foldwise.data.arguments import whole_at_least
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import DrawnSpread, Estimate, Spread, StudentSpread
+from foldwise.evaluation.metrics.scorers import ScorerMetric
+from foldwise.evaluation.metrics.session import SessionMetric
 from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
 from foldwise.evaluation.resampled import (
     DRAW_CELLS,
@@ -26,6 +28,7 @@ from foldwise.evaluation.resampled import (
 )
 from foldwise.evaluation.resampled_areas import ResampledAreas
 from foldwise.folds.progress import Progress
+from foldwise.folds.scoring_protocol import PlannedSearch
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
@@ -114,7 +117,8 @@ def spread_of(draws: Floats, without: Sequence[Floats]) -> tuple[Spread, str]:
 
 def kept_of(search: Any) -> OutOfFoldAnswers:
     """The stored answers of a search, or an error that says what to change."""
-    if not hasattr(search, "plan"):
+    planned = isinstance(search, PlannedSearch)
+    if not planned:
         raise FoldwiseTypeError(
             f"bias_corrected wants a search of foldwise, which keeps its out-of-fold answers, got "
             f"{type(search).__name__}.",
@@ -129,7 +133,8 @@ def kept_of(search: Any) -> OutOfFoldAnswers:
             "the search tried one setting only, so nothing was chosen and there is no bias to correct.",
             "give it at least two settings, or score the model by `estimate`.",
         )
-    return search.kept_  # type: ignore[no-any-return]
+    kept: OutOfFoldAnswers = search.kept_
+    return kept
 
 
 def check_answers(kept: OutOfFoldAnswers, metric: Any, search: Any) -> None:
@@ -138,7 +143,7 @@ def check_answers(kept: OutOfFoldAnswers, metric: Any, search: Any) -> None:
         raise InputError("the search kept no out-of-fold answers: keep='none'.", "fit it with keep='losses' or 'all'.")
     if kept.losses is not None or has_what_it_needs(kept, metric):
         return
-    if getattr(metric, "wants_model", False):
+    if isinstance(metric, ScorerMetric) and metric.wants_model:
         raise InputError(
             f"{metric!r} may look into the model, so it cannot be computed anew from stored answers.",
             "make it a scorer of predictions by sklearn.metrics.make_scorer, or estimate by nested_cv.",
@@ -151,7 +156,7 @@ def stored_of(kept: OutOfFoldAnswers, metric: Any, search: Any) -> ResampledScor
     """The scores of stored answers."""
     if kept.losses is not None:
         return MeanLosses(kept, metric.lossless)
-    if getattr(metric, "name", "") == "roc_auc" and ResampledAreas.serve(kept):
+    if isinstance(metric, SessionMetric) and metric.name == "roc_auc" and ResampledAreas.serve(kept):
         return ResampledAreas(kept)
     return RecomputedScores(kept, metric, search.estimator)
 

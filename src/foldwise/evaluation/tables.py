@@ -35,13 +35,17 @@ def panels(corner: str, rows: Sequence[str], columns: Sequence[str], cells: Sequ
     return "\n\n".join(parts)
 
 
-def number(value: float, sign: str = "") -> str:
-    """A score or a difference: three decimals, or four digits where it is large."""
+def number(value: float | None, sign: str = "") -> str:
+    """A score or a difference: three decimals, or four digits where it is large; nothing where there is none."""
+    if value is None:
+        return ""
     return f"{value:{sign}.3f}" if abs(value) < 100 else f"{value:{sign}.4g}"
 
 
-def probability(p: float) -> str:
-    """A p value: three decimals, or that it is smaller."""
+def probability(p: float | None) -> str:
+    """A p value: three decimals, or that it is smaller; nothing where there is none."""
+    if p is None:
+        return ""
     return "<.001" if p < 0.0005 else f"{p:.3f}"
 
 

@@ -22,14 +22,6 @@ class BlockMetric(Protocol):
 
 
 @runtime_checkable
-class RowwiseMetric(Protocol):
-    """A metric that is a mean over rows, and so has a loss for each row."""
-
-    def losses(self, session: Any, split: Split, answer: Answer) -> NDArray[np.float64]:  # (settings, rows)
-        """The loss of every test row; less is better."""
-
-
-@runtime_checkable
 class LeaveOneOutMetric(Protocol):
     """A metric that scores all splits of leave-one-out at once."""
 

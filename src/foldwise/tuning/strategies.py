@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
@@ -38,6 +38,7 @@ class Trial:
     score: float
 
 
+@runtime_checkable
 class Strategy(Protocol):
     """How a search goes through its space: any object with this method, or a name in `NAMED`.
 
@@ -89,10 +90,9 @@ def strategy_of(strategy: Any) -> Strategy:
         raise FoldwiseTypeError(
             f"a strategy is an object, but {strategy.__name__} is a class.", "pass an instance of it."
         )
-    if not hasattr(strategy, "propose"):
+    if not isinstance(strategy, Strategy):
         raise FoldwiseTypeError(f"a strategy needs a method propose(space, trials, rng), but {strategy!r} has none.")
-    found: Strategy = strategy
-    return found
+    return strategy
 
 
 def check_lists(space: Space) -> None:

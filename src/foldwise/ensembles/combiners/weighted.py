@@ -10,19 +10,14 @@ import numpy as np
 
 from foldwise.data.arguments import one_of
 from foldwise.ensembles.combiners.averages import Mean, Vote
-from foldwise.ensembles.greedy import LEAST as SMALLEST
 from foldwise.ensembles.greedy import first_best
 from foldwise.ensembles.protocol import Combiner, CombinerData, CombinerRule, Floats, MemberPredictions, TrainingData
 from foldwise.errors import InputError
+from foldwise.evaluation.metrics import class_metric, find_metric
+from foldwise.evaluation.metrics.metric import StoredBatch
+from foldwise.folds.protocol import Answer, Labels, Need
 
 LEAST = 1e-12
-ROW_SCORES: dict[str, Callable[[MemberPredictions, TrainingData], Any]] = {  # (members, rows), higher is better
-    "accuracy": lambda given, data: given.labels() == data.encoded,
-    "neg_log_loss": lambda given, data: np.log(np.maximum((given.answers * one_hot(data)).sum(axis=2), SMALLEST)),
-    "neg_brier_score": lambda given, data: -((given.answers - one_hot(data)) ** 2).sum(axis=2),
-    "neg_mean_squared_error": lambda given, data: -((given.answers - data.encoded) ** 2),
-    "neg_mean_absolute_error": lambda given, data: -np.abs(given.answers - data.encoded),
-}
 
 
 @dataclass(repr=False, eq=False)
@@ -53,7 +48,7 @@ class Weighted(Combiner):
         one_of("by", self.by, ["accuracy", "odds"])
         predictions = info.out_of_fold(self.cv)
         if predictions.values is not None:
-            return np.asarray(1.0 / np.maximum(-score_members("neg_mean_squared_error", predictions, info.data), LEAST))
+            return np.asarray(1.0 / np.maximum(-score_members("mean_squared_error", predictions, info.data), LEAST))
         accuracy = score_members("accuracy", predictions, info.data)
         if self.by == "odds":
             accuracy = np.maximum(np.log(np.maximum(accuracy, LEAST) / np.maximum(1 - accuracy, LEAST)), 0.0)
@@ -64,8 +59,8 @@ class Weighted(Combiner):
 class Best(Combiner):
     """The single member with the best out-of-fold score; of equals the first.
 
-    `metric` is a name (accuracy, neg_log_loss, neg_brier_score, neg_mean_squared_error, neg_mean_absolute_error) or a
-    function of the labels and the probabilities (or values); by default accuracy, of regressors the squared error.
+    `metric` is the name of a metric, such as "log_loss" or "neg_log_loss", or a function of the labels and the
+    probabilities (or values), greater is better; by default accuracy, of regressors the mean squared error.
     """
 
     metric: str | Callable[..., float] | None = None
@@ -82,18 +77,20 @@ def score_members(
 ) -> Floats:  # (members,)
     """The score of each member, weighted by the weights of rows; higher is better."""
     if metric is None:
-        metric = "accuracy" if data.n_classes else "neg_mean_squared_error"
+        metric = "accuracy" if data.n_classes else "mean_squared_error"
     if callable(metric):
         return np.array([float(metric(data.y, one)) for one in predictions.answers])
-    if metric not in ROW_SCORES:
-        raise InputError(f"there is no metric {metric!r} to choose members by.", f"one of {', '.join(ROW_SCORES)}.")
-    if metric in ("neg_log_loss", "neg_brier_score") and predictions.proba is None:
-        raise InputError("this metric reads probabilities, but members gave labels.", "choose metric='accuracy'.")
-    return np.asarray(np.average(ROW_SCORES[metric](predictions, data), axis=1, weights=data.weights))
-
-
-def one_hot(data: TrainingData) -> Floats:  # (rows, classes)
-    return np.asarray(np.eye(data.n_classes)[data.encoded])
+    if isinstance(data.target, Labels):
+        chosen = class_metric(metric, data.target.classes)
+        if chosen.need != Need.LABELS and predictions.proba is None:
+            raise InputError("this metric reads probabilities, but members gave labels.", "choose metric='accuracy'.")
+        answer = Answer(labels=predictions.labels(), proba=predictions.proba)
+    else:
+        chosen, answer = find_metric(metric), Answer(values=predictions.values)
+        if chosen.need != Need.VALUES:
+            raise InputError(f"the metric {metric!r} is of classes.", "choose metric='mean_squared_error'.")
+    scores = chosen.of_batch(StoredBatch(data.encoded, answer, data.n_classes, data.weights))
+    return scores if chosen.greater_is_better else -scores
 
 
 @dataclass(frozen=True)

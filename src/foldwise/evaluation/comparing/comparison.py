@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from foldwise.data.arguments import above_zero
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.evaluation.comparing.compared_models import ComparedModels
 from foldwise.evaluation.comparing.paired import (
     Posterior,
     TTest,
@@ -26,16 +27,15 @@ from foldwise.evaluation.estimates import Estimate, StudentSpread, check_level
 from foldwise.evaluation.intervals import corrected_error
 from foldwise.evaluation.metrics.scoring import metric_behind, title_of
 from foldwise.evaluation.nested import NestedResult
-from foldwise.evaluation.plotting import axes
+from foldwise.evaluation.plotting import axes, interval_text
 from foldwise.evaluation.split_record import SplitsRecord
-from foldwise.evaluation.tables import cut, html_table, number, panels, probability
+from foldwise.evaluation.tables import number, probability
 
 Floats = NDArray[np.float64]
-NAME_WIDTH = 15  # with all columns the table is 80 wide
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Comparison:
+class Comparison(ComparedModels):
     """Models on the same splits: how good each is, and which cannot be told from the best.
 
     A model is tied with the best (the highest mean score) unless the corrected paired t-test of the two has a p value
@@ -62,6 +62,9 @@ class Comparison:
     rope: float = 0.01
     level: float = 0.95
     greater_is_better: bool = True
+    facts: ClassVar[tuple[str, ...]] = ("difference", "p", "p_holm", "better", "equal", "worse")
+    test_name: ClassVar[str] = "corrected paired t-test"
+    posterior_name: ClassVar[str] = "Bayesian correlated t"
 
     @classmethod
     def of(
@@ -119,19 +122,6 @@ class Comparison:
         ordered = {name: estimates[name] if greater_is_better else estimates[name].negated() for name in names}
         return cls(tuple(names), stacked, ordered, test_share, metric, check_rope(rope), level, greater_is_better)
 
-    @property
-    def best(self) -> str:
-        """The model of the best mean score."""
-        return self.names[0]
-
-    @property
-    def tied(self) -> tuple[str, ...]:
-        """The best model and those that cannot be told from it."""
-        return tuple(name for name in self.names if name == self.best or not self._differs(name))
-
-    def _differs(self, name: str) -> bool:
-        return bool(self._adjusted[self.best, name] < 1 - self.level)
-
     def test(self, first: str, second: str) -> TTest:
         """The corrected paired t-test of two models."""
         return corrected_t_test(self._differences(first, second), self.test_share)
@@ -153,27 +143,13 @@ class Comparison:
         pairs = list(combinations(self.names, 2))
         return dict(zip(pairs, holm([self.test(*pair).p for pair in pairs]).tolist(), strict=True))
 
-    def to_frame(self) -> Any:
-        """A polars frame, one row a model, best first.
-
-        Its score with its interval; where it is a search, the naive figure; its difference from the best, with p value
-        (corrected paired t-test), the same by Holm over all pairs, and the probabilities that it is better than the
-        best, practically equal, worse; whether it is tied with the best.
-        """
-        import polars as pl
-
-        rows = [self._line(name) for name in self.names]
-        kinds = dict.fromkeys(rows[0], pl.Float64) | {"model": pl.String, "tied": pl.Boolean}
-        return pl.DataFrame(rows, schema=kinds)
-
-    def _line(self, name: str) -> dict[str, Any]:
+    def _own(self, name: str) -> dict[str, Any]:
         estimate = self.estimates[name]
         low, high = estimate.interval(self.level)
-        line = {"model": name, "score": estimate.value, "low": low, "high": high, "naive": estimate.naive}
-        if name == self.best:
-            blank = dict.fromkeys(("difference", "p", "p_holm", "better", "equal", "worse"))
-            return {**line, **blank, "tied": True}
-        return {**line, **self._facts(name, self.best), "tied": not self._differs(name)}
+        return {"score": estimate.value, "low": low, "high": high, "naive": estimate.naive}
+
+    def _against_best(self, name: str) -> dict[str, float]:
+        return self._facts(name, self.best)
 
     def _facts(self, first: str, second: str) -> dict[str, float]:
         test, posterior = self.test(first, second), self.posterior(first, second)
@@ -229,49 +205,14 @@ class Comparison:
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         return ax
 
-    def _printed(self) -> tuple[list[str], list[list[str]]]:
-        """Headings and cells of the printed table."""
-        with_naive = any(estimate.naive is not None for estimate in self.estimates.values())
-        heads = ["score", f"{self.level:.0%} interval", *(["naive"] if with_naive else [])]
-        heads += ["diff", "p", "P(>)", "P(=)", "P(<)"]
-        lines = []
-        for row in map(self._line, self.names):
-            cells = [number(row["score"]), f"{number(row['low'])} to {number(row['high'])}"]
-            if with_naive:
-                cells.append("" if row["naive"] is None else number(row["naive"]))
-            if row["p"] is None:
-                lines.append([*cells, "", "", "", "", ""])
-                continue
-            shares = [f"{row[name]:.2f}" for name in ("better", "equal", "worse")]
-            lines.append([*cells, number(row["difference"], sign="+"), probability(row["p_holm"]), *shares])
-        return heads, lines
+    def _cells(self, row: dict[str, Any]) -> dict[str, str]:
+        cells = {"score": number(row["score"]), f"{self.level:.0%} interval": interval_text(row["low"], row["high"])}
+        if any(estimate.naive is not None for estimate in self.estimates.values()):
+            cells["naive"] = number(row["naive"])
+        return {**cells, "diff": number(row["difference"], sign="+"), "p": probability(row["p_holm"])}
 
-    def _title(self) -> str:
-        title = title_of(self.metric, self.greater_is_better)
-        return f"{title} of {len(self.names)} models on the same {self.scores.shape[1]} splits"
-
-    def _notes(self) -> list[str]:
-        n_pairs = len(self.names) * (len(self.names) - 1) // 2
-        pairs = f", Holm over {n_pairs} pairs" if n_pairs > 1 else ""
-        return [
-            f"* best, or tied with it: p at least {1 - self.level:.3g}.",
-            f"p: corrected paired t-test against the best{pairs}.",
-            f"P: better than the best, equal within {self.rope:g}, worse; Bayesian correlated t.",
-        ]
-
-    def __str__(self) -> str:
-        heads, lines = self._printed()
-        names = [f"{'*' if name in self.tied else ' '} {cut(name, NAME_WIDTH)}" for name in self.names]
-        return "\n".join([self._title(), "", panels("  model", names, heads, lines), "", *self._notes()])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        heads, lines = self._printed()
-        rows = [
-            [f"{'* ' if name in self.tied else ''}{name}", *line] for name, line in zip(self.names, lines, strict=True)
-        ]
-        return html_table(self._title(), ["model", *heads], rows, self._notes())
+    def _tested_on(self) -> str:
+        return f"the same {self.scores.shape[1]} splits"
 
 
 def estimate_of(scores: Floats, test_share: float) -> Estimate:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -16,7 +16,8 @@ from foldwise.data.schema import listing
 from foldwise.data.table import Table
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.comparing.compare import compare
-from foldwise.evaluation.comparing.comparison import NAME_WIDTH, Comparison, check_names, one_metric
+from foldwise.evaluation.comparing.compared_models import NAME_WIDTH, ComparedModels
+from foldwise.evaluation.comparing.comparison import Comparison, check_names, one_metric
 from foldwise.evaluation.comparing.critical import draw_ranks
 from foldwise.evaluation.comparing.paired import check_rope, holm
 from foldwise.evaluation.comparing.ranked import (
@@ -29,14 +30,13 @@ from foldwise.evaluation.comparing.ranked import (
     signed_rank_test,
 )
 from foldwise.evaluation.estimates import check_level
-from foldwise.evaluation.metrics.scoring import title_of
 from foldwise.evaluation.tables import cut, html_table, number, panels, probability
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class TablesComparison:
+class TablesComparison(ComparedModels):
     """Models over several tables: their ranks, and which cannot be told from the best.
 
     A model is tied with the best (the lowest average rank) unless Wilcoxon's signed-rank test of the two has a p value
@@ -62,6 +62,9 @@ class TablesComparison:
     metric: str = "score"
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
     greater_is_better: bool = True
+    facts: ClassVar[tuple[str, ...]] = ("p", "p_holm", "p_nemenyi", "better", "equal", "worse")
+    test_name: ClassVar[str] = "Wilcoxon's signed-rank test"
+    posterior_name: ClassVar[str] = "Bayesian signed rank"
 
     @classmethod
     def of(cls, scores: Any, *, rope: float = 0.01, level: float = 0.95) -> TablesComparison:
@@ -113,11 +116,6 @@ class TablesComparison:
         return cls(by_rank, tables, ordered, check_rope(rope), level, metric, comparisons or {}, greater_is_better)
 
     @property
-    def best(self) -> str:
-        """The model of the best average rank."""
-        return self.names[0]
-
-    @property
     def ranks(self) -> dict[str, float]:
         """The average rank of each model; 1 is best."""
         return dict(zip(self.names, ranks_of(self._signed).mean(axis=0).tolist(), strict=True))
@@ -132,34 +130,19 @@ class TablesComparison:
         """How far average ranks must lie apart to differ, by Nemenyi's test."""
         return critical_difference(len(self.names), len(self.tables), self.level)
 
-    @property
-    def tied(self) -> tuple[str, ...]:
-        """The best model and those that cannot be told from it."""
-        facts = self._pairs
-        return (self.best, *(name for name in self.names[1:] if facts[self.best, name]["p_holm"] >= 1 - self.level))
-
     def scores_to_frame(self) -> Any:
         """A polars frame of the scores: one row a table, one column a model."""
         import polars as pl
 
         return pl.DataFrame({"table": list(self.tables)} | dict(zip(self.names, self.scores.T, strict=True)))
 
-    def to_frame(self) -> Any:
-        """A polars frame, one row a model: mean score, average rank, and how it stands to the best."""
-        import polars as pl
+    def _own(self, name: str) -> dict[str, Any]:
+        return {"score": float(self._of(name).mean()), "rank": self.ranks[name]}
 
-        rows = [self._line(name) for name in self.names]
-        kinds = dict.fromkeys(rows[0], pl.Float64) | {"model": pl.String, "tied": pl.Boolean}
-        return pl.DataFrame(rows, schema=kinds)
-
-    def _line(self, name: str) -> dict[str, Any]:
-        line = {"model": name, "score": float(self._of(name).mean()), "rank": self.ranks[name]}
-        wanted = ("p", "p_holm", "p_nemenyi", "better", "equal", "worse")
-        if name == self.best:
-            return {**line, **dict.fromkeys(wanted), "tied": True}
+    def _against_best(self, name: str) -> dict[str, float]:
         facts = self._pairs[self.best, name]
         turned = {**facts, "better": facts["worse"], "worse": facts["better"]}
-        return {**line, **{key: turned[key] for key in wanted}, "tied": name in self.tied}
+        return {key: turned[key] for key in self.facts}
 
     @property
     def pairs(self) -> Any:
@@ -210,56 +193,29 @@ class TablesComparison:
         """Draw the critical-difference diagram: average ranks, and bars over models that Nemenyi's test cannot part."""
         return draw_ranks(self.ranks, self.critical_difference, len(self.tables), self.level, ax)
 
-    def _printed(self) -> tuple[list[str], list[list[str]]]:
-        lines = []
-        for row in map(self._line, self.names):
-            cells = [number(row["score"]), f"{row['rank']:.2f}"]
-            if row["p"] is None:
-                lines.append([*cells, *[""] * 5])
-                continue
-            shares = [f"{row[name]:.2f}" for name in ("better", "equal", "worse")]
-            lines.append([*cells, probability(row["p_holm"]), probability(row["p_nemenyi"]), *shares])
-        return ["mean score", "mean rank", "p", "Nemenyi", "P(>)", "P(=)", "P(<)"], lines
+    def _cells(self, row: dict[str, Any]) -> dict[str, str]:
+        cells = {"mean score": number(row["score"]), "mean rank": f"{row['rank']:.2f}"}
+        return {**cells, "p": probability(row["p_holm"]), "Nemenyi": probability(row["p_nemenyi"])}
 
-    def _title(self) -> str:
-        title = title_of(self.metric, self.greater_is_better)
-        return f"{title} of {len(self.names)} models on {len(self.tables)} tables"
+    def _tested_on(self) -> str:
+        return f"{len(self.tables)} tables"
 
     def _notes(self) -> list[str]:
         test = self.friedman
-        n_pairs = len(self.names) * (len(self.names) - 1) // 2
-        pairs = f", Holm over {n_pairs} pairs" if n_pairs > 1 else ""
         return [
-            f"* best, or tied with it: p at least {1 - self.level:.3g}.",
-            f"p: Wilcoxon's signed-rank test against the best{pairs}.",
-            f"P: better than the best, equal within {self.rope:g}, worse; Bayesian signed rank.",
+            *super()._notes(),
             f"Friedman: chi2 {test.chi2:.2f}, p {probability(test.p)}; F {test.f:.2f}, p {probability(test.p_f)}.",
             f"Nemenyi: ranks differ from {self.critical_difference:.2f} apart.",
         ]
 
     def __str__(self) -> str:
-        heads, lines = self._printed()
-        names = [f"{'*' if name in self.tied else ' '} {cut(name, NAME_WIDTH)}" for name in self.names]
         cells = [[number(score) for score in row] for row in self.scores.tolist()]
         columns = [cut(name, NAME_WIDTH) for name in self.names]
-        scores = panels("table", [cut(name) for name in self.tables], columns, cells)
-        parts = [self._title(), "", panels("  model", names, heads, lines), "", *self._notes(), "", scores]
-        return "\n".join(parts)
-
-    __repr__ = __str__
+        return f"{super().__str__()}\n\n{panels('table', [cut(name) for name in self.tables], columns, cells)}"
 
     def _repr_html_(self) -> str:
-        heads, lines = self._printed()
-        rows = [
-            [f"{'* ' if name in self.tied else ''}{name}", *line] for name, line in zip(self.names, lines, strict=True)
-        ]
-        cells = [
-            [name, *(number(score) for score in row)]
-            for name, row in zip(self.tables, self.scores.tolist(), strict=True)
-        ]
-        return html_table(self._title(), ["model", *heads], rows, self._notes()) + html_table(
-            "", ["table", *self.names], cells
-        )
+        cells = [[name, *map(number, row)] for name, row in zip(self.tables, self.scores.tolist(), strict=True)]
+        return super()._repr_html_() + html_table("", ["table", *self.names], cells)
 
 
 def compare_tables(

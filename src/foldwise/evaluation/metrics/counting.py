@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Codes = NDArray[np.integer[Any]]
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+Amounts = NDArray[Any]  # whole numbers, or weights
 
 STRETCH = 255  # rows counted in one byte before they are added up
 
@@ -29,23 +29,17 @@ def count_right(labels: Codes, truth: Codes, n_classes: int) -> Ints:  # (settin
 
 def count_pairs(labels: Codes, truth: Codes, n_classes: int) -> Ints:  # (settings, truth, label)
     """How many rows of each truth got each label."""
-    labels, truth = comparable(labels, truth, n_classes)
-    counts = np.zeros((len(labels), n_classes, n_classes), dtype=np.int64)
-    if by_rows(labels):
-        _pairs_by_rows(labels.T, truth, counts)
-    else:
-        _pairs_by_settings(labels, truth, counts)
-    return counts
+    return weigh_pairs(labels, truth, n_classes, np.ones(len(truth), dtype=np.int64))
 
 
-def weigh_pairs(labels: Codes, truth: Codes, n_classes: int, weights: Floats) -> Floats:  # (settings, truth, label)
+def weigh_pairs(labels: Codes, truth: Codes, n_classes: int, weights: Amounts) -> Amounts:  # (settings, truth, label)
     """How much weight the rows of each truth have that got each label."""
     labels, truth = comparable(labels, truth, n_classes)
-    sums = np.zeros((len(labels), n_classes, n_classes))
+    sums = np.zeros((len(labels), n_classes, n_classes), dtype=weights.dtype)
     if by_rows(labels):
-        _weights_by_rows(labels.T, truth, weights, sums)
+        _add_by_rows(labels.T, truth, weights, sums)
     else:
-        _weights_by_settings(labels, truth, weights, sums)
+        _add_by_settings(labels, truth, weights, sums)
     return sums
 
 
@@ -92,34 +86,17 @@ def _right_by_settings(labels: Codes, truth: Codes) -> Ints:
 
 
 @njit(nogil=True, cache=True)
-def _pairs_by_rows(labels: Codes, truth: Codes, counts: Ints) -> None:
+def _add_by_rows(labels: Codes, truth: Codes, amounts: Amounts, sums: Amounts) -> None:
     n_rows, n_settings = labels.shape
     for i in range(n_rows):
-        true = truth[i]
+        true, amount = truth[i], amounts[i]
         for s in range(n_settings):
-            counts[s, true, labels[i, s]] += 1
+            sums[s, true, labels[i, s]] += amount
 
 
 @njit(nogil=True, cache=True)
-def _pairs_by_settings(labels: Codes, truth: Codes, counts: Ints) -> None:
+def _add_by_settings(labels: Codes, truth: Codes, amounts: Amounts, sums: Amounts) -> None:
     n_settings, n_rows = labels.shape
     for s in range(n_settings):
         for i in range(n_rows):
-            counts[s, truth[i], labels[s, i]] += 1
-
-
-@njit(nogil=True, cache=True)
-def _weights_by_rows(labels: Codes, truth: Codes, weights: Floats, sums: Floats) -> None:
-    n_rows, n_settings = labels.shape
-    for i in range(n_rows):
-        true, weight = truth[i], weights[i]
-        for s in range(n_settings):
-            sums[s, true, labels[i, s]] += weight
-
-
-@njit(nogil=True, cache=True)
-def _weights_by_settings(labels: Codes, truth: Codes, weights: Floats, sums: Floats) -> None:
-    n_settings, n_rows = labels.shape
-    for s in range(n_settings):
-        for i in range(n_rows):
-            sums[s, truth[i], labels[s, i]] += weights[i]
+            sums[s, truth[i], labels[s, i]] += amounts[i]

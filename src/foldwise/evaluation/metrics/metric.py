@@ -89,16 +89,23 @@ class PredictionBatch:
 
 
 class StoredBatch(PredictionBatch):
-    """Predictions at hand of one setting: probabilities (rows, classes) of classes, values (rows,) of quantities."""
+    """Predictions at hand, of one or several models; labels are by default the likeliest ones."""
 
-    def __init__(self, truth: NDArray[Any], predicted: NDArray[Any], weights: Floats | None = None) -> None:
-        self.truth, self.weights = truth, weights
-        values = predicted.ndim == 1
-        self.answer = Answer(values=predicted[None]) if values else Answer(proba=predicted[None])
-        self.classes = np.arange(0 if values else predicted.shape[1])
+    def __init__(self, truth: NDArray[Any], answer: Answer, n_classes: int, weights: Floats | None = None) -> None:
+        self.truth, self.answer, self.weights = truth, answer, weights
+        self.classes = np.arange(n_classes)
+
+    @classmethod
+    def of_one(cls, truth: NDArray[Any], predicted: NDArray[Any], weights: Floats | None = None) -> StoredBatch:
+        """Of one model: probabilities (rows, classes) of classes, values (rows,) of quantities."""
+        if predicted.ndim == 1:
+            return cls(truth, Answer(values=predicted[None]), 0, weights)
+        return cls(truth, Answer(proba=predicted[None]), predicted.shape[1], weights)
 
     @cached_property
     def labels(self) -> Codes:
+        if self.answer.labels is not None:
+            return self.answer.labels
         assert self.answer.proba is not None
         return np.asarray(self.answer.proba.argmax(axis=2))
 
@@ -160,7 +167,7 @@ class Metric:
         predicted : probabilities (rows, classes), or values (rows,)
         weights : one per row
         """
-        return float(self.of_batch(StoredBatch(truth, predicted, weights))[0])
+        return float(self.of_batch(StoredBatch.of_one(truth, predicted, weights))[0])
 
     @property
     def averages_rows(self) -> bool:
@@ -170,7 +177,7 @@ class Metric:
     def by_row(self, truth: NDArray[Any], predicted: NDArray[Any]) -> Floats:  # (rows,)
         """What each row adds to the mean."""
         assert self.row_scores is not None
-        return np.asarray(self.row_scores(StoredBatch(truth, predicted))[0])
+        return np.asarray(self.row_scores(StoredBatch.of_one(truth, predicted))[0])
 
     def signed(self, score: float) -> float:
         """The score with the sign that makes greater better."""
