@@ -41,8 +41,8 @@ class NeedsRefit(Exception):  # noqa: N818
 class TrainingCounts:
     """What is known of a training set."""
 
-    present: NDArray[np.intp]  # the classes that occur, as places among all
-    y: Ints  # labels as places among those that occur
+    present: NDArray[np.intp]  # the classes that occur, as indices among all
+    y: Ints  # labels as indices among those that occur
     weights: Floats | None
     class_weight: Floats  # (K,)
     rows: Rows
@@ -58,8 +58,8 @@ class NBSettingBatch:
     def __len__(self) -> int:
         return len(self.params)
 
-    def some(self, places: Sequence[int]) -> NBSettingBatch:
-        return NBSettingBatch(tuple(self.params[i] for i in places))
+    def some(self, indices: Sequence[int]) -> NBSettingBatch:
+        return NBSettingBatch(tuple(self.params[i] for i in indices))
 
     @cached_property
     def alpha(self) -> Floats:  # (S,)
@@ -76,11 +76,11 @@ class NBSettingBatch:
 
     @cached_property
     def priors(self) -> tuple[list[tuple[bool, Any]], NDArray[np.intp]]:
-        """The distinct pairs of fit_prior and class_prior, and the place of each setting's among them."""
+        """The distinct pairs of fit_prior and class_prior, and the index of each setting's among them."""
         pairs = [(one["fit_prior"], one["class_prior"]) for one in self.params]
         distinct = {(fit, id(given)): (fit, given) for fit, given in pairs}
-        place = {key: i for i, key in enumerate(distinct)}
-        return list(distinct.values()), np.array([place[fit, id(given)] for fit, given in pairs])
+        index = {key: i for i, key in enumerate(distinct)}
+        return list(distinct.values()), np.array([index[fit, id(given)] for fit, given in pairs])
 
 
 class NaiveBayesFormulas(Protocol):
@@ -174,12 +174,12 @@ class DiscreteFormulas:
     def new_log_prior(self, class_weight: Floats, batch: NBSettingBatch) -> Floats:  # (K, S)
         fitted = np.log(class_weight) - np.log(class_weight.sum())
         flat = np.full(len(fitted), -np.log(len(fitted)))
-        priors, place = batch.priors
+        priors, index = batch.priors
         columns = [
             (fitted if fit else flat) if given is None else np.log(check_prior(given, fitted, False))
             for fit, given in priors
         ]
-        return np.array(columns).T.take(place, axis=1)
+        return np.array(columns).T.take(index, axis=1)
 
 
 class CategoricalFormulas(DiscreteFormulas):

@@ -92,11 +92,11 @@ class BayesSession(ModelSession):
         if facts is None or not self.formulas.knows(facts, test):
             yield from self._by_refit(settings, range(len(settings)), train, test, need)
             return
-        for places, batch in self._runs_of(settings, size):
+        for indices, batch in self._runs_of(settings, size):
             if batch is None:
-                yield from self._by_refit(settings, places, train, test, need)
+                yield from self._by_refit(settings, indices, train, test, need)
             else:
-                yield from self._at_once(settings, places, batch, facts, train, test, need)
+                yield from self._at_once(settings, indices, batch, facts, train, test, need)
 
     def _runs_of(self, settings: Sequence[Params], size: int) -> list[SettingRun]:
         """Runs of at most `size` settings that are finished together; every split asks for the same ones again."""
@@ -105,9 +105,9 @@ class BayesSession(ModelSession):
             plain = [self._plain.of(setting) for setting in settings]
             known[size] = []
             for is_plain, run in groupby(range(len(settings)), key=lambda i: plain[i] is not None):
-                places = list(run)
-                for a in range(places[0], places[-1] + 1, size):
-                    part = range(a, min(a + size, places[-1] + 1))
+                indices = list(run)
+                for a in range(indices[0], indices[-1] + 1, size):
+                    part = range(a, min(a + size, indices[-1] + 1))
                     found = [one for one in plain[part.start : part.stop] if one is not None]
                     known[size].append((part, NBSettingBatch(tuple(found)) if is_plain else None))
         return known[size]
@@ -115,7 +115,7 @@ class BayesSession(ModelSession):
     def _at_once(
         self,
         settings: Sequence[Params],
-        places: range,
+        indices: range,
         batch: NBSettingBatch,
         facts: TrainingCounts,
         train: Rows,
@@ -126,15 +126,15 @@ class BayesSession(ModelSession):
         try:
             answer = self._finished(batch, facts, test, need)
         except NeedsRefit:
-            if len(places) == 1:
-                yield from self._by_refit(settings, places, train, test, need)
+            if len(indices) == 1:
+                yield from self._by_refit(settings, indices, train, test, need)
                 return
-            half = len(places) // 2  # the unusual ones are found by halving; the others stay together
-            for side in (range(half), range(half, len(places))):
-                part = places[side.start : side.stop]
+            half = len(indices) // 2  # the unusual ones are found by halving; the others stay together
+            for side in (range(half), range(half, len(indices))):
+                part = indices[side.start : side.stop]
                 yield from self._at_once(settings, part, batch.some(side), facts, train, test, need)
             return
-        yield Block(places.start, places.stop, answer)
+        yield Block(indices.start, indices.stop, answer)
 
     def _finished(self, batch: NBSettingBatch, facts: TrainingCounts, test: Rows, need: Need) -> Answer:
         scores = self.formulas.scores(facts, batch)
@@ -144,10 +144,10 @@ class BayesSession(ModelSession):
         return Answer(labels, log_proba).among(facts.present, len(self.target.classes))
 
     def _by_refit(
-        self, settings: Sequence[Params], places: Sequence[int], train: Rows, test: Rows, need: Need
+        self, settings: Sequence[Params], indices: Sequence[int], train: Rows, test: Rows, need: Need
     ) -> Iterator[Block]:
-        answers = self.answer_group([settings[i] for i in places], train, take_rows(self.X, test), need)
-        for i, answer in zip(places, answers, strict=True):
+        answers = self.answer_group([settings[i] for i in indices], train, take_rows(self.X, test), need)
+        for i, answer in zip(indices, answers, strict=True):
             yield Block(i, i + 1, answer)
 
     def _plain_params(self, setting: Params) -> dict[str, Any] | None:

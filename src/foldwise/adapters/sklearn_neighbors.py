@@ -66,17 +66,17 @@ class NeighborSession(ModelSession):
         groups: dict[Distance | None, list[int]] = {}
         for i, plain in enumerate(settings_):
             groups.setdefault(None if plain is None else self.distance(plain, len(train)), []).append(i)
-        for distance, places in groups.items():
+        for distance, indices in groups.items():
             if distance is None:
-                answers = self.answer_group([settings[i] for i in places], train, take_rows(self.X, test), need)
-                yield from (([i], answer) for i, answer in zip(places, answers, strict=True))
+                answers = self.answer_group([settings[i] for i in indices], train, take_rows(self.X, test), need)
+                yield from (([i], answer) for i, answer in zip(indices, answers, strict=True))
                 continue
             assert self.problem is not None
-            k_max = max(plain.k for plain in (settings_[i] for i in places) if plain is not None)
+            k_max = max(plain.k for plain in (settings_[i] for i in indices) if plain is not None)
             split = NeighborSplit(self.problem, self.distance_lists(distance), train, test, k_max)
-            size = self.block_size(len(test)) if need & Need.PROBA else len(places)
-            for a in range(0, len(places), size):
-                block = places[a : a + size]
+            size = self.block_size(len(test)) if need & Need.PROBA else len(indices)
+            for a in range(0, len(indices), size):
+                block = indices[a : a + size]
                 asked = KNNBatch([plain for plain in (settings_[i] for i in block) if plain is not None])
                 answer = finished(split, asked, need)
                 if need & Need.MODEL:
@@ -85,9 +85,9 @@ class NeighborSession(ModelSession):
                     yield block, answer
 
     def _with_models(
-        self, answer: Answer, settings: Sequence[Params], places: Sequence[int], train: Rows
+        self, answer: Answer, settings: Sequence[Params], indices: Sequence[int], train: Rows
     ) -> Iterator[IndexedAnswer]:
-        for at, i in enumerate(places):
+        for at, i in enumerate(indices):
             model = self.fit_alone(settings[i], train)
             one = answer.cut(at, at + 1)
             parts = (one.labels, one.log_proba, one.proba, one.decision, one.values)

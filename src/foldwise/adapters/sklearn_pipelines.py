@@ -316,7 +316,7 @@ class PipelineSession(ModelSession):
             given = own_copy(rows) if careful else rows
             try:
                 model = configured(estimator, dict(setting)).fit(given.train, y, **params)
-            except Exception as error:
+            except Exception as error:  # a plain fit of the last step: its error is the answer
                 yield [i], Failure(error)
                 continue
             answer = self.predict(model, given.test, request.need)

@@ -71,7 +71,7 @@ class StagedSession(ModelSession):
         """What the model of this size says of the test rows; sizes are asked in ascending order."""
         try:
             model = predictor.at(size)
-        except Exception as error:
+        except Exception as error:  # not hidden: the failure is the answer
             return Failure(error, fitted=True)
         answer = self.predict(model, X_test, need & ~Need.MODEL)
         if need & Need.MODEL and isinstance(answer, Answer):

@@ -90,7 +90,7 @@ class NaiveBayesSession:
         training: TrainingSet | Failure
         try:
             training = self.training_set(train)
-        except Exception as error:
+        except Exception as error:  # not hidden: the failure is the answer
             training = Failure(error)
         facts: dict[int, NaiveBayesFacts] = {}
         size = max(1, BLOCK_CELLS // max(1, len(test) * len(self.classes))) if need.has(SHARES) else None
@@ -128,7 +128,7 @@ class NaiveBayesSession:
 
         try:
             return batch.logs.of(training.key, make)
-        except Exception:
+        except Exception:  # each setting by itself meets its own error
             return None
 
     def _grid_answer(
@@ -141,7 +141,7 @@ class NaiveBayesSession:
             labels = scores.labels(test).T if need.has(NAMES) else None
             log_proba = scores.log_proba(test).transpose(2, 0, 1) if need.has(SHARES) else None
             return Answer(labels, log_proba).among(training.present, len(self.classes))
-        except Exception as error:
+        except Exception as error:  # not hidden: the failure is the answer
             return Failure(error)
 
     def _single_answer(
@@ -168,7 +168,7 @@ class NaiveBayesSession:
                 model = FinishedModel.of(facts[id(table)], table.blocks, table.columns, checked.setting, log_prior)
             normalize = to_log_probabilities if need.has(SHARES) else shift_to_max
             scores, _ = model.score(take_view(table.view, test), checked.params["n_jobs"], normalize)
-        except Exception as error:
+        except Exception as error:  # not hidden: the failure is the answer
             return Failure(error)
         log_proba = scores[None] if need.has(SHARES) else None
         return Answer(scores.argmax(axis=1)[None], log_proba).among(training.present, len(self.classes))

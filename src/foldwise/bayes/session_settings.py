@@ -145,7 +145,7 @@ class SessionSettings:
             if params["columns"] is not None:
                 checked = replace(checked, columns=check_columns(params["columns"], self.names))
             return CheckedSetting(params, checked, self.table(without_best(params["families"])))
-        except Exception as error:
+        except Exception as error:  # not hidden: the failure is the answer
             return Failure(error)
 
     def table(self, families: Any) -> FamilyTable:

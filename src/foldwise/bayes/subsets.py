@@ -87,7 +87,7 @@ class SubsetsByTerms(SubsetsByFacts):
             for start in range(0, len(subsets), size):
                 part = subsets[start : start + size]
                 yield Block(start, start + len(part), self._score(split, Shared.of(part), need))
-        except Exception as error:
+        except Exception as error:  # not hidden: the failure is the answer
             yield Block(0, len(subsets), Failure(error))
 
     def _learn(self, train: Rows, test: Rows) -> SplitTerms:

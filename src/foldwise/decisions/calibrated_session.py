@@ -68,7 +68,7 @@ class CalibratedSession(WrapperSession):
             if isinstance(scores, Failure):
                 return scores
             log_proba = fitted(method).log_proba(scores)
-        except Exception as error:
+        except Exception as error:  # not hidden: the failure is the answer
             return Failure(error)
         answer = Answer(labels=log_proba.argmax(axis=1)[None], log_proba=log_proba[None])
         return answer.among(present, len(self.target.classes))
@@ -83,7 +83,7 @@ class CalibratedSession(WrapperSession):
             cv = self.param(setting, "cv")
             X = take_rows(self.X, train) if hasattr(cv, "split") else None
             splits = calibration_splits(cv, X, take_rows(self.y, train), codes)
-        except Exception as error:
+        except Exception as error:  # not hidden: the failure is the answer
             return [Failure(error)] * len(asked)
         found = [session_scores(self.inner, asked, train[split.train], train[split.test], present) for split in splits]
         whole = np.ones(len(train)) if weights is None else weights

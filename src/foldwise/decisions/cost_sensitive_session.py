@@ -44,7 +44,7 @@ class CostSensitiveSession(WrapperSession):
         present = np.unique(self.target.codes[train])
         try:
             costs = resolve_costs(self.param(setting, "costs"), self.target.classes[present], warn=False)
-        except Exception as error:
+        except Exception as error:  # not hidden: the failure is the answer
             return Failure(error)
         models = None if answer.models is None else tuple(self._wrapped(setting, model) for model in answer.models)
         shares = replace(answer, labels=None, decision=None, models=models)

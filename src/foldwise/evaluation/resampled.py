@@ -200,7 +200,7 @@ class RecomputedScores:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what is not defined on a few rows says nothing of the whole
                 found = self._metric(self._session, [{}] * len(settings), split, Answer(**parts))
-        except Exception:
+        except Exception:  # a metric may be undefined on a resample, such as one of a single class
             return None
         scores = np.asarray(found, dtype=np.float64)
         return None if np.isnan(scores).any() else scores

@@ -70,7 +70,7 @@ def disagreement(
     def by_refit(rows: Rows) -> Answer | Failure:
         try:
             model = refit.model(setting, rows)
-        except Exception as error:
+        except Exception as error:  # this is the refit: its error is what the session is compared with
             return Failure(error)
         X = take_rows(refit.X, test)
         found = refit.predict(model, X, Need((need | Need.PROBA) & ~Need.MODEL))
@@ -98,11 +98,11 @@ def with_logarithms(answer: Answer, model: Any, X: Any, target: Any) -> Answer:
     """The answer with the model's own log-probabilities, which do not underflow."""
     if not hasattr(model, "predict_log_proba"):
         return answer
-    places = np.searchsorted(target.classes, model.classes_)
+    indices = np.searchsorted(target.classes, model.classes_)
     assert answer.proba is not None
     log_proba = np.full(answer.proba.shape, -np.inf)
     with np.errstate(divide="ignore"):
-        log_proba[:, :, places] = model.predict_log_proba(X)
+        log_proba[:, :, indices] = model.predict_log_proba(X)
     return Answer(answer.labels, log_proba, answer.proba, answer.decision)
 
 

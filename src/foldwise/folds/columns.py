@@ -8,9 +8,9 @@ from typing import Any
 import narwhals as nw
 
 
-def take_columns(X: Any, places: Sequence[int]) -> Any:
-    """The columns at these places, in the container they came in."""
-    chosen = [int(j) for j in places]
+def take_columns(X: Any, indices: Sequence[int]) -> Any:
+    """The columns at these indices, in the container they came in."""
+    chosen = [int(j) for j in indices]
     if nw.dependencies.is_pandas_dataframe(X):
         return X.iloc[:, chosen]
     if nw.dependencies.is_into_dataframe(X):

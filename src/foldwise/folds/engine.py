@@ -75,7 +75,7 @@ def evaluate(
     results = run_threads(calls, n_jobs) if session.threads else run_joblib(calls, n_jobs)
     builders = [OutcomeBuilder(task, plan) for task in tasks]
     with progress or Progress() as shown:
-        n_models = [len(group.places) * (len(tasks[t].splits) if n is None else 1) for t, group, n in jobs]
+        n_models = [len(group.indices) * (len(tasks[t].splits) if n is None else 1) for t, group, n in jobs]
         shown.expect(sum(n_models))
         for (t, group, number), result, n in zip(jobs, results, n_models, strict=True):
             builders[t].add(group, number, result)
@@ -89,23 +89,23 @@ def evaluate(
 
 @dataclass(frozen=True)
 class Group:
-    """Settings that share one piece of work, and their places among those asked for."""
+    """Settings that share one piece of work, and their indices among those asked for."""
 
     settings: tuple[Params, ...]  # no list: a session may know it again
-    places: list[int]
-    where: slice | list[int]  # the places as an index; a slice is faster
+    indices: list[int]
+    where: slice | list[int]  # the indices as an index; a slice is faster
 
     @classmethod
-    def of(cls, settings: Sequence[Params], places: list[int]) -> Group:
-        """The settings at these places among all."""
-        run = slice(places[0], places[-1] + 1)
-        where = run if len(places) == run.stop - run.start else places
-        return cls(tuple(settings[i] for i in places), places, where)
+    def of(cls, settings: Sequence[Params], indices: list[int]) -> Group:
+        """The settings at these indices among all."""
+        run = slice(indices[0], indices[-1] + 1)
+        where = run if len(indices) == run.stop - run.start else indices
+        return cls(tuple(settings[i] for i in indices), indices, where)
 
 
 def groups_of(session: FoldSession, settings: Sequence[Params]) -> list[Group]:
     """The settings in groups that share one piece of work."""
-    return [Group.of(settings, places) for places in group_settings(session, settings)]
+    return [Group.of(settings, indices) for indices in group_settings(session, settings)]
 
 
 def separate_leave_one_out(
@@ -120,12 +120,12 @@ def separate_leave_one_out(
         together = [answers_leave_one_out(session, setting, splits) for setting in group.settings]
         for at_once, part in zip((True, False), found, strict=True):
             inside = [i for i, can in enumerate(together) if can is at_once]
-            if len(inside) == len(group.places):
+            if len(inside) == len(group.indices):
                 part.append(group)
             elif inside:
                 some = Group.of(group.settings, inside)
-                places = [group.places[i] for i in inside]
-                part.append(Group(some.settings, places, places))
+                indices = [group.indices[i] for i in inside]
+                part.append(Group(some.settings, indices, indices))
     return found
 
 
@@ -143,17 +143,17 @@ class OutcomeBuilder:
 
     def add(self, group: Group, number: int | None, result: TaskResult) -> None:
         """The scores of a group of settings on one split, or on all splits of leave-one-out."""
-        places, first = group.places, number or 0
+        indices, first = group.indices, number or 0
         splits = slice(None) if number is None else slice(number, number + 1)
         self._fits += result.fits
-        n_models = len(places) * (self._seconds.shape[1] if number is None else 1)
+        n_models = len(indices) * (self._seconds.shape[1] if number is None else 1)
         self._seconds[group.where, splits] = result.seconds / n_models
         for mine, new in ((self._test, result.test), (self._train, result.train)):
             for name, values in new.scores.items():
                 mine.put(name, group.where, splits, values)
-            mine.unscored += [(places[i], first + k, name, error) for i, k, name, error in new.unscored]
-        self._failures += [(places[i], first + k, error) for i, k, error in result.failed]
-        self._recorded += [(places[start:stop], number, part) for start, stop, part in result.recorded]
+            mine.unscored += [(indices[i], first + k, name, error) for i, k, name, error in new.unscored]
+        self._failures += [(indices[i], first + k, error) for i, k, error in result.failed]
+        self._recorded += [(indices[start:stop], number, part) for start, stop, part in result.recorded]
 
     def outcome(self) -> Outcome:
         failures = tuple(sorted(self._failures, key=lambda f: f[:2]))

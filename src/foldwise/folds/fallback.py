@@ -49,7 +49,7 @@ def attempt(shared: Callable[[], Result]) -> tuple[Result | None, Exception | No
     """The result of shared work, or the exception it raised. Whoever then refits calls `refitted`."""
     try:
         return shared(), None
-    except Exception as error:
+    except Exception as error:  # handed on: `refitted` raises it in strict mode
         return None, error
 
 

@@ -63,7 +63,7 @@ class ModelSession:
         """The refitted model of one setting, or a Failure."""
         try:
             return self.refit(setting, train)
-        except Exception as error:
+        except Exception as error:  # this is the refit: its error is the answer
             return Failure(error)
 
     def answer_alone(self, setting: Params, train: Rows, X_test: Any, need: Need) -> Answer | Failure:
@@ -104,7 +104,7 @@ class ModelSession:
         """What a fitted model says of the test rows."""
         try:
             return predictions(model, X_test, need, self.target)
-        except Exception as error:
+        except Exception as error:  # not hidden: the failure is the answer
             return Failure(error, fitted=True)
 
 
@@ -112,8 +112,8 @@ def in_order(pieces: Iterable[IndexedAnswer]) -> Iterator[Block]:
     """Blocks in the order of settings; a run of settings that were answered together stays together."""
     waiting: dict[int, tuple[Answer | Failure, int]] = {}
     done = 0
-    for places, answer in pieces:
-        waiting.update({i: (answer, at) for at, i in enumerate(places)})
+    for indices, answer in pieces:
+        waiting.update({i: (answer, at) for at, i in enumerate(indices)})
         while done in waiting:
             start, (found, at) = done, waiting.pop(done)
             done += 1
@@ -156,7 +156,7 @@ def predictions(model: Any, X: Any, need: Need, target: Labels | TargetValues | 
         if wanted and not (name == "proba" and not need & Need.PROBA and found.get("decision") is not None):
             try:
                 found[name] = ask(model, X, target)
-            except Exception:
+            except Exception:  # the scorer asks the model itself and meets the error
                 found["models"] = (model,)
     if need & Need.MODEL:
         found["models"] = (model,)
@@ -184,19 +184,19 @@ def probabilities_of(model: Any, X: Any, target: Labels) -> NDArray[Any] | None:
     if not hasattr(model, "predict_proba"):
         return None
     found = model.predict_proba(X)
-    places = class_indices(model.classes_, target.classes)
-    if found.shape[1:] != places.shape:
+    indices = class_indices(model.classes_, target.classes)
+    if found.shape[1:] != indices.shape:
         raise ValueError("there are not as many probabilities as classes")
     # its own precision is kept: scikit-learn clips single-precision probabilities elsewhere
     proba = np.zeros((1, len(found), len(target.classes)), dtype=found.dtype)
-    proba[:, :, places] = found
+    proba[:, :, indices] = found
     return proba
 
 
 def class_indices(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
-    """The places of labels in the sorted classes; raises where one is none of them."""
+    """The indices of labels in the sorted classes; raises where one is none of them."""
     labels = np.asarray(labels)
-    places: NDArray[np.intp] = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    if not (classes[places] == labels).all():
+    indices: NDArray[np.intp] = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    if not (classes[indices] == labels).all():
         raise ValueError("a label is none of the classes")
-    return places
+    return indices

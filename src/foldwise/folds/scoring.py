@@ -179,7 +179,7 @@ def score_block(
     try:
         settings = given.settings[indices.start : indices.stop]
         values = np.asarray(metric(given.session, settings, given.split, answer))
-    except Exception as error:
+    except Exception as error:  # reported for the setting, as error_score of scikit-learn is
         if len(indices) == 1:
             table.unscored.append((indices.start, k, name, error))
             return

@@ -43,15 +43,15 @@ class LeaveOneOutSplits(Sequence[Split]):
         return len(self.rows)
 
     @overload
-    def __getitem__(self, place: int) -> Split: ...
+    def __getitem__(self, index: int) -> Split: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Split]: ...
-    def __getitem__(self, place: int | slice) -> Split | list[Split]:
-        if isinstance(place, slice):
-            return [LeaveOneOutSplit(self, i) for i in range(*place.indices(len(self)))]
-        if not -len(self) <= place < len(self):
-            raise IndexError(f"split {place} of {len(self)}")
-        return LeaveOneOutSplit(self, place % len(self))
+    def __getitem__(self, index: slice) -> list[Split]: ...
+    def __getitem__(self, index: int | slice) -> Split | list[Split]:
+        if isinstance(index, slice):
+            return [LeaveOneOutSplit(self, i) for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"split {index} of {len(self)}")
+        return LeaveOneOutSplit(self, index % len(self))
 
     def among(self, rows: Rows) -> LeaveOneOutSplits:
         """The same splits where these rows are rows of a larger table: row i is its row `rows[i]`."""
@@ -68,18 +68,18 @@ class LeaveOneOutSplit(Split):
     """One split of leave-one-out; its training rows are listed anew each time they are asked for."""
 
     _all: LeaveOneOutSplits
-    _place: int
+    _index: int
 
-    def __init__(self, all_splits: LeaveOneOutSplits, place: int) -> None:
-        vars(self).update(_all=all_splits, _place=place)
+    def __init__(self, all_splits: LeaveOneOutSplits, index: int) -> None:
+        vars(self).update(_all=all_splits, _index=index)
 
     @property
     def train(self) -> Rows:
-        return np.delete(self._all.rows, self._place)
+        return np.delete(self._all.rows, self._index)
 
     @property
     def test(self) -> Rows:
-        return self._all.rows[self._place : self._place + 1]
+        return self._all.rows[self._index : self._index + 1]
 
     def trained(self, codes: NDArray[np.int64], n_classes: int) -> NDArray[np.intp]:  # (classes,)
         found = self._all.counts(codes, n_classes).copy()

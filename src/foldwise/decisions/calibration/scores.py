@@ -113,7 +113,7 @@ def session_scores(
                 try:
                     one = block.answer.cut(i, i + 1)
                     found.append(answer_scores(session, one, test, present, among))
-                except Exception as error:
+                except Exception as error:  # not hidden: the failure is the answer
                     found.append(Failure(error))
     return found
 
