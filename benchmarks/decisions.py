@@ -91,13 +91,13 @@ def measure(entry: dict[str, Any], folder: Path, seed: int) -> Found:
     costs = matrices(list(range(len(classes))), seed)
     likeliest = np.array([one.costs[probas[0].argmax(axis=1), codes].mean() for one in costs])
     decided = [
-        realised(CostSensitive(model), costs, X, codes, cv) for model in (NaiveBayes(), Calibrated(NaiveBayes()))
+        realized(CostSensitive(model), costs, X, codes, cv) for model in (NaiveBayes(), Calibrated(NaiveBayes()))
     ]
     method = Calibrated(NaiveBayes()).fit(X, y).method_
     return Found((losses[0], losses[1]), (errors[0], errors[1]), likeliest, (decided[0], decided[1]), method)
 
 
-def realised(model: CostSensitive, costs: list[CostMatrix], X: Any, codes: Any, cv: Any) -> np.ndarray:
+def realized(model: CostSensitive, costs: list[CostMatrix], X: Any, codes: Any, cv: Any) -> np.ndarray:
     """What the estimator's own decisions about rows it has not seen cost, the mean of each matrix."""
     actions = cross_predict(model, X, codes, cv=cv, setting=[{"costs": one} for one in costs])
     return np.array([one.costs[action, codes].mean() for one, action in zip(costs, actions, strict=True)])

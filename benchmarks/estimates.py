@@ -152,7 +152,7 @@ def draw_mixed(n: int, rng: np.random.Generator) -> tuple[pl.DataFrame, NDArray[
 
 
 def draw_correlated(n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.int64]]:
-    """Forty columns, each like its neighbours, of which every fourth tells a little."""
+    """Forty columns, each like its neighbors, of which every fourth tells a little."""
     y = rng.permutation(np.arange(n) % 2)
     X = rng.normal(size=(n, 40))
     for j in range(1, 40):
@@ -267,7 +267,7 @@ of that, in points of accuracy (hundredths), with its own standard error.
   and Tibshirani (2023) bound theirs.
 
 The problems: 60 columns that each tell a little, of which the search must choose one (settings that are independent of
-each other: the worst case for naive scores); nearest neighbours with 30 k and two weightings; a decision tree with 60
+each other: the worst case for naive scores); nearest neighbors with 30 k and two weightings; a decision tree with 60
 pruning strengths; and the same tree where two columns matter only together, so that whether a greedy tree finds them is
 luck. Two problems came later, when the interval had been chosen, and had no part in that: naive Bayes on mixed columns
 with 60 ways to smooth, and linear discriminant analysis of 40 correlated columns with 60 shrinkages.

@@ -52,7 +52,7 @@ or no more than chance brings), with numbers, rows to look at, and what to do.
 - **groups**: with `groups=`, those on both sides of a split. Without, a column of many values, each in several rows,
   is suspected where its values all but decide the label, or where it is called like `patient_id`.
 - **time**: with `time=`, test rows that are earlier than training rows. Without, columns of dates by which they are,
-  and labels and columns that last from row to row under splits that part neighbours.
+  and labels and columns that last from row to row under splits that part neighbors.
 - **target**: a column that tells the target in 99.9 % of the rows is suspected.
 
 Searches, `nested_cv` and `estimate` do not look by themselves: a search of 9 ms would pay more for looking than for its

@@ -1,7 +1,7 @@
-"""Searches over k-nearest-neighbours estimators against scikit-learn's own, in one run, on the same splits.
+"""Searches over k-nearest-neighbors estimators against scikit-learn's own, in one run, on the same splits.
 
 Every race prints both times, their ratio, and whether the numbers agree; audit is off, both have n_jobs=2. One search
-of the nearest neighbours is the yardstick of the larger tables. `make bench` writes benchmarks/neighbors.md. Run it on
+of the nearest neighbors is the yardstick of the larger tables. `make bench` writes benchmarks/neighbors.md. Run it on
 a quiet machine.
 """
 
@@ -109,7 +109,7 @@ def in_turns(ours: Callable[[], Any], theirs: Callable[[], Any], rounds: int) ->
 
 
 def gower() -> str:
-    """Gower's distance on a mixed frame against euclidean distance on numbers: fit and all neighbours of all rows."""
+    """Gower's distance on a mixed frame against euclidean distance on numbers: fit and all neighbors of all rows."""
     frame, y = mixed(20_000), np.random.default_rng(1).integers(0, 2, 20_000)
     X = np.random.default_rng(2).normal(size=(20_000, 20))
     parts = []
@@ -184,7 +184,7 @@ def main() -> None:
         notes.append(note())
         print(notes[-1], flush=True)
     (HERE / "neighbors.md").write_text(
-        "# Benchmarks: nearest neighbours\n\nMade by `make bench` (`benchmarks/neighbors.py`), both with n_jobs=2, in "
+        "# Benchmarks: nearest neighbors\n\nMade by `make bench` (`benchmarks/neighbors.py`), both with n_jobs=2, in "
         f"one run, audit off. Races: k = 1 … 30 on 50 resamples of 80 % / 20 %, {MODELS_OF_30:,} models; accuracy "
         "agrees to the bit in every split, log loss and r2 to 1e-9.\n\n" + "\n".join([head, *lines, "", *notes]) + "\n"
     )

@@ -66,10 +66,10 @@ def scored(model: Any, X: Any, y: Any, settings: list[dict[str, Any]], splits: A
 CASES = (
     Case("naive Bayes", 200, 2000),
     Case("naive Bayes", 500, 2000),
-    Case("1-nearest neighbour", 300, 1000),
-    Case("15-nearest neighbours", 300, 1000),
+    Case("1-nearest neighbor", 300, 1000),
+    Case("15-nearest neighbors", 300, 1000),
     Case("naive Bayes", 500, 400, gap=0.04),
-    Case("1-nearest neighbour", 300, 400, gap=0.15),
+    Case("1-nearest neighbor", 300, 400, gap=0.15),
 )
 
 
@@ -288,7 +288,7 @@ two halves of the columns that are drawn alike, are compared at 5 % on fresh tab
 column). How often does the plain paired t-test say they differ → how often the corrected one (Nadeau & Bengio
 2003)? The target is 4 to 6 %. By chance alone 5 % may come out as 4.0 to 6.0 % of 2,000 tables, and as 3.6 to
 6.4 % of 1,000. Power: how often the corrected test finds a half that is better, by five points of accuracy with
-naive Bayes and 500 rows, by six with one neighbour and 300 rows ({power_runs} tables each).
+naive Bayes and 500 rows, by six with one neighbor and 300 rows ({power_runs} tables each).
 
 {table}
 
@@ -307,7 +307,7 @@ What it says:
   two thirds of cases.
 - No way of splitting keeps the corrected test exactly at 5 % for every learner. Its correction stands on a
   guess, that scores of two splits correlate by the share of test rows. Naive Bayes hardly changes with its
-  training rows, and the guess is too careful; nearest neighbours change much, and it is too small. More
+  training rows, and the guess is too careful; nearest neighbors change much, and it is too small. More
   splits do not help: they only lower the part of the variance that was known. A larger share of test rows does:
   training sets then overlap less, and learners of both kinds come nearer to the guess.
 - Ten resamples of 60/40 come nearest to 5 % for the learner that they suit least, so they are the default of

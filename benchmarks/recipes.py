@@ -41,7 +41,7 @@ Scores = dict[str, list[float]]  # by the name of the metric, one a fold
 HEAD = f"""# Single models and recipes
 
 The four single models are those of `foldwise.models`, as they are before any search: naive Bayes with kernel densities,
-15 nearest neighbours of mixed columns, a decision tree, logistic regression; each behind its own preparation of
+15 nearest neighbors of mixed columns, a decision tree, logistic regression; each behind its own preparation of
 columns, learned in each training set. `majority_vote`, `weighted_vote`, `stacking`, `greedy_selection` and `grading`
 have these four as members. The others have trees: {SIZE} unpruned ones in `bagging`, `pasting` (half of the rows),
 `random_subspaces` (half of the columns) and `random_forest`; 50 of depth 3 in `adaboost`; as many as the code has

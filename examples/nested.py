@@ -10,7 +10,7 @@ from foldwise import Confusion, CostMatrix, GridSearchCV, cross_predict, nested_
 data = load_breast_cancer()
 X, y = data.data, data.target_names[data.target]
 
-# missing a malignant tumour costs 20 times as much as an alarm for nothing; a second look costs little
+# missing a malignant tumor costs 20 times as much as an alarm for nothing; a second look costs little
 costs = CostMatrix.from_dict(
     {
         "benign": {"benign": 0, "malignant": 20},

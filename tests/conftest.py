@@ -106,7 +106,7 @@ def no_matplotlib(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 def mixed_columns(rng: np.random.Generator, n: int, missing: float = 0.15) -> dict[str, list[Any]]:
     """Columns of each kind with missing cells as None, as plain lists that every frame library takes."""
     columns: dict[str, list[Any]] = {
-        "colour": rng.choice(["red", "green", "blue"], n).tolist(),
+        "color": rng.choice(["red", "green", "blue"], n).tolist(),
         "size": rng.normal(5, 2, n).tolist(),
         "member": rng.choice([True, False], n).tolist(),
         "rings": rng.integers(0, 9, n).astype(float).tolist(),

@@ -93,7 +93,7 @@ def test_rows_that_are_short_of_rank(model):
         assert_same_answers(model, X, y, settings, rows, test)
 
 
-def test_more_regularisation_makes_a_class_of_full_rank():
+def test_more_regularization_makes_a_class_of_full_rank():
     X, y = table(2, 60, 2)
     X = np.c_[X, X[:, 0]]
     session = open_session(QuadraticDiscriminantAnalysis(), X, y)

@@ -1,4 +1,4 @@
-"""k nearest neighbours from shared lists are those that scikit-learn finds, ties included."""
+"""k nearest neighbors from shared lists are those that scikit-learn finds, ties included."""
 
 from __future__ import annotations
 

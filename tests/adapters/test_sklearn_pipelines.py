@@ -128,9 +128,9 @@ def test_mixed_frames(rng, library, output):
         ]
     )
     number = Pipeline([("fill", SimpleImputer()), ("scale", StandardScaler())])
-    prep = ColumnTransformer([("num", number, ["size", "rings"]), ("text", text, ["colour", "grade"])])
+    prep = ColumnTransformer([("num", number, ["size", "rings"]), ("text", text, ["color", "grade"])])
     if library is pl:  # None of a text column is no NaN for scikit-learn
-        X = X.with_columns(pl.col("colour", "grade").fill_null("none"))
+        X = X.with_columns(pl.col("color", "grade").fill_null("none"))
     pipeline = Pipeline([("prep", prep), ("clf", LogisticRegression())]).set_output(transform=output)
     settings = [{}, {"clf__C": 0.1}, {"prep__num__fill__strategy": "median"}, {"prep__num__scale": "passthrough"}]
     settings += [{"prep__num__fill__strategy": "median", "clf__C": 0.1}, {"prep__num__fill__strategy": "bad"}]
@@ -487,7 +487,7 @@ def test_more_rows_than_the_table_has_may_make_a_step_random(rng):
     session = open_session(pipeline, X, y)
     assert session.shares == "pipeline"
     assert session.can_share({}, 400)
-    assert not session.can_share({}, 520)  # a bootstrap of 520 rows: PCA turns to a randomised solver
+    assert not session.can_share({}, 520)  # a bootstrap of 520 rows: PCA turns to a randomized solver
 
 
 def test_steps_that_write_into_their_rows(numbers):

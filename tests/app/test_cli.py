@@ -369,11 +369,11 @@ class TestPredict:
         assert "there is no file 'none.csv'" in refused("predict", tree_run, new, "--costs", "none.csv")
 
     def test_notes_about_the_table(self, tree_run, new):
-        TABLE.X.with_columns(more=pl.lit(1), colour=pl.lit("pink")).write_csv(new)
+        TABLE.X.with_columns(more=pl.lit(1), color=pl.lit("pink")).write_csv(new)
         code, _, error = ask("predict", tree_run, new, "-o", "out.csv")
         assert code == 0
         assert "foldwise: note: 'more': not known to the model, left out.\n" in error
-        assert "120 cells of 'colour' hold 'pink', which the model has not learned" in error
+        assert "120 cells of 'color' hold 'pink', which the model has not learned" in error
 
     @pytest.mark.parametrize(
         ("change", "words"),

@@ -46,7 +46,7 @@ def by_enumeration(model, row, background, index):
 
 @pytest.mark.parametrize("name", ["naive_bayes", pytest.param("random_forest", marks=pytest.mark.slow)])
 def test_shapley_values_by_enumeration(name):
-    X = TABLE.X.select("size", "colour", "member", "rings", "day")
+    X = TABLE.X.select("size", "color", "member", "rings", "day")
     small = type(TABLE)(X, TABLE.y, TABLE.schema, "t", "y")
     about = outline(mixed(90))
     about = type(about)({k: v for k, v in about.roles.items() if k in X.columns}, {}, 90, 2, about.n_levels)
@@ -178,8 +178,8 @@ class TestTheWorkedTable:
         [found] = worked_tables(model, TABLE.X[:1])
         assert str(found.explanation) == str(model[-1].explain(model[:-1].transform(TABLE.X[:1]))[0])
         assert not found.changed
-        plain = NaiveBayes().fit(TABLE.X.select("colour"), TABLE.y)
-        assert str(worked_tables(plain, TABLE.X.select("colour")[:1])[0].explanation).startswith("predicted:")
+        plain = NaiveBayes().fit(TABLE.X.select("color"), TABLE.y)
+        assert str(worked_tables(plain, TABLE.X.select("color")[:1])[0].explanation).startswith("predicted:")
 
     def test_inside_wrappers(self):
         inner = catalogue()["naive_bayes"].pipeline(outline(TABLE))

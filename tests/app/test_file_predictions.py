@@ -106,13 +106,13 @@ def test_columns_are_read_as_the_model_knows_them(tmp_path):
 @pytest.mark.parametrize("name", ["naive_bayes", "knn", "decision_tree", "logistic_regression"])
 def test_categories_that_are_new_are_noted(tmp_path, name):
     run = folder_of(tmp_path / "run", pipeline(name), TABLE.X)
-    assert known_levels(open_model(run / "model.foldwise").model)["colour"] == {"red", "green", "blue"}
+    assert known_levels(open_model(run / "model.foldwise").model)["color"] == {"red", "green", "blue"}
     path = tmp_path / "new.csv"
-    TABLE.X.with_columns(colour=pl.when(pl.int_range(120) < 3).then(pl.lit("pink")).otherwise("colour")).write_csv(path)
+    TABLE.X.with_columns(color=pl.when(pl.int_range(120) < 3).then(pl.lit("pink")).otherwise("color")).write_csv(path)
     done = predict_file(run, path, tmp_path / "out.csv")
     assert done.n_rows == 120
     assert [note.text for note in done.notes.about("categories")] == [
-        "3 cells of 'colour' hold 'pink', which the model has not learned: answered as unknown."
+        "3 cells of 'color' hold 'pink', which the model has not learned: answered as unknown."
     ]
 
 

@@ -337,15 +337,15 @@ def test_rows_without_a_target_are_left_out_only_when_that_is_asked_for(labels, 
     frame = pl.DataFrame({"x": range(60), "y": cells})
     frame.write_csv(tmp_path / "t.csv")
     for table in (frame, tmp_path / "t.csv"):
-        with pytest.raises(InputError, match=r"6 of 60 rows have no 'y'.*drop_unlabelled"):
+        with pytest.raises(InputError, match=r"6 of 60 rows have no 'y'.*drop_unlabeled"):
             make_task(table, "y")
-        task = make_task(table, "y", drop_unlabelled=True)
+        task = make_task(table, "y", drop_unlabeled=True)
         assert task.n_rows == 54
-        assert task.n_unlabelled == 6
+        assert task.n_unlabeled == 6
         assert task.classes.tolist() == labels
         assert task.table.X["x"].to_list() == [i for i in range(60) if i % 10 != 3]
         np.testing.assert_array_equal(task.codes, [i % 2 for i in range(60) if i % 10 != 3])
-    run = fake_fit(frame, target="y", budget=5, models=["decision_tree"], drop_unlabelled=True)
+    run = fake_fit(frame, target="y", budget=5, models=["decision_tree"], drop_unlabeled=True)
     assert "6 rows without 'y' were left out." in run.facts["audit"]["warnings"]
 
 
@@ -389,9 +389,9 @@ def test_groups_that_cannot_be_halved_say_nothing_of_learning(groups):
     assert np.isfinite(run.estimate.interval()).all()
 
 
-def test_rows_of_no_weight_are_not_unlabelled():
+def test_rows_of_no_weight_are_not_unlabeled():
     frame = wine().with_columns(w=pl.Series(np.arange(178) % 10 > 0).cast(pl.Float64))
-    assert make_task(frame, "kind", weights="w").n_unlabelled == 0
+    assert make_task(frame, "kind", weights="w").n_unlabeled == 0
     nothing = frame.with_columns(kind=pl.lit(None, dtype=pl.String))
     with pytest.raises(InputError, match="no row has a 'kind'"):
-        make_task(nothing, "kind", drop_unlabelled=True)
+        make_task(nothing, "kind", drop_unlabeled=True)

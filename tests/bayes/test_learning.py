@@ -74,10 +74,10 @@ def test_models_of_other_columns_do_not_merge(table):
 
 def test_forget_is_exact_for_counts_and_undoes_categories(table):
     X, y = table
-    X = X.select("colour", "grade", "member")
+    X = X.select("color", "grade", "member")
     model = NaiveBayes().fit(X, y)
     before = model.to_json()
-    strange = pl.DataFrame({"colour": ["mauve"], "grade": ["z"], "member": [True]})
+    strange = pl.DataFrame({"color": ["mauve"], "grade": ["z"], "member": [True]})
     model.partial_fit(strange, ["low"])
     assert model.to_json() != before
     model.forget(strange, ["low"])

@@ -142,7 +142,7 @@ def test_columns_out_of_use_are_named(rng: np.random.Generator) -> None:
     X, y = table(rng)
     facts = nomogram(NaiveBayes(columns=["size", "grade"]).fit(X, y), X)
     assert {column["name"] for column in facts["columns"]} == {"size", "grade"}
-    assert {hidden["name"] for hidden in facts["not_shown"]} == {"colour", "member", "rings"}
+    assert {hidden["name"] for hidden in facts["not_shown"]} == {"color", "member", "rings"}
 
 
 def test_a_very_wide_table_keeps_the_page_small(rng: np.random.Generator) -> None:

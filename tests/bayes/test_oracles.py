@@ -154,7 +154,7 @@ def as_weka(table: dict[str, Any]) -> np.ndarray:
     scores = np.log([[weka_priors(table)[label] for label in classes]] * len(new))
     for name in X.columns:
         x, at = X[name].to_numpy(), new[name].to_numpy()
-        step = np.diff(np.unique(x[~np.isnan(x)])).mean()  # its "precision": the mean gap between neighbouring values
+        step = np.diff(np.unique(x[~np.isnan(x)])).mean()  # its "precision": the mean gap between neighboring values
         x, at = np.rint(x / step) * step, np.rint(at / step) * step
         for c, label in enumerate(classes):
             here = x[(y == label) & ~np.isnan(x)]

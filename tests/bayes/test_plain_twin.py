@@ -19,7 +19,7 @@ from foldwise.errors import FoldwiseWarning
 from tests.bayes.plain import PlainNaiveBayes
 
 FAMILIES = {
-    "colour": "categorical",
+    "color": "categorical",
     "size": "gaussian",
     "flag": "bernoulli",
     "word": "multinomial",
@@ -34,7 +34,7 @@ FAMILIES = {
     "note": "text",
 }
 SCHEMA = {
-    "colour": pl.String,
+    "color": pl.String,
     "size": pl.Float64,
     "flag": pl.Int64,
     "word": pl.Int64,
@@ -56,7 +56,7 @@ def cells(values):
 
 row = st.fixed_dictionaries(
     {
-        "colour": cells(st.sampled_from(["red", "green", "blue"])),
+        "color": cells(st.sampled_from(["red", "green", "blue"])),
         "size": cells(st.integers(-40, 40).map(lambda v: v / 8)),
         "flag": cells(st.integers(0, 1)),
         "word": cells(st.integers(0, 5)),
@@ -74,7 +74,7 @@ row = st.fixed_dictionaries(
 queries = st.lists(
     st.one_of(
         row,
-        row.map(lambda r: {**r, "colour": "violet", "hits": 9, "note": "new words win", "depth": 50.0, "dose": -99.0}),
+        row.map(lambda r: {**r, "color": "violet", "hits": 9, "note": "new words win", "depth": 50.0, "dose": -99.0}),
         row.map(lambda r: {**r, "size": 1e3}),
     ),
     min_size=1,
@@ -175,7 +175,7 @@ def test_every_frame_library_gives_the_answers_of_the_twin(library, missing, rng
     from tests.conftest import mixed_columns
 
     data = mixed_columns(rng, 60)
-    families = dict.fromkeys(("colour", "member", "grade"), "categorical") | {"size": "gaussian", "rings": "gaussian"}
+    families = dict.fromkeys(("color", "member", "grade"), "categorical") | {"size": "gaussian", "rings": "gaussian"}
     y = rng.integers(0, 2, 60).tolist()
     rows = [{name: data[name][i] for name in data} for i in range(60)]
     # bool declares two levels; where a library keeps truth values as objects, both occur anyway

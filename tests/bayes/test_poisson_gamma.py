@@ -92,9 +92,9 @@ def plain_log_moments(x, w):
     return float(mean), float(sum(b * (mean.ln() - a.ln()) for a, b in zip(x, w, strict=True)))
 
 
-@pytest.mark.parametrize(("centre", "sd"), [(5.0, 1.0), (1e8, 1.0), (1e-200, 1e-202), (1e-6, 5e-7)])
-def test_log_moments_are_right_and_merge(centre, sd, rng):
-    x = np.abs(rng.normal(centre, sd, 300))
+@pytest.mark.parametrize(("center", "sd"), [(5.0, 1.0), (1e8, 1.0), (1e-200, 1e-202), (1e-6, 5e-7)])
+def test_log_moments_are_right_and_merge(center, sd, rng):
+    x = np.abs(rng.normal(center, sd, 300))
     w = rng.integers(1, 4, 300).astype(float)
     mean, deviance = plain_log_moments(x.tolist(), w.tolist())
 
@@ -103,10 +103,10 @@ def test_log_moments_are_right_and_merge(centre, sd, rng):
 
     whole = facts(np.arange(300))
     assert whole.mean[0, 0] == pytest.approx(mean, rel=1e-14)
-    assert whole.deviance[0, 0] == pytest.approx(deviance, rel=1e-12 if centre != 1e8 else 1e-7)
+    assert whole.deviance[0, 0] == pytest.approx(deviance, rel=1e-12 if center != 1e8 else 1e-7)
 
     def same(a, b):
-        loose = 1e-6 if centre == 1e8 else 1e-11
+        loose = 1e-6 if center == 1e8 else 1e-11
         return bool(np.allclose(a.mean, b.mean, rtol=1e-13, atol=0) and np.allclose(a.deviance, b.deviance, rtol=loose))
 
     check_merging(facts, 300, same)

@@ -52,10 +52,10 @@ def documents(rng, n, missing=0.0):
 @settings(max_examples=80, deadline=None)
 def test_words_are_those_of_count_vectorizer(texts):
     words = tokenize(pl.Series(texts, dtype=pl.String))
-    analyse = CountVectorizer().build_analyzer()
+    analyze = CountVectorizer().build_analyzer()
     for i, text in enumerate(texts):
         one = words.of_rows(i, i + 1)
-        assert [words.distinct[code] for code in one.codes.tolist()] == ([] if text is None else analyse(text))
+        assert [words.distinct[code] for code in one.codes.tolist()] == ([] if text is None else analyze(text))
         assert one.missing[0] == (text is None)
     rows = np.array([len(texts) - 1, 0, 0])
     taken = words.take(rows)

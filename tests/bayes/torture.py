@@ -47,8 +47,8 @@ def frame(**columns: Any) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def numbers(n: int = 40, d: int = 3, centre: float = 0.0) -> np.ndarray:
-    return centre + TWO[:n, None] * 2.0 + np.random.default_rng(1).normal(size=(n, d))
+def numbers(n: int = 40, d: int = 3, center: float = 0.0) -> np.ndarray:
+    return center + TWO[:n, None] * 2.0 + np.random.default_rng(1).normal(size=(n, d))
 
 
 def holed(X: np.ndarray) -> np.ndarray:
@@ -149,7 +149,7 @@ CASES = [
         lively,
     ),
     Case("a class with one row", numbers(), np.r_[TWO[:39], 2], numbers()[:5], GaussianNB(), lively),
-    Case("1e8 + noise", numbers(centre=1e8), TWO, numbers(centre=1e8)[:6], GaussianNB(), lively),
+    Case("1e8 + noise", numbers(center=1e8), TWO, numbers(center=1e8)[:6], GaussianNB(), lively),
     Case("1e-8 scale", numbers() * 1e-8, TWO, numbers()[:6] * 1e-8, GaussianNB(), lively),
     Case(
         "5,000 columns",
@@ -276,7 +276,7 @@ KINDS = ("pass", "wrong", "raises", "no class")
 
 
 def verdict(model: Any, case: Case) -> str:
-    """pass, wrong (not finite, not normalised, not what must come out), raises, or no class for None."""
+    """pass, wrong (not finite, not normalized, not what must come out), raises, or no class for None."""
     if model is None:
         return "no class"
     try:
@@ -320,7 +320,7 @@ def scoreboard() -> str:
 PAGE = """# The torture suite
 
 Made by `make torture` from `tests/bayes/torture.py`, where each case says what must come out. *wrong*: not finite, not
-normalised (to 1e-9, in single precision 1e-6), or not that. *no class*: the library has none for such columns, or none
+normalized (to 1e-9, in single precision 1e-6), or not that. *no class*: the library has none for such columns, or none
 that takes weights. Each library gets its nearest class and the coding of text that it asks for
 (`tests/bayes/torture_peers.py`): scikit-learn GaussianNB for numbers, OrdinalEncoder and CategoricalNB for text;
 mixed-naive-bayes and wnb one class for both; river GaussianNB, or OneHotEncoder and MultinomialNB, and dictionaries

@@ -15,7 +15,7 @@ from foldwise.errors import InputError
 from tests.conftest import mixed_columns
 from tests.tables import available, table_path
 
-KINDS = {"size": "numeric", "colour": "categorical", "code": "categorical", "member": "binary"}
+KINDS = {"size": "numeric", "color": "categorical", "code": "categorical", "member": "binary"}
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_text_with_quotes_over_lines(frame, tmp_path, separator):
 
 
 def test_decimal_commas_missing_tokens_and_footnotes(tmp_path, rng):
-    lines = ["title of the table", "", "size;colour;code;member"]
+    lines = ["title of the table", "", "size;color;code;member"]
     for i in range(2000):
         size = "?" if i % 50 == 3 else "-" if i % 500 == 7 else f"{i / 7:.3f}".replace(".", ",")
         lines.append(f"{size};{'NA' if i % 9 == 0 else 'red'};{i % 12:02d};{i % 2 == 0}")
@@ -69,7 +69,7 @@ def test_decimal_commas_missing_tokens_and_footnotes(tmp_path, rng):
     found = same(path)
     assert found.height == 2000
     assert found["size"].null_count() == 44
-    assert found["colour"].null_count() == 223
+    assert found["color"].null_count() == 223
 
 
 def test_other_encodings_and_packed_files(frame, tmp_path):

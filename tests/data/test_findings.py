@@ -81,11 +81,11 @@ def test_a_sorted_quantity_is_no_identifier():
 def test_findings_of_a_table(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text(
-        "id,colour,size\n" + "".join(f"{i},{['red', 'green', 'blue'][i % 3]},{i % 5}.5\n" for i in range(30))
+        "id,color,size\n" + "".join(f"{i},{['red', 'green', 'blue'][i % 3]},{i % 5}.5\n" for i in range(30))
     )
-    table = read_table(path, kinds={"colour": "text"})
+    table = read_table(path, kinds={"color": "text"})
     assert [finding.kind for finding in table.findings] == ["identifier", "text", "numeric"]
-    assert table.findings["colour"].reason == "as declared"
+    assert table.findings["color"].reason == "as declared"
     assert table.findings.of_kind("identifier") == ["id"]
     assert table.findings.to_frame().columns == ["column", "kind", "reason"]
     assert "index='id'" in str(table.notes.about("identifier"))
@@ -93,7 +93,7 @@ def test_findings_of_a_table(tmp_path):
     with pytest.raises(InputError, match="no column 'z'"):
         table.findings["z"]
     for kind in ("identifier", "constant", "ordinal"):
-        assert read_table(path, kinds={"colour": kind}).findings["colour"].kind == kind
+        assert read_table(path, kinds={"color": kind}).findings["color"].kind == kind
     counted = read_table(path, kinds={"size": "count", "id": "identifier"})
     assert counted.X["id"].dtype == pl.String
     assert NaiveBayes().fit(table.X, ["a", "b"] * 15).predict(table.X).shape == (30,)
@@ -149,7 +149,7 @@ def messy(tmp_path):
     frame = pl.DataFrame(
         {
             "id": list(range(1, n + 1)),
-            "colour": [["red", "Red ", "blue", "green"][i] for i in rng.choice(4, n, p=[0.6, 0.01, 0.38, 0.01])],
+            "color": [["red", "Red ", "blue", "green"][i] for i in rng.choice(4, n, p=[0.6, 0.01, 0.38, 0.01])],
             "leak": ["won" if value else "lost" for value in label],
             "cut": label * 10 + rng.random(n),
             "noise": rng.normal(size=n),
@@ -192,7 +192,7 @@ def test_columns_do_not_give_a_rare_class_away_by_naming_the_other(tmp_path):
     y = np.where(np.arange(20_000) % 2000 == 7, "fraud", "fine")
     table = table_of(
         tmp_path,
-        colour=rng.choice(["a", "b", "c"], len(y)),
+        color=rng.choice(["a", "b", "c"], len(y)),
         count=rng.integers(0, 50, len(y)),
         size=rng.normal(size=len(y)),
         flag=y == "fraud",

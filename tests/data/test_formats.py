@@ -19,7 +19,7 @@ FRAME = pl.DataFrame({"city": ["Rome", None, "Oslo"], "age": [31, 40, None], "w"
 ARFF = r"""% a comment
 @RELATION 'my table'
 
-@Attribute 'the colour' {red, 'dark blue', "it's", 'a\'b', 50\%}
+@Attribute 'the color' {red, 'dark blue', "it's", 'a\'b', 50\%}
 @ATTRIBUTE size	REAL   % a remark
 @attribute n integer
 @attribute note string
@@ -42,8 +42,8 @@ def write(folder, name, content):
 
 def test_arff(tmp_path):
     table = read_table(write(tmp_path, "a.arff", ARFF))
-    assert table.schema["the colour"].levels == ("red", "dark blue", "it's", "a'b", "50%")
-    assert table.X["the colour"].to_list() == ["red", "dark blue", "a'b", "it's"]
+    assert table.schema["the color"].levels == ("red", "dark blue", "it's", "a'b", "50%")
+    assert table.X["the color"].to_list() == ["red", "dark blue", "a'b", "it's"]
     assert table.X["size"].to_list() == [1.5, None, -2000.0, 0.0]
     assert table.X["n"].to_list() == [3, None, 4, 0]
     assert table.X["note"].to_list() == ["x, y", 'say "hi"\n', None, ""]

@@ -82,7 +82,7 @@ def test_text_read_as_numbers_dates_and_truth(tmp_path):
         ({"kinds": {"city": "date"}}, ["'city'", "row 0 holds 'Rome'"]),
         ({"kinds": ["city"]}, ["mapping", "list"]),
         ({"kinds": {"city": Column("age", "numeric")}}, ["'city'", "'age'"]),
-        ({"kinds": {"city": "colour"}}, ["'city'", "'colour'", "'categorical'"]),
+        ({"kinds": {"city": "color"}}, ["'city'", "'color'", "'categorical'"]),
         ({"kinds": {"code": Column("code", "categorical", ("1", "2"))}}, ["'code'", "row 3 holds '3'", "levels"]),
     ],
 )

@@ -143,15 +143,15 @@ def test_smote_on_mixed_columns(library, rng):
     assert list(shown.columns) == list(X.columns)
     assert list(shown.dtypes) == list(X.dtypes)
     assert sorted(np.unique(labels, return_counts=True)[1].tolist()) == [max((y == "x").sum(), (y == "y").sum())] * 2
-    assert set(shown["colour"]) <= set(columns["colour"])
+    assert set(shown["color"]) <= set(columns["color"])
     assert shown["rings"].max() <= max(columns["rings"])
     assert model.predict(X).shape == (120,)
-    only = library({"colour": columns["colour"], "grade": columns["colour"]})
+    only = library({"color": columns["color"], "grade": columns["color"]})
     assert Balanced(NaiveBayes(), "smote", random_state=0).fit(only, y).shown_.tolist() == [0.5, 0.5]
-    codes = np.column_stack([columns["size"], np.unique(columns["colour"], return_inverse=True)[1]])
+    codes = np.column_stack([columns["size"], np.unique(columns["color"], return_inverse=True)[1]])
     seed = int(np.random.RandomState(0).randint(np.iinfo(np.int32).max))
     theirs = SMOTENC([1], random_state=seed).fit_resample(codes, y)[0]
-    both = library({"size": columns["size"], "colour": columns["colour"]})
+    both = library({"size": columns["size"], "color": columns["color"]})
     Balanced(Shown(), "smote", random_state=0).fit(both, y)
     np.testing.assert_allclose(np.asarray(seen[-1][0]["size"]), theirs[:, 0])
 

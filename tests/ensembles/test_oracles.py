@@ -27,7 +27,7 @@ class EveryTie(ClassifierMixin, BaseEstimator):
     """Weka's IBk among categories: all rows at the distance of the k-th vote, and each class has 1/n of a vote more.
 
     Ours takes the earliest of them, which artificial rows, put below the table, never are: there DECORATE of nearest
-    neighbours is the plain model (0.606, as by itself), where with Weka's voters it is Weka's ensemble (0.67).
+    neighbors is the plain model (0.606, as by itself), where with Weka's voters it is Weka's ensemble (0.67).
     """
 
     def __init__(self, k=3):
@@ -79,6 +79,6 @@ def test_as_accurate_as_weka(table, name):
     tied = (table, name) == ("categories", "decorate near")
     ours, theirs = accuracies(table, "decorate every tie" if tied else name), np.array(WEKA[table][name])
     noise = np.sqrt(ours.var(ddof=1) / len(ours) + theirs.var(ddof=1) / len(theirs))
-    # Weka's naive Bayes and nearest neighbours differ from ours a little by themselves (grids of numbers, ties)
+    # Weka's naive Bayes and nearest neighbors differ from ours a little by themselves (grids of numbers, ties)
     bases = max(abs(accuracies(table, base).mean() - np.mean(WEKA[table][base])) for base in ("bayes", "near"))
     assert abs(ours.mean() - theirs.mean()) < 3 * noise + bases

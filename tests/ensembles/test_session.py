@@ -70,7 +70,7 @@ def splits_of(n):
     ]
 
 
-def test_votes_of_neighbours_and_naive_bayes():
+def test_votes_of_neighbors_and_naive_bayes():
     X, y = load_wine(return_X_y=True)
     check_foldable(Ensemble(MEMBERS), X, y, SETTINGS, splits_of(len(y)))
 
@@ -202,7 +202,7 @@ def test_pipelines_that_differ_in_a_step_do_not_share():
     members = {
         "scaled": make_pipeline(StandardScaler(), KNeighborsClassifier(3)),
         "ranged": make_pipeline(MinMaxScaler(), KNeighborsClassifier(3)),
-        "centred": make_pipeline(StandardScaler(with_std=False), KNeighborsClassifier(3)),
+        "centered": make_pipeline(StandardScaler(with_std=False), KNeighborsClassifier(3)),
     }
     check_foldable(
         Ensemble(members),

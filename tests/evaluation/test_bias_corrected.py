@@ -283,7 +283,7 @@ def test_any_metric_of_two_classes(scoring):
     assert found.naive == search.best_score_
     low, high = found.interval()
     assert low <= found.value <= high
-    assert abs(found.value - found.naive) < 0.5  # the log loss of one neighbour has a heavy tail
+    assert abs(found.value - found.naive) < 0.5  # the log loss of one neighbor has a heavy tail
 
 
 def test_areas_of_decision_values(noisy):
@@ -386,7 +386,7 @@ def test_searches_that_keep_nothing_and_unfitted_ones(noisy):
 def test_a_setting_that_failed_changes_nothing(noisy, scoring):
     X, y = noisy
     found = []
-    for ks in ([1, 3, 9], [1, 3, 9, len(y)]):  # no training set has so many neighbours
+    for ks in ([1, 3, 9], [1, 3, 9, len(y)]):  # no training set has so many neighbors
         search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": ks}, scoring=scoring, cv=4)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -30,7 +30,7 @@ def test_equal_to_scikit_learn(rng, kind, weighted):
     assert list(confusion.classes) == np.unique(truth).tolist()
     for ours, peer in (("truth", "true"), ("predicted", "pred"), ("all", "all")):
         shares = confusion_matrix(truth, given, sample_weight=weights, normalize=peer)
-        np.testing.assert_allclose(confusion.normalised(ours).counts, shares, rtol=1e-12)
+        np.testing.assert_allclose(confusion.normalized(ours).counts, shares, rtol=1e-12)
     rates = precision_recall_fscore_support(truth, given, sample_weight=weights, zero_division=0)
     table = confusion.per_class()
     assert table.columns == ["class", "precision", "recall", "f1", "support"]
@@ -109,7 +109,7 @@ def test_text_fits_80_columns(rng):
         (lambda: Confusion.of([0.5, 1.5], [1, 1]), "continuous"),
         (lambda: Confusion.of(["a"], [1]), "cannot be put in one order"),
         (lambda: Confusion.of([1], [1], sample_weight=[-1]), "weight must be"),
-        (lambda: Confusion.of([1], [1]).normalised("rows"), "'truth', 'predicted' or 'all', not over 'rows'"),
+        (lambda: Confusion.of([1], [1]).normalized("rows"), "'truth', 'predicted' or 'all', not over 'rows'"),
         (lambda: Confusion((1, 2), [[1]]), "shape"),
         (lambda: Confusion((1,), [["a"]]), "must be numbers"),
     ],

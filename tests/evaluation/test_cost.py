@@ -71,7 +71,7 @@ def test_an_action_that_is_no_class():
     assert len(decision) == 3
     assert decision.action.tolist() == ["spam", "abstain", "ham"]
     assert decision.cost[1] == 3
-    assert costs.realised(["spam", "abstain"], ["ham", "virus"]).tolist() == [100, 3]
+    assert costs.realized(["spam", "abstain"], ["ham", "virus"]).tolist() == [100, 3]
 
 
 def test_columns_follow_the_classes():
@@ -200,9 +200,9 @@ def test_no_rows():
 def test_bad_truths():
     costs = CostMatrix.from_dict(ABSTAIN)
     with pytest.raises(InputError, match="truth 'eggs' has no cost"):
-        costs.realised(["spam"], ["eggs"])
+        costs.realized(["spam"], ["eggs"])
     with pytest.raises(InputError, match="2 actions came with 1 truths"):
-        costs.realised(["spam", "ham"], ["ham"])
+        costs.realized(["spam", "ham"], ["ham"])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
@@ -223,7 +223,7 @@ def test_the_metric_is_the_scorer(rng, n_classes, weights, kind):
         theirs = scorer(model, problem.session.X[test], problem.session.y[test], sample_weight=w)
         assert score == pytest.approx(theirs, rel=1e-12)
         decision = costs.decide(model.predict_proba(problem.session.X[test]), model.classes_)
-        plain = costs.realised(decision.action, problem.session.y[test])
+        plain = costs.realized(decision.action, problem.session.y[test])
         assert score == pytest.approx(-np.average(plain, weights=w))
     losses = metric.losses(problem.session, problem.split, answer)
     np.testing.assert_allclose(-np.average(losses, axis=1, weights=w), found, rtol=1e-12)

@@ -37,8 +37,8 @@ def numbers(rng, n=120):
 MODELS = {
     "naive bayes": NaiveBayes(),
     "scikit-learn's naive bayes": GaussianNB(),
-    "neighbours": KNNClassifier(n_neighbors=3),
-    "scikit-learn's neighbours": KNeighborsClassifier(3),
+    "neighbors": KNNClassifier(n_neighbors=3),
+    "scikit-learn's neighbors": KNeighborsClassifier(3),
     "pipeline": make_pipeline(StandardScaler(), KNeighborsClassifier(3)),
     "refitted": LogisticRegression(),
 }
@@ -88,8 +88,8 @@ VALIDATED = {
     "naive bayes": (NaiveBayes(), "var_floor", [1e-9, 0.1, 1.0]),
     "families": (NaiveBayes(), "families", ["gaussian", "binned", {"x0": "kde"}]),
     "boosting by stages": (HistGradientBoostingClassifier(random_state=0), "max_iter", [1, 5, 20]),
-    "neighbours": (KNeighborsClassifier(), "n_neighbors", np.array([1, 5, 40])),
-    "our neighbours": (KNNClassifier(), "n_neighbors", range(1, 9)),
+    "neighbors": (KNeighborsClassifier(), "n_neighbors", np.array([1, 5, 40])),
+    "our neighbors": (KNNClassifier(), "n_neighbors", range(1, 9)),
     "pipeline": (make_pipeline(StandardScaler(), KNeighborsClassifier()), "kneighborsclassifier__n_neighbors", [2, 9]),
     "refitted": (LogisticRegression(), "C", [0.01, 1.0]),
 }

@@ -160,7 +160,7 @@ def test_cost_curve_by_a_plain_loop(rng: np.random.Generator, positive: str) -> 
     assert expected[0, 0] == pytest.approx(expected[0, 1])  # at the threshold both actions cost the same
 
 
-def test_costs_decide_and_their_means_are_realised(rng: np.random.Generator) -> None:
+def test_costs_decide_and_their_means_are_realized(rng: np.random.Generator) -> None:
     truth, proba = drawn(rng, 200, 3)
     classes = ["a", "b", "c"]
     matrix = {
@@ -177,10 +177,10 @@ def test_costs_decide_and_their_means_are_realised(rng: np.random.Generator) -> 
     assert facts["cost"] is None  # of more than two classes there is no one threshold
     decided = costs.decide(proba, classes).action
     names = np.array(classes)[truth]
-    assert facts["expected_cost"]["chosen"] == pytest.approx(costs.realised(decided, names).mean())
+    assert facts["expected_cost"]["chosen"] == pytest.approx(costs.realized(decided, names).mean())
     likeliest = np.array(classes)[proba.argmax(axis=1)]
-    assert facts["expected_cost"]["most_probable"] == pytest.approx(costs.realised(likeliest, names).mean())
-    constants = [costs.realised([action] * 200, names).mean() for action in costs.actions]
+    assert facts["expected_cost"]["most_probable"] == pytest.approx(costs.realized(likeliest, names).mean())
+    constants = [costs.realized([action] * 200, names).mean() for action in costs.actions]
     assert facts["expected_cost"]["best_constant"] == pytest.approx(min(constants))
 
 

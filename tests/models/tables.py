@@ -37,16 +37,16 @@ def table_of(X: pl.DataFrame, y: np.ndarray, name: str = "table") -> Table:
 def mixed(n: int = 90, seed: int = 0, gaps: float = 0.1) -> Table:
     """Numbers, few and many categories, truth values, words, dates; missing cells in each; the label hangs on some."""
     rng = np.random.default_rng(seed)
-    colour = rng.choice(["red", "green", "blue"], n)
+    color = rng.choice(["red", "green", "blue"], n)
     size = rng.normal(5, 2, n)
     city = rng.choice([f"city {i}" for i in range(25)], n)
     said = [" ".join(rng.choice(["win", "cash", "no", "yes", "lunch", "today", f"w{i}"], 6)) for i in range(n)]
     day = [dt.datetime(2020, 1, 1) + dt.timedelta(hours=int(h)) for h in rng.integers(0, 9000, n)]
-    y = np.where(size + 2 * (colour == "red") + rng.normal(0, 1, n) > 5.5, "up", "down")
+    y = np.where(size + 2 * (color == "red") + rng.normal(0, 1, n) > 5.5, "up", "down")
     columns = {
         "size": size.tolist(),
         "rings": rng.integers(0, 9, n).tolist(),
-        "colour": colour.tolist(),
+        "color": color.tolist(),
         "city": city.tolist(),
         "member": rng.choice([True, False], n).tolist(),
         "said": said,

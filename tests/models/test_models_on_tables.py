@@ -88,7 +88,7 @@ def test_nasty_tables_break_nothing(name, case):
 def test_unknown_categories_and_gaps_at_prediction(name):
     whole, spec = mixed(gaps=0.0), catalogue()[name]
     model = small(spec, outline(whole)).fit(whole.X, whole.y)
-    strange = whole.X[:6].with_columns(colour=pl.lit("violet"), city=pl.lit("nowhere"), said=pl.lit("never heard of"))
+    strange = whole.X[:6].with_columns(color=pl.lit("violet"), city=pl.lit("nowhere"), said=pl.lit("never heard of"))
     check_answers(spec, model, strange, np.array(["down", "up"]))
     empty = whole.X[:6].with_columns(pl.lit(None, dtype=kind).alias(name) for name, kind in whole.X.schema.items())
     check_answers(spec, model, empty, np.array(["down", "up"]))

@@ -77,7 +77,7 @@ def test_every_model_predicts_the_same_after_a_round_trip(name, tmp_path):
     model, path = fitted(name), tmp_path / "model.foldwise"
     save_model(path, model, TABLE.X, target="y", metadata={"model": name})
     stored = open_model(path)
-    strange = TABLE.X.with_columns(colour=pl.lit("violet"))
+    strange = TABLE.X.with_columns(color=pl.lit("violet"))
     for X in (TABLE.X, strange):
         np.testing.assert_array_equal(stored.predict(X), model.predict(X))
         ask = "predict_proba" if hasattr(model, "predict_proba") else "decision_function"
@@ -297,7 +297,7 @@ def test_trees_that_lead_astray_are_refused(name):
 
 
 def test_parts_inside_other_estimators(tmp_path):
-    """Naive Bayes and neighbours as members of an ensemble; and the ensemble itself stays as it was."""
+    """Naive Bayes and neighbors as members of an ensemble; and the ensemble itself stays as it was."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
     for member in (NaiveBayes(), KNNClassifier(3, metric="heom")):
@@ -361,7 +361,7 @@ class TestTheTableAtTheDoor:
         ("column", "cells", "message"),
         [
             ("size", ["tall"] * 60, "'size' holds text such as 'tall', but held numbers when the model was fitted"),
-            ("colour", [1.5] * 60, "'colour' holds numbers such as 1.5, but held text"),
+            ("color", [1.5] * 60, "'color' holds numbers such as 1.5, but held text"),
             ("member", ["yes"] * 60, "'member' holds text such as 'yes', but held truth values"),
             ("day", ["2020-01-01"] * 60, "'day' holds text such as '2020-01-01', but held dates or times"),
         ],

@@ -131,7 +131,7 @@ def test_thresholds_in_the_precision_of_the_table(rng):
     assert_equal(*both(BernoulliNB(binarize=0.1), {"alpha": [0.1, 1.0]}, X, y, cv=3))
 
 
-def test_unlabelled_rows_are_no_class(rng):
+def test_unlabeled_rows_are_no_class(rng):
     X, y = rng.normal(size=(60, 2)), rng.integers(-1, 2, 60)
     model = SelfTrainingClassifier(LogisticRegression())
     assert_equal(*both(model, {"threshold": [0.6, 0.9]}, X, y, cv=KFold(3), scoring="neg_log_loss"))
@@ -298,7 +298,7 @@ def test_probabilities_with_named_columns_are_taken_by_name():
 
 
 def test_shares_are_printed_without_rates():
-    shares = Confusion.of(list("aabb"), list("abbb")).normalised()
+    shares = Confusion.of(list("aabb"), list("abbb")).normalized()
     assert str(shares).count("\n") == 2
 
 

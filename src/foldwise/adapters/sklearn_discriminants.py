@@ -1,4 +1,4 @@
-"""Sessions of discriminant analyses: one decomposition per training set answers all priors and regularisations.
+"""Sessions of discriminant analyses: one decomposition per training set answers all priors and regularizations.
 
 scikit-learn's own `fit` checks the rows and the setting; only its solver is replaced, by one that keeps what does not
 depend on what may vary. The rest of the solver is then done for every setting, by the same formulas in the same order,
@@ -60,7 +60,7 @@ class DecomposedSession(ModelSession):
 
 @dataclass(frozen=True)
 class Spectra:
-    """A fitted quadratic analysis and the variances of its classes along their axes, not regularised."""
+    """A fitted quadratic analysis and the variances of its classes along their axes, not regularized."""
 
     model: Any
     variances: list[Array]  # of each class: (axes,)
@@ -187,11 +187,11 @@ class LinearSession(DecomposedSession):
 
 def whitening(model: Any, groups: Sequence[Array]) -> Array:  # (columns, rank)
     """The first of the two decompositions of scikit-learn's solver "svd", which does not look at the priors."""
-    centred = np.concatenate([rows - mean for rows, mean in zip(groups, model.means_, strict=True)], axis=0)
-    std = np.std(centred, axis=0)
+    centered = np.concatenate([rows - mean for rows, mean in zip(groups, model.means_, strict=True)], axis=0)
+    std = np.std(centered, axis=0)
     std[std == 0] = 1.0
-    share = np.asarray(1.0 / len(centred), dtype=centred.dtype)
-    _, S, Vt = scipy.linalg.svd(np.sqrt(share) * (centred / std), full_matrices=False)
+    share = np.asarray(1.0 / len(centered), dtype=centered.dtype)
+    _, S, Vt = scipy.linalg.svd(np.sqrt(share) * (centered / std), full_matrices=False)
     rank = np.sum(model.tol < S)
     scaled: Array = (Vt[:rank, :] / std).T / S[:rank]
     return scaled

@@ -1,6 +1,6 @@
-"""The session of scikit-learn's k-nearest-neighbours estimators: one list of neighbours a row serves all splits.
+"""The session of scikit-learn's k-nearest-neighbors estimators: one list of neighbors a row serves all splits.
 
-Rows outside a training set are struck out of the lists; one walk answers all numbers of neighbours with both weights.
+Rows outside a training set are struck out of the lists; one walk answers all numbers of neighbors with both weights.
 Where rows tie for the k-th place and the answer depends on which is taken, scikit-learn itself is asked. A setting or a
 table that is unusual is refitted.
 """
@@ -43,9 +43,9 @@ LARGEST = 1e100  # greater cells overflow in powers
 
 
 class NeighborSession(ModelSession):
-    """Settings and splits share the lists of neighbours."""
+    """Settings and splits share the lists of neighbors."""
 
-    shares = "neighbours"
+    shares = "neighbors"
     threads = True
 
     def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
@@ -115,7 +115,7 @@ class NeighborSession(ModelSession):
         return KNNSetting(int(k), weights, algorithm, int(leaf_size), n_jobs, metric, p)
 
     def distance(self, plain: KNNSetting, n_train: int) -> Distance | None:
-        """The distance, and how it is searched; None with more neighbours than rows."""
+        """The distance, and how it is searched; None with more neighbors than rows."""
         if plain.k > n_train or self.problem is None:
             return None
         tree = by_tree(plain.algorithm, plain.metric, self.problem.cells.X.shape[1], plain.k, n_train)

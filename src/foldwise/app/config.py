@@ -24,7 +24,7 @@ class FitConfig:
     weights: str | None = None
     positive: Any = None
     test: Any = None
-    drop_unlabelled: bool = False
+    drop_unlabeled: bool = False
     rows: bool = True
     seed: int = 0
     n_jobs: int | None = None

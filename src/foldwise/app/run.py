@@ -38,7 +38,7 @@ def fit(
     weights: str | None = None,
     positive: Any = None,
     test: Any = None,
-    drop_unlabelled: bool = False,
+    drop_unlabeled: bool = False,
     rows: bool = True,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -62,7 +62,7 @@ def fit(
     weights : the column of row weights
     positive : the class that curves are about
     test : a separate table, on which the final model is scored once
-    drop_unlabelled : whether rows without a target are left out; by default they are refused
+    drop_unlabeled : whether rows without a target are left out; by default they are refused
     rows : whether rows of data may appear in the report and the run folder
     seed : random seed of folds and settings
     n_jobs : the number of workers; by default the number of cores
@@ -82,7 +82,7 @@ def fit(
     names = models if models is None or isinstance(models, str) else tuple(models)
     columns = (groups, time, weights)
     config = FitConfig(
-        *(target, budget, names, metric, costs, *columns, positive, test, drop_unlabelled, rows, seed, n_jobs)
+        *(target, budget, names, metric, costs, *columns, positive, test, drop_unlabeled, rows, seed, n_jobs)
     )
     return run_fit(table, config)
 
@@ -113,7 +113,7 @@ def run_fit(
         clock.enter("reading")
         columns = {"groups": config.groups, "time": config.time, "weights": config.weights}
         others = {"costs": config.costs, "positive": config.positive, "test": config.test}
-        task = make_task(table, config.target, **columns, **others, drop_unlabelled=config.drop_unlabelled)
+        task = make_task(table, config.target, **columns, **others, drop_unlabeled=config.drop_unlabeled)
         metric = class_metric(config.metric, task.classes, task.costs, task.positive)
         tell = Teller(clock, executor, watch)
         tell.enter("looking at the data")

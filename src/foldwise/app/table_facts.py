@@ -25,8 +25,8 @@ def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
     setup, task = result.setup, result.setup.task
     columns = [column_facts(task.table.X[name], result) for name in task.table.X.columns]
     warnings = [warning(c) for c in task.table.audit() if c.check in ("target", "duplicates", "alike")]
-    if task.n_unlabelled:
-        warnings.append(f"{task.n_unlabelled:,} rows without {task.table.target!r} were left out.")
+    if task.n_unlabeled:
+        warnings.append(f"{task.n_unlabeled:,} rows without {task.table.target!r} were left out.")
     warnings += [*missing_members(result), *unfinished_models(result), *overrun(times), *shared_rows(result)]
     names = {result.final.selection.candidates[i].model for i in result.final.weights}
     inside = sorted(setup.specs[name].title for name in names if name in HOLDING_ROWS)

@@ -55,7 +55,7 @@ class FitTask:
     positive: int | None = None  # index among classes
     named: dict[str, str] | None = None  # groups, time, weights: the columns
     test: HeldOut | None = None
-    n_unlabelled: int = 0  # rows without a target, which were left out
+    n_unlabeled: int = 0  # rows without a target, which were left out
 
     @property
     def n_rows(self) -> int:
@@ -80,12 +80,12 @@ def make_task(
     costs: Any = None,
     positive: Any = None,
     test: Any = None,
-    drop_unlabelled: bool = False,
+    drop_unlabeled: bool = False,
 ) -> FitTask:
     """Read, check and describe; every refusal is one sentence and what to do."""
     whole = read_any(table, target)
-    read = labelled(whole, drop_unlabelled)
-    n_unlabelled = whole.X.height - read.X.height
+    read = labeled(whole, drop_unlabeled)
+    n_unlabeled = whole.X.height - read.X.height
     columns = {"groups": groups, "time": time, "weights": weights}
     named = {what: name for what, name in columns.items() if name is not None}
     check_named(read, named)
@@ -105,11 +105,11 @@ def make_task(
     asked = None if positive is None else class_index(positive, classes, read.target)
     held_out = None
     if test is not None:
-        tested = labelled(read_any(test, read.target), drop_unlabelled)
+        tested = labeled(read_any(test, read.target), drop_unlabeled)
         held_out = held_out_of(tested, classes, features.X.columns, weights)
     return FitTask(
         *(features, outline(features), classes, encoded.codes, group_codes, moments, weighed, matrix, asked, named),
-        *(held_out, n_unlabelled),
+        *(held_out, n_unlabeled),
     )
 
 
@@ -141,7 +141,7 @@ def of_frame(frame: pl.DataFrame, target: str, name: str) -> Table:
     return Table(X, y, view_of_frame(nw.from_native(X)).schema, name, target)
 
 
-def labelled(table: Table, drop: bool) -> Table:
+def labeled(table: Table, drop: bool) -> Table:
     """The table, if every row has a target; else, where that was asked for, the rows that have one."""
     assert table.y is not None
     if table.y.dtype.kind not in "fO":
@@ -154,7 +154,7 @@ def labelled(table: Table, drop: bool) -> Table:
     if not drop:
         raise InputError(
             f"{int((~known).sum()):,} of {len(known):,} rows have no {table.target!r}, and a target is never guessed.",
-            "leave them out: --drop-unlabelled, in Python drop_unlabelled=True.",
+            "leave them out: --drop-unlabeled, in Python drop_unlabeled=True.",
         )
     y = np.array(table.y[known].tolist())  # of texts or numbers again, not of objects
     if y.dtype.kind == "f" and (y == np.trunc(y)).all() and (np.abs(y) < 2**53).all():

@@ -33,7 +33,7 @@ class Confusion:
     """
 
     classes: tuple[Any, ...]
-    counts: NDArray[Any]  # (truth, predicted), whole numbers unless weighted or normalised; read-only
+    counts: NDArray[Any]  # (truth, predicted), whole numbers unless weighted or normalized; read-only
 
     def __post_init__(self) -> None:
         counts = np.array(self.counts)
@@ -77,7 +77,7 @@ class Confusion:
         """The share on the diagonal."""
         return float(ratio(np.trace(self.counts), self.counts.sum()))
 
-    def normalised(self, over: Literal["truth", "predicted", "all"] = "truth") -> Confusion:
+    def normalized(self, over: Literal["truth", "predicted", "all"] = "truth") -> Confusion:
         """Shares of each truth, of each prediction or of all; 0 where there is nothing to share."""
         totals = {
             "truth": self.counts.sum(axis=1, keepdims=True),
@@ -85,7 +85,7 @@ class Confusion:
             "all": self.counts.sum(),
         }
         if over not in totals:
-            raise InputError(f"normalise over 'truth', 'predicted' or 'all', not over {over!r}.")
+            raise InputError(f"normalize over 'truth', 'predicted' or 'all', not over {over!r}.")
         return Confusion(self.classes, ratio(self.counts, totals[over]))
 
     def rates(self) -> dict[str, NDArray[Any]]:

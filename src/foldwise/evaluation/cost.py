@@ -50,9 +50,9 @@ class CostMatrix:
     >>> decision.action.tolist(), decision.cost.tolist(), decision.margin.tolist()
     (['keep'], [6.0], [34.0])
 
-    As `scoring` of a search it is a metric: minus the mean *realised* cost on the test rows. Each row's action is
+    As `scoring` of a search it is a metric: minus the mean *realized* cost on the test rows. Each row's action is
     chosen by *expected* cost, from the model's probabilities, and paid for by the row's truth. The expected cost itself
-    would reward a model for being sure of itself; the realised cost cannot be talked down.
+    would reward a model for being sure of itself; the realized cost cannot be talked down.
     """
 
     actions: tuple[Any, ...]
@@ -171,7 +171,7 @@ class CostMatrix:
             names = tuple(labels.get(place, name) for place, name in enumerate(self.actions))
         return Decision(label_array(names)[action], cost, margin)
 
-    def realised(self, action: Any, truth: Any) -> Floats:  # (rows,)
+    def realized(self, action: Any, truth: Any) -> Floats:  # (rows,)
         """What actions cost, now that the truth is known."""
         rows = self._places(names_of(action), self.actions, "action")
         columns = self._places(names_of(truth), self.truths, "truth")
@@ -180,7 +180,7 @@ class CostMatrix:
         return np.asarray(self.costs[rows, columns])
 
     def scorer(self) -> CostScorer:
-        """A scorer for scikit-learn's own searches: minus the mean realised cost."""
+        """A scorer for scikit-learn's own searches: minus the mean realized cost."""
         return CostScorer(self)
 
     def costs_of(self, classes: Any) -> Floats:  # (actions, classes)
@@ -247,7 +247,7 @@ class CostMatrix:
 
 @dataclass(frozen=True)
 class CostScorer:
-    """A scorer of scikit-learn's shape: minus the mean realised cost of the decisions on some rows."""
+    """A scorer of scikit-learn's shape: minus the mean realized cost of the decisions on some rows."""
 
     matrix: CostMatrix
 

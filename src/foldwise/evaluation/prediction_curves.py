@@ -297,7 +297,7 @@ def mean_costs(given: Predictions, actions: Sequence[str], costs: CostMatrix) ->
     def mean(names: Sequence[str]) -> float | None:
         if not all(name in known for name in set(names)):
             return None
-        return float(share @ costs.realised([known[name] for name in names], truth))
+        return float(share @ costs.realized([known[name] for name in names], truth))
 
     prior = np.bincount(given.truth, share, minlength=len(given.classes))
     constant = float((costs.costs_of(given.classes) @ prior).min())

@@ -84,7 +84,7 @@ class KCurve:
         ax.annotate(label, point, xytext=(0, 10), textcoords="offset points", ha="center")
         if self.nested is not None:
             label = f"nested estimate {self.nested.estimate.value:.3f}"
-            ax.axhline(self.nested.estimate.value, linestyle="--", linewidth=1, color="grey", label=label)
+            ax.axhline(self.nested.estimate.value, linestyle="--", linewidth=1, color="gray", label=label)
         ax.set_xlabel("number of neighbors k")
         ax.set_ylabel(self.metric)
         ax.legend(loc="best", frameon=False)

@@ -181,7 +181,7 @@ def imputed_with_target(seed: int) -> float:
     return by_hand(NEAREST, whole[:, :-1], y)
 
 
-def imputed_by_neighbours(seed: int) -> float:
+def imputed_by_neighbors(seed: int) -> float:
     X, y = gaps(seed)
     return estimate(make_pipeline(KNNImputer(), NEAREST), X, y, cv=FOLDS, scoring="roc_auc").value
 
@@ -331,7 +331,7 @@ CASES = (
     Case(
         "imputing with the target in the table",
         imputed_with_target,
-        imputed_by_neighbours,
+        imputed_by_neighbors,
         "KNNImputer in a Pipeline, `estimate`",
     ),
     Case(

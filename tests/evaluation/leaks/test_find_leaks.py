@@ -197,7 +197,7 @@ def test_labels_that_last_in_drifting_columns_are_suspected(rng):
     assert (leak.name, leak.level) == ("time", "suspicion")
     for quiet in (KFold(5), TimeSeriesSplit(5)):
         assert len(find_leaks(X, y, cv=quiet)) == 0
-    assert len(find_leaks(rng.normal(size=(500, 2)), y, cv=SHUFFLED)) == 0  # no column knows the neighbours
+    assert len(find_leaks(rng.normal(size=(500, 2)), y, cv=SHUFFLED)) == 0  # no column knows the neighbors
     assert len(find_leaks(X, rng.permutation(y), cv=SHUFFLED)) == 0
     order = np.argsort(y, kind="stable")  # sorted by class is not sorted by time
     assert len(find_leaks(X[order], y[order], cv=SHUFFLED)) == 0

@@ -117,7 +117,7 @@ def test_cost_is_what_the_matrix_says():
         {"a": {"a": 0, "b": 5, "c": 1}, "b": {"a": 2, "b": 0, "c": 9}, "wait": {"a": 1, "b": 1, "c": 1}}
     )
     metric = cost_metric(costs, classes)
-    expected = costs.realised(costs.decide(proba, classes).action, classes[codes]).mean()
+    expected = costs.realized(costs.decide(proba, classes).action, classes[codes]).mean()
     assert metric(codes, proba) == pytest.approx(expected)
     assert metric.bounds == (0.0, 9.0)
     assert class_metric(None, classes, costs).name == "cost"

@@ -56,7 +56,7 @@ def test_a_large_table_is_searched_in_growing_pieces(cells, counted, monkeypatch
     assert counted == [40, 80, 160, 120]
 
 
-def test_lists_are_deepened_when_more_neighbours_are_asked_for(cells, counted):
+def test_lists_are_deepened_when_more_neighbors_are_asked_for(cells, counted):
     lists = lists_by(BRUTE, cells)
     first = lists.of(3, 300, np.arange(50))
     second = lists.of(30, 300, np.arange(50))

@@ -51,8 +51,8 @@ def fit(
     test: Annotated[
         Path | None, typer.Option(help="A separate table, on which the final model is scored once.")
     ] = None,
-    drop_unlabelled: Annotated[
-        bool, typer.Option("--drop-unlabelled", help="Leave out rows without a target, which are refused otherwise.")
+    drop_unlabeled: Annotated[
+        bool, typer.Option("--drop-unlabeled", help="Leave out rows without a target, which are refused otherwise.")
     ] = False,
     no_rows: Annotated[bool, typer.Option("--no-rows", help="Keep rows of data out of report and folder.")] = False,
     jobs: Jobs = None,
@@ -69,7 +69,7 @@ def fit(
     names = None if models is None else listed(models)
     options: dict[str, Any] = {"target": target, "budget": budget, "models": names, "metric": metric, "costs": costs}
     options |= {"groups": groups, "time": time, "weights": weights, "positive": positive, "test": test}
-    options |= {"drop_unlabelled": drop_unlabelled, "rows": not no_rows, "seed": seed, "n_jobs": jobs}
+    options |= {"drop_unlabeled": drop_unlabeled, "rows": not no_rows, "seed": seed, "n_jobs": jobs}
     fit(table, out, options, force=force, as_json=json, quiet=quiet)
 
 

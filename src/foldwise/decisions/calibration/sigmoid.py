@@ -41,9 +41,9 @@ def platt(x: Floats, is_class: np.ndarray, weights: Floats) -> tuple[float, floa
     ours, others = float(weights[is_class].sum()), float(weights[~is_class].sum())
     targets = np.where(is_class, (ours + 1) / (ours + 2), 1 / (others + 2))
     total = weights.sum()
-    centre = float(weights @ x / total)
-    spread = float(np.sqrt(weights @ (x - centre) ** 2 / total)) or 1.0
-    design = np.column_stack([(x - centre) / spread, np.ones(len(x))])
+    center = float(weights @ x / total)
+    spread = float(np.sqrt(weights @ (x - center) ** 2 / total)) or 1.0
+    design = np.column_stack([(x - center) / spread, np.ones(len(x))])
 
     def local(parameters: Floats) -> Local:
         z = design @ parameters
@@ -52,4 +52,4 @@ def platt(x: Floats, is_class: np.ndarray, weights: Floats) -> tuple[float, floa
         return loss, design.T @ (weights * (p - targets)), (design.T * (weights * p * (1 - p))) @ design
 
     slope, intercept = minimize(local, np.array([0.0, np.log((ours + 1) / (others + 1))])).tolist()
-    return slope / spread, intercept - slope * centre / spread
+    return slope / spread, intercept - slope * center / spread

@@ -61,7 +61,7 @@ def compare(
     Notes
     -----
     With the default splits the corrected t-test calls equal models different in about 4 % of cases where they
-    change little from one training set to the next, in 4 to 6 % where they change much (nearest neighbours). Models
+    change little from one training set to the next, in 4 to 6 % where they change much (nearest neighbors). Models
     learn from 60 % of the rows, so scores are a little below those of the whole table: for a figure to report, take
     `estimate` or `nested_cv`. Ten times ten folds, `cv=RepeatedStratifiedKFold(n_splits=10, n_repeats=10,
     random_state=0)`, find more of the true differences, and of the second kind of models more false ones (4 % and

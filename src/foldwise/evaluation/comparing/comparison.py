@@ -179,7 +179,7 @@ class Comparison(ComparedModels):
         return pl.DataFrame(rows)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the intervals of all models, those tied with the best in colour; gives the axes."""
+        """Draw the intervals of all models, those tied with the best in color; gives the axes."""
         ax = axes(ax, (7.0, 1.2 + 0.4 * len(self.names)))
         places = np.arange(len(self.names))[::-1]
         shown = set()
@@ -187,11 +187,11 @@ class Comparison(ComparedModels):
             estimate, tied = self.estimates[name], name in self.tied
             low, high = estimate.interval(self.level)
             label = "tied with the best" if tied else "worse than the best"
-            colour, ends = ("C0", "filled") if tied else ("0.6", "none")
-            ax.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
-            face = colour if ends == "filled" else "white"
+            color, ends = ("C0", "filled") if tied else ("0.6", "none")
+            ax.plot([low, high], [place, place], color=color, linewidth=2, solid_capstyle="butt")
+            face = color if ends == "filled" else "white"
             once = {} if label in shown else {"label": label}
-            ax.plot(estimate.value, place, "o", color=colour, markerfacecolor=face, linestyle="none", **once)
+            ax.plot(estimate.value, place, "o", color=color, markerfacecolor=face, linestyle="none", **once)
             shown.add(label)
             if estimate.naive is not None:
                 once = {} if "naive" in shown else {"label": "what the search itself says"}

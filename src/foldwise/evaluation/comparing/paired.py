@@ -106,8 +106,8 @@ class Posterior:
         x = np.unique([*np.linspace(self.mean - half, self.mean + half, 600), -self.rope, self.rope])
         if self.error > 0:
             density = stats.t.pdf(x, self.freedom, self.mean, self.error)
-            for part, colour in [(x <= -self.rope, "C1"), (abs(x) <= self.rope, "0.6"), (x >= self.rope, "C0")]:
-                ax.fill_between(x[part], density[part], color=colour, alpha=0.5, linewidth=0)
+            for part, color in [(x <= -self.rope, "C1"), (abs(x) <= self.rope, "0.6"), (x >= self.rope, "C0")]:
+                ax.fill_between(x[part], density[part], color=color, alpha=0.5, linewidth=0)
             ax.plot(x, density, color="0.3", linewidth=1)
         else:
             ax.axvline(self.mean, color="0.3")

@@ -1,4 +1,4 @@
-"""Tests that are earlier than what was learned, and rows that know their neighbours."""
+"""Tests that are earlier than what was learned, and rows that know their neighbors."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from foldwise.evaluation.leaks.report import Leak, rows_said
 Ints = NDArray[np.int64]
 LEAST_ROWS = 50
 INTERLEAVED = 0.2
-LASTING = 0.2  # likeness of neighbouring labels
-SMOOTH = 0.5  # correlation of neighbouring ranks
+LASTING = 0.2  # likeness of neighboring labels
+SMOOTH = 0.5  # correlation of neighboring ranks
 IN_ORDER = "sort the rows by time and pass cv=TimeSeriesSplit()."
 
 
@@ -116,7 +116,7 @@ def earlier(given: LeakInput, times: pl.Series) -> tuple[Ints, int] | None:
 
 
 def suspected_order(given: LeakInput) -> Iterator[Leak]:
-    """Labels that last from row to row, in columns that change slowly, under splits that part neighbours."""
+    """Labels that last from row to row, in columns that change slowly, under splits that part neighbors."""
     likeness = given.likeness
     if likeness is None or given.n_rows < LEAST_ROWS or not given.frame.width:
         return
@@ -124,7 +124,7 @@ def suspected_order(given: LeakInput) -> Iterator[Leak]:
     rows = np.concatenate(parted)
     if len(rows) < INTERLEAVED * given.n_tested or is_sorted(given, likeness.labels):
         return
-    first, second = neighbours(given)
+    first, second = neighbors(given)
     lasting = likeness.beside(first, second)
     noise = 1 / np.sqrt(max(1, len(first)))
     if not (lasting >= LASTING and lasting >= 6 * noise):
@@ -135,7 +135,7 @@ def suspected_order(given: LeakInput) -> Iterator[Leak]:
     text = (
         f"labels often last from one row to the next (likeness {lasting:.2f} of 1), so do cells of {listing(smooth)}, "
         f"and {rows_said(len(rows), given.n_tested)} lie between two training rows: if the rows are in the order of "
-        "time or place, a model knows them by their neighbours."
+        "time or place, a model knows them by their neighbors."
     )
     remedy = "for time, pass cv=TimeSeriesSplit(); for place, groups= of regions with cv=GroupKFold()."
     share = len(rows) / given.n_tested
@@ -157,7 +157,7 @@ def is_sorted(given: LeakInput, labels: NDArray[Any]) -> bool:
     return int(np.count_nonzero(steps)) < 3 * (int(labels.max()) + 1)
 
 
-def neighbours(given: LeakInput) -> tuple[Ints, Ints]:
+def neighbors(given: LeakInput) -> tuple[Ints, Ints]:
     """Rows and those just after them, where no column by which the table is sorted in blocks changes."""
     first = np.arange(given.n_rows - 1)
     for column in given.frame:
@@ -168,7 +168,7 @@ def neighbours(given: LeakInput) -> tuple[Ints, Ints]:
 
 
 def slow_columns(given: LeakInput, first: Ints, second: Ints) -> Iterator[str]:
-    """Columns of numbers or dates whose neighbouring cells are of much the same rank."""
+    """Columns of numbers or dates whose neighboring cells are of much the same rank."""
     for column in given.frame:
         if not (column.dtype.is_numeric() or column.dtype.is_temporal()):
             continue

@@ -1,7 +1,7 @@
 """How often each label was given to each truth, for all settings at once: the compiled loops under the label metrics.
 
 Labels come as (settings, rows), often as the transposed view of a (rows, settings) array; each layout has its loop, so
-that neighbours in memory are read together. Cells are added in the order of rows, as scikit-learn adds them.
+that neighbors in memory are read together. Cells are added in the order of rows, as scikit-learn adds them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which distances are known, which way scikit-learn finds them, and how far rounding may move them.
 
 Two places of a list may have changed in a refit where their distances are nearer than the rounding of both searches, so
-such neighbours count as tied. With m columns and eps = 2.2e-16, for what is compared (d, or d² where scikit-learn
+such neighbors count as tied. With m columns and eps = 2.2e-16, for what is compared (d, or d² where scikit-learn
 expands |x|² + |y|² - 2xy):
 
 - expanded squares: each is off by at most e = (m + 8)·eps·(|x|² + |y|²) with |y|² ≤ 2|x|² + 2d²; two of them, in two

@@ -17,7 +17,7 @@ Search = Callable[[Rows, int], Iterator[tuple[Rows, NDArray[Any], NDArray[Any]]]
 """Some rows of a table and a depth -> rows, distances and places among all rows, in batches that together are all."""
 
 MOST_BYTES = 1 << 28  # lists that would take more are found for each split by itself
-SPREAD = 5.0  # standard deviations of the number of neighbours in a training set
+SPREAD = 5.0  # standard deviations of the number of neighbors in a training set
 SMALL = 1 << 13  # rows of a table that is searched whole when a second split asks
 LEAST_SHARE = 0.25  # of the rows in a training set: with fewer, lists would be mostly struck out
 

@@ -1,4 +1,4 @@
-"""The neighbours of test rows in one training set: lists with all other rows struck out, and where their ties lie."""
+"""The neighbors of test rows in one training set: lists with all other rows struck out, and where their ties lie."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Members:
 
 @dataclass(frozen=True)
 class Ties:
-    """Which members are surely among the k nearest, and which may be, for rows × numbers of neighbours.
+    """Which members are surely among the k nearest, and which may be, for rows × numbers of neighbors.
 
     The first `low` are among them for sure, and the other k - low come from those before `high`. Without a tie both are
     k. `high` is -1 where the list ends within the tie.

@@ -14,7 +14,7 @@ from foldwise.folds.nearest.distances import Distance, NumericTable
 from foldwise.folds.nearest.lists import LazyLists, NeighborLists, Search
 from foldwise.folds.protocol import Rows
 
-BATCH_CELLS = 1 << 20  # neighbours that scikit-learn hands over at a time, 16 bytes each
+BATCH_CELLS = 1 << 20  # neighbors that scikit-learn hands over at a time, 16 bytes each
 
 
 def lists_by(distance: Distance, cells: NumericTable) -> LazyLists:

@@ -80,7 +80,7 @@ class DistanceLists:
 
 @dataclass(frozen=True)
 class KNNBatch:
-    """Settings and what is known of each: their numbers of neighbours in order, and where each stands."""
+    """Settings and what is known of each: their numbers of neighbors in order, and where each stands."""
 
     settings_: Sequence[KNNSetting]
 
@@ -98,7 +98,7 @@ class KNNBatch:
         return sorted({plain.weighted for plain in self.settings_})
 
     def pick(self, found: dict[bool, Any]) -> NDArray[Any]:
-        """One a setting of what was found for each weighting and number of neighbours."""
+        """One a setting of what was found for each weighting and number of neighbors."""
         pairs = zip(self.settings_, self.places, strict=True)
         return np.stack([found[plain.weighted][i] for plain, i in pairs])
 
@@ -120,7 +120,7 @@ class TieAnswer:
 
 
 class NeighborSplit:
-    """Answers settings of one distance with up to `k_max` neighbours."""
+    """Answers settings of one distance with up to `k_max` neighbors."""
 
     def __init__(self, problem: KNNProblem, distance_lists: DistanceLists, train: Rows, test: Rows, k_max: int) -> None:
         self.problem, self.lists, self.slack = problem, distance_lists.lists, distance_lists.slack
@@ -138,7 +138,7 @@ class NeighborSplit:
 
     @cached_property
     def codes(self) -> NDArray[np.int64]:
-        """The class of every row of the table, as a place in `present`; rows of other classes are no neighbours."""
+        """The class of every row of the table, as a place in `present`; rows of other classes are no neighbors."""
         assert isinstance(self.problem.target, Labels)
         if len(self.present) == len(self.problem.target.classes):
             return self.problem.target.codes
@@ -237,14 +237,14 @@ class NeighborSplit:
         return self.codes[self.train[near.places]]
 
     def ask(self, asked: KNNBatch, open_: dict[bool, Mask]) -> Iterator[TieAnswer]:
-        """What scikit-learn says of the rows that are open, by weighting and number of neighbours."""
+        """What scikit-learn says of the rows that are open, by weighting and number of neighbors."""
         if not any(mask.any() for mask in open_.values()):
             return
         searches: dict[Any, list[int]] = {}
         for s, plain in enumerate(asked.settings_):
             searches.setdefault(plain.search, []).append(s)
         for settings in searches.values():
-            alike: dict[int, dict[bool, list[int]]] = {}  # by number of neighbours and weighting
+            alike: dict[int, dict[bool, list[int]]] = {}  # by number of neighbors and weighting
             for s in settings:
                 plain, i = asked.settings_[s], asked.places[s]
                 if plain.weights == "uniform" and self._counts_votes:

@@ -1,4 +1,4 @@
-"""Votes of neighbours for all numbers of neighbours in one walk: labels, and votes by class.
+"""Votes of neighbors for all numbers of neighbors in one walk: labels, and votes by class.
 
 What a tie leaves open is not guessed: such a label is -1, such votes are marked, and scikit-learn is asked.
 """
@@ -48,7 +48,7 @@ def class_votes(
     off: Floats,
     slack: tuple[float, bool],
 ) -> tuple[Floats, NDArray[np.bool_]]:  # (ks, rows, classes), (ks, rows)
-    """Votes by class, added in the order of neighbours, and whether they depend on a tie or on rounding."""
+    """Votes by class, added in the order of neighbors, and whether they depend on a tie or on rounding."""
     votes = np.zeros((len(ties.ks), len(members.count), n_classes))
     unsure = np.zeros(votes.shape[:2], dtype=np.bool_)
     lists = members.places, members.distances, members.count

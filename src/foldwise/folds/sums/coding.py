@@ -1,4 +1,4 @@
-"""Categories of a whole table as slots, counted by class over any rows; neighbouring columns are packed into one."""
+"""Categories of a whole table as slots, counted by class over any rows; neighboring columns are packed into one."""
 
 from __future__ import annotations
 

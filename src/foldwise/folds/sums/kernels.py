@@ -1,4 +1,4 @@
-"""Compiled scores of rows for many settings at once: the innermost loop runs over settings, so it vectorises."""
+"""Compiled scores of rows for many settings at once: the innermost loop runs over settings, so it vectorizes."""
 
 from __future__ import annotations
 

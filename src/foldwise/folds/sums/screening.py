@@ -1,6 +1,6 @@
 """Labels of categories by short sums in single precision, and the rows in which only double precision can decide.
 
-What a class scores over class 0 is summed pack by pack. Every loop over settings stands by itself, so it vectorises;
+What a class scores over class 0 is summed pack by pack. Every loop over settings stands by itself, so it vectorizes;
 assigning to a slice would cost a row more than its sums.
 """
 
