@@ -400,7 +400,7 @@ class TestPredict:
         evil(here / "model.foldwise")
         assert "is not a model file but a pickle" in refused("predict", "model.foldwise", new, "-o", "out.csv")
         (here / "run").mkdir()
-        assert "is no run folder" in refused("predict", "run", new, "-o", "out.csv")
+        assert "is not a run folder" in refused("predict", "run", new, "-o", "out.csv")
         evil(here / "run" / "model.foldwise")
         assert "but a pickle" in refused("predict", "run", new, "-o", "out.csv")
         with (
@@ -556,7 +556,7 @@ class TestCompare:
 class TestReport:
     def test_bad_input(self, here):
         (here / "run").mkdir()
-        assert "is no run folder" in refused("report", "run")
+        assert "is not a run folder" in refused("report", "run")
         (here / "run" / "run.json").write_text("[1")
         assert "cannot be read" in refused("report", "run")
         (here / "run" / "run.json").write_text("[1]")

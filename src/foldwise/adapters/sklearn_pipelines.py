@@ -82,7 +82,7 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Fo
 class SplitRequest:
     """What is asked about one split."""
 
-    asked: Sequence[dict[str, StepParams]]  # one a setting: what it says of each step
+    asked: Sequence[dict[str, StepParams]]  # one per setting: its parameters of each step
     settings: Sequence[Params]
     train: Rows
     test: Rows

@@ -34,7 +34,7 @@ def check_writable(folder: Path, force: bool) -> None:
 def file_in(folder: Path, name: str) -> Path:
     """A file of a run folder, which must be there."""
     if not (folder / name).is_file():
-        raise InputError(f"{str(folder)!r} is no run folder: it holds no {name}.", "pass what fit --out wrote.")
+        raise InputError(f"{str(folder)!r} is not a run folder: it holds no {name}.", "pass what fit --out wrote.")
     return folder / name
 
 

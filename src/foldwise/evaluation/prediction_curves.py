@@ -140,7 +140,7 @@ def confusion(given: Predictions, actions: Sequence[str], costs: CostMatrix | No
     """Rows by truth and by predicted class or action; whole numbers where no row has a weight of its own."""
     classes = [str(name) for name in given.classes]
     columns = list(dict.fromkeys([*classes, *(() if costs is None else map(str, costs.actions)), *actions]))
-    if costs is not None:  # a class that is no action is never predicted
+    if costs is not None:  # a class that is not an action is never predicted
         possible = {*map(str, costs.actions), *actions}
         columns = [name for name in columns if name in possible]
     place = {name: j for j, name in enumerate(columns)}
