@@ -78,7 +78,7 @@ def kde(n_columns: int, rng: np.random.Generator) -> list[str]:
     y = rng.integers(0, 2, 2 * ROWS)
     X = rng.normal(y[:, None], 1 + np.arange(n_columns), (2 * ROWS, n_columns))
     model = NaiveBayes(families="kde").fit(X[:ROWS], y[:ROWS])
-    widths = model._likelihoods[0].bandwidth  # type: ignore[attr-defined]
+    widths = model._finished.likelihoods[0].bandwidth  # type: ignore[attr-defined]
     ours = best_of(lambda: model.predict(X[ROWS:]), 5)
     start = time.perf_counter()
     joint = np.tile(model.class_log_prior_, (ROWS, 1))

@@ -28,8 +28,8 @@ PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 AVOID = {
     r"\banew\b": "again",
     r"\bbeware\b": "name the problem",
-    r"\bis no (?!longer|more|less|better|worse|other|such|need|way|doubt)[a-z]": "is not a",
-    r"\bare no (?!longer|more|less|better|worse)[a-z]": "are not",
+    r"(?<!there )\bis no (?!longer|more|less|better|worse|other|such|need|way|doubt)[a-z]": "is not a",
+    r"(?<!there )\bare no (?!longer|more|less|better|worse)[a-z]": "are not",
     r"so manyth": "every n-th",
     r"told apart|tell apart": "statistically tied; distinguish",
     r"shares of (the )?classes": "class frequencies",
@@ -47,7 +47,6 @@ AVOID = {
 }
 TO_DO = {
     "adapters",
-    "app",
     "bayes",
     "data",
     "decisions",
@@ -57,7 +56,6 @@ TO_DO = {
     "models",
     "neighbors",
     "pages",
-    "report",
     "rules",
     "storage",
     "summaries",

@@ -96,7 +96,7 @@ def test_the_program_ends_with_its_exit_codes(here):
 
     code, error = program("inspect", "nothing.csv")
     assert code == 2
-    assert error.startswith("foldwise: there is no file 'nothing.csv'. Hint:")
+    assert error.startswith("foldwise: file 'nothing.csv' does not exist. Hint:")
     assert program("inspect", "--nonsense")[0] == 2
     assert program("nonsense")[0] == 2
 
@@ -122,7 +122,7 @@ def test_interrupted_before_anything_was_done(monkeypatch):
     monkeypatch.setattr(command, "inspect", interrupted)
     code, out, error = ask("inspect", WEATHER)
     assert (code, out) == (130, "")
-    assert error == "foldwise: interrupted before anything could be kept.\n"
+    assert error == "foldwise: interrupted before there was a result to save.\n"
 
 
 class TestFit:
@@ -176,7 +176,7 @@ class TestFit:
         assert code == 0
         assert out == "weather: 14 rows\n\nreport  deep/run/report.html\nmodel   deep/run/model.foldwise\n"
         assert error.count("\n") == 1  # one line a phase, where no terminal is
-        assert "10 s left · racing · 4 models of 2 settings · best: naive Bayes 0.7 · now: knn" in error
+        assert "10 s left · racing · 4 models fitted, 2 settings · best: naive Bayes 0.7 · fitting: knn" in error
         expected = {
             "table": "t.csv", "target": "y", "budget": "5m", "models": ["knn", "naive_bayes"], "metric": "accuracy",
             "seed": 3, "groups": "g", "time": "t", "weights": "w", "positive": "yes", "rows": False, "n_jobs": 2,
@@ -204,10 +204,12 @@ class TestFit:
         (here / "t.csv").write_text("a,y\n1,2\n")
         (here / "mine").mkdir()
         (here / "mine" / "thesis.txt").write_text("years of work")
-        assert "holds other things than a run" in refused("fit", "t.csv", "--target", "y", "--out", "mine", "--force")
+        assert "is not empty and not a run folder" in refused(
+            "fit", "t.csv", "--target", "y", "--out", "mine", "--force"
+        )
         assert "is a file" in refused("fit", "t.csv", "--target", "y", "--out", "mine/thesis.txt", "--force")
         ask("fit", "t.csv", "--target", "y", "--out", "run")
-        assert "holds a run already. Hint: choose another --out, or pass --force" in refused(
+        assert "already contains a run. Hint: choose another folder, or pass --force" in refused(
             "fit", "t.csv", "--target", "y", "--out", "run"
         )
         assert ask("fit", "t.csv", "--target", "y", "--out", "run", "--force")[0] == 0
@@ -217,7 +219,7 @@ class TestFit:
         assert sorted(path.name for path in here.iterdir()) == ["empty", "mine", "run", "t.csv"]
 
     def test_a_missing_file_is_seen_at_once(self, asked, here):
-        assert "there is no file 't.csv'" in refused("fit", "t.csv", "--target", "y")
+        assert "file 't.csv' does not exist" in refused("fit", "t.csv", "--target", "y")
         assert asked == {}
 
     def test_a_target_is_wanted(self):
@@ -293,9 +295,9 @@ class TestFitForReal:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ("x,y\n" + "".join(f"{i},{i % 60}\n" for i in range(150)), "60 different"),
-            ("x,y\n" + "".join(f"{i},n{i % 60}\n" for i in range(150)), "60 different values in 150 rows"),
-            ("x,y\n" + "".join(f"{i},same\n" for i in range(50)), "every row has the same 'y'"),
+            ("x,y\n" + "".join(f"{i},{i % 60}\n" for i in range(150)), "60 distinct"),
+            ("x,y\n" + "".join(f"{i},n{i % 60}\n" for i in range(150)), "60 distinct values in 150 rows"),
+            ("x,y\n" + "".join(f"{i},same\n" for i in range(50)), "all rows have the same 'y'"),
             ("x,y\n1,a\n2,b\n3,a\n", "3 rows"),
             ("x,z\n1,a\n2,b\n3,a\n", "no column 'y'"),
             ("", "holds no"),
@@ -342,7 +344,7 @@ class TestPredict:
         code, out, _ = ask("predict", bayes_run, new, "-o", "out.csv")
         assert code == 0
         found = re.fullmatch(
-            r"120 rows \((\w+: \d+, )+\w+: \d+\); expected to be wrong in (\S+) % of them", out.split("\n")[0]
+            r"120 rows predicted \((\w+: \d+, )+\w+: \d+\), expected error rate: (\S+)%", out.split("\n")[0]
         )
         wrong = 100 * pl.read_csv("out.csv")["expected_cost"].mean()
         assert float(found[2]) == pytest.approx(wrong, abs=0.06)
@@ -351,14 +353,14 @@ class TestPredict:
         code, out, error = ask("predict", tree_run, new, "-o", "out.csv")
         assert (code, error) == (0, "")
         first, place = out.splitlines()
-        assert re.fullmatch(r"120 rows \(wait: \d+, buy: \d+\); expected cost -0\.\d+ a row", first)
+        assert re.fullmatch(r"120 rows predicted \(wait: \d+, buy: \d+\), expected cost per row: -0\.\d+", first)
         assert place == "out.csv"
         code, out, _ = ask("predict", tree_run, new, "-o", "out.parquet", "--json", "--keep", "size,city")
         said = json.loads(out)
         assert said["rows"] == 120 == sum(said["decisions"].values())
         assert pl.read_parquet("out.parquet").columns[:3] == ["size", "city", "class"]
         assert ask("predict", tree_run, new, "-o", "out.csv", "--quiet") == (0, "", "")
-        assert "name a file for them" in refused("predict", tree_run, new, "--json")
+        assert "--json needs an output file" in refused("predict", tree_run, new, "--json")
 
     def test_a_model_file_alone_and_other_costs(self, tree_run, new, here):
         (here / "costs.csv").write_text("action,up,down\nrun,1,1\n")
@@ -366,14 +368,14 @@ class TestPredict:
         assert set(pl.read_csv("out.csv")["decision"]) == {"run"}
         (here / "costs.csv").write_text("action,up\nrun,1\n")
         assert "the class 'down' has no cost" in refused("predict", tree_run, new, "--costs", "costs.csv")
-        assert "there is no file 'none.csv'" in refused("predict", tree_run, new, "--costs", "none.csv")
+        assert "file 'none.csv' does not exist" in refused("predict", tree_run, new, "--costs", "none.csv")
 
     def test_notes_about_the_table(self, tree_run, new):
         TABLE.X.with_columns(more=pl.lit(1), color=pl.lit("pink")).write_csv(new)
         code, _, error = ask("predict", tree_run, new, "-o", "out.csv")
         assert code == 0
-        assert "foldwise: note: 'more': not known to the model, left out.\n" in error
-        assert "120 cells of 'color' hold 'pink', which the model has not learned" in error
+        assert "foldwise: note: columns 'more' were ignored, because the model was trained without them.\n" in error
+        assert "120 cells of 'color' contain categories that the training data did not: 'pink'" in error
 
     @pytest.mark.parametrize(
         ("change", "words"),
@@ -411,7 +413,7 @@ class TestPredict:
                 out.writestr(name, packed.read(name) + (b" " if name == "manifest.json" else b""))
             out.comment = packed.comment
         assert "was changed after it was written" in refused("predict", "changed.foldwise", new, "-o", "out.csv")
-        assert "there is no run 'nothing'" in refused("predict", "nothing", new, "-o", "out.csv")
+        assert "run 'nothing' does not exist" in refused("predict", "nothing", new, "-o", "out.csv")
         assert not (here / "opened").exists()
         assert not (here / "out.csv").exists()
 
@@ -422,7 +424,7 @@ class TestExplain:
         assert (code, error) == (0, "")
         lines = out.splitlines()
         assert lines[0] == "row 17 of new.csv"
-        assert "what each column adds to the log-odds of 'up'" in out
+        assert "contribution of each column to the log-odds of 'up'" in out
         assert all(len(line) <= 80 for line in lines)
         number = [float(line[37:45]) for line in lines[6:]]
         assert sum(number[:-1]) == pytest.approx(number[-1], abs=0.01)
@@ -442,7 +444,7 @@ class TestExplain:
 
     def test_without_training_rows(self, bayes_run, new):
         sentence = refused("explain", bayes_run, new, "--row", 0, "--class", "up")
-        assert "no training rows were kept beside this model" in sentence
+        assert "none are stored with this model" in sentence
         assert "--background TABLE" in sentence
         code, out, _ = ask(
             "explain", bayes_run, new, "--row", 0, "--class", "up", "--background", new, "--samples", 240
@@ -452,7 +454,7 @@ class TestExplain:
 
     def test_rows_and_classes_that_are_not_there(self, tree_run, new):
         assert "has 120 rows, so there is no row 120" in refused("explain", tree_run, new, "--row", 120)
-        assert "rows are counted from 0" in refused("explain", tree_run, new, "--row", -1)
+        assert "--row must not be negative" in refused("explain", tree_run, new, "--row", -1)
         unknown = refused("explain", tree_run, new, "--row", 1, "--class", "sideways")
         assert "does not know the class 'sideways'" in unknown
 
@@ -462,7 +464,7 @@ class TestExplain:
         run = folder_of(here / "run", NaiveBayes().fit(X, ["a", "b", "c"] * 20), X)
         X.write_csv("new.csv")
         out = ask("explain", run, "new.csv", "--row", 2, "--class", "b", "--samples", 80)[1]
-        assert "10 columns that add less" in out
+        assert "10 other columns" in out
         assert all(len(line) <= 80 for line in out.splitlines())
 
 
@@ -484,7 +486,7 @@ class TestInspect:
         assert json.loads(ask("inspect", WEATHER, "--json")[1])["audit"] is None
 
     def test_bad_input(self, here):
-        assert "there is no file 'nothing.csv'" in refused("inspect", "nothing.csv")
+        assert "file 'nothing.csv' does not exist" in refused("inspect", "nothing.csv")
         (here / "t.csv").write_text("a,b\n1,2\n")
         assert "has no column 'c'" in refused("inspect", "t.csv", "--target", "c")
         (here / "page.csv").write_text("<!DOCTYPE html><html></html>")
@@ -527,11 +529,11 @@ class TestCompare:
     @pytest.mark.parametrize(
         ("more", "words"),
         [
-            (("--models", "knn"), "needs two models"),
+            (("--models", "knn"), "needs at least two models"),
             (("--models", "knn,nobody"), "there is no model 'nobody'"),
-            (("--models", "knn,naive_bayes", "--cv", "many"), "--cv is a number of folds"),
-            (("--models", "knn,naive_bayes", "--metric", "best"), "there is no metric 'best'"),
-            (("--models", "knn,naive_bayes", "--groups", "who"), "there is no column 'who' for groups"),
+            (("--models", "knn,naive_bayes", "--cv", "many"), "--cv must be a number of folds"),
+            (("--models", "knn,naive_bayes", "--metric", "best"), "unknown metric 'best'"),
+            (("--models", "knn,naive_bayes", "--groups", "who"), "the table has no column 'who', passed as --groups"),
         ],
     )
     def test_bad_input(self, more, words):
@@ -541,9 +543,9 @@ class TestCompare:
         (here / "t.csv").write_text("x,y\n1,a\n2,b\n3,a\n")
         assert "'b' has 1 of 3" in refused("compare", "t.csv", "--target", "y", "--models", "knn,naive_bayes")
         words = refused("compare", "t.csv", "--target", "y", "--models", "knn,naive_bayes", "--cv", "10")
-        assert "no class has enough rows for 10 folds; the largest has 2" in words
+        assert "no class has 10 rows, one for each fold; the largest has 2" in words
         (here / "t.csv").write_text("x,y\n1,a\n2,a\n3,a\n")
-        assert "every row has the same 'y'" in refused(
+        assert "all rows have the same 'y'" in refused(
             "compare", "t.csv", "--target", "y", "--models", "knn,naive_bayes"
         )
 
@@ -560,7 +562,7 @@ class TestReport:
         (here / "run" / "run.json").write_text("[1")
         assert "cannot be read" in refused("report", "run")
         (here / "run" / "run.json").write_text("[1]")
-        assert "holds no facts of format 1" in refused("report", "run")
+        assert "is not in format 1" in refused("report", "run")
 
     def test_written_anew(self, here, monkeypatch):
         module = types.ModuleType("foldwise.report")
@@ -572,4 +574,4 @@ class TestReport:
         assert (here / "run" / "report.html").read_text() == "<html>t</html>"
         assert json.loads(ask("report", "run", "-o", "r.html", "--json")[1]) == {"report": "r.html"}
         assert sorted(path.name for path in here.iterdir()) == ["r.html", "run"]
-        assert "is not a file that can be written" in refused("report", "run", "-o", "no/r.html")
+        assert "is not a file in an existing folder" in refused("report", "run", "-o", "no/r.html")

@@ -166,7 +166,7 @@ def test_what_cannot_be_explained_is_refused():
     model = fitted("naive_bayes")
     with pytest.raises(InputError, match="does not know the class 'sideways'"):
         explain(model, TABLE.X[:1], TABLE.X, about="sideways")
-    with pytest.raises(InputError, match="the background lacks the column 'size'"):
+    with pytest.raises(InputError, match="background has no column 'size'"):
         explain(model, TABLE.X[:1], TABLE.X.drop("size"))
     with pytest.raises(InputError, match="n_samples must be 1 or more"):
         explain(model, TABLE.X[:1], TABLE.X, n_samples=0)

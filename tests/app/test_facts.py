@@ -35,7 +35,12 @@ def test_the_headline_is_the_estimate(result, facts):
     estimate = procedure_estimate(result, result.setup.metric)
     low, high = estimate.interval()
     told = facts["headline"]["estimate"]
-    assert (told["value"], told["low"], told["high"], told["naive"]) == (estimate.value, low, high, estimate.naive)
+    assert (told["value"], told["low"], told["high"], told["search_score"]) == (
+        estimate.value,
+        low,
+        high,
+        estimate.naive,
+    )
     assert {one["metric"] for one in facts["headline"]["others"]} == {"accuracy", "balanced_accuracy", "roc_auc"}
 
 
@@ -70,8 +75,8 @@ def test_the_final_model_is_told_with_its_weights(result, facts):
     ("change", "words"),
     [
         ({"interrupted": True}, "stopped early"),
-        ({"final": {"missing": ("kNN", "kNN", "SVM")}}, "kNN (2), SVM were chosen, but not fitted"),
-        ({"times": replace(TIMES, elapsed=23.0)}, "took 23 s instead of the 20 s"),
+        ({"final": {"missing": ("kNN", "kNN", "SVM")}}, "kNN (2), SVM were selected but could not be fitted"),
+        ({"times": replace(TIMES, elapsed=23.0)}, "took 23 s, more than its budget of 20 s"),
     ],
 )
 def test_what_went_wrong_is_told(result, change, words):
@@ -87,11 +92,11 @@ def test_a_budget_too_short_for_most_models_is_told():
     strength = {"naive_bayes": 1.5, **dict.fromkeys(["logistic_regression", "decision_tree"])}
     result = made_up_result(strength)
     facts = make_facts(result, leaderboard(result), [], TIMES)
-    assert any("There was time for 1 of 3" in words for words in facts["audit"]["warnings"])
+    assert any("Only 1 of 3 models" in words for words in facts["audit"]["warnings"])
 
 
 def test_values_of_settings_are_short():
     assert short_value(0.123456) == "0.123"
-    assert short_value(SelectInformative(("a", "b"), share=0.35)) == "35 % of the columns"
+    assert short_value(SelectInformative(("a", "b"), share=0.35)) == "35% of the columns"
     assert short_value({"a": "kde", "b": "kde"}) == "kde"
     assert short_value(None) == "None"

@@ -112,7 +112,7 @@ def test_categories_that_are_new_are_noted(tmp_path, name):
     done = predict_file(run, path, tmp_path / "out.csv")
     assert done.n_rows == 120
     assert [note.text for note in done.notes.about("categories")] == [
-        "3 cells of 'color' hold 'pink', which the model has not learned: answered as unknown."
+        "3 cells of 'color' contain categories that the training data did not: 'pink'. They were treated as unknown."
     ]
 
 
@@ -120,7 +120,9 @@ def test_extra_columns_are_noted_but_not_the_target(run, table, tmp_path):
     frame = pl.read_csv(table).with_columns(y=pl.lit("up"), more=pl.lit(1))
     frame.write_csv(table)
     done = predict_file(run, table, tmp_path / "out.csv")
-    assert [note.text for note in done.notes] == ["'name', 'more': not known to the model, left out."]
+    assert [note.text for note in done.notes] == [
+        "columns 'name', 'more' were ignored, because the model was trained without them."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -151,8 +153,8 @@ def test_an_old_file_stays_until_the_new_one_is_whole(run, table, tmp_path):
 
 def test_places_that_cannot_be_written_to(run, table, tmp_path):
     for out, message in (
-        ("out.xyz", "ends in '.xyz', which is not written here"),
-        ("no/out.csv", "lies in a folder that is not there"),
+        ("out.xyz", "must end in .csv"),
+        ("no/out.csv", "is in a folder that does not exist"),
         ("new.csv", "is the table itself"),
     ):
         with pytest.raises(InputError, match=message):

@@ -56,7 +56,7 @@ def test_an_interrupt_before_any_command_is_told_in_a_sentence():
     code = "import sys, foldwise.app.cli as cli\ndef stop(): raise KeyboardInterrupt\ncli.run = stop\ncli.main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 130
-    assert done.stderr == "foldwise: interrupted before anything could be kept.\n"
+    assert done.stderr == "foldwise: interrupted before there was a result to save.\n"
 
 
 def test_workers_can_be_closed_twice():

@@ -159,7 +159,7 @@ def test_a_first_fit_of_compiled_code_may_take_all_the_time():
 def test_a_failure_gives_a_model_up():
     found = Simulation(plans(a=0.1, b=0.1), {"a": 0.5, "b": math.nan}).run(12)
     assert len(found.state.of_model("b")) == 1
-    assert found.state.unfinished_reason("b") == ("failed", "its score is not defined")
+    assert found.state.unfinished_reason("b") == ("failed", "the metric is undefined")
     job = SplitJob(found.schedule.open(found.state, "a", 0.0, ()), 0, 1.0)
     state = found.schedule.start(found.state, job)
     state = found.schedule.record(state, job, JobOutcome(0.1, failure="ValueError: no"))

@@ -21,7 +21,7 @@ def test_rows_of_one_moment_are_not_parted_and_all_are_later_than_what_was_learn
     day = np.random.default_rng(1).integers(n_days, size=240)
     splits, words = make_splits(make_task(table_of(day=day), "y", time="day"), 0)
     assert len(splits) == min(5, n_days - 1)
-    assert words.startswith(f"{len(splits)} parts")
+    assert words.startswith(f"{len(splits)} fold")
     for split in splits:
         assert day[split.train].max() < day[split.test].min()
     assert len(np.unique(np.concatenate([split.test for split in splits]))) == sum(len(s.test) for s in splits)
@@ -43,7 +43,7 @@ def test_dates_that_are_text_are_ordered_as_dates():
     assert task.moments.tolist() == list(range(240))
 
 
-@pytest.mark.parametrize(("cells", "says"), [(["u", "v"], "text that is no date"), ([3, 3], "one moment only")])
+@pytest.mark.parametrize(("cells", "says"), [(["u", "v"], "text that is not a date"), ([3, 3], "have the same time")])
 def test_a_column_that_orders_nothing_is_refused(cells, says):
     with pytest.raises(InputError, match=says):
         make_splits(make_task(table_of(day=cells * 120), "y", time="day"), 0)
@@ -58,5 +58,5 @@ def test_rows_of_weight_0_are_not_there():
     there = weight > 0
     assert task.n_rows == there.sum()
     assert task.classes.tolist() == ["a", "b"]
-    assert f"{240 - there.sum()} rows of weight 0" in str(task.table.notes)
+    assert f"{240 - there.sum()} rows with weight 0" in str(task.table.notes)
     assert task.table.X["x"].to_list() == frame["x"].to_numpy()[there].tolist()

@@ -171,7 +171,9 @@ def run(
             "words": f"The final model is {board[0]['title']}, fitted on all rows with the best settings.",
             "members": [{"title": board[0]["title"], "weight": 1.0, "settings": board[0]["settings"]}],
             "calibration": "Its probabilities are used as they come.",
-            "decides": "It takes the action of least expected cost." if costs else "It says the likeliest class.",
+            "decides": "Decisions are the action with the least expected cost."
+            if costs
+            else "Predictions are the most probable class.",
             "n_rows": len(X),
         },
     }
@@ -209,7 +211,7 @@ def searched(name: str, model: Any, X: Any, y: Any, cv: Any, clock: Clock) -> tu
 
 
 def estimated(folds: Any, title: str, greater: bool, naive: float | None = None) -> dict[str, Any]:
-    """Mean and 95 % interval of the scores of folds."""
+    """Mean and 95% interval of the scores of folds."""
     mean, share = float(folds.mean()), 1 / (len(folds) - 1)
     spread = StudentSpread(float(corrected_error(folds, share)), len(folds) - 1)
     low, high = np.clip(spread.between(mean, 0.95), 0.0, 1.0 if greater else None).tolist()

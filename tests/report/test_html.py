@@ -239,7 +239,7 @@ def test_the_page_needs_no_library_that_is_slow_to_load() -> None:
 
 
 def test_another_format_is_refused() -> None:
-    with pytest.raises(InputError, match="format 1, but these are of format 2"):
+    with pytest.raises(InputError, match="format 1, got format 2"):
         render({"format": 2})
 
 

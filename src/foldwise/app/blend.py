@@ -1,4 +1,4 @@
-"""`Blend`: the final model of a run. A weighted mean of fitted pipelines, through a temperature, with some doubt."""
+"""`Blend`: the final model of a run, a calibrated weighted mean of fitted pipelines."""
 
 from __future__ import annotations
 
@@ -15,10 +15,24 @@ Floats = NDArray[np.float64]
 
 
 class Blend(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Members that are fitted already, each with a weight; those of decision values with a map to probabilities.
+    """A weighted mean of the probabilities of fitted members.
 
-    Members know classes as codes 0, 1, …; `classes_` are their names. `doubt` is how much of the shares of classes is
-    mixed into each member's probabilities.
+    Parameters
+    ----------
+    members : sequence of estimators
+        Fitted pipelines, whose classes are the codes 0, 1, ….
+    weights : sequence of float
+        One weight per member.
+    maps : sequence of Calibrator or None
+        For members that give decision values: the map to probabilities.
+    temper : Calibrator, default=None
+        The calibration of the mean.
+    prior : sequence of float
+        The class frequencies.
+    doubt : float, default=0.0
+        The share of the class frequencies in each member's probabilities.
+    labels : sequence
+        The names of the classes, in the order of their codes.
     """
 
     def __init__(
@@ -47,11 +61,11 @@ class Blend(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return bool(len(self.members))
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Nothing: a blend is made of members that are fitted."""
+        """Do nothing, because the members are fitted already."""
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probabilities, in the order of `classes_`."""
+        """Predict the probability of each class, in the order of `classes_`."""
         total = np.zeros(1)
         for model, weight, to in zip(self.members, self.weights, self.maps, strict=True):
             proba = member_proba(model, to, X, len(self.labels))
@@ -60,12 +74,12 @@ class Blend(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(np.exp(temper.log_proba(ClassScores(np.log(total), True))))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class of each row."""
+        """Predict the most probable class of each row."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
 def with_doubt(proba: NDArray[Any], prior: Floats, doubt: float) -> Floats:
-    """Probabilities mixed with a little of the shares of classes; where a model gives none, these alone."""
+    """Mix probabilities with a little of the class frequencies. A row without probabilities gets the frequencies."""
     wide = proba.astype(np.float64)
     total = wide.sum(axis=-1, keepdims=True)
     wide = np.divide(wide, total, out=np.broadcast_to(prior, wide.shape).copy(), where=total > 0)
@@ -73,7 +87,7 @@ def with_doubt(proba: NDArray[Any], prior: Floats, doubt: float) -> Floats:
 
 
 def member_proba(model: Any, to: Calibrator | None, X: Any, n_classes: int) -> Floats:
-    """What a member says, one column for each class of the run."""
+    """Predict with one member, one column per class of the run."""
     if to is not None:
         return np.asarray(np.exp(to.log_proba(model_scores(model, X))))
     found = np.asarray(model.predict_proba(X), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""`FitConfig`: what a run was asked to do, as one frozen value."""
+"""`FitConfig`: the arguments of `foldwise.fit` as one frozen value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FitConfig:
         return self.models.split(",") if isinstance(self.models, str) else self.models
 
     def python_call(self, table: Any) -> str:
-        """The call that repeats a run; what Python cannot write is called by its name.
+        """Write the call that repeats a run. Objects appear as the name of their argument.
 
         >>> FitConfig(target="play", budget="5m", rows=False).python_call("weather.csv")
         "foldwise.fit('weather.csv', target='play', budget='5m', rows=False, seed=0)"
@@ -48,7 +48,7 @@ class FitConfig:
 
 
 def as_code(name: str, value: Any) -> str:
-    """A value as Python writes it, or the name it has in a call."""
+    """Write a value as Python code, or as the name of its argument."""
     if isinstance(value, os.PathLike):
         return repr(str(value))
     if isinstance(value, list | tuple):

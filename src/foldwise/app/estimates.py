@@ -1,4 +1,4 @@
-"""Estimates of honest predictions with their intervals, and tests of whether two models differ."""
+"""Honest estimates with intervals, and tests of whether two models differ."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from foldwise.evaluation.metrics.metric import Floats, Metric
 from foldwise.folds.splits import Split
 
 LEAST_SCORES = 8
-FREEDOM = 9  # as of ten folds: models of other rows would have been others
-METHOD = "members, weights and temperature chosen again without the rows of each fold, from stored predictions"
+FREEDOM = 9  # as with ten folds
+METHOD = "members, weights and temperature chosen again for each fold, without its rows"
 
 
 def fold_scores(honest: HonestPredictions, tested: OutOfFoldRows, metric: Metric, parts: int = 1) -> Floats:
@@ -32,9 +32,9 @@ def fold_scores(honest: HonestPredictions, tested: OutOfFoldRows, metric: Metric
 
 
 def score_of(honest: HonestPredictions, tested: OutOfFoldRows, metric: Metric) -> float:
-    """The score over all scored rows, as the confusion matrix shows them; of a ranking metric, the mean over folds.
+    """Score all held-out rows together. Ranking metrics are averaged over folds.
 
-    Models of different folds do not rank rows on one scale; and a class is in few folds where it has few rows.
+    Models of different folds do not rank rows on a common scale.
     """
     if metric.ranks:
         return float(np.nanmean(fold_scores(honest, tested, metric)))
@@ -51,11 +51,11 @@ def honest_estimate(
     groups: NDArray[np.intp] | None = None,
     method: str = METHOD,
 ) -> Estimate:
-    """The score over all scored rows and how far it may be off.
+    """Estimate the score on new rows with its standard error.
 
-    Of a mean over rows: its standard error from rows, from groups of rows and from folds, whichever is greatest. Of any
-    other score: the corrected resampled error of the folds. Never less than what one more error would change: rows that
-    are all right say that errors are rare, not that there are none.
+    For a mean over rows, the standard error is the largest of those computed from rows, from groups and from folds.
+    For any other metric, it is the corrected resampled error of the folds. It is never smaller than the change that
+    one more error would make: without errors among the rows, errors are rare but not impossible.
     """
     by_fold = fold_scores(honest, tested, metric)
     if not metric.averages_rows:
@@ -79,7 +79,7 @@ def honest_estimate(
 
 
 def worst_row(proba: Floats, metric: Metric) -> float:
-    """The score of the row that could be most wrong, by its probabilities."""
+    """The worst score that any row could have, given its probabilities."""
     n_rows, n_classes = proba.shape
     every = [metric.by_row(np.full(n_rows, k, dtype=np.int64), proba) for k in range(n_classes)]
     return float(np.min(every) if metric.greater_is_better else np.max(every))
@@ -88,7 +88,7 @@ def worst_row(proba: Floats, metric: Metric) -> float:
 def paired_test(
     first: HonestPredictions, second: HonestPredictions, tested: OutOfFoldRows, metric: Metric, splits: Sequence[Split]
 ) -> TTest | None:
-    """The corrected test of two models by their scores on the same folds; few folds are cut, for nearly ten scores."""
+    """Compare two models by the corrected t-test. Folds are cut into parts if there are fewer than eight."""
     parts = max(1, -(-LEAST_SCORES // len(first.folds)))
     gaps = fold_scores(first, tested, metric, parts) - fold_scores(second, tested, metric, parts)
     gaps = gaps[np.isfinite(gaps)]

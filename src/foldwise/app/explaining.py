@@ -1,6 +1,6 @@
-"""Explain predictions of a model: contributions of columns to the log-odds, and the worked table of naive Bayes.
+"""Explain predictions: contributions of columns to the log-odds, and the worked table of naive Bayes.
 
-The Shapley values are computed in `evaluation/contributions.py`. Here models are unwrapped and tables are checked.
+The Shapley values are computed in `evaluation/contributions.py`. This file unwraps models and checks tables.
 """
 
 from __future__ import annotations
@@ -29,20 +29,27 @@ Floats = NDArray[np.float64]
 def explain(
     model: Any, rows: Any, background: Any, about: Any = None, n_samples: int | None = None, seed: int = 0
 ) -> list[Contributions]:
-    """Compute what each column adds to the log-odds of a class, for each of some rows.
+    """Explain predictions by the contribution of each column to the log-odds of a class.
 
     Parameters
     ----------
-    model : a fitted classifier with `predict_proba`, or a `StoredModel`
-    rows : the rows to explain
-    background : training rows, or some of them: what "on average" means
-    about : the class; by default the most probable class of each row
-    n_samples : how many orders of columns are drawn for each row; by default as many as need about 60,000 predictions
-    seed : of the orders
+    model : estimator or StoredModel
+        A fitted classifier with `predict_proba`.
+    rows : frame or array
+        The rows to explain.
+    background : frame or array
+        Training rows, or a sample of them. Contributions are relative to their average prediction.
+    about : class label, default=None
+        The class to explain. By default the most probable class of each row.
+    n_samples : int, default=None
+        Number of column orders sampled per row. By default as many as about 60,000 predictions allow.
+    seed : int, default=0
+        Random seed of the column orders.
 
     Returns
     -------
-    list of Contributions, one per row
+    list of Contributions
+        One per row, with the Shapley value of each column and its standard error.
 
     Notes
     -----
@@ -67,22 +74,22 @@ def explain(
 
 
 def prepared(model: Any, rows: Any, background: Any) -> tuple[pl.DataFrame, pl.DataFrame, bool]:
-    """Rows and background as frames of the same columns and types, and whether the model wants arrays."""
+    """Convert rows and background to frames with the same columns and types, and check if the model takes arrays."""
     as_array = not isinstance(model, StoredModel) and isinstance(rows, np.ndarray)
     if isinstance(model, StoredModel):
         rows, background = match_columns(rows, model.kinds).X, match_columns(background, model.kinds).X
     rows, background = as_polars(rows), as_polars(background)
     if not background.height or not rows.height:
-        raise InputError("there are no rows to explain, or none to compare with.", "pass one of each at least.")
+        raise InputError("rows and background must not be empty.", "pass at least one row of each.")
     missing = [name for name in rows.columns if name not in background.columns]
     if missing:
-        raise InputError(f"the background lacks the column {listing(missing)}.", "pass rows of the training table.")
+        raise InputError(f"background has no column {listing(missing)}.", "pass rows of the training table.")
     background = background.select(rows.columns)
     changed = [column for column in rows if column.dtype != background[column.name].dtype]
     if changed:
         try:
             rows = rows.with_columns(column.cast(background[column.name].dtype) for column in changed)
-        except pl.exceptions.PolarsError:  # an unknown level, or 2.5 among whole numbers: a wider type holds both
+        except pl.exceptions.PolarsError:  # an unknown level, or 2.5 among integers: use a type that holds both
             wide = {column.name: pl.Float64 if column.dtype.is_numeric() else pl.String for column in changed}
             rows, background = rows.cast(wide), background.cast(wide)
     return rows, background, as_array
@@ -90,7 +97,7 @@ def prepared(model: Any, rows: Any, background: Any) -> tuple[pl.DataFrame, pl.D
 
 @dataclass(frozen=True)
 class WorkedTable:
-    """The worked table of naive Bayes for one row, and what the whole model makes of it."""
+    """The worked table of naive Bayes for one row, and the probabilities of the whole model."""
 
     explanation: Explanation
     classes: tuple[Any, ...]
@@ -98,12 +105,12 @@ class WorkedTable:
 
     @property
     def changed(self) -> bool:
-        """Whether calibration gives other probabilities than naive Bayes itself."""
+        """Whether calibration changed the probabilities of naive Bayes."""
         return not np.allclose(self.proba, self.explanation.proba, rtol=0, atol=1e-9)
 
 
 def worked_tables(model: Any, rows: Any) -> list[WorkedTable] | None:
-    """The worked tables, where the model is naive Bayes: alone, in a pipeline, calibrated, deciding by cost."""
+    """Return the worked tables if the model is naive Bayes: alone, in a pipeline, calibrated, or cost-sensitive."""
     proba = np.asarray(model.predict_proba(rows), dtype=np.float64)
     classes = tuple(np.asarray(model.classes_).tolist())
     if isinstance(model, StoredModel):
@@ -116,13 +123,13 @@ def worked_tables(model: Any, rows: Any) -> list[WorkedTable] | None:
         frame = inner[:-1].transform(frame)
     if not isinstance(bayes, NaiveBayes) or len(bayes.classes_) != len(classes):
         return None
-    # members of a run know classes as codes, in the order of its classes
+    # models of a run are trained on class codes
     named = [replace(one, classes=classes) for one in bayes.explain(frame)]
     return [WorkedTable(one, classes, of_row) for one, of_row in zip(named, proba, strict=True)]
 
 
 def unwrapped(model: Any) -> Any:
-    """The one model inside wrappers, and inside ensembles and blends of one member."""
+    """Return the model inside wrappers and inside ensembles with a single member."""
     while True:
         if isinstance(model, Calibrated | CostSensitive):
             model = model.estimator_

@@ -1,4 +1,4 @@
-"""Everything a report shows, as plain facts: made once, when a run ends. Reports never compute."""
+"""The facts of a run: everything the report shows, computed once when the run ends."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from foldwise.app.result import FitResult
 
 FORMAT = 1
-MOST_TRIALS = 400  # shown of a model
+MOST_TRIALS = 400  # shown per model
 SHOWN_METRICS = ("log_loss", "accuracy", "balanced_accuracy", "roc_auc")
 
 
 def make_facts(
     result: FitResult, lines: list[LeaderboardRow], examples: list[dict[str, Any]], times: RunTimes
 ) -> dict[str, Any]:
-    """All facts of a run."""
+    """Collect all facts of a run."""
     opened = {one.model for one in result.search.batches}
     facts: dict[str, Any] = {
         "format": FORMAT,
@@ -109,7 +109,7 @@ def estimate_facts(estimate: Estimate, metric: Metric) -> dict[str, Any]:
         "value": estimate.value,
         "low": low,
         "high": high,
-        "naive": estimate.naive,
+        "search_score": estimate.naive,
         "method": estimate.method,
         "title": metric.title,
         "greater_is_better": metric.greater_is_better,
@@ -118,7 +118,7 @@ def estimate_facts(estimate: Estimate, metric: Metric) -> dict[str, Any]:
 
 
 def shown_metrics(result: FitResult) -> list[Metric]:
-    """The metric that chose, the cost where costs are given, then the usual ones."""
+    """The metric of the search, the cost if costs were given, then the usual metrics."""
     task, metric = result.setup.task, result.setup.metric
     costs = [] if task.costs is None else [cost_metric(task.costs, task.classes)]
     others = [*costs, *(class_metric(name, task.classes) for name in SHOWN_METRICS)]
@@ -126,7 +126,7 @@ def shown_metrics(result: FitResult) -> list[Metric]:
 
 
 def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
-    """The honest estimate of the whole selection; beside it the naive score, by the selection that saw all folds."""
+    """Estimate the whole procedure honestly. Its search score comes from the selection that saw all folds."""
     setup, final = result.setup, result.final
     tested, honest = final.selection.tested, final.selection.honest
     naive = score_of(HonestPredictions(honest.index, final.selection.naive, honest.folds), tested, metric)
@@ -135,9 +135,9 @@ def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
     if not gain:
         return found
     share = len(setup.splits[-1].train) / setup.task.n_rows
-    allowed = f"the interval allows for {number(abs(gain))} that the rest may be worth to the final model"
+    allowed = f"the interval allows for a gain of {number(abs(gain))} by the final model, which learns from all rows"
     return replace(
-        found, gain=gain, method=f"{found.method}; of models that learned from {percent(share)} of the rows: {allowed}"
+        found, gain=gain, method=f"{found.method}; models were trained on {share:.0%} of the rows, and {allowed}"
     )
 
 
@@ -174,40 +174,37 @@ def words(
     estimates: Mapping[str, Estimate],
     bases: Mapping[str, Estimate],
 ) -> list[str]:
-    """What to tell somebody who will not read further."""
+    """Write the first sentences of the report, for readers who stop there."""
     metric = result.setup.metric
     right, usual = estimates["accuracy"], bases["accuracy"]
     low, high = right.interval()
     sentences = []
-    start = "On new rows the model is"
+    start = "On new data the model should be"
     if result.setup.task.costs is not None:
         sentences.append(
-            f"Deciding by least expected cost, the model is expected to cost {number(estimates['cost'].value)} a new "
-            f"row; the same action for every row costs {number(bases['cost'].value)}."
+            f"On new data the model should cost {number(estimates['cost'].value)} per row, if it takes the action with "
+            f"the least expected cost. The best single action for all rows would cost {number(bases['cost'].value)}."
         )
-        start = "Naming the likeliest class instead, it would be"
+        start = "If it predicted the most probable class instead, it would be"
     sentences.append(
-        f"{start} {'' if sentences else 'expected to be '}right in {percent(right.value)} of cases ({percent(low)} to "
-        f"{percent(high)}); always naming the most frequent class is right in {percent(usual.value)}."
+        f"{start} right {right.value:.1%} of the time (95% interval {low:.1%} to {high:.1%}). Always predicting the "
+        f"most frequent class would be right {usual.value:.1%} of the time."
     )
     if metric.signed(estimates[metric.name].value) <= metric.signed(bases[metric.name].value):
         sentences.append(
-            "That is no better than guessing by the shares of the classes: these columns do not tell the target."
+            "The model is not better than the baseline, which predicts the class frequencies. These columns do not "
+            "help to predict the target."
         )
     tied = [line.title for line in lines[:-1] if line.tied]
     if len(tied) > 1:
         sentences.append(f"Best single model: {tied[0]}. Statistically tied with it: {', '.join(tied[1:])}.")
     if result.interrupted:
-        sentences.append("The run was stopped early; with more time it might have found better models.")
+        sentences.append("The run was stopped early. With more time it might have found better models.")
     return sentences
 
 
-def percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
 def test_facts(result: FitResult) -> dict[str, Any] | None:
-    """Scores on a separate test."""
+    """Score the final model on a separate test table."""
     test = result.setup.task.test
     if test is None:
         return None
@@ -238,7 +235,7 @@ def row_facts(line: LeaderboardRow, result: FitResult) -> dict[str, Any]:
 
 
 def settings_shown(setting: Mapping[str, Any]) -> dict[str, str]:
-    """Settings by their own names, values in short."""
+    """Shorten the names and values of settings."""
     return {short_name(name): short_value(value) for name, value in setting.items()}
 
 
@@ -250,7 +247,7 @@ def short_value(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return f"{value:.3g}"
     if isinstance(value, SelectInformative):
-        return f"{100 * value.share:.0f} % of the columns"
+        return f"{value.share:.0%} of the columns"
     if isinstance(value, Mapping):
         kinds = sorted({str(one) for one in value.values()})
         return ", ".join(kinds)
@@ -258,7 +255,7 @@ def short_value(value: Any) -> str:
 
 
 def search_facts(line: LeaderboardRow, result: FitResult) -> dict[str, Any]:
-    """The settings of a model that were tried, with their scores."""
+    """List the settings that were tried for a model, with their scores."""
     trials = []
     for batch in result.search.of_model(line.name):
         for i in range(len(batch.settings) if batch.scores else 0):
@@ -311,15 +308,17 @@ def final_facts(result: FitResult) -> dict[str, Any]:
     return {
         "words": f"{what[0].upper()}{what[1:]}, fitted again on all {setup.task.n_rows:,} rows.",
         "members": members,
-        "calibration": f"temperature {1 / inverse:.3g}, learned from out-of-fold predictions",
+        "calibration": f"Calibrated with temperature {1 / inverse:.3g}, fitted to out-of-fold predictions.",
         "description": what,
-        "decides": "It takes the action of least expected cost." if by_cost else "It names the likeliest class.",
+        "decides": "Decisions are the action with the least expected cost."
+        if by_cost
+        else "Predictions are the most probable class.",
         "n_rows": setup.task.n_rows,
     }
 
 
 def nomogram_facts(result: FitResult) -> dict[str, Any] | None:
-    """The nomogram of naive Bayes on all rows; its classes are codes in a run, and have their names here."""
+    """Describe the nomogram of naive Bayes fitted on all rows, with class names instead of codes."""
     pipeline = result.final.bayes
     if pipeline is None:
         return None
@@ -343,5 +342,5 @@ def importance_words(result: FitResult) -> str:
     if result.final.importance is None:
         return ""
     spec = result.setup.specs[result.final.importance_model]
-    what = "share of mistakes" if spec.answers == "decision" else "log loss"
-    return f"by the {what} of {spec.title} on rows it has not seen"
+    what = "error rate" if spec.answers == "decision" else "log loss"
+    return f"measured by the {what} of {spec.title} on held-out rows"

@@ -1,6 +1,6 @@
-"""Predictions for the rows of a file, which may be larger than memory: classes, probabilities, decisions, their cost.
+"""Predict the rows of a file, which may be larger than memory.
 
-The output is written beside its final path and renamed when it is complete, so a partial file is never there.
+The output is written to a temporary file and renamed when it is complete, so a partial file never appears.
 """
 
 from __future__ import annotations
@@ -27,16 +27,27 @@ from foldwise.evaluation.cost import CostMatrix
 from foldwise.storage import StoredModel
 from foldwise.storage.table_check import match_columns
 
-ROWS = 50_000  # that the model is asked about at once
+ROWS = 50_000  # predicted at once
 KINDS: dict[str, Kind] = {"number": "numeric", "truth": "binary", "text": "categorical", "date": "date"}
 ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True)
 class PredictionSummary:
-    """What was written: how many rows, how many of each decision, and what is to be known about the table.
+    """Summary of predictions written to a file.
 
-    Where nobody gave costs, every mistake costs 1 and the mean cost is the share of mistakes to expect.
+    Attributes
+    ----------
+    n_rows : int
+        Number of predicted rows.
+    decisions : dict
+        Number of rows per decision.
+    mean_cost : float
+        Expected cost per row. Without costs this is the expected error rate.
+    notes : Notes
+        What was noticed in the table, such as unknown categories.
+    costs_given : bool
+        Whether decisions were made by costs.
     """
 
     n_rows: int
@@ -56,27 +67,49 @@ def predict_file(
     block: int = BLOCK,
     watch: Callable[[int], None] | None = None,
 ) -> PredictionSummary:
-    """Predict every row of a file, in order, and write one line a row.
+    """Predict every row of a file and write the predictions to another file.
 
     Parameters
     ----------
-    run : the folder of a run, a model file, or an open model
-    table : the file; CSV, TSV, Parquet and Feather are read in batches
-    out : where to write: .csv, .tsv, .parquet or .jsonl by its ending; "-" is CSV to standard output
-    costs : instead of those of the run; without any, every mistake costs 1
-    keep : columns of the table to copy, such as the name of a row
-    block : bytes of a batch
-    watch : told how many rows are done
+    run : path or StoredModel
+        A run folder, a model file, or an open model.
+    table : path
+        The table to predict. CSV, TSV, Parquet and Feather files are read in batches.
+    out : path
+        The output file, in the format of its ending: .csv, .tsv, .parquet or .jsonl. "-" writes CSV to standard output.
+    costs : CostMatrix, default=None
+        Costs to decide by, instead of the costs of the run. Without either, every error costs 1.
+    keep : sequence of str, default=()
+        Columns of the table to copy to the output, such as a row identifier.
+    block : int
+        Number of bytes per batch.
+    watch : callable, default=None
+        Called with the number of rows predicted so far.
+
+    Returns
+    -------
+    PredictionSummary
+        The number of rows, the number of rows per decision, the expected cost, and notes about the table.
 
     Notes
     -----
-    Columns: those of `keep`; `class`, the likeliest; `p_…`, the probability of each class; `decision`, the action of
-    least expected cost, which without costs is the likeliest class; `expected_cost`, which without costs is the
-    probability of being wrong.
+    The output has the columns of `keep`, then `class` (the most probable class), `p_…` (the probability of each
+    class), `decision` (the action with the least expected cost) and `expected_cost`. Without costs, the decision is
+    the most probable class, and the expected cost is the probability that it is wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from foldwise import NaiveBayes, predict_file, read_table, save_model
+    >>> table = read_table("examples/weather.csv", target="play")
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> model = save_model(f"{folder.name}/weather.foldwise", NaiveBayes().fit(table.X, table.y), table.X)
+    >>> predict_file(f"{folder.name}/weather.foldwise", "examples/weather.csv", f"{folder.name}/out.csv").n_rows
+    14
     """
     model = run if isinstance(run, StoredModel) else open_run(run).model
     if not hasattr(model.model, "predict_proba"):
-        raise InputError("the model gives no probabilities.", "wrap it before it is stored: Calibrated(estimator).")
+        raise InputError("the model does not predict probabilities.", "wrap it in Calibrated(model) before saving it.")
     path = None if str(out) == "-" else checked_output(Path(out), Path(table))
     predictor = Predictor(model, costs_of(model, costs), tuple(keep))
     with PredictionWriter(path) as output:
@@ -92,12 +125,12 @@ def predict_file(
 
 
 def batches_for(model: StoredModel, table: str | Path, block: int = BLOCK) -> Iterator[pl.DataFrame]:
-    """The rows of a file, its columns read as the model knows them."""
+    """Read a file in batches, with the column types of the model."""
     return read_batches(table, {name: KINDS[kind] for name, kind in model.kinds.items()}, block)
 
 
 def costs_of(model: StoredModel, costs: CostMatrix | None) -> CostMatrix:
-    """The costs to decide by, which must know the classes of the model."""
+    """Return the costs to decide by. They must name the classes of the model."""
     classes = model.classes_.tolist()
     if costs is None:
         stored = model.metadata.get("costs")
@@ -109,7 +142,7 @@ def costs_of(model: StoredModel, costs: CostMatrix | None) -> CostMatrix:
 
 
 class Predictor:
-    """A model at work, with what it notices on the way."""
+    """Predicts batch after batch, and collects notes and totals."""
 
     def __init__(self, model: StoredModel, costs: CostMatrix, keep: tuple[str, ...]) -> None:
         self._model, self._costs, self._keep = model, costs, keep
@@ -122,22 +155,25 @@ class Predictor:
         taken = {"class", "decision", "expected_cost", *self._names} & set(keep)
         if taken:
             raise InputError(
-                f"the output has columns {listing(sorted(taken))} of its own.", "leave them out of --keep."
+                f"keep= names {listing(sorted(taken))}, which the output contains already.", "remove it from keep=."
             )
 
     def answers(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """One line a row."""
+        """Predict the rows of one batch."""
         missing = [name for name in self._keep if name not in frame.columns]
         if missing:
             raise InputError(
-                f"the table has no column {listing(missing)} to keep.", f"it has {listing(frame.columns)}."
+                f"keep= names {listing(missing)}, which the table does not contain.",
+                f"its columns are {listing(frame.columns)}.",
             )
         fitting = match_columns(frame, self._model.kinds)
         kept = {self._model.target, *self._keep}
         for note in fitting.notes:
             if note.topic == "columns":
                 extra = [name for name in frame.columns if name not in self._model.kinds and name not in kept]
-                note = Note("columns", f"{listing(extra)}: not known to the model, left out.")
+                note = Note(
+                    "columns", f"columns {listing(extra)} were ignored, because the model was trained without them."
+                )
                 if not extra:
                     continue
             self._notes.setdefault(str(note), note)
@@ -160,21 +196,21 @@ class Predictor:
 
 
 def checked_output(out: Path, table: Path) -> Path:
-    """Where to write, if that can be."""
+    """Check the path of the output."""
     if out.suffix.lower() not in ENDINGS:
         raise InputError(
-            f"{out.name!r} ends in {out.suffix!r}, which is not written here.", f"use one of {', '.join(ENDINGS)}."
+            f"out= must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}, got {out.name!r}.", "rename the output file."
         )
     if out.is_dir() or not out.parent.is_dir():
-        what = "is a folder" if out.is_dir() else "lies in a folder that is not there"
-        raise InputError(f"{str(out)!r} {what}.", "choose another file for the predictions.")
+        what = "is a folder" if out.is_dir() else "is in a folder that does not exist"
+        raise InputError(f"the output file {str(out)!r} {what}.", "choose another output file.")
     if out.exists() and table.exists() and out.samefile(table):
-        raise InputError(f"{str(out)!r} is the table itself.", "choose another file for the predictions.")
+        raise InputError(f"the output file {str(out)!r} is the table itself.", "choose another output file.")
     return out
 
 
 class PredictionWriter:
-    """Lines on their way to a file: in a folder beside it until all are there."""
+    """Writes predictions to a temporary folder, and moves the complete file to its path."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -187,14 +223,16 @@ class PredictionWriter:
         try:
             self._folder = Path(tempfile.mkdtemp(prefix=".foldwise-", dir=where))
         except OSError as error:
-            raise InputError(f"{str(where)!r} cannot be written to: {error.strerror}.") from error
+            raise InputError(
+                f"the folder {str(where)!r} is not writable: {error.strerror}.", "choose another output file."
+            ) from error
         return self
 
     def __exit__(self, *raised: Any) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def write(self, frame: pl.DataFrame) -> None:
-        """Some more lines."""
+        """Append rows."""
         if self._ending == ".parquet":
             frame.write_parquet(self._folder / f"{self._n_parts:08d}.parquet")
         else:
@@ -208,7 +246,7 @@ class PredictionWriter:
         self.n_rows += frame.height
 
     def finish(self) -> None:
-        """Put the whole where it belongs."""
+        """Move the complete file to its path, or print it."""
         whole = self._folder / "lines"
         if self._ending == ".parquet":
             parts = sorted(self._folder.glob("*.parquet"))

@@ -1,4 +1,4 @@
-"""The final model: its members selected, and fitted on all rows; beside them what the report wants of workers."""
+"""The final model: select its members and fit them on all rows."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def final_jobs(
 def run_jobs(
     jobs: Mapping[FinalJobKey, Job], executor: Executor, clock: Clock, deadline: float, tell: Callable[[], None]
 ) -> tuple[dict[FinalJobKey, Any], int]:
-    """Do jobs as far as there is time, but wait for one member at least; what they gave, and the bytes of members."""
+    """Run jobs until the deadline, but wait for at least one member. Return results and the size of members."""
     results: dict[FinalJobKey, Any] = {}
     n_bytes = 0
     waiting = list(jobs.items())
@@ -166,5 +166,5 @@ def run_jobs(
         tell()
     executor.stop()
     if not any(key.kind == "member" for key in results):
-        raise InputError("the final model could not be fitted on all rows.", "give more time.")
+        raise InputError("the final model could not be fitted on all rows in time.", "increase budget=.")
     return results, n_bytes

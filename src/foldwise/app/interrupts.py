@@ -1,4 +1,4 @@
-"""An interrupt while a run is being finished: the first lets it end, which takes seconds; the next one stops it."""
+"""Interrupts while a run is being finished: the first lets it finish, the second stops it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from types import FrameType
 
 @contextmanager
 def finish_despite_interrupt(interrupted: bool = False) -> Iterator[None]:
-    """Let one interrupt pass, unless there was one before.
+    """Ignore one interrupt, unless there was one before.
 
-    Only where Python itself answers interrupts: who has a handler of their own keeps it, and threads have none.
+    This applies only in the main thread and with Python's default handler. A caller's own handler is kept.
     """
     ours = threading.current_thread() is threading.main_thread()
     if interrupted or not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:

@@ -1,4 +1,4 @@
-"""The models side by side: their honest estimates, and which are statistically tied with the best."""
+"""The leaderboard: honest estimates of all models, and which are statistically tied with the best."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from foldwise.app.result import FitResult
 
 LEVEL = 0.05
-CHOSEN = "the model's settings chosen again without the rows of each fold"
-SHARES = "shares of the classes among training rows"
+CHOSEN = "settings chosen again for each fold, without its rows"
+SHARES = "class frequencies of the training rows"
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class LeaderboardRow:
 
 
 def leaderboard(result: FitResult) -> list[LeaderboardRow]:
-    """Models from the best to the worst, then those that did not finish, then the baseline."""
+    """Rank the models. Those that did not finish come next, the baseline last."""
     setup, state, predictions, final = result.setup, result.search, result.predictions, result.final
     metric, selection = setup.metric, final.selection
     tested = selection.tested
@@ -65,14 +65,14 @@ def leaderboard(result: FitResult) -> list[LeaderboardRow]:
     rest += [LeaderboardRow(spec.name, spec.title, "failed", why) for spec, why in setup.skipped]
     finished.sort(key=lambda row: -metric.signed(row.estimate.value))  # type: ignore[union-attr]
     base = rated(
-        LeaderboardRow("baseline", "always the shares of classes"), baseline(tested, predictions), None, SHARES
+        LeaderboardRow("baseline", "baseline (class frequencies)"), baseline(tested, predictions), None, SHARES
     )
     *models, base = with_ties([with_test(row, finished[0], result) for row in [*finished, base]])
     return [*models, *rest, base]
 
 
 def with_test(row: LeaderboardRow, best: LeaderboardRow, result: FitResult) -> LeaderboardRow:
-    """The row with p of the corrected test against the best."""
+    """Add the p-value of the corrected test against the best model."""
     if row is best:
         return row
     assert row.honest is not None
@@ -83,7 +83,7 @@ def with_test(row: LeaderboardRow, best: LeaderboardRow, result: FitResult) -> L
 
 
 def with_ties(rows: list[LeaderboardRow]) -> list[LeaderboardRow]:
-    """The rows with p adjusted for all comparisons with the first (Holm), and which that leaves tied with it."""
+    """Adjust the p-values for multiple comparisons (Holm), and mark the models tied with the first."""
     known = [i for i, row in enumerate(rows) if row.p is not None]
     adjusted = dict(zip(known, holm([rows[i].p or 0.0 for i in known]).tolist(), strict=True)) if known else {}
     return [replace(row, p=adjusted.get(i), tied=i == 0 or adjusted.get(i, 0.0) > LEVEL) for i, row in enumerate(rows)]

@@ -1,10 +1,9 @@
-"""How much better the final model may be than those that were tested, because it learns from all rows.
+"""How much better the final model may be than the models of the folds, because it learns from all rows.
 
-The models of folds learn from a part of the rows, so their score is a little too bad. How much is estimated by
-fitting the members once more on half the training rows of one fold. What the second half gained there is one doubling
-of the rows, and from a fold's rows to all of them it is a part of a doubling. Each doubling gains less than the one
-before, so this is rather too much: it is not added to the estimate, but intervals reach so much further to the better
-side.
+The models of the folds learn from part of the rows, so their scores are slightly pessimistic. To estimate by how much,
+the members are fitted once more on half the training rows of one fold. The second half doubles the rows; going from a
+fold's rows to all rows is a fraction of a doubling. Each doubling gains less than the one before, so this gain is an
+upper bound. It is not added to the estimate, but it extends the interval to the better side.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ class LearningGain:
     doublings: float  # from the fold's rows to all, if from the half to the fold's is one
 
     def gain(self, metric: Metric) -> float:
-        """What learning from all rows may add to a score; below 0 where lower is better."""
+        """The possible gain in a metric by learning from all rows. It is negative if lower is better."""
         of_all, of_half = (metric.signed(metric(self.codes, one, self.weights)) for one in (self.of_all, self.of_half))
         gain = self.doublings * (of_all - of_half)
         return metric.signed(float(gain)) if gain > 0 and np.isfinite(gain) else 0.0
 
 
 def half_rows(setup: RunSetup, fold: int) -> NDArray[np.intp] | None:
-    """Half the training rows of a fold; None in the order of time, and where groups cannot be halved."""
+    """Select half the training rows of a fold. None with a time column, or if groups cannot be halved."""
     task, train = setup.task, setup.splits[fold].train
     if task.moments is not None:
         return None
@@ -71,12 +70,25 @@ def learning_gain(
     halves: Mapping[int, SplitPredictions],
     maps: Mapping[int, Calibrator | None],
 ) -> LearningGain | None:
-    """What the members fitted on half the rows show.
+    """Compare the members fitted on half the training rows of the last fold with those fitted on all of them.
 
     Parameters
     ----------
-    halves : by index of a candidate, predictions of the last fold by models of half its training rows
-    maps : by index of a member, what turns its decision values into probabilities
+    setup : RunSetup
+        Task, splits and models.
+    selection : MemberSelection
+        The members of the final model.
+    predictions : FoldPredictions
+        The out-of-fold predictions of the search.
+    halves : mapping of int to SplitPredictions
+        By candidate: predictions of the last fold by a model of half its training rows.
+    maps : mapping of int to Calibrator or None
+        By member: the map from decision values to probabilities.
+
+    Returns
+    -------
+    LearningGain or None
+        None if no member was fitted on half the rows.
     """
     tested = selection.tested
     fold = tested.scored[-1]

@@ -1,4 +1,4 @@
-"""Values as JSON holds them. It loads no library."""
+"""Convert values to plain JSON types, without loading a library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """The same without numbers that are none, and without types of other libraries.
+    """Convert a value to JSON types. NaN and infinity become None.
 
     >>> plain({"a": (1, float("nan"))})
     {'a': [1, None]}

@@ -1,4 +1,4 @@
-"""What a run reports to whoever watches it."""
+"""The progress that a run reports to its caller."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RunProgress:
-    """How far a run is: its phase, the seconds spent and given, what was done, what is best, what is being done."""
+    """The progress of a run: phase, time, counts, best model so far, and models being fitted."""
 
     phase: str
     elapsed: float

@@ -1,4 +1,4 @@
-"""`FitResult`: all that a run found. `Run`: what `fit` returns, with its report and its folder."""
+"""`FitResult`: the internal result of a run. `Run`: what `fit` returns, with its report and run folder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import tempfile
-import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,8 @@ from foldwise.app.leaderboard import leaderboard
 from foldwise.app.run_folder import BACKGROUND, FACTS, MODEL, REPORT, check_writable
 from foldwise.app.task import FitTask
 from foldwise.evaluation.estimates import Estimate
-from foldwise.evaluation.tables import number
 from foldwise.report import render
+from foldwise.report.summary import summary_html, summary_text
 from foldwise.storage import save_model
 
 if TYPE_CHECKING:
@@ -34,12 +33,11 @@ if TYPE_CHECKING:
     from foldwise.app.timing import Clock
 
 BACKGROUND_ROWS = 200
-SHOWN_MODELS = 8
 
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
-    """All that a run found: what the leaderboard, the facts of the report and the stored model are made of."""
+    """The internal result of a run, from which leaderboard, report and stored model are made."""
 
     setup: RunSetup
     search: SearchState
@@ -52,14 +50,30 @@ class FitResult:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """What came of `fit`.
+    """The result of `fit`: a fitted model, its honest estimate, and a report.
 
     Attributes
     ----------
-    estimate : the honest estimate of the whole procedure on new rows, by the metric that chose, with its interval
-    model : the final classifier, fitted on all rows: `predict`, `predict_proba`, `classes_`
-    facts : everything the report shows, as plain values
-    task : the table and what was asked of it
+    estimate : Estimate
+        The honest estimate of the final model on new data, with its 95% interval. It is corrected for the selection
+        of models, settings and weights.
+    model : estimator
+        The final classifier, fitted on all rows.
+    facts : dict
+        Everything the report shows, as plain values that can be written as JSON.
+    task : FitTask
+        The checked table, target and options of the run.
+    background : polars.DataFrame
+        A sample of training rows, to which `explain` compares predictions. Empty with `rows=False`.
+
+    Examples
+    --------
+    >>> import foldwise
+    >>> run = foldwise.fit("examples/weather.csv", target="play", budget=4, models=["naive_bayes"])
+    >>> run.leaderboard["model"].to_list()
+    ['naive_bayes', 'baseline']
+    >>> run.predict(run.task.table.X).shape
+    (14,)
     """
 
     estimate: Estimate
@@ -70,7 +84,20 @@ class Run:
 
     @classmethod
     def of(cls, result: FitResult, clock: Clock) -> Run:
-        """Make the facts of a result, in the time that the clock leaves."""
+        """Compute the facts of a result in the time that is left.
+
+        Parameters
+        ----------
+        result : FitResult
+            The internal result of the run.
+        clock : Clock
+            The clock of the run.
+
+        Returns
+        -------
+        Run
+            The result for users.
+        """
         setup, final, rows = result.setup, result.final, result.setup.config.rows
         rng = np.random.default_rng(setup.config.seed)
         background = setup.X[rng.permutation(setup.X.height)[:BACKGROUND_ROWS]]
@@ -83,22 +110,47 @@ class Run:
 
     @property
     def leaderboard(self) -> pl.DataFrame:
-        """One row per model, the best first, the baseline last."""
+        """The models as a frame, the best first and the baseline last."""
         shown = {"tied": "tied with the best", "p": "p", "weight": "weight", "n_settings": "settings tried"}
         shown |= {"seconds": "seconds", "status": "status"}
         lines = []
         for line in self.facts["leaderboard"]:
             known = line["estimate"] or {}
-            figures = {"estimate": known.get("value"), **{key: known.get(key) for key in ("low", "high", "naive")}}
+            figures = {
+                "estimate": known.get("value"),
+                **{key: known.get(key) for key in ("low", "high", "search_score")},
+            }
             lines.append({"model": line["model"], **figures, **{name: line[key] for key, name in shown.items()}})
         return pl.DataFrame(lines, infer_schema_length=None)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class of each row."""
+        """Predict the most probable class of each row.
+
+        Parameters
+        ----------
+        X : frame
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The predicted classes.
+        """
         return self.model.predict(self._columns(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probabilities of the classes."""
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : frame
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            One column per class, in the order of `model.classes_`.
+        """
         return self.model.predict_proba(self._columns(X))
 
     def _columns(self, X: Any) -> pl.DataFrame:
@@ -112,15 +164,38 @@ class Run:
         return self.task.table.X.select(used)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write the report, one HTML file."""
+        """Write the report as one HTML file.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
+
+        Returns
+        -------
+        Path
+            The same path.
+        """
         file = Path(path)
         file.write_text(render(self.facts), encoding="utf-8")
         return file
 
     def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write model, report and facts into a folder; all of it or nothing.
+        """Write the run folder with the model, the report and the facts.
 
-        A folder that is there is replaced only with `force`, and only if it is empty or holds a run.
+        The folder appears only when it is complete.
+
+        Parameters
+        ----------
+        folder : path
+            The folder to write.
+        force : bool, default=False
+            Whether to replace an existing run folder. A folder with anything else in it is never replaced.
+
+        Returns
+        -------
+        Path
+            The path of the folder.
         """
         target = Path(folder)
         check_writable(target, force)
@@ -150,61 +225,7 @@ class Run:
             self.background.write_parquet(inside / BACKGROUND)
 
     def __repr__(self) -> str:
-        facts = self.facts
-        task, head = facts["task"], facts["headline"]
-        shown = [(task["metric_title"], head["estimate"], head["baseline"]["value"])]
-        shown += [(one["title"], one["estimate"], one["baseline"]) for one in head["others"]]
-        lines = [
-            f"{facts['title']}: {task['n_rows']:,} rows, {task['n_columns']} column{'s' * (task['n_columns'] != 1)}, "
-            f"{len(task['classes'])} classes of {task['target']!r}",
-            "",
-            *(
-                f"  {short_title(title)} {estimate['text']}  baseline {number(baseline)}"
-                for title, estimate, baseline in shown
-            ),
-            *test_lines(head["test"]),
-            "",
-            f"  {'model':<31} {task['metric_title']:>9}  {'95 % interval':<18} tied  weight",
-        ]
-        rated = [one for one in facts["leaderboard"] if one["estimate"]]
-        for one in [*rated[:-1][:SHOWN_MODELS], rated[-1]]:
-            estimate = one["estimate"]
-            between = f"{number(estimate['low'])} to {number(estimate['high'])}"
-            tied, weight = "yes" if one["tied"] else "", f"{one['weight']:.2f}" if one["weight"] else ""
-            lines.append(f"  {one['title'][:31]:<31} {number(estimate['value']):>9}  {between:<18} {tied:<4}  {weight}")
-        made, final = facts["made"], facts["final"]
-        lines += [
-            "",
-            f"  {made['n_models']:,} models of {made['n_settings']:,} settings in {made['seconds']:.0f} s",
-            f"  final model: {final['description']}, fitted again on all {final['n_rows']:,} rows",
-            *warned(facts["audit"]["warnings"]),
-        ]
-        return "\n".join(lines)
+        return summary_text(self.facts)
 
-
-def short_title(title: str) -> str:
-    """The title of a metric in a column of 25 characters, without how it averages over classes.
-
-    >>> short_title("area under the ROC curve, mean over classes")
-    'area under the ROC curve '
-    """
-    return f"{title.split(',')[0]:<25}"
-
-
-def warned(warnings: list[str]) -> list[str]:
-    """What to beware of, as the report says it."""
-    lines = [
-        line for words in warnings for line in textwrap.wrap(words, 76, initial_indent="- ", subsequent_indent="  ")
-    ]
-    return ["", "  beware", *(f"  {line}" for line in lines)] if lines else []
-
-
-def test_lines(test: dict[str, Any] | None) -> list[str]:
-    """The scores on a separate test."""
-    if test is None:
-        return []
-    scores = (
-        f"  {short_title(one['title'])} {'–' if one['value'] is None else number(one['value'])}"
-        for one in test["scores"]
-    )
-    return ["", f"  on the separate test, {test['n_rows']:,} rows", *scores]
+    def _repr_html_(self) -> str:
+        return summary_html(self.facts)

@@ -1,7 +1,7 @@
-"""The run: from a table and a budget to a model, an honest estimate and the facts of a report.
+"""`fit`: from a table and a budget to a model, an honest estimate and a report.
 
-The only place that orchestrates: look at the data; search for good settings of every model on the same folds; select
-and combine; fit the final model on all rows; report what it is worth on new rows.
+The steps of a run are listed here and nowhere else: check the table, search settings of every model on the same folds,
+select and combine, fit the final model on all rows, and collect the facts of the report.
 """
 
 from __future__ import annotations
@@ -46,31 +46,47 @@ def fit(
     """Train, tune, combine and honestly evaluate classifiers within a time budget.
 
     The final model is a weighted mean of the best few settings, each fitted again on all rows. Its estimate is
-    honest: the whole selection is made again without the rows of each fold, and scored on them.
+    honest: the whole selection is repeated without the rows of each fold and scored on them.
 
     Parameters
     ----------
-    table : path of a file, a frame, or a `Table`
-    target : the column to predict
-    budget : seconds from reading to report, or "60s", "5m", "1h"
-    models : names of models in the catalogue, or dotted names of classifiers; by default all that can be trained
-    metric : what settings are chosen by: log_loss (the default), brier_score, accuracy, balanced_accuracy, roc_auc,
-        f1, cost (the default where costs are given), or another name in `foldwise.evaluation.metrics.METRICS`
-    costs : what actions cost under each true class: a `CostMatrix`, a frame, or the path of a CSV file
-    groups : group column; rows of the same group are never split between training and test
-    time : time column; models are tested only on rows later than those they were trained on
-    weights : the column of row weights
-    positive : the class that curves are about
-    test : a separate table, on which the final model is scored once
-    drop_unlabeled : whether rows without a target are left out; by default they are refused
-    rows : whether rows of data may appear in the report and the run folder
-    seed : random seed of folds and settings
-    n_jobs : the number of workers; by default the number of cores
+    table : path, frame or Table
+        The data, with one row per example.
+    target : str
+        The column to predict.
+    budget : float or str, default=60.0
+        Time limit for the whole run, in seconds or as "60s", "5m" or "1h".
+    models : list of str or ModelSpec, default=None
+        Names of models in the catalogue, or dotted names of scikit-learn classifiers. By default all models that suit
+        the table.
+    metric : str, default=None
+        The metric that settings are chosen by: "log_loss", "brier_score", "accuracy", "balanced_accuracy", "roc_auc",
+        "f1" or "cost". The default is "log_loss", or "cost" if costs are given.
+    costs : CostMatrix, frame or path, default=None
+        The cost of each action under each true class.
+    groups : str, default=None
+        Group column. Rows of the same group are never split between training and test.
+    time : str, default=None
+        Time column. Models are tested only on rows later than those they were trained on.
+    weights : str, default=None
+        Column of row weights.
+    positive : class label, default=None
+        The class that ROC and other curves describe.
+    test : path, frame or Table, default=None
+        Separate test table. The final model is scored on it once.
+    drop_unlabeled : bool, default=False
+        Whether to drop rows without a target. By default they are an error.
+    rows : bool, default=True
+        Whether rows of data may appear in the report and in the run folder.
+    seed : int, default=0
+        Random seed of folds and settings.
+    n_jobs : int, default=None
+        Number of worker processes. By default one per core.
 
     Returns
     -------
     Run
-        The model, its estimate, the leaderboard, and the facts of the report.
+        The fitted model with its honest estimate, the leaderboard, and the report.
 
     Examples
     --------
@@ -96,18 +112,30 @@ def run_fit(
     watch: Watch | None = None,
     command: str | None = None,
 ) -> Run:
-    """Do what `fit` was asked.
+    """Run `fit` with a configuration.
 
     Parameters
     ----------
-    table, config : as of `fit`
-    executor : opened before, to load libraries meanwhile; it is closed in the end
-    clock : started before this call
-    watch : called with a `RunProgress` several times a second
-    command : what to show as the way to repeat the run
+    table : path, frame or Table
+        The data.
+    config : FitConfig
+        The arguments of `fit`.
+    executor : Executor, default=None
+        Opened by the caller to load libraries early. It is closed at the end.
+    clock : Clock, default=None
+        Started by the caller, to include the time before this call.
+    watch : callable, default=None
+        Called with a `RunProgress` several times a second.
+    command : str, default=None
+        The command line that repeats the run.
+
+    Returns
+    -------
+    Run
+        The result.
     """
     n_workers = count_workers(config.n_jobs)
-    executor = executor or open_executor(n_workers)  # loads its libraries while the table is read
+    executor = executor or open_executor(n_workers)  # workers load libraries while the table is read
     try:
         clock = clock or Clock(seconds_of(config.budget))
         clock.enter("reading")
@@ -116,7 +144,7 @@ def run_fit(
         task = make_task(table, config.target, **columns, **others, drop_unlabeled=config.drop_unlabeled)
         metric = class_metric(config.metric, task.classes, task.costs, task.positive)
         tell = Teller(clock, executor, watch)
-        tell.enter("looking at the data")
+        tell.enter("checking the data")
         setup = RunSetup.make(config, task, metric, n_workers)
         executor.give(setup.worker_data)
         tell.search = search = Search(setup, executor, clock)
@@ -124,11 +152,11 @@ def run_fit(
         Thread(target=import_module, args=("skops.io",), daemon=True).start()  # loaded before the model is written
         search.run(tell)
         with finish_despite_interrupt(search.interrupted):
-            tell.enter("choosing")
+            tell.enter("selecting")
             selection = select_members(setup, search.state, search.predictions, clock)
             tell.enter("fitting the final model")
             final = fit_members(setup, search.state, search.predictions, selection, executor, clock, tell)
-            tell.enter("reporting")
+            tell.enter("writing the report")
             call = config.python_call(table)
             result = FitResult(setup, search.state, search.predictions, final, search.interrupted, command, call)
             return Run.of(result, clock)
@@ -137,14 +165,14 @@ def run_fit(
 
 
 class Teller:
-    """Tells whoever watches how far a run is."""
+    """Reports the progress of a run to the caller."""
 
     def __init__(self, clock: Clock, executor: Executor, watch: Watch | None) -> None:
         self.clock, self.executor, self.watch = clock, executor, watch
         self.search: Search | None = None
 
     def enter(self, phase: str) -> None:
-        """Begin a phase, and say so."""
+        """Begin a phase and report it."""
         self.clock.enter(phase)
         self()
 

@@ -1,6 +1,6 @@
-"""The run folder: what lies in it, where one may be written, and how it is opened again.
+"""The run folder: its files, where it may be written, and how it is opened.
 
-Libraries are loaded by the functions that need them: the command line checks paths before it loads any.
+Libraries are imported inside functions, because the command line checks paths before it loads any.
 """
 
 from __future__ import annotations
@@ -21,32 +21,36 @@ MODEL, FACTS, REPORT, BACKGROUND = "model.foldwise", "run.json", "report.html", 
 
 
 def check_writable(folder: Path, force: bool) -> None:
-    """Refuse to write over anything but a run, and that only when asked to."""
+    """Raise if the folder holds anything but a run, or a run that may not be replaced."""
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{str(folder)!r} is a file, not a folder for a run.", "choose another --out.")
+        raise InputError(f"{str(folder)!r} is a file, not a folder.", "choose another folder for the run.")
     if folder.exists() and any(folder.iterdir()):
         if not (folder / FACTS).is_file():
-            raise InputError(f"{str(folder)!r} holds other things than a run.", "choose another --out.")
+            raise InputError(
+                f"the folder {str(folder)!r} is not empty and not a run folder.", "choose another folder for the run."
+            )
         if not force:
-            raise InputError(f"{str(folder)!r} holds a run already.", "choose another --out, or pass --force.")
+            raise InputError(
+                f"the folder {str(folder)!r} already contains a run.", "choose another folder, or pass force=True."
+            )
 
 
 def file_in(folder: Path, name: str) -> Path:
-    """A file of a run folder, which must be there."""
+    """Return the path of a file in a run folder. Raise if it is missing."""
     if not (folder / name).is_file():
-        raise InputError(f"{str(folder)!r} is not a run folder: it holds no {name}.", "pass what fit --out wrote.")
+        raise InputError(f"{str(folder)!r} is not a run folder: {name} is missing.", "pass a folder written by fit.")
     return folder / name
 
 
 @dataclass(frozen=True)
 class OpenRun:
-    """A run folder, or a model file alone, whose `folder` is None."""
+    """An open run folder, or a model file (then `folder` is None)."""
 
     model: StoredModel
     folder: Path | None
 
     def background(self) -> pl.DataFrame:
-        """The training rows that were kept."""
+        """Read the training rows stored with the run."""
         import polars as pl
 
         from foldwise.data.reading.parsed_file import READ_ERRORS, first_line
@@ -54,14 +58,14 @@ class OpenRun:
         path = None if self.folder is None else self.folder / BACKGROUND
         if path is None or not path.is_file():
             raise InputError(
-                "no training rows were kept beside this model, and an explanation compares a row with them.",
-                "pass some: --background TABLE.",
+                "an explanation compares a row with training rows, but none are stored with this model.",
+                "pass background=TABLE, a table of training rows.",
             )
         try:
             return pl.read_parquet(path)
         except READ_ERRORS as error:
             words = f"{path.name} cannot be read: {first_line(error)}."
-            raise InputError(words, "pass training rows: --background TABLE.") from error
+            raise InputError(words, "pass background=TABLE, a table of training rows.") from error
 
 
 def open_run(path: str | Path) -> OpenRun:
@@ -76,19 +80,19 @@ def open_run(path: str | Path) -> OpenRun:
 
 
 def check_exists(path: Path) -> None:
-    """Refuse a run that is not there."""
+    """Raise if a run does not exist."""
     if not path.exists():
-        raise InputError(f"there is no run {str(path)!r}.", "pass the folder that fit --out wrote, or a model file.")
+        raise InputError(f"run {str(path)!r} does not exist.", "pass a folder written by fit, or a model file.")
 
 
 def read_facts(path: str | Path) -> dict[str, Any]:
-    """The facts of a run folder."""
+    """Read the stored facts of a run."""
     folder = Path(path)
     file = file_in(folder, FACTS)
     try:
         facts = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{FACTS} of {str(folder)!r} cannot be read: {error}.", "run fit again.") from error
+        raise InputError(f"{FACTS} in {str(folder)!r} cannot be read: {error}.", "run fit again.") from error
     if not isinstance(facts, dict) or facts.get("format") != 1:
-        raise InputError(f"{FACTS} of {str(folder)!r} holds no facts of format 1.", "run fit again.")
+        raise InputError(f"{FACTS} in {str(folder)!r} is not in format 1.", "run fit again.")
     return facts

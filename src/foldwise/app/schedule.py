@@ -1,11 +1,11 @@
-"""The schedule of a search: given what is known and the time, which job comes next.
+"""The schedule of a search: which job comes next, given the results so far and the time left.
 
-It neither fits nor reads a clock: time comes as seconds since the start of the run. Its state is a plain value that
-can be written as JSON; predictions are kept elsewhere (`predictions`), by the number of a batch and the split.
+It neither fits models nor reads a clock: time comes as seconds since the start of the run. Its state is a plain value
+that can be written as JSON. Predictions are stored separately (`predictions`), by batch and split.
 
-Every model starts on the first split, the cheap ones first. What does well there goes on to the other splits, and what
-does best is what new settings are drawn for: a model's share of the time falls with its rank. The first split decides
-which settings go on, so it has no say in how good the winners are (see `selection`).
+Every model starts on the first split, the cheapest first. Batches that do well there continue on the other splits. New
+settings are drawn mostly for the best models: the share of time of a model falls with its rank. The first split decides
+which settings continue, so it is not used to estimate how good the winners are (see `selection`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ REMEMBERED = 60  # batches that may still go on
 
 @dataclass(frozen=True)
 class ModelPlan:
-    """What the schedule knows of a model before the search."""
+    """What the schedule knows about a model before the search."""
 
     name: str
     seconds: float  # of a batch on one split, as the catalogue predicts
@@ -55,7 +55,7 @@ class ModelPlan:
     compiled: bool = False  # whether its code is compiled on a new machine
 
     def draw(self, number: int, seed: int, strategy: Strategy, *, select: bool = True) -> tuple[Params, ...]:
-        """The settings of the model's batch of this number: its defaults first, then what the strategy proposes."""
+        """Draw the settings of a batch: first the defaults, then what the search strategy proposes."""
         rng = np.random.default_rng([seed, zlib.crc32(self.name.encode()), number])
         base = dict(strategy.propose(self.space, [], rng)[0]) if number and self.space else {}
         if not select:
@@ -83,13 +83,18 @@ class Schedule:
     strategy: Strategy = field(default_factory=lambda: Random(1))
 
     def next_job(self, state: SearchState, now: float, end: float, compiling: Collection[str] = ()) -> SplitJob | None:
-        """The job to start now; None where there is nothing to do, or nothing that fits into the time left.
+        """Choose the job to start now, or None if no job fits into the time left.
 
         Parameters
         ----------
-        state : what is known
-        now, end : the time, and when the search must end, in seconds since the start of the run
-        compiling : models whose code is still being compiled, which wait
+        state : SearchState
+            The results so far.
+        now : float
+            Seconds since the start of the run.
+        end : float
+            When the search must end, in seconds since the start of the run.
+        compiling : collection of str
+            Models that wait because their code is still being compiled.
         """
         look = StateView(self, state)
         left = end - now
@@ -108,7 +113,7 @@ class Schedule:
         if look.n_opened >= AT_ONCE:
             best = look.ranked[0] if look.ranked else None
             if best is not None and len(best.asked) < state.n_splits and look.rest(best) < 0.5 * left:
-                return job(best, look.next_split(best))  # a stop at any moment leaves the best so far
+                return job(best, look.next_split(best))  # so that a stop at any moment leaves a finished result
         if affordable and (look.n_opened < AT_ONCE or state.finished or look.finishing):
             return first(affordable[0])
         promoted = look.promoted(left)
@@ -123,7 +128,7 @@ class Schedule:
         return first(later[0]) if later else None
 
     def rescue_job(self, state: SearchState, now: float) -> SplitJob | None:
-        """Where the search ended with nothing finished: the next job of the cheapest batch, however long it takes."""
+        """After a search without a finished batch, choose the next job of the cheapest one, however slow."""
         if state.finished:
             return None
         look = StateView(self, state)
@@ -138,19 +143,19 @@ class Schedule:
         return SplitJob(replace(batch, stopped="", why=""), split, RESCUE_SECONDS)
 
     def open(self, state: SearchState, model: str, now: float, compiling: Collection[str]) -> SettingBatch:
-        """A new batch of a model; its settings follow from the seed, the model and how many it has had."""
+        """Open a new batch of a model. Its settings depend on the seed, the model and the number of earlier batches."""
         number = len(state.of_model(model))
         select = "naive_bayes" not in compiling  # which selects columns
         settings = self.models[model].draw(number, state.seed, self.strategy, select=select)
         return SettingBatch(len(state.batches), model, settings, now)
 
     def start(self, state: SearchState, job: SplitJob) -> SearchState:
-        """The state once a job is started."""
+        """Return the state after a job was started."""
         batch = replace(job.batch, asked=(*(k for k in job.batch.asked if k != job.split), job.split))
         return state.with_batch(batch)
 
     def record(self, state: SearchState, job: SplitJob, outcome: JobOutcome) -> SearchState:
-        """The state once a job has ended."""
+        """Return the state after a job has ended."""
         batch = state.batches[job.batch.number]
         batch = replace(batch, spent=batch.spent + outcome.seconds)
         if outcome.scores is not None:
@@ -163,31 +168,31 @@ class Schedule:
             if batch.complete(state.n_splits):
                 batch = replace(batch, kept=settings_to_keep(batch))
             if all(map(math.isnan, outcome.scores)):
-                why = next(iter(batch.errors.values()), "its score is not defined")
+                why = next(iter(batch.errors.values()), "the metric is undefined")
                 batch = replace(batch, stopped="failed", why=why)
         elif outcome.failure:
             batch = replace(batch, stopped="failed", why=outcome.failure)
         elif outcome.out_of_time:
-            batch = replace(batch, stopped="not finished", why="the time was over")
+            batch = replace(batch, stopped="not finished", why="the budget was used up")
         else:
-            batch = replace(batch, stopped="too slow", why=f"a fold took more than {outcome.seconds:.0f} s")
+            batch = replace(batch, stopped="too slow", why=f"one fold took more than {outcome.seconds:.0f} s")
         return without_outranked(state.with_batch(batch))
 
 
 def settings_to_keep(batch: SettingBatch, n_kept: int = KEPT) -> tuple[int, ...]:
-    """The settings that some choice may fall on: the best few, of all splits and without each.
+    """Choose the settings whose predictions are kept: the best few on all splits, and without each split.
 
-    Whatever is among the best few of a model without a split is so in its batch, so no choice is lost.
+    The best few settings of a model without a split are also the best few of their batches, so nothing is lost.
     """
     scores = np.array([batch.scores[k] for k in sorted(batch.scores)])  # (splits, settings)
     means = [scores.mean(axis=0), *(np.delete(scores, k, axis=0).mean(axis=0) for k in range(len(scores)))]
-    means += [scores[:k].mean(axis=0) for k in range(1, len(scores))]  # in time, of the splits before
+    means += [scores[:k].mean(axis=0) for k in range(1, len(scores))]  # with a time column: of the earlier splits
     best = {i for one in means for i in np.argsort(-np.nan_to_num(one, nan=-np.inf))[:n_kept].tolist()}
     return tuple(sorted(best))
 
 
 def without_outranked(state: SearchState) -> SearchState:
-    """The state with those batches stopped that were seen on the first split only, behind too many better ones."""
+    """Stop batches that were evaluated on the first split only and are outranked by too many others."""
     ranked = ranking(state)
     for batch in ranked[REMEMBERED:]:
         if batch.asked == (0,):
@@ -196,12 +201,12 @@ def without_outranked(state: SearchState) -> SearchState:
 
 
 def ranking(state: SearchState) -> list[SettingBatch]:
-    """The batches that may go on, by their score on the first split."""
+    """Rank the batches that may continue by their score on the first split."""
     return sorted((one for one in state.batches if 0 in one.scores and not one.stopped), key=lambda one: -one.first)
 
 
 class StateView:
-    """What a schedule derives from a state, each once."""
+    """Values derived from a state, each computed once."""
 
     def __init__(self, schedule: Schedule, state: SearchState) -> None:
         self.models, self.state, self.n_splits = schedule.models, state, state.n_splits
@@ -220,7 +225,7 @@ class StateView:
 
     @cached_property
     def seconds(self) -> dict[str, float]:
-        """What a batch on one split will take: as long as before, or as predicted, by the speed of this machine."""
+        """Expected seconds of a batch on one split: as measured, or as predicted and scaled to this machine."""
         plans = self.models.items()
         ratios = [min(self.measured[n]) / plan.seconds for n, plan in plans if self.measured[n] and not plan.shared]
         speed = min(3.0, max(0.3, median(ratios or [1.0])))
@@ -248,22 +253,22 @@ class StateView:
         """Seconds after which a job of a model is stopped."""
         measured = self.measured[model]
         if self.models[model].compiled and len(measured) < 2:
-            return left  # what no small table calls is compiled now
+            return left  # some kernels are compiled only now
         return min(left, max(PATIENCE_LEAST, PATIENCE * self.seconds[model] if measured else PATIENCE_FIRST * left))
 
     def next_split(self, batch: SettingBatch) -> int:
         return next(k for k in range(self.n_splits) if k not in batch.asked)
 
     def rest(self, batch: SettingBatch) -> float:
-        """Seconds for the splits that a batch was not asked about."""
+        """Expected seconds for the splits that a batch has not been evaluated on."""
         return self.seconds[batch.model] * (self.n_splits - len(batch.asked))
 
     def promoted(self, left: float) -> SettingBatch | None:
-        """The batch that goes on to its next split."""
+        """Choose a batch that continues on its next split."""
         ranked = self.ranked[:REMEMBERED]
         best_of = {max(some, key=lambda one: one.first).number for some in self.batches.values() if some}
         started = {one.model for one in ranked if len(one.asked) > 1}
-        # the best of every cheap model goes first: a leaderboard without naive Bayes would be a poor one
+        # the best batch of every cheap model goes first, so that simple models are on the leaderboard
         cheap = [
             one
             for one in ranked
@@ -277,7 +282,7 @@ class StateView:
         return next(iter([*begun, *promising]), None)
 
     def explored(self, left: float) -> str | None:
-        """The model that has had the least time for its rank, to draw new settings for."""
+        """Choose the model to draw new settings for: the one with the least time for its rank."""
         tried = [m for m in dict.fromkeys(one.model for one in self.ranked) if self.models[m].space]
         spent = {m: sum(one.spent for one in self.batches[m]) * (1 + rank) ** 1.5 for rank, m in enumerate(tried)}
         for model in sorted(tried, key=spent.__getitem__):

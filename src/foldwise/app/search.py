@@ -1,4 +1,4 @@
-"""The search of a run: does what the schedule says, and stores what comes of it."""
+"""The search of a run: starts the jobs of the schedule and stores their results."""
 
 from __future__ import annotations
 
@@ -106,5 +106,5 @@ class Search:
             reasons = [(spec.title, self.state.unfinished_reason(name)[1]) for name, spec in self.setup.specs.items()]
             words = "; ".join(f"{title}: {why}" for title, why in reasons)
             raise InputError(
-                f"no model could be fitted to this table. {words}", "give more time, or look at the columns."
+                f"no model could be fitted to this table. {words}", "increase budget=, or check the columns."
             )

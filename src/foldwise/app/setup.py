@@ -1,4 +1,4 @@
-"""`RunSetup`: what is fixed before the search of a run begins."""
+"""`RunSetup`: splits, models and limits, fixed before the search of a run begins."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from foldwise.folds.splits import Split
 from foldwise.models.catalogue import models_for
 from foldwise.models.spec import ModelSpec
 
-MOST_CELLS = 1.2e7  # test rows × classes × columns × settings of a batch: nearly free is not free
+MOST_CELLS = 1.2e7  # test rows × classes × columns × settings of a batch
 
 
 @dataclass(frozen=True)
 class RunSetup:
-    """The question of a run, its splits and its models."""
+    """The task of a run, its splits and its models."""
 
     config: FitConfig
     task: FitTask
@@ -50,8 +50,10 @@ class RunSetup:
         every = models_for(task.outline, config.model_names)
         specs = {one.name: one for one in every if task.weights is None or one.takes_weights(task.outline)}
         if not specs:
-            raise InputError("none of the models takes weights of rows.", "choose others, or leave the weights out.")
-        skipped = tuple((one, "it takes no weights of rows") for one in every if one.name not in specs)
+            raise InputError(
+                "none of the chosen models supports row weights.", "choose other models, or leave weights= out."
+            )
+        skipped = tuple((one, "does not support row weights") for one in every if one.name not in specs)
         X = task.table.X.select([name for name in task.table.X.columns if name in task.outline.roles])
         pipelines = {name: spec.pipeline(task.outline, config.seed) for name, spec in specs.items()}
         plans = {name: model_plan(spec, pipelines[name], task, splits) for name, spec in specs.items()}
@@ -62,7 +64,7 @@ class RunSetup:
 
     @property
     def decision_models(self) -> list[str]:
-        """The models that give decision values only."""
+        """The models that give decision values instead of probabilities."""
         return [name for name, spec in self.specs.items() if spec.answers == "decision"]
 
     @property
@@ -92,7 +94,7 @@ class RunSetup:
 
 
 def model_plan(spec: ModelSpec, pipeline: Any, task: FitTask, splits: list[Split]) -> ModelPlan:
-    """What the schedule must know of a model."""
+    """Describe a model to the schedule."""
     seconds = spec.seconds(task.outline) * (1 - 1 / len(splits))
     cells = len(splits[0].test) * task.n_classes * len(task.outline.roles)
     return ModelPlan(

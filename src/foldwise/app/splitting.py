@@ -17,18 +17,18 @@ FEW_ROWS, MANY_ROWS = 2_000, 30_000
 
 
 def n_folds(n_rows: int) -> int:
-    """Ten for small tables, where every row counts; three for large ones, where time does."""
+    """Choose ten folds for small tables, three for large ones."""
     return 10 if n_rows <= FEW_ROWS else 5 if n_rows <= MANY_ROWS else 3
 
 
 def make_splits(task: FitTask, seed: int) -> tuple[list[Split], str]:
-    """The splits, and what they are in words."""
+    """Make the splits, and describe them in words."""
     wanted = n_folds(task.n_rows)
     if task.moments is not None:
         return forward(task, min(wanted, 5))
     blank = np.empty((task.n_rows, 0))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a class with fewer rows than folds: the audit says it
+        warnings.simplefilter("ignore")  # a class with fewer rows than folds is reported by the audit
         if task.groups is not None:
             k = min(wanted, int(task.groups.max()) + 1)
             pairs = list(
@@ -38,7 +38,7 @@ def make_splits(task: FitTask, seed: int) -> tuple[list[Split], str]:
             )
             words = f"{k} folds by {(task.named or {}).get('groups', 'group')}"
         else:
-            second = int(np.sort(task.counts)[-2])  # with fewer rows of it than folds, some would test one class only
+            second = int(np.sort(task.counts)[-2])  # with more folds than this, some would test one class only
             k = max(2, min(wanted, second))
             pairs = list(StratifiedKFold(k, shuffle=True, random_state=seed).split(blank, task.codes))
             words = f"{k} stratified folds"
@@ -48,9 +48,9 @@ def make_splits(task: FitTask, seed: int) -> tuple[list[Split], str]:
 
 
 def forward(task: FitTask, k: int) -> tuple[list[Split], str]:
-    """Each part in turn tested by models of all earlier ones; rows of one moment are not parted.
+    """Test each part by models trained on all earlier parts. Rows of the same time stay together.
 
-    Where groups are given, rows of a group that is tested are not learned from.
+    With groups, rows of a tested group are removed from the training rows.
     """
     assert task.moments is not None
     order = np.argsort(task.moments, kind="stable")
@@ -65,19 +65,19 @@ def forward(task: FitTask, k: int) -> tuple[list[Split], str]:
         splits.append(Split(train, test))
     named = task.named or {}
     if not splits:
-        raise InputError(f"{named.get('time')!r} holds one moment only.", "an order needs two at least.")
+        raise InputError(
+            f"all rows have the same time in {named.get('time')!r}.", "choose a column with at least two times."
+        )
     check_splits(splits, task)
-    words = (
-        f"{len(splits)} parts in the order of {named.get('time', 'time')}, each tested by models of the earlier rows"
-    )
-    return splits, words + (f" of others in {named['groups']}" if task.groups is not None else "")
+    words = f"{len(splits)} fold{'s' * (len(splits) > 1)} in order of {named.get('time', 'time')}, each predicted by models of earlier rows"
+    return splits, words + (f" of other {named['groups']} groups" if task.groups is not None else "")
 
 
 def check_splits(splits: Sequence[Split], task: FitTask) -> None:
-    """Every model must have seen two classes."""
+    """Raise if the training rows of a split have only one class."""
     for number, split in enumerate(splits):
         if len(np.unique(task.codes[split.train])) < 2:
             raise InputError(
-                f"the rows that fold {number + 1} would be predicted from are all of one class.",
-                "give a longer table, or other groups or another column of time.",
+                f"the training rows of fold {number + 1} all have the same class.",
+                "use more rows, or other columns for groups= or time=.",
             )

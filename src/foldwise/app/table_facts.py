@@ -1,4 +1,4 @@
-"""Facts about the table of a run for its report: its columns, and what to be careful about."""
+"""Facts about the table of a run: its columns, and warnings."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from foldwise.app.result import FitResult
 
 MANY_LEVELS = 12
-SHARED = 0.05  # of a test's rows: fewer may be alike by chance
+SHARED = 0.05  # of the test rows; fewer may be equal by chance
 OVERRUN = 1.1  # of the budget: more is reported
-HOLDING_ROWS = ("knn", "rbf_svm")  # models that are made of training rows
+HOLDING_ROWS = ("knn", "rbf_svm")  # models that store training rows
 
 
 def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
@@ -26,51 +26,51 @@ def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
     columns = [column_facts(task.table.X[name], result) for name in task.table.X.columns]
     warnings = [warning(c) for c in task.table.audit() if c.check in ("target", "duplicates", "alike")]
     if task.n_unlabeled:
-        warnings.append(f"{task.n_unlabeled:,} rows without {task.table.target!r} were left out.")
+        warnings.append(f"{task.n_unlabeled:,} rows without a value of {task.table.target!r} were dropped.")
     warnings += [*missing_members(result), *unfinished_models(result), *overrun(times), *shared_rows(result)]
     names = {result.final.selection.candidates[i].model for i in result.final.weights}
     inside = sorted(setup.specs[name].title for name in names if name in HOLDING_ROWS)
     if inside and not setup.config.rows:
-        warnings.append(f"The model file holds rows of data: {', '.join(inside)} cannot do without them.")
+        warnings.append(f"The model file contains rows of data, because {', '.join(inside)} predicts from them.")
     few = [str(c) for c, n in zip(task.classes.tolist(), task.counts, strict=True) if n < len(setup.splits)]
     if few:
-        warnings.append(f"{', '.join(few)}: fewer rows than folds, so some models never saw one.")
+        warnings.append(f"Some classes have fewer rows than there are folds: {', '.join(few)}.")
     return {"columns": columns, "notes": [str(note) for note in task.table.notes], "warnings": warnings}
 
 
 def missing_members(result: FitResult) -> list[str]:
-    """Members that were chosen and not fitted in time."""
+    """Report members of the final model that could not be fitted in time."""
     missing = Counter(result.final.missing)
     if not missing:
         return []
     named = ", ".join(f"{title} ({n})" if n > 1 else title for title, n in missing.items())
     are = "were" if missing.total() > 1 else "was"
     return [
-        f"{named} {are} chosen, but not fitted on all rows in time: the final model and its estimate are of the "
-        "others. Give more time."
+        f"{named} {are} selected but could not be fitted on all rows in time. The final model and its estimate use "
+        "the other members. Increase the budget."
     ]
 
 
 def unfinished_models(result: FitResult) -> list[str]:
-    """A budget that was too short for most models."""
+    """Report a budget that was too short for most models."""
     done, every = len({one.model for one in result.search.finished}), len(result.setup.specs)
     if 2 * done >= every:
         return []
-    return [f"There was time for {done} of {every} models only; with more time others may win."]
+    return [f"Only {done} of {every} models were evaluated in time. With a larger budget another model may be best."]
 
 
 def overrun(times: RunTimes) -> list[str]:
-    """A budget that was not kept: a single fit took too long, and could not be stopped or was the only result."""
+    """Report a run that took longer than its budget."""
     if times.elapsed <= OVERRUN * times.budget:
         return []
     return [
-        f"The run took {times.elapsed:.0f} s instead of the {times.budget:.0f} s of its budget: a fit that could not "
-        "be stopped, or without which there would be no result, took longer. Give more time, or choose quicker models."
+        f"The run took {times.elapsed:.0f} s, more than its budget of {times.budget:.0f} s, because a single fit was "
+        "too slow. Increase the budget, or choose faster models."
     ]
 
 
 def shared_rows(result: FitResult) -> list[str]:
-    """Rows of the separate test that the model has learned from, as far as cells tell."""
+    """Report test rows that also occur in the training table."""
     test = result.setup.task.test
     if test is None:
         return []
@@ -79,18 +79,18 @@ def shared_rows(result: FitResult) -> list[str]:
     if shared < SHARED * test.X.height:
         return []
     return [
-        f"{shared:,} of the {test.X.height:,} rows of the separate test stand in the table too, equal in every column: "
-        "what was learned by heart is right there."
+        f"{shared:,} of the {test.X.height:,} rows of the separate test table also occur in the training table. "
+        "Scores on them are too optimistic."
     ]
 
 
 def warning(concern: Concern) -> str:
-    """A concern of the audit as a sentence."""
+    """Turn a finding of the audit into a sentence."""
     if concern.check == "duplicates":
-        copies = "copies of the same row may end up in both training and test data"
-        return f"{concern.rows:,} rows occur more than once ({concern.detail}); {copies}."
-    start = {"target": "may give the target away", "alike": "has categories that may be one"}[concern.check]
-    return f"{concern.column} {start}: {concern.detail}."
+        copies = "Copies of the same row may end up in both training and test data"
+        return f"{concern.rows:,} rows are duplicates ({concern.detail}). {copies}."
+    start = {"target": "may leak the target", "alike": "may spell one category in several ways"}[concern.check]
+    return f"Column {concern.column!r} {start}: {concern.detail}."
 
 
 def column_facts(column: pl.Series, result: FitResult) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def column_facts(column: pl.Series, result: FitResult) -> dict[str, Any]:
 
 
 def summary(column: pl.Series) -> str:
-    """A column in a few words."""
+    """Summarize a column in a few words."""
     cells = column.drop_nulls()
     if not len(cells):
         return "empty"
@@ -121,6 +121,6 @@ def summary(column: pl.Series) -> str:
         return f"{cells.min()!s} to {cells.max()!s}"
     top = cells.cast(pl.String).value_counts(sort=True)
     if top.height > MANY_LEVELS and top["count"][0] < 0.02 * len(cells):
-        return f"{top.height:,} different values"
-    shown = [f"{name[:24]} {100 * n / len(cells):.0f} %" for name, n in top.head(3).iter_rows()]
+        return f"{top.height:,} distinct values"
+    shown = [f"{name[:24]} {n / len(cells):.0%}" for name, n in top.head(3).iter_rows()]
     return ", ".join(shown) + (", …" if top.height > 3 else "")

@@ -1,4 +1,4 @@
-"""What a run is asked: table, target, columns that are no features; checked before anything is fitted."""
+"""`FitTask`: the table, the target and special columns of a run, checked before anything is fitted."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.models.column_roles import Outline, outline
 
-FEW_ROWS = 20  # in which every label may be different
+FEW_ROWS = 20  # with so few rows, every label may be different
 MOST_CLASSES = 200
-UNIQUE_SHARE = 0.2  # of rows with a label of their own, from which labels are no classes
+UNIQUE_SHARE = 0.2  # more distinct labels than this share of rows are not classes
 LEAST_ROWS = 8
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The rows of a separate test, with codes of the same classes; weighed where it has the column of weights."""
+    """The rows of a separate test table, with class codes, and weights if it has the weight column."""
 
     X: pl.DataFrame
     codes: NDArray[np.int64]
@@ -42,7 +42,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class FitTask:
-    """A checked question: rows, their classes as codes, and whatever must be known to split and weigh them."""
+    """The checked input of a run: rows, class codes, groups, times, weights and costs."""
 
     table: Table  # whose X holds features only
     outline: Outline
@@ -82,7 +82,7 @@ def make_task(
     test: Any = None,
     drop_unlabeled: bool = False,
 ) -> FitTask:
-    """Read, check and describe; every refusal is one sentence and what to do."""
+    """Read and check the input of a run."""
     whole = read_any(table, target)
     read = labeled(whole, drop_unlabeled)
     n_unlabeled = whole.X.height - read.X.height
@@ -114,27 +114,27 @@ def make_task(
 
 
 def read_any(table: Any, target: str | None) -> Table:
-    """A table with a target, from a path, a frame or a table."""
+    """Read a table with a target from a path, a frame or a `Table`."""
     if isinstance(table, Table):
         if table.y is not None and target in (None, table.target):
             return table
         if target is None:
-            raise InputError("the table has no target.", "name the column to predict: target='column'.")
+            raise InputError("the table has no target.", "pass target='column', the column to predict.")
         return of_frame(table.X, target, table.name)
     if isinstance(table, str | Path):
         if target is None:
             names = read_table(table).X.columns
-            raise InputError("no target was named.", f"name the column to predict: one of {listing(names)}.")
+            raise InputError("target is missing.", f"pass target=, one of {listing(names)}.")
         return read_table(table, target=target)
     if target is None:
-        raise InputError("no target was named.", "name the column to predict: target='column'.")
+        raise InputError("target is missing.", "pass target='column', the column to predict.")
     return of_frame(as_polars(table), target, "table")
 
 
 def of_frame(frame: pl.DataFrame, target: str, name: str) -> Table:
-    """A frame as a table."""
+    """Turn a frame into a `Table`."""
     if target not in frame.columns:
-        raise InputError(f"there is no column {target!r}.", f"there are {listing(frame.columns)}.")
+        raise InputError(f"the table has no column {target!r}.", f"its columns are {listing(frame.columns)}.")
     X = frame.drop(target)
     labels = frame[target]
     y = np.array(labels.to_list(), dtype=object) if labels.null_count() else np.asarray(labels.to_numpy())
@@ -142,7 +142,7 @@ def of_frame(frame: pl.DataFrame, target: str, name: str) -> Table:
 
 
 def labeled(table: Table, drop: bool) -> Table:
-    """The table, if every row has a target; else, where that was asked for, the rows that have one."""
+    """Return the rows that have a target. Raise if some have none, unless they are to be dropped."""
     assert table.y is not None
     if table.y.dtype.kind not in "fO":
         return table
@@ -150,20 +150,20 @@ def labeled(table: Table, drop: bool) -> Table:
     if known.all():
         return table
     if not known.any():
-        raise InputError(f"no row has a {table.target!r}.", "choose another target.")
+        raise InputError(f"column {table.target!r} is empty.", "choose another target.")
     if not drop:
         raise InputError(
-            f"{int((~known).sum()):,} of {len(known):,} rows have no {table.target!r}, and a target is never guessed.",
-            "leave them out: --drop-unlabeled, in Python drop_unlabeled=True.",
+            f"the target {table.target!r} is missing in {int((~known).sum()):,} of {len(known):,} rows.",
+            "pass drop_unlabeled=True to leave these rows out.",
         )
-    y = np.array(table.y[known].tolist())  # of texts or numbers again, not of objects
+    y = np.array(table.y[known].tolist())  # text or numbers instead of objects
     if y.dtype.kind == "f" and (y == np.trunc(y)).all() and (np.abs(y) < 2**53).all():
-        y = y.astype(np.int64)  # whole numbers, before gaps made them others
+        y = y.astype(np.int64)  # integers that became floats because of missing values
     return replace(table, X=table.X.filter(pl.Series(known)), y=y)
 
 
 def without(table: Table, columns: Sequence[str]) -> Table:
-    """The table without columns that are no features."""
+    """Return the table without some columns."""
     if not columns:
         return table
     schema = Schema(tuple(column for column in table.schema if column.name not in columns))
@@ -174,19 +174,21 @@ def without(table: Table, columns: Sequence[str]) -> Table:
 def check_named(table: Table, named: dict[str, str]) -> None:
     for what, name in named.items():
         if name == table.target:
-            raise InputError(f"{name!r} is the target, so it cannot be the column of {what}.")
+            raise InputError(f"{name!r} is the target, so it cannot be used as {what}=.")
         if name not in table.X.columns:
-            raise InputError(f"there is no column {name!r} for {what}.", f"there are {listing(table.X.columns)}.")
+            raise InputError(
+                f"the table has no column {name!r}, passed as {what}=.", f"its columns are {listing(table.X.columns)}."
+            )
 
 
 def check_target(table: Table) -> None:
-    """Refuse numbers to be estimated, and names of rows: Foldwise predicts classes."""
+    """Raise if the target holds quantities or row names instead of classes."""
     labels = pl.Series(table.y) if table.y is not None and table.y.dtype != object else pl.Series(list(table.y))  # type: ignore[arg-type]
     n_rows, n_distinct = len(labels), labels.n_unique()
     refuse_quantity(labels, table.target)
     if n_rows >= FEW_ROWS and (n_distinct > UNIQUE_SHARE * n_rows or n_distinct > MOST_CLASSES):
         raise InputError(
-            f"{table.target!r} holds {n_distinct:,} different values in {n_rows:,} rows: these name rows, not classes.",
+            f"the target {table.target!r} has {n_distinct:,} distinct values in {n_rows:,} rows, too many for classes.",
             "choose another target.",
         )
 
@@ -194,8 +196,8 @@ def check_target(table: Table) -> None:
 def refuse_quantity(labels: pl.Series, target: str | None) -> None:
     if is_quantity(labels):
         raise InputError(
-            f"{target!r} holds {labels.n_unique():,} different numbers: a quantity, and Foldwise predicts classes.",
-            "cut it into ranges first, or choose another target.",
+            f"the target {target!r} is a quantity with {labels.n_unique():,} distinct numbers, but classes are needed.",
+            "bin it into ranges first, or choose another target.",
         )
 
 
@@ -203,63 +205,68 @@ def check_classes(classes: NDArray[Any], codes: NDArray[np.int64], target: str) 
     counts = np.bincount(codes, minlength=len(classes))
     if len(classes) < 2:
         raise InputError(
-            f"every row has the same {target!r}, {classes[0]!r}.", "a classifier needs two classes at least."
+            f"all rows have the same {target!r}: {classes[0]!r}.", "choose a target with at least two classes."
         )
     if len(codes) < LEAST_ROWS or (counts >= 2).sum() < 2:
         raise InputError(
-            f"{len(codes)} rows of {len(classes)} classes, the second with {np.sort(counts)[-2]}, are too few to learn "
-            "from and to test on.",
-            f"{LEAST_ROWS} rows and two classes of two rows are the least, and hundreds are wanted.",
+            f"the table is too small: it has {len(codes)} rows, and its second class has {np.sort(counts)[-2]}.",
+            f"at least {LEAST_ROWS} rows and two classes with two rows each are required, hundreds are recommended.",
         )
 
 
 def plain_labels(classes: NDArray[Any]) -> NDArray[Any]:
-    """Truth values as text: a model file knows text and numbers."""
+    """Convert booleans to text, because a model file stores text and numbers."""
     return np.array([str(one) for one in classes.tolist()]) if classes.dtype == bool else classes
 
 
 def grouped(column: pl.Series, name: str) -> NDArray[np.intp]:
     if column.null_count():
-        raise InputError(f"{column.null_count():,} rows have no group in {name!r}.", "every row needs one.")
+        raise InputError(
+            f"the group column {name!r} is missing in {column.null_count():,} rows.",
+            "fill it in, or remove these rows.",
+        )
     codes = column.rank("dense").to_numpy().astype(np.intp) - 1
     if codes.max() < 1:
-        raise InputError(f"{name!r} holds one group only.", "groups are split, so two are needed at least.")
+        raise InputError(f"all rows belong to one group of {name!r}.", "choose a column with at least two groups.")
     return np.asarray(codes)
 
 
 def ordered(column: pl.Series, name: str) -> NDArray[np.intp]:
     if column.null_count():
-        raise InputError(f"{column.null_count():,} rows have no time in {name!r}.", "every row needs one.")
+        raise InputError(
+            f"the time column {name!r} is missing in {column.null_count():,} rows.", "fill it in, or remove these rows."
+        )
     if not column.dtype.is_numeric() and not column.dtype.is_temporal():
-        column = dates_of(column.cast(pl.String))  # in the order of letters 10.1. would come before 2.1.
+        column = dates_of(column.cast(pl.String))  # alphabetically, 10.1. would come before 2.1.
         if column.null_count():
             raise InputError(
-                f"{name!r} orders nothing: it is text that is no date.", "give a column of dates, times or numbers."
+                f"the time column {name!r} holds text that is not a date.",
+                "choose a column of dates, times or numbers.",
             )
     return np.asarray(column.rank("dense").to_numpy().astype(np.intp) - 1)
 
 
 def weighted(column: pl.Series, name: str) -> NDArray[np.float64]:
     if not column.dtype.is_numeric() or column.null_count():
-        raise InputError(f"{name!r} cannot weigh rows: weights are numbers, one a row.")
+        raise InputError(f"the weight column {name!r} must hold one number per row.", "choose another column.")
     found = check_weights(column.cast(pl.Float64).to_numpy(), len(column))
     assert found is not None
     return found
 
 
 def with_weight(table: Table, name: str) -> Table:
-    """The rows of a weight above 0: any other row is as if it were not there, so it is in no fold and no count."""
+    """Return the rows with a positive weight. Rows of weight 0 are in no fold and are not counted."""
     there = weighted(table.X[name], name) > 0
     if there.all():
         return table
     assert table.y is not None
-    text = f"{(~there).sum():,} rows of weight 0 were left out; rows are counted without them."
+    text = f"{(~there).sum():,} rows with weight 0 were dropped."
     decided = (*table.decided, Note("weights", text, name))
     return replace(table, X=table.X.filter(there), y=np.asarray(table.y)[there], decided=decided)
 
 
 def cost_matrix(costs: Any, classes: NDArray[Any]) -> CostMatrix:
-    """The costs, which must know every class and no other."""
+    """Read the costs and check that they name exactly the classes of the target."""
     if isinstance(costs, CostMatrix):
         matrix = costs
     elif isinstance(costs, str | Path):
@@ -267,10 +274,10 @@ def cost_matrix(costs: Any, classes: NDArray[Any]) -> CostMatrix:
             matrix = CostMatrix.from_csv(costs)
         except OSError as error:
             raise InputError(
-                f"the costs {str(costs)!r} cannot be read: {error.strerror}.", "check the path."
+                f"the cost file {str(costs)!r} cannot be read: {error.strerror}.", "check the path."
             ) from error
         except UnicodeDecodeError as error:
-            raise InputError(f"the costs {str(costs)!r} are no text.", "write them as a CSV file.") from error
+            raise InputError(f"the cost file {str(costs)!r} is not a text file.", "save the costs as CSV.") from error
     else:
         matrix = CostMatrix.from_dict(costs) if isinstance(costs, dict) else CostMatrix.from_frame(costs)
     matrix.costs_of(classes)
@@ -278,7 +285,7 @@ def cost_matrix(costs: Any, classes: NDArray[Any]) -> CostMatrix:
     unknown = [truth for truth in matrix.truths if str(truth) not in known]
     if unknown:
         raise InputError(
-            f"the costs name the class {listing(unknown)}, which the target does not hold.",
+            f"the costs name {listing(unknown)}, which the target does not contain.",
             f"its classes are {listing(classes.tolist())}.",
         )
     return matrix
@@ -287,22 +294,28 @@ def cost_matrix(costs: Any, classes: NDArray[Any]) -> CostMatrix:
 def class_index(label: Any, classes: NDArray[Any], target: str) -> int:
     found = [k for k, one in enumerate(classes.tolist()) if one == label or str(one) == str(label)]
     if not found:
-        raise InputError(f"{target!r} has no class {label!r}.", f"its classes are {listing(classes.tolist())}.")
+        raise InputError(
+            f"the target {target!r} has no class {label!r}.", f"its classes are {listing(classes.tolist())}."
+        )
     return found[0]
 
 
 def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], weights: str | None) -> HeldOut:
-    """A separate test, which must have the columns and no other classes; more columns and another order do no harm."""
+    """Check a separate test table. It needs the same columns and classes; extra columns are ignored."""
     absent = [name for name in columns if name not in table.X.columns]
     if absent:
-        raise InputError(f"the test lacks the column {listing(absent)}.", "it needs the columns of the table.")
+        raise InputError(
+            f"the test table has no column {listing(absent)}.",
+            "pass a test table with all columns of the training table.",
+        )
     assert table.y is not None
     labels = plain_labels(np.asarray(table.y))
     index = {one: k for k, one in enumerate(classes.tolist())}
     strange = sorted({str(one) for one in labels.tolist() if one not in index})
     if strange:
         raise InputError(
-            f"the test holds the class {listing(strange)}, which the table does not.", "check how it is written."
+            f"the test table contains {listing(strange)}, which is not a class of the training table.",
+            "check the spelling of its target.",
         )
     weighed = weighted(table.X[weights], weights) if weights in table.X.columns else None
     return HeldOut(table.X.select(columns), np.array([index[one] for one in labels.tolist()], dtype=np.int64), weighed)

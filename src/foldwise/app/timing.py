@@ -55,7 +55,9 @@ def seconds_of(budget: float | str) -> float:
     else:
         given = float(budget)
     if not SHORTEST_BUDGET <= given < float("inf"):
-        raise InputError(f"a budget is at least {SHORTEST_BUDGET:g} s, got {budget!r}.", "write 60s, 5m or 1h.")
+        raise InputError(
+            f"the budget must be at least {SHORTEST_BUDGET:g} s, got {budget!r}.", "pass budget='60s', '5m' or '1h'."
+        )
     return given
 
 

@@ -1,4 +1,4 @@
-"""Categories that a model has not learned: which it knows, and how many rows of a table hold others."""
+"""Categories that did not occur in the training rows: counts and notes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Known = Mapping[str, frozenset[str]]
 
 
 def known_levels(model: Any) -> Known:
-    """The categories of each column of text, of which the model has learned all there were."""
+    """Return the categories of each text column that the model was trained on."""
     found: dict[str, set[str]] = {}
     for part in walk(model):
         if isinstance(part, CategoryCodes | NaiveBayes | KNNClassifier):
@@ -31,14 +31,14 @@ def known_levels(model: Any) -> Known:
 
 
 class UnknownCategories:
-    """Counts categories that are not known, batch by batch."""
+    """Counts unknown categories, batch by batch."""
 
     def __init__(self, known: Known) -> None:
         self._known = known
         self._found: dict[str, Counter[str]] = {}
 
     def look(self, frame: pl.DataFrame) -> None:
-        """Take more rows into account."""
+        """Count the unknown categories of a batch."""
         for name, known in self._known.items():
             if name in frame.columns and frame[name].dtype in (pl.String, pl.Categorical, pl.Enum):
                 cells = frame[name].cast(pl.String).drop_nulls()
@@ -47,12 +47,12 @@ class UnknownCategories:
                     self._found.setdefault(name, Counter()).update(new.to_list())
 
     def notes(self) -> list[Note]:
-        """A sentence for each column."""
+        """Describe the unknown categories, one note per column."""
         return [
             Note(
                 "categories",
-                f"{sum(cells.values()):,} cells of {name!r} hold {listing([c for c, _ in cells.most_common()], 3)}, "
-                "which the model has not learned: answered as unknown.",
+                f"{sum(cells.values()):,} cells of {name!r} contain categories that the training data did not: "
+                f"{listing([c for c, _ in cells.most_common()], 3)}. They were treated as unknown.",
                 name,
             )
             for name, cells in self._found.items()

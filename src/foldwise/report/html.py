@@ -1,4 +1,4 @@
-"""`render`: facts become one HTML file that loads nothing. It computes nothing and escapes all text of the facts."""
+"""`render`: format the facts of a run as one HTML file that loads nothing and escapes all text."""
 
 from __future__ import annotations
 
@@ -28,11 +28,28 @@ POLICY = (
 
 
 def render(facts: dict[str, Any]) -> str:
-    """Render facts of format 1 as the text of one HTML file; parts that are None or missing are left out."""
+    """Render the facts of a run as one HTML file.
+
+    Parameters
+    ----------
+    facts : dict
+        The facts of a run in format 1, as `run.json` holds them. Parts that are None or missing are left out.
+
+    Returns
+    -------
+    str
+        The text of the HTML file.
+
+    Examples
+    --------
+    >>> from foldwise.report import render
+    >>> render({"format": 1, "title": "loans"}).startswith("<!doctype html>")
+    True
+    """
     if facts.get("format", FORMAT) != FORMAT:
         raise InputError(
-            f"the facts of a report must be of format {FORMAT}, but these are of format {facts['format']!r}.",
-            "write the report with the version of foldwise that made the run.",
+            f"the facts of a run must be in format {FORMAT}, got format {facts['format']!r}.",
+            "use the version of Foldwise that made the run.",
         )
     read = ReportFacts(facts)
     made = [section(read) for section in SECTIONS]

@@ -10,12 +10,12 @@ import sys
 import time
 from types import FrameType
 
-INTERRUPTED = "foldwise: interrupted before anything could be kept."
+INTERRUPTED = "foldwise: interrupted before there was a result to save."
 STARTED = time.monotonic()  # a budget covers the loading of libraries
 
 
 def main() -> None:
-    """The program `foldwise`."""
+    """Run the program `foldwise`."""
     signal.signal(signal.SIGTERM, end_as_by_interrupt)
     try:
         run()
@@ -23,13 +23,13 @@ def main() -> None:
         print(INTERRUPTED, file=sys.stderr)
         sys.exit(130)
     except SystemExit as end:
-        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):  # typer says nothing of it
+        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):  # typer does not report it
             print(INTERRUPTED, file=sys.stderr)
         raise
 
 
 def end_as_by_interrupt(number: int, frame: FrameType | None) -> None:
-    """Whoever ends the program wants what Ctrl-C gives, also where a script has turned that off."""
+    """Treat SIGTERM as Ctrl-C, even if the parent process ignores Ctrl-C."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.raise_signal(signal.SIGINT)
@@ -43,9 +43,9 @@ def run() -> None:
 
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # bars and signs, on a terminal that has none
+            stream.reconfigure(errors="replace")  # for terminals that cannot show bars and symbols
     command, name, arguments = get_command(app), "foldwise", sys.argv[1:]
     inner = getattr(command, "commands", {}).get(arguments[0]) if arguments else None
-    if inner is not None:  # asked directly: to learn that the program itself was not asked for help takes typer 0.3 s
+    if inner is not None:  # call the command directly, which saves typer 0.3 s
         command, name, arguments = inner, f"{name} {arguments[0]}", arguments[1:]
     command.main(arguments, prog_name=name)

@@ -1,4 +1,4 @@
-"""What can be asked on the command line, with its words of help; each command's work is in a file of its own."""
+"""The commands and options of the command line with their help texts. The work of each command is in its own file."""
 
 from __future__ import annotations
 
@@ -15,18 +15,24 @@ app = typer.Typer(
     rich_markup_mode=None,  # help as plain text: drawing frames around it takes longer than all the rest
     pretty_exceptions_enable=False,
     help="From a table to a tuned, honestly evaluated, explained classifier.",
-    epilog="Exit codes: 0 done, 2 what was given cannot be used, 130 interrupted, 1 a mistake of ours.",
+    epilog="Exit codes: 0 success, 1 internal error, 2 invalid input, 130 interrupted.",
 )
 
-TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help="A file: CSV, Parquet, ARFF, Excel, SQLite, …")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder that fit wrote, or a model file.")]
-Target = Annotated[str, typer.Option(help="The column to predict.")]
+TableFile = Annotated[
+    Path, typer.Argument(metavar="TABLE", help="Table file: CSV, Parquet, ARFF, Excel, SQLite or DuckDB.")
+]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder written by fit, or a model file.")]
+Target = Annotated[str, typer.Option(help="Column to predict.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same folds, settings and draws.")]
-Groups = Annotated[str | None, typer.Option(help="The column whose equal values stay in one fold.")]
-Jobs = Annotated[int | None, typer.Option(help="How many workers; by default as many as there are cores.")]
-Metric = Annotated[str | None, typer.Option(help="What models are chosen by: log_loss, accuracy, roc_auc, …")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+Seed = Annotated[int, typer.Option(help="Random seed of folds, settings and samples.")]
+Groups = Annotated[
+    str | None, typer.Option(help="Group column. Rows of the same group are never split between training and test.")
+]
+Jobs = Annotated[int | None, typer.Option(help="Number of worker processes. Default: one per core.")]
+Metric = Annotated[
+    str | None, typer.Option(help="Metric that models are chosen by, such as log_loss, accuracy or roc_auc.")
+]
 
 
 @app.command()
@@ -34,35 +40,43 @@ Metric = Annotated[str | None, typer.Option(help="What models are chosen by: log
 def fit(
     table: TableFile,
     target: Target,
-    budget: Annotated[str, typer.Option(help="Time from reading to report: 60s, 5m, 1h.")] = "60s",
-    models: Annotated[str | None, typer.Option(help="Families to train, with commas between; by default all.")] = None,
+    budget: Annotated[str, typer.Option(help="Time limit for the whole run, such as 60s, 5m or 1h.")] = "60s",
+    models: Annotated[
+        str | None, typer.Option(help="Models to train, separated by commas. Default: all that suit the table.")
+    ] = None,
     metric: Metric = None,
     costs: Annotated[
-        Path | None, typer.Option(help="A CSV of costs: truths in the first line, an action a line.")
+        Path | None, typer.Option(help="CSV of costs: the header names the true classes, each row is one action.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="The folder to write; by default TABLE-run, then TABLE-run-2, …")
+        Path | None, typer.Option(help="Run folder to write. Default: TABLE-run, or TABLE-run-2 if that exists.")
     ] = None,
     seed: Seed = 0,
     groups: Groups = None,
-    time: Annotated[str | None, typer.Option(help="The column that orders rows: tested are later ones.")] = None,
-    weights: Annotated[str | None, typer.Option(help="The column that weighs rows.")] = None,
-    positive: Annotated[str | None, typer.Option(help="The class that curves are about.")] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(help="Time column. Models are tested only on rows later than those they were trained on."),
+    ] = None,
+    weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
+    positive: Annotated[str | None, typer.Option(help="Class that ROC and other curves describe.")] = None,
     test: Annotated[
-        Path | None, typer.Option(help="A separate table, on which the final model is scored once.")
+        Path | None, typer.Option(help="Separate test table. The final model is scored on it once.")
     ] = None,
     drop_unlabeled: Annotated[
-        bool, typer.Option("--drop-unlabeled", help="Leave out rows without a target, which are refused otherwise.")
+        bool,
+        typer.Option("--drop-unlabeled", help="Drop rows without a target. Without this option they are an error."),
     ] = False,
-    no_rows: Annotated[bool, typer.Option("--no-rows", help="Keep rows of data out of report and folder.")] = False,
+    no_rows: Annotated[
+        bool, typer.Option("--no-rows", help="Write no rows of data into the report and the run folder.")
+    ] = False,
     jobs: Jobs = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a run folder that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing run folder.")] = False,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train, tune and combine models of a table; write a folder with model and report.
+    """Train, tune and combine models of a table.
 
-    Ctrl-C keeps what is done, and still writes model and report.
+    The run folder holds the model and a report. Ctrl-C stops the search early. Both are still written.
     """
     from foldwise.app.cli.fit import fit
 
@@ -79,14 +93,21 @@ def predict(
     run: RunFolder,
     table: TableFile,
     out: Annotated[
-        str, typer.Option("-o", "--out", help="A .csv, .tsv, .parquet or .jsonl file; - is the screen.")
+        str, typer.Option("-o", "--out", help="Output file: .csv, .tsv, .parquet or .jsonl. Use - for standard output.")
     ] = "-",
-    costs: Annotated[Path | None, typer.Option(help="Decide by these costs instead of those of the run.")] = None,
-    keep: Annotated[str | None, typer.Option(help="Columns of TABLE to copy, with commas between.")] = None,
+    costs: Annotated[
+        Path | None, typer.Option(help="CSV of costs to decide by, instead of the costs of the run.")
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Columns of TABLE to copy to the output, separated by commas.")
+    ] = None,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Predict the rows of a table: class, probabilities, decision and its expected cost."""
+    """Predict the rows of a table.
+
+    The output has the class, its probabilities, the decision and its expected cost.
+    """
     from foldwise.app.cli.predict import predict
 
     predict(run, table, out, costs=costs, keep=listed(keep or ""), as_json=json, quiet=quiet)
@@ -97,18 +118,20 @@ def predict(
 def explain(
     run: RunFolder,
     table: TableFile,
-    row: Annotated[int, typer.Option(help="Which row of TABLE, counted from 0.")],
+    row: Annotated[int, typer.Option(help="Index of the row in TABLE, starting at 0.")],
     about: Annotated[
-        str | None, typer.Option("--class", help="The class to explain; by default the likeliest.")
+        str | None, typer.Option("--class", help="Class to explain. Default: the most probable class.")
     ] = None,
     background: Annotated[
-        Path | None, typer.Option(help="Training rows to compare with, if the run kept none.")
+        Path | None, typer.Option(help="Table of training rows to compare with, if the run folder has none.")
     ] = None,
-    samples: Annotated[int | None, typer.Option(help="How many orders of columns to draw.")] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="Number of column orders to sample for the Shapley values.")
+    ] = None,
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
-    """Say why the model predicts what it does for one row."""
+    """Explain the prediction of one row, column by column."""
     from foldwise.app.cli.explain import explain
 
     explain(run, table, row, about=about, background=background, n_samples=samples, seed=seed, as_json=json)
@@ -118,10 +141,12 @@ def explain(
 @guarded
 def inspect(
     table: TableFile,
-    target: Annotated[str | None, typer.Option(help="The column to predict; with it the table is audited.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Column to predict. If given, the table is checked for problems with it.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """Show how a table is read, what its columns are, and what to look at."""
+    """Show how a table is read, and possible problems."""
     from foldwise.app.cli.inspect import inspect
 
     inspect(table, target, as_json=json)
@@ -132,9 +157,9 @@ def inspect(
 def compare(
     table: TableFile,
     target: Target,
-    models: Annotated[str, typer.Option(help="Families to compare, with commas between.")],
+    models: Annotated[str, typer.Option(help="Models to compare, separated by commas.")],
     cv: Annotated[
-        str | None, typer.Option(help="10: ten folds; 10x10: ten times ten; by default ten resamples.")
+        str | None, typer.Option(help="Folds, or repeats x folds: 10 or 10x10. Default: ten random splits.")
     ] = None,
     metric: Metric = None,
     groups: Groups = None,
@@ -143,7 +168,7 @@ def compare(
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare families with their usual settings on the same splits, by corrected tests."""
+    """Compare models with default settings on the same splits."""
     from foldwise.app.cli.compare import ComparisonRequest, compare
 
     compare(ComparisonRequest(table, target, listed(models), cv, metric, groups, seed, jobs), as_json=json, quiet=quiet)
@@ -151,7 +176,7 @@ def compare(
 
 @app.command()
 def version() -> None:
-    """Say the version."""
+    """Show the version."""
     import foldwise
 
     typer.echo(f"foldwise {foldwise.__version__}")
@@ -160,17 +185,19 @@ def version() -> None:
 @app.command()
 @guarded
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that fit wrote.")],
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="Where to write; by default in the folder.")] = None,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder written by fit.")],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Report file to write. Default: report.html in the run folder.")
+    ] = None,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the report of a run anew."""
+    """Write the report of a run again, from its stored results."""
     from foldwise.app.cli.report import report
 
     report(run, out, as_json=json, quiet=quiet)
 
 
 def listed(names: str) -> list[str]:
-    """Names with commas between."""
+    """Split a comma-separated list of names."""
     return [name.strip() for name in names.split(",") if name.strip()]

@@ -1,4 +1,4 @@
-"""`foldwise compare`: families with their usual settings on the same splits of one table."""
+"""`foldwise compare`: models with their default settings on the same splits of one table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from foldwise.errors import InputError
 
 @dataclass(frozen=True)
 class ComparisonRequest:
-    """What is to be compared, and how."""
+    """The arguments of `foldwise compare`."""
 
     table: Path
     target: str
@@ -27,11 +27,13 @@ class ComparisonRequest:
 
 
 def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
-    """Compare, and print the table."""
+    """Compare models and print the result."""
     check_table(request.table)
     folds = folds_of(request.cv)
     if len(set(request.models)) < 2:
-        raise InputError(f"a comparison needs two models, got {len(set(request.models))}.", "pass --models a,b.")
+        raise InputError(
+            f"a comparison needs at least two models, got {len(set(request.models))}.", "pass --models knn,naive_bayes."
+        )
     from foldwise import evaluation
     from foldwise.app.task import check_named, grouped, without
     from foldwise.data import read_table
@@ -77,7 +79,7 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
 
 
 def folds_of(cv: str | None) -> tuple[int, int] | None:
-    """Repeats and folds.
+    """Read the number of repeats and of folds.
 
     >>> folds_of("10x10"), folds_of("5")
     ((10, 10), (1, 5))
@@ -87,7 +89,7 @@ def folds_of(cv: str | None) -> tuple[int, int] | None:
     found = re.fullmatch(r"\s*(?:(\d+)\s*[x×]\s*)?(\d+)\s*", cv)
     repeats, folds = (int(found[1] or 1), int(found[2])) if found else (0, 0)
     if repeats < 1 or folds < 2:
-        raise InputError(f"--cv is a number of folds, or repeats x folds, got {cv!r}.", "pass 10, or 10x10.")
+        raise InputError(f"--cv must be a number of folds or repeats x folds, got {cv!r}.", "pass 10 or 10x10.")
     return repeats, folds
 
 
@@ -99,7 +101,7 @@ def splitter(folds: tuple[int, int] | None, grouped: bool, seed: int) -> Any:
     repeats, n_folds = folds
     if grouped:
         if repeats > 1:
-            raise InputError("folds of whole groups are not repeated here.", f"pass --cv {n_folds}.")
+            raise InputError("grouped folds cannot be repeated.", f"pass --cv {n_folds}.")
         return StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
     if repeats == 1:
         return StratifiedKFold(n_folds, shuffle=True, random_state=seed)
@@ -107,7 +109,7 @@ def splitter(folds: tuple[int, int] | None, grouped: bool, seed: int) -> Any:
 
 
 def scoring_of(metric: str | None, classes: list[Any]) -> Any:
-    """A metric by its own name, or the name of another scorer of scikit-learn."""
+    """Look up a metric of Foldwise, or check the name of a scikit-learn scorer."""
     import numpy as np
     from sklearn.metrics import get_scorer_names
 
@@ -117,12 +119,12 @@ def scoring_of(metric: str | None, classes: list[Any]) -> Any:
         return class_metric(metric or "accuracy", np.array(classes, dtype=object))
     if metric not in get_scorer_names():
         known = "log_loss, brier_score, accuracy, balanced_accuracy, roc_auc, f1"
-        raise InputError(f"there is no metric {metric!r}.", f"use {known}, or a scorer's name of scikit-learn.")
+        raise InputError(f"unknown metric {metric!r}.", f"use {known}, or the name of a scikit-learn scorer.")
     return metric
 
 
 def estimators_of(request: ComparisonRequest, table: Any, scoring: Any) -> dict[str, Any]:
-    """The pipelines by name; those without probabilities are calibrated where the metric wants some."""
+    """Build the pipelines by name. Models without probabilities are calibrated if the metric needs them."""
     from foldwise.decisions import Calibrated
     from foldwise.folds import Need
     from foldwise.models import models_for, outline
@@ -137,7 +139,7 @@ def estimators_of(request: ComparisonRequest, table: Any, scoring: Any) -> dict[
 
 
 def class_counts(y: Any, target: str) -> dict[Any, int]:
-    """The rows of each class; refused where the target holds none."""
+    """Count the rows of each class. Raise if the target does not hold classes."""
     import numpy as np
     import polars as pl
 
@@ -147,21 +149,21 @@ def class_counts(y: Any, target: str) -> dict[Any, int]:
     refuse_quantity(pl.Series(y.tolist(), strict=False), target)
     encoded = encode_target(y, len(y))
     if len(encoded.classes) < 2:
-        raise InputError(f"every row has the same {target!r}.", "a classifier needs two classes at least.")
+        raise InputError(f"all rows have the same {target!r}.", "choose a target with at least two classes.")
     return dict(zip(encoded.classes.tolist(), np.bincount(encoded.codes).tolist(), strict=True))
 
 
 def check_folds(counts: dict[Any, int], folds: tuple[int, int] | None) -> None:
-    """Refuse more folds than there are rows to deal, and a class that cannot be on both sides of a split."""
+    """Raise if there are more folds than rows, or a class too small to be in both training and test rows."""
     name, least = min(counts.items(), key=lambda one: one[1])
     most = max(counts.values())
     if folds is None and (least < 2 or sum(counts.values()) < 5 * len(counts)):
         raise InputError(
-            f"resamples need two rows of each class and five rows a class in all, but {name!r} has {least} of "
-            f"{sum(counts.values())}.",
-            "leave the class out, or pass --cv with a number of folds.",
+            f"random splits need two rows of each class and five rows per class on average, but class {name!r} has "
+            f"{least} of {sum(counts.values())} rows.",
+            "remove the class, or pass --cv with a number of folds.",
         )
     if folds is not None and folds[1] > most:
         raise InputError(
-            f"no class has enough rows for {folds[1]} folds; the largest has {most}.", "pass a smaller --cv."
+            f"no class has {folds[1]} rows, one for each fold; the largest has {most}.", "pass a smaller --cv."
         )

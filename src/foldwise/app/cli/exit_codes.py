@@ -1,8 +1,9 @@
-"""How a command ends: 0, or 2 with one sentence on what was given, 130 when interrupted; a bug keeps its traceback."""
+"""Exit codes: 0 success, 2 invalid input with one sentence, 130 interrupted. An internal error keeps its traceback."""
 
 from __future__ import annotations
 
 import functools
+import re
 import signal
 import sys
 import warnings
@@ -21,7 +22,7 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def guarded(command: Command) -> Command:
-    """The command with its errors turned into a sentence and an exit code."""
+    """Wrap a command so that errors become one sentence and an exit code."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -29,13 +30,13 @@ def guarded(command: Command) -> Command:
 
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of libraries; what is worth knowing is said in words of ours
+                warnings.simplefilter("ignore")  # of libraries; Foldwise reports what matters itself
                 warnings.showwarning = show
                 warnings.filterwarnings("default", category=FoldwiseWarning)
                 command(*args, **kwargs)
         except KeyboardInterrupt:
             with suppress(ValueError):  # not in the main thread
-                signal.signal(signal.SIGINT, signal.SIG_IGN)  # another one would only break the way out
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would only disturb the exit
             print(INTERRUPTED, file=sys.stderr)
             raise typer.Exit(EXIT_INTERRUPTED) from None
         except Exception as error:
@@ -49,16 +50,39 @@ def guarded(command: Command) -> Command:
 
 
 def bad_input(error: Exception) -> str | None:
-    """The sentence about what was given; None where the error is ours."""
+    """Describe invalid input in one sentence. None means an internal error."""
     from foldwise.errors import FoldwiseError
 
     if isinstance(error, FoldwiseError):
-        return str(error)
+        return with_options(str(error))
     if isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError | PermissionError):
-        return f"{error.filename!r} cannot be used: {(error.strerror or 'an error of the system').lower()}."
+        return f"{error.filename!r} cannot be used: {(error.strerror or 'system error').lower()}."
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename!r} cannot be used: {error.strerror.lower()}."
     return None
+
+
+# how arguments of Python functions are called on the command line
+OPTIONS = {
+    "drop_unlabeled=True": "--drop-unlabeled",
+    "force=True": "--force",
+    "rows=False": "--no-rows",
+    "n_jobs=": "--jobs ",
+    "about=": "--class ",
+    "n_samples=": "--samples ",
+}
+SAME_NAME = "background budget costs cv groups keep metric models out positive seed target test time weights"
+OPTIONS |= {f"{name}=": f"--{name} " for name in SAME_NAME.split()}
+
+
+def with_options(sentence: str) -> str:
+    """Replace arguments of Python functions by the options of the command line.
+
+    >>> with_options("pass target='play', or drop_unlabeled=True.")
+    "pass --target 'play', or --drop-unlabeled."
+    """
+    arguments = "|".join(re.escape(name) for name in OPTIONS)
+    return re.sub(rf"(?<![\w'\"-])(?:{arguments})", lambda found: OPTIONS[found[0]], sentence)
 
 
 def say(sentence: str) -> None:

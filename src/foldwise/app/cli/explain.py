@@ -1,4 +1,4 @@
-"""`foldwise explain`: one row, its worked table or the contributions of its columns, with bars at 80 columns."""
+"""`foldwise explain`: the contribution of each column to one prediction, or the worked table of naive Bayes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 MOST_LINES = 20
 MOST_CLASSES = 3
-MOST_ROWS = 200  # of a background that is given
-HALF = 12  # of the bars, on each side
+MOST_ROWS = 200  # of a background table
+HALF = 12  # width of the bars on each side
 NAME, CELL = 20, 15
 
 
@@ -54,21 +54,23 @@ def explain(
 
 
 def row_of(table: Path, row: int, model: Any) -> Any:
-    """One row of a file, read as the model knows its columns."""
+    """Read one row of a file, with the column types of the model."""
     from foldwise.app.file_predictions import batches_for
 
     if row < 0:
-        raise InputError(f"rows are counted from 0, got --row {row}.", "pass 0 for the first.")
+        raise InputError(f"--row must not be negative, got {row}.", "pass 0 for the first row.")
     before = 0
     for frame in batches_for(model, table):
         if row < before + frame.height:
             return frame[row - before : row - before + 1]
         before += frame.height
-    raise InputError(f"{table.name} has {before:,} rows, so there is no row {row}.", "rows are counted from 0.")
+    raise InputError(
+        f"{table.name} has {before:,} rows, so there is no row {row}.", f"pass an index from 0 to {before - 1}."
+    )
 
 
 def first_rows(table: Path, model: Any) -> Any:
-    """Rows of a file to compare with: some hundreds from all over it, or from its first batch where it has several."""
+    """Sample background rows from a file, or from its first batch if the file is read in batches."""
     from foldwise.app.file_predictions import batches_for
 
     frame = next(batches_for(model, table))
@@ -78,7 +80,7 @@ def first_rows(table: Path, model: Any) -> Any:
 def worked_text(worked: WorkedTable) -> str:
     text = str(worked.explanation)
     if worked.changed:
-        text += f"\nas the whole model says: {shares(worked.classes, worked.proba)}"
+        text += f"\nafter calibration: {shares(worked.classes, worked.proba)}"
     return text
 
 
@@ -105,39 +107,39 @@ def contribution_facts(found: Contributions) -> dict[str, Any]:
 
 
 def contribution_text(found: Contributions) -> str:
-    """A table with a bar for each column, the strongest first."""
+    """Format contributions as a table with bars, the largest first."""
     largest = max(abs(found.values).max(), 1e-12)
     order = abs(found.values).argsort()[::-1]
     lines = [
         shares(found.classes, found.proba),
         "",
-        f"what each column adds to the log-odds of {clipped(found.about, 30)!r}",
+        f"contribution of each column to the log-odds of {clipped(found.about, 30)!r}",
         "",
-        f"{'column':<{NAME}} {'cell':<{CELL}} {'adds':>8} {'±':>6}",
+        f"{'column':<{NAME}} {'value':<{CELL}} {'adds':>8} {'±':>6}",
         f"{f'average of {found.n_background} training rows':<{NAME + CELL + 1}} {found.base:>+8.3f}",
     ]
     for j in order[:MOST_LINES]:
         value, error = float(found.values[j]), float(found.errors[j])
-        cell = "?" if found.cells[j] is None else found.cells[j]
+        cell = "missing" if found.cells[j] is None else found.cells[j]
         cell = f"{cell:.6g}" if isinstance(cell, float) else cell
         start = f"{clipped(found.columns[j], NAME):<{NAME}} {clipped(cell, CELL):<{CELL}}"
         lines.append(f"{start} {value:>+8.3f} {error:>6.3f}  {both_ways(value / largest)}".rstrip())
     rest = order[MOST_LINES:]
     if len(rest):
-        words = f"{len(rest)} columns that add less"
+        words = f"{len(rest)} other columns"
         lines.append(f"{words:<{NAME + CELL + 1}} {float(found.values[rest].sum()):>+8.3f}")
     lines.append(f"{'this row':<{NAME + CELL + 1}} {found.total:>+8.3f}")
     return "\n".join(lines)
 
 
 def both_ways(share: float) -> str:
-    """A bar to the left or to the right of the middle."""
+    """Draw a bar to the left (negative) or to the right (positive) of the middle."""
     length = round(HALF * abs(share))
     return f"{'█' * length:>{HALF}}│" if share < 0 else f"{'':>{HALF}}│{'█' * length}"
 
 
 def shares(classes: Any, proba: Any) -> str:
-    """The likeliest classes with their probabilities."""
+    """List the most probable classes with their probabilities."""
     ranked = sorted(zip(classes, proba.tolist(), strict=True), key=lambda one: -one[1])
     text = ", ".join(f"P({clipped(name, 16)}) = {share:.3g}" for name, share in ranked[:MOST_CLASSES])
     return text + (f" and {len(ranked) - MOST_CLASSES} more" if len(ranked) > MOST_CLASSES else "")

@@ -1,4 +1,4 @@
-"""`foldwise fit`: where to write, the run with its progress, the summary."""
+"""`foldwise fit`: choose the run folder, run with progress, print the summary."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MOST_FOLDERS = 10_000
 
 
 def fit(table: Path, out: Path | None, options: dict[str, Any], *, force: bool, as_json: bool, quiet: bool) -> None:
-    """Run, save, and print the summary; `options` are those of `FitConfig`."""
+    """Run, save, and print the summary. `options` are the fields of `FitConfig`."""
     check_table(table, options.get("test"), options.get("costs"))
     folder = run_folder_for(out, table, force)
     executor = open_executor(count_workers(options.get("n_jobs")))
-    try:  # late: these load the libraries, while the workers load theirs
+    try:  # imported late: the workers load their libraries at the same time
         from foldwise.app.config import FitConfig
         from foldwise.app.run import run_fit
         from foldwise.app.timing import Clock, seconds_of
@@ -53,7 +53,7 @@ def fit(table: Path, out: Path | None, options: dict[str, Any], *, force: bool, 
 
 
 def run_folder_for(out: Path | None, table: Path, force: bool) -> Path:
-    """The folder to write, which must not hold anything but an older run that may be replaced."""
+    """Choose the folder to write. It must be new, empty, or an older run that may be replaced."""
     if out is None:
         stem = Path(table.stem).stem if table.suffix.lower() in (".gz", ".gzip") else table.stem
         base = Path(f"{stem or 'table'}-run")
@@ -64,7 +64,7 @@ def run_folder_for(out: Path | None, table: Path, force: bool) -> Path:
 
 
 def writable(folder: Path) -> Path:
-    """The folder, if it can be written to; said before an hour is spent, not after."""
+    """Check that a folder can be written before the run starts, not after an hour of work."""
     parent = folder.absolute().parent
     while not parent.exists():
         parent = parent.parent
@@ -72,17 +72,17 @@ def writable(folder: Path) -> Path:
         with tempfile.TemporaryDirectory(dir=parent, prefix=".foldwise-"):
             return folder
     except OSError as error:
-        raise InputError(f"{str(parent)!r} cannot be written to.", "choose another --out.") from error
+        raise InputError(f"the folder {str(parent)!r} is not writable.", "choose another --out.") from error
 
 
 def line_of(now: RunProgress) -> str:
-    """How far a run is."""
+    """Format the progress of a run as one line."""
     left = max(0.0, now.budget - now.elapsed)
     line = f"{bar(now.elapsed / now.budget)} {duration(left)} left · {now.phase}"
     if now.n_models:
-        line += f" · {now.n_models:,} models of {now.n_settings:,} settings"
+        line += f" · {now.n_models:,} models fitted, {now.n_settings:,} settings"
     if now.best:
         line += f" · best: {clipped(now.best, 40)}"
     if now.doing:
-        line += f" · now: {clipped(', '.join(now.doing), 40)}"
+        line += f" · fitting: {clipped(', '.join(now.doing), 40)}"
     return line

@@ -1,4 +1,4 @@
-"""`foldwise inspect`: how a table is read, what its columns are, and what to look at before a model is fitted."""
+"""`foldwise inspect`: how a table is read, its columns, and problems to look at before fitting a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = 22
 
 
 def inspect(path: Path, target: str | None, *, as_json: bool) -> None:
-    """Describe a file."""
+    """Describe a table file."""
     check_table(path)
     from foldwise.data import read_table
 
@@ -28,19 +28,19 @@ def inspect(path: Path, target: str | None, *, as_json: bool) -> None:
         return
     print(repr(table).splitlines()[0])
     width = max(6, min(NAME, max((len(facts["column"]) for facts in columns), default=0)))
-    print(f"\n{'column':<{width}}  {'kind':<11}  {'missing':>7}  {'distinct':>8}  because")
+    print(f"\n{'column':<{width}}  {'kind':<11}  {'missing':>7}  {'distinct':>8}  reason")
     for facts in columns:
         start = f"{clipped(facts['column'], width):<{width}}  {facts['kind']:<11}  "
         start += f"{share_text(facts['missing'])}  {facts['distinct']:>8,}  "
         print(textwrap.fill(start + facts["reason"], WIDTH, subsequent_indent=" " * len(start)).rstrip())
     if table.notes:
-        print(f"\nhow it was read, and what is suggested\n{table.notes}")
+        print(f"\nnotes on reading\n{table.notes}")
     if audit is not None:
         print(f"\n{audit}")
 
 
 def column_facts(table: Any, finding: Any) -> dict[str, Any]:
-    """One column as plain values."""
+    """Describe one column as a dictionary."""
     from foldwise.data.audit import n_missing
 
     column = table.X[finding.column]

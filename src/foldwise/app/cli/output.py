@@ -1,4 +1,4 @@
-"""What commands show: progress on stderr, results on stdout, at 80 columns; JSON without what JSON does not hold."""
+"""Terminal output at 80 columns: progress on stderr, results on stdout, or one JSON document."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from foldwise.app.plain_values import plain
 
 WIDTH = 80
 BAR = 24
-EVERY = 10.0  # seconds between lines where no terminal is
+EVERY = 10.0  # seconds between lines if stderr is not a terminal
 
 
 class ProgressLine:
-    """One live line on a terminal; elsewhere a line now and then. Nothing at all where it is not wanted."""
+    """One live line on a terminal, or a new line every few seconds elsewhere. Silent if not wanted."""
 
     def __init__(self, wanted: bool = True, *, always: bool = True) -> None:
         self._live: Any = None
@@ -42,7 +42,7 @@ class ProgressLine:
             self._live.stop()
 
     def show(self, line: str, phase: str = "") -> None:
-        """A new line instead of the last one; off a terminal only when the phase changes or after a while."""
+        """Replace the line. Without a terminal, print it when the phase changes or after ten seconds."""
         if self._live is not None:
             from rich.text import Text
 
@@ -55,7 +55,7 @@ class ProgressLine:
 
 
 def bar(share: float, width: int = BAR) -> str:
-    """A bar that is filled from the left.
+    """Draw a bar that is filled from the left.
 
     >>> bar(0.5, 4)
     '██··'
@@ -64,7 +64,7 @@ def bar(share: float, width: int = BAR) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in words.
+    """Format seconds for people.
 
     >>> duration(7.2), duration(75), duration(3700)
     ('7 s', '1 min 15 s', '1 h 1 min')
@@ -78,12 +78,12 @@ def duration(seconds: float) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One document on stdout."""
+    """Print one JSON document on stdout."""
     print(json.dumps(plain(value), ensure_ascii=False, indent=1, allow_nan=False))
 
 
 def clipped(text: Any, width: int) -> str:
-    """A text on one line, cut to a width.
+    """Put a text on one line and cut it to a width.
 
     >>> clipped("a long name", 6)
     'a lon…'

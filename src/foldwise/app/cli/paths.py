@@ -1,4 +1,4 @@
-"""Mistakes that can be seen before any library is loaded: files that are not there."""
+"""Check paths before any library is loaded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from foldwise.errors import InputError
 
 
 def check_table(*paths: Path | None) -> None:
-    """Refuse a table that is not there."""
+    """Raise if a file does not exist."""
     for path in paths:
         if path is not None and not path.is_file():
-            raise InputError(f"there is no file {str(path)!r}.", f"the working folder is {str(Path.cwd())!r}.")
+            raise InputError(
+                f"file {str(path)!r} does not exist.", f"check the path; the current folder is {str(Path.cwd())!r}."
+            )

@@ -1,4 +1,4 @@
-"""`foldwise predict`: predictions of a file, what was noticed on the way, and a line on what was decided."""
+"""`foldwise predict`: predict the rows of a file, and print notes and a summary."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from foldwise.errors import InputError
 def predict(
     run: Path, table: Path, out: str, *, costs: Path | None, keep: Sequence[str], as_json: bool, quiet: bool
 ) -> None:
-    """Predict, and say how it went."""
+    """Predict, and print notes and a summary."""
     check_exists(run)
     check_table(table, costs)
     if out == "-" and as_json:
-        raise InputError("the predictions themselves go to the screen.", "name a file for them: -o out.csv --json.")
+        raise InputError(
+            "--json needs an output file, because predictions are written to standard output otherwise.",
+            "pass -o predictions.csv.",
+        )
     from foldwise.app.file_predictions import predict_file
     from foldwise.evaluation import CostMatrix
 
@@ -40,9 +43,9 @@ def predict(
         counts = ", ".join(f"{name}: {n:,}" for name, n in sorted(done.decisions.items(), key=lambda one: -one[1])[:8])
         where = sys.stderr if out == "-" else sys.stdout
         expected = (
-            f"expected cost {done.mean_cost:.4g} a row"
+            f"expected cost per row: {done.mean_cost:.4g}"
             if done.costs_given
-            else f"expected to be wrong in {100 * done.mean_cost:.1f} % of them"
+            else f"expected error rate: {done.mean_cost:.1%}"
         )
-        words = f"{done.n_rows:,} rows ({counts}); {expected}"
+        words = f"{done.n_rows:,} rows predicted ({counts}), {expected}"
         print(words if out == "-" else f"{words}\n{out}", file=where)

@@ -1,4 +1,4 @@
-"""`foldwise report`: the report of a run, written anew from its facts."""
+"""`foldwise report`: write the report of a run again from its stored facts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from foldwise.errors import InputError
 
 
 def report(run: Path, out: Path | None, *, as_json: bool, quiet: bool) -> None:
-    """Write, and say where."""
+    """Write the report and print its path."""
     check_exists(run)
     from foldwise.app.run_folder import REPORT, read_facts
     from foldwise.report import render
@@ -19,7 +19,7 @@ def report(run: Path, out: Path | None, *, as_json: bool, quiet: bool) -> None:
     facts = read_facts(run)
     path = run / REPORT if out is None else out
     if path.is_dir() or not path.parent.is_dir():
-        raise InputError(f"{str(path)!r} is not a file that can be written.", "pass -o FILE in a folder that is there.")
+        raise InputError(f"{str(path)!r} is not a file in an existing folder.", "pass -o with the path of a file.")
     write_whole(path, render(facts))
     if as_json:
         print_json({"report": str(path)})
@@ -28,7 +28,7 @@ def report(run: Path, out: Path | None, *, as_json: bool, quiet: bool) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write beside the path and rename, so that a partial file is never there."""
+    """Write to a temporary file and rename it, so that a partial file never appears."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         draft.write_text(text, encoding="utf-8")

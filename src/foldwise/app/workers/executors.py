@@ -1,4 +1,4 @@
-"""Executors do jobs: in worker processes that can be stopped, or in this process.
+"""Executors run jobs: in worker processes that can be stopped, or in this process.
 
 This file loads no library, so that workers can load theirs while the run still loads its own.
 """
@@ -71,7 +71,7 @@ class Executor(Protocol):
 
 
 def count_workers(n_jobs: int | None = None) -> int:
-    """So many workers, or as many as this process may use processors."""
+    """Return `n_jobs`, or the number of cores available to this process."""
     if n_jobs is not None and n_jobs > 0:
         return n_jobs
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -166,7 +166,7 @@ class ProcessExecutor:
         while len(text) < 8:
             part = self._socket.recv(8 - len(text))
             if not part:
-                raise RuntimeError("the process that workers are forked from has ended")
+                raise RuntimeError("the fork server has ended")
             text += part
         return text
 
@@ -191,11 +191,11 @@ class ProcessExecutor:
         try:
             packed = worker.connection.recv_bytes()
             value = pickle.loads(packed)
-        except (EOFError, OSError):  # it died: a library crashed, or the system wanted its memory
+        except (EOFError, OSError):  # a library crashed, or the system ran out of memory
             from foldwise.app.workers.jobs import JobFailure
 
             self._kill(worker)
-            return JobFailure("the process that fitted it ended"), seconds, 0
+            return JobFailure("the worker process ended unexpectedly"), seconds, 0
         worker.job = None
         return value, seconds, len(packed)
 

@@ -25,7 +25,7 @@ from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split
 
 KEPT_SESSIONS = 4
-LEAST = 1e-4  # of a probability, when columns are shuffled: one row must not decide
+LEAST = 1e-4  # smallest probability when columns are shuffled, so that a single row cannot dominate
 
 
 @dataclass
@@ -102,11 +102,11 @@ class PredictSplit:
                 continue
             proba = block.answer.probabilities()
             if proba is None:
-                errors |= dict.fromkeys(here, "the model gives no probabilities")
+                errors |= dict.fromkeys(here, "the model does not predict probabilities")
             else:
                 values[block.start : block.stop, :, known] = proba
         for i in np.flatnonzero(np.isnan(values).any(axis=(1, 2))).tolist():
-            errors.setdefault(i, "the model gave NaN")
+            errors.setdefault(i, "the model predicted NaN")
         return SplitPredictions(values, tuple(errors.items()))
 
 
@@ -168,13 +168,13 @@ Job = PredictSplit | FitAllRows | ShuffleColumns
 
 
 def perform(job: Job, data: WorkerData) -> Any:
-    """The result of a job; an error is a result too."""
+    """Run a job. An exception becomes a `JobFailure`."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a model says of one setting helps nobody here
+            warnings.simplefilter("ignore")  # warnings about single settings are not useful here
             return job.run(data)
     except MemoryError:
-        return JobFailure("it takes more memory than there is")
+        return JobFailure("not enough memory")
     except Exception as error:  # not hidden: the run reports the job as failed
         return JobFailure(error_line(error))
 
@@ -191,5 +191,5 @@ def work(connection: Connection) -> None:
 
 
 def error_line(error: BaseException) -> str:
-    """An error in one line."""
+    """Describe an error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -68,7 +68,7 @@ def axis(scale: Scale, ticks: int = 5) -> Html:
 def ends_of(
     estimates: Sequence[ReportFacts],
     more: Sequence[float] = (),
-    names: Sequence[str] = ("value", "low", "high", "naive"),
+    names: Sequence[str] = ("value", "low", "high", "search_score"),
 ) -> list[float]:
     """All values that a common scale must hold."""
     found = (estimate.number(name) for estimate in estimates for name in names)

@@ -1,1 +1,1 @@
-"""The sections of the page, one file each: facts in, HTML out; nothing where there are no facts."""
+"""The sections of the page, one file each: facts in, HTML out. A section without facts is left out."""

@@ -46,7 +46,7 @@ def overview(facts: ReportFacts) -> str:
 
 
 def performance(facts: ReportFacts) -> Html | None:
-    """The honest estimate with its interval, beside the naive score and the baseline."""
+    """The honest estimate with its interval, next to the search score and the baseline."""
     estimate, baseline = facts.part("headline", "estimate"), facts.part("headline", "baseline")
     ends = ends_of([estimate, baseline])
     if not ends:
@@ -59,9 +59,9 @@ def performance(facts: ReportFacts) -> Html | None:
         mark = interval(scale, estimate, "main", f"{title}: {value}")
         label = row_label("Honest estimate", "corrected for model selection, with its 95% interval")
         rows.append(strip_row(label, mark, value, "figure main"))
-    if (naive := estimate.number("naive")) is not None:
-        label = row_label("Naive score", "best score of the search, uncorrected")
-        rows.append(strip_row(label, point(scale, naive, f"naive score: {number(naive)}"), number(naive)))
+    if (search := estimate.number("search_score")) is not None:
+        label = row_label("Search score (optimistic)", "best score of the search, not corrected")
+        rows.append(strip_row(label, point(scale, search, f"search score: {number(search)}"), number(search)))
     if baseline.number("value") is not None:
         value = estimate_text(baseline)
         mark = interval(scale, baseline, "plain", f"baseline: {value}")
@@ -87,8 +87,10 @@ def other_metrics(facts: ReportFacts) -> Html | None:
         estimate = other.part("estimate")
         better = "higher is better" if other.flag("greater_is_better") else "lower is better"
         name = join([other.text("title") or other.text("metric"), " ", el("small", better)])
-        rows.append([name, estimate_text(estimate), number(estimate.number("naive")), number(other.number("baseline"))])
-    heads = ["metric", "estimate (95% interval)", "naive score", "baseline"]
+        rows.append(
+            [name, estimate_text(estimate), number(estimate.number("search_score")), number(other.number("baseline"))]
+        )
+    heads = ["metric", "estimate (95% interval)", "search score (optimistic)", "baseline"]
     return details("Other metrics", table(heads, rows)) if rows else None
 
 

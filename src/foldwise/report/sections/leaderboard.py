@@ -79,7 +79,20 @@ def all_models(entries: list[ReportFacts]) -> Html:
         estimate, n_settings, p = entry.part("estimate"), entry.number("n_settings"), entry.number("p")
         tried = "" if n_settings is None else counted(n_settings, "setting", "settings")
         settings = settings_text(entry.part("settings"), "default settings" if estimate and n_settings else "")
-        figures = [estimate_text(estimate), number(estimate.number("naive")), "" if p is None else number(p), tried]
+        figures = [
+            estimate_text(estimate),
+            number(estimate.number("search_score")),
+            "" if p is None else number(p),
+            tried,
+        ]
         rows.append([entry.text("title"), *figures, duration(entry.number("seconds")), settings])
-    heads = ["model", "estimate (95% interval)", "naive score", "p against the best", "tried", "time", "best settings"]
+    heads = [
+        "model",
+        "estimate (95% interval)",
+        "search score (optimistic)",
+        "p against the best",
+        "tried",
+        "time",
+        "best settings",
+    ]
     return details("Scores and settings of every model", table(heads, rows, left=(0, 6)))

@@ -1,0 +1,106 @@
+"""The summary of a run: as text for the terminal, and as a small HTML table for notebooks."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from foldwise.evaluation.tables import number
+from foldwise.report.markup import Html, el, join
+from foldwise.report.sections.elements import bullets, paragraph, table
+
+SHOWN_MODELS = 8
+WIDTH = 76  # of warnings on a terminal of 80 columns
+WARNING_PREFIX = ("  - ", "    ")
+
+
+def summary_text(facts: dict[str, Any]) -> str:
+    """Format the estimates, the leaderboard and the warnings of a run as text."""
+    task, made, final = facts["task"], facts["made"], facts["final"]
+    lines = [
+        overview(facts),
+        "",
+        *(f"  {short_title(title)} {text}  baseline {baseline}" for title, text, baseline in estimates(facts)),
+        *test_lines(facts["headline"]["test"]),
+        "",
+        f"  {'model':<31} {task['metric_title']:>9}  {'95% interval':<18} tied  weight",
+        *(
+            f"  {title[:31]:<31} {value:>9}  {ends:<18} {tied:<4}  {weight}"
+            for title, value, ends, tied, weight in models(facts)
+        ),
+        "",
+        f"  {made['n_settings']:,} settings tried, {made['n_models']:,} models fitted in {made['seconds']:.0f} s",
+        f"  final model: {final['description']}, fitted again on all {final['n_rows']:,} rows",
+        *warning_lines(facts["audit"]["warnings"]),
+    ]
+    return "\n".join(lines)
+
+
+def summary_html(facts: dict[str, Any]) -> str:
+    """Format the same as HTML, with all text escaped."""
+    task, made = facts["task"], facts["made"]
+    tried = f"{made['n_settings']:,} settings tried, {made['n_models']:,} models fitted in {made['seconds']:.0f} s."
+    heads = ["model", task["metric_title"], "95% interval", "tied", "weight"]
+    warnings = facts["audit"]["warnings"]
+    parts: list[Html | None] = [
+        el("strong", overview(facts)),
+        *map(paragraph, facts["headline"]["words"]),
+        table(["metric", "estimate", "baseline"], estimates(facts), left=(0, 1)),
+        table(heads, models(facts), left=(0, 2)),
+        paragraph(f"{tried} {facts['final']['words']}"),
+        el("strong", "Warnings") if warnings else None,
+        bullets(warnings),
+    ]
+    return el("div", join(parts))
+
+
+def overview(facts: dict[str, Any]) -> str:
+    """One line on the table."""
+    task = facts["task"]
+    columns = f"{task['n_columns']} column{'s' * (task['n_columns'] != 1)}"
+    return f"{facts['title']}: {task['n_rows']:,} rows, {columns}, {len(task['classes'])} classes of {task['target']!r}"
+
+
+def estimates(facts: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Title, estimate and baseline of each metric, first of the metric that models were chosen by."""
+    head = facts["headline"]
+    chosen = (facts["task"]["metric_title"], head["estimate"]["text"], number(head["baseline"]["value"]))
+    return [chosen, *((one["title"], one["estimate"]["text"], number(one["baseline"])) for one in head["others"])]
+
+
+def models(facts: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
+    """Title, estimate, interval, tie and weight of the best models and the baseline."""
+    rated = [one for one in facts["leaderboard"] if one["estimate"]]
+    rows = []
+    for one in [*rated[:-1][:SHOWN_MODELS], rated[-1]]:
+        estimate, weight = one["estimate"], f"{one['weight']:.2f}" if one["weight"] else ""
+        ends = f"{number(estimate['low'])} to {number(estimate['high'])}"
+        rows.append((one["title"], number(estimate["value"]), ends, "yes" if one["tied"] else "", weight))
+    return rows
+
+
+def short_title(title: str) -> str:
+    """Pad the title of a metric to 25 characters, without how it averages over classes.
+
+    >>> short_title("area under the ROC curve, mean over classes")
+    'area under the ROC curve '
+    """
+    return f"{title.split(',')[0]:<25}"
+
+
+def warning_lines(warnings: list[str]) -> list[str]:
+    """Format the warnings as a list."""
+    first, other = WARNING_PREFIX
+    wrapped = [textwrap.wrap(words, WIDTH, initial_indent=first, subsequent_indent=other) for words in warnings]
+    return ["", "  warnings", *(line for lines in wrapped for line in lines)] if warnings else []
+
+
+def test_lines(test: dict[str, Any] | None) -> list[str]:
+    """Format the scores on a separate test table."""
+    if test is None:
+        return []
+    scores = (
+        f"  {short_title(one['title'])} {'–' if one['value'] is None else number(one['value'])}"
+        for one in test["scores"]
+    )
+    return ["", f"  separate test table ({test['n_rows']:,} rows)", *scores]
