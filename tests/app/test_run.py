@@ -180,7 +180,9 @@ def test_a_separate_test_is_told_with_its_weights_and_what_is_not_defined_in_it(
     assert "separate test table (6 rows)" in str(found)
     # rows that weigh nothing were not learned from
     known = one_class.filter(pl.col("w") > 0).height
-    assert f"{known} of the 6 rows of the separate test stand in the table too" in " ".join(str(found).split())
+    assert f"{known} of the 6 rows of the separate test table also occur in the training table" in " ".join(
+        str(found).split()
+    )
 
 
 def test_a_test_that_is_apart_is_not_warned_of():

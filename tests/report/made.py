@@ -92,7 +92,7 @@ def run(
         best[name] = chosen
     named["baseline"] = DummyClassifier(strategy="prior")
     clock.mark("searching")
-    # the scores of the board come from other folds than the search's, so that the naive figure differs from them
+    # the scores of the board come from other folds than the search's, so that the search score differs from them
     fresh = StratifiedKFold(n_folds, shuffle=True, random_state=1)
     board = []
     for name, model in named.items():
@@ -156,7 +156,7 @@ def run(
         "headline": {
             "words": sentences(board, len(X), target),
             "estimate": board[0]["estimate"],
-            "baseline": {**board[-1]["estimate"], "naive": None},
+            "baseline": {**board[-1]["estimate"], "search_score": None},
             "others": [other_measure(winner, X, y, fresh, name) for name in ("accuracy", "balanced_accuracy")],
             "test": None,
         },
@@ -210,13 +210,13 @@ def searched(name: str, model: Any, X: Any, y: Any, cv: Any, clock: Clock) -> tu
     return {"model": name, "title": name, "trials": trials}, search.best_params_
 
 
-def estimated(folds: Any, title: str, greater: bool, naive: float | None = None) -> dict[str, Any]:
+def estimated(folds: Any, title: str, greater: bool, search_score: float | None = None) -> dict[str, Any]:
     """Mean and 95% interval of the scores of folds."""
     mean, share = float(folds.mean()), 1 / (len(folds) - 1)
     spread = StudentSpread(float(corrected_error(folds, share)), len(folds) - 1)
     low, high = np.clip(spread.between(mean, 0.95), 0.0, 1.0 if greater else None).tolist()
     words = {"method": f"{len(folds)} folds, corrected interval", "title": title, "greater_is_better": greater}
-    return {"value": mean, "low": low, "high": high, "naive": naive, "text": f"{mean:.3f}", **words}
+    return {"value": mean, "low": low, "high": high, "search_score": search_score, "text": f"{mean:.3f}", **words}
 
 
 def entry(name: str, model: Any, X: Any, y: Any, cv: Any, trials: list[dict[str, Any]]) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def test_the_top_is_in_words_and_shows_the_honest_estimate_beside_the_others() -
     for sentence in facts["headline"]["words"]:
         assert sentence in words
     estimate = facts["headline"]["estimate"]
-    for figure in (estimate["value"], estimate["low"], estimate["high"], estimate["naive"]):
+    for figure in (estimate["value"], estimate["low"], estimate["high"], estimate["search_score"]):
         assert number(figure) in words
     assert words.index(facts["headline"]["words"][0]) < words.index("Warnings") < words.index("Best single model")
 

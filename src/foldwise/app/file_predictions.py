@@ -106,6 +106,7 @@ def predict_file(
     >>> model = save_model(f"{folder.name}/weather.foldwise", NaiveBayes().fit(table.X, table.y), table.X)
     >>> predict_file(f"{folder.name}/weather.foldwise", "examples/weather.csv", f"{folder.name}/out.csv").n_rows
     14
+    >>> folder.cleanup()
     """
     model = run if isinstance(run, StoredModel) else open_run(run).model
     if not hasattr(model.model, "predict_proba"):

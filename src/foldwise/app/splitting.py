@@ -69,7 +69,8 @@ def forward(task: FitTask, k: int) -> tuple[list[Split], str]:
             f"all rows have the same time in {named.get('time')!r}.", "choose a column with at least two times."
         )
     check_splits(splits, task)
-    words = f"{len(splits)} fold{'s' * (len(splits) > 1)} in order of {named.get('time', 'time')}, each predicted by models of earlier rows"
+    folds = f"{len(splits)} fold{'s' * (len(splits) > 1)}"
+    words = f"{folds} in order of {named.get('time', 'time')}, each predicted by models of earlier rows"
     return splits, words + (f" of other {named['groups']} groups" if task.groups is not None else "")
 
 

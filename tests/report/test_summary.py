@@ -1,0 +1,40 @@
+"""The summary of a run fits 80 columns as text, and escapes all text of the table as HTML."""
+
+from __future__ import annotations
+
+import pytest
+
+from foldwise.app.facts import make_facts
+from foldwise.app.leaderboard import leaderboard
+from foldwise.app.timing import RunTimes
+from foldwise.report.summary import summary_html, summary_text
+from tests.app.fakes import made_up_result
+
+
+@pytest.fixture(scope="module")
+def facts():
+    result = made_up_result({"naive_bayes": 1.5, "logistic_regression": 1.0, "decision_tree": None})
+    late = RunTimes(20.0, 29.0, (("reading", 1.0), ("trying models", 28.0)))
+    return make_facts(result, leaderboard(result), [], late)
+
+
+def test_the_text_fits_a_terminal(facts):
+    lines = summary_text(facts).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "  warnings" in lines
+    assert any(line.startswith("  baseline (class frequencies)") for line in lines)
+
+
+def test_html_escapes_what_comes_from_the_table(facts):
+    hostile = "<script>alert(1)</script>"
+    changed = {**facts, "title": hostile, "task": {**facts["task"], "target": hostile, "metric_title": hostile}}
+    changed["leaderboard"] = [{**line, "title": hostile} for line in facts["leaderboard"]]
+    page = summary_html(changed)
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_html_shows_the_sentences_and_the_models(facts):
+    page = summary_html(facts)
+    assert "On new data the model should be right" in page
+    assert all(line["title"] in page for line in facts["leaderboard"] if line["estimate"])
