@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo docs test test-slow test-all test-machines test-lowest fuzz tables lint types contract bench count recipes simulate nulls torture oracles clean
+.PHONY: demo docs wheel test test-slow test-all test-machines test-lowest fuzz tables lint types contract bench count recipes simulate nulls torture oracles clean
 
 demo: $(READY)
 	$(BIN)/foldwise fit examples/loans.csv --target repaid --budget 30s --out build/loans-run --force
@@ -16,6 +16,17 @@ test: $(READY)
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# the wheel in an empty environment with the core only: it fits the shipped table and opens the model it wrote
+wheel: $(READY)
+	rm -rf build/wheel && mkdir -p build/wheel
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
+	$(PYTHON) -m venv build/wheel/env
+	build/wheel/env/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/*.whl
+	cp examples/loans.csv build/wheel
+	cd build/wheel && env/bin/foldwise version
+	cd build/wheel && env/bin/foldwise fit loans.csv --target repaid --budget 20s --out run
+	cd build/wheel && env/bin/foldwise predict run loans.csv -o predictions.csv
 
 # simulations and models × tables, which make test leaves out
 test-slow: $(READY)

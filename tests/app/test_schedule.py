@@ -105,7 +105,7 @@ def test_a_model_that_takes_too_long_for_all_splits_waits_and_one_that_takes_too
     found.run()
     opened = [model for model, _, _ in found.jobs]
     assert "endless" not in opened
-    assert found.state.unfinished_reason("endless") == ("not finished", "there was no time for it")
+    assert found.state.unfinished_reason("endless") == ("not finished", "not started, the budget was used up")
 
 
 def test_a_job_that_is_far_slower_than_predicted_is_stopped():
@@ -302,6 +302,6 @@ class TestBatches:
         state = SearchState(0, 2, (self.batch, SettingBatch(1, "b", ({},), 0.0)))
         assert (state.n_settings, state.n_models) == (3, 6)
         assert [one.number for one in state.finished] == [0]
-        assert state.unfinished_reason("b") == ("not finished", "the time was over")
+        assert state.unfinished_reason("b") == ("not finished", "the budget was used up")
         compiling = replace(state, uncompiled=("c",))
         assert "still being compiled" in compiling.unfinished_reason("c")[1]

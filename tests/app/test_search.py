@@ -88,7 +88,7 @@ def test_an_interrupt_ends_the_search_and_what_ran_is_forgotten():
     assert search.interrupted
     assert clock.elapsed < 5.0
     assert search.state.finished
-    assert all(set(one.asked) == set(one.scores) for one in search.state.batches)
+    assert all(set(one.started_splits) == set(one.scores) for one in search.state.batches)
 
 
 def test_the_same_seed_gives_the_same_search():

@@ -16,7 +16,7 @@ from foldwise.folds.splits import Split
 
 LEAST_SCORES = 8
 FREEDOM = 9  # as with ten folds
-METHOD = "members, weights and temperature chosen again for each fold, without its rows"
+METHOD = "for each fold, members, weights and temperature are chosen again without its rows"
 
 
 def fold_scores(honest: HonestPredictions, tested: OutOfFoldRows, metric: Metric, parts: int = 1) -> Floats:

@@ -135,10 +135,8 @@ def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
     if not gain:
         return found
     share = len(setup.splits[-1].train) / setup.task.n_rows
-    allowed = f"the interval allows for a gain of {number(abs(gain))} by the final model, which learns from all rows"
-    return replace(
-        found, gain=gain, method=f"{found.method}; models were trained on {share:.0%} of the rows, and {allowed}"
-    )
+    words = f"the interval allows for a gain of {number(abs(gain))}, because they learn from {share:.0%} of the rows"
+    return replace(found, gain=gain, method=f"{found.method}; {words}")
 
 
 def headline(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from foldwise.app.result import FitResult
 
 LEVEL = 0.05
-CHOSEN = "settings chosen again for each fold, without its rows"
+CHOSEN = "for each fold, settings are chosen again without its rows"
 SHARES = "class frequencies of the training rows"
 
 

@@ -185,7 +185,7 @@ class Teller:
             return
         state, setup = self.search.state, self.search.setup
         if clock.phase == "trying models":
-            doing += [f"compiling {name} (once)" for name in self.search.compiling]
+            doing += [f"{name} (compiling)" for name in self.search.compiling]
         best = ""
         scored = [one for one in state.batches if one.first > float("-inf")]
         if scored:

@@ -112,7 +112,7 @@ class Schedule:
 
         if look.n_opened >= AT_ONCE:
             best = look.ranked[0] if look.ranked else None
-            if best is not None and len(best.asked) < state.n_splits and look.rest(best) < 0.5 * left:
+            if best is not None and len(best.started_splits) < state.n_splits and look.rest(best) < 0.5 * left:
                 return job(best, look.next_split(best))  # so that a stop at any moment leaves a finished result
         if affordable and (look.n_opened < AT_ONCE or state.finished or look.finishing):
             return first(affordable[0])
@@ -151,7 +151,7 @@ class Schedule:
 
     def start(self, state: SearchState, job: SplitJob) -> SearchState:
         """Return the state after a job was started."""
-        batch = replace(job.batch, asked=(*(k for k in job.batch.asked if k != job.split), job.split))
+        batch = replace(job.batch, started_splits=(*(k for k in job.batch.started_splits if k != job.split), job.split))
         return state.with_batch(batch)
 
     def record(self, state: SearchState, job: SplitJob, outcome: JobOutcome) -> SearchState:
@@ -195,7 +195,7 @@ def without_outranked(state: SearchState) -> SearchState:
     """Stop batches that were evaluated on the first split only and are outranked by too many others."""
     ranked = ranking(state)
     for batch in ranked[REMEMBERED:]:
-        if batch.asked == (0,):
+        if batch.started_splits == (0,):
             state = state.with_batch(replace(batch, stopped="outranked"))
     return state
 
@@ -247,7 +247,7 @@ class StateView:
     @property
     def finishing(self) -> bool:
         """Whether some batch is on its way through all splits."""
-        return any(len(one.asked) > 1 and not one.stopped for one in self.state.batches)
+        return any(len(one.started_splits) > 1 and not one.stopped for one in self.state.batches)
 
     def patience(self, model: str, left: float) -> float:
         """Seconds after which a job of a model is stopped."""
@@ -257,17 +257,17 @@ class StateView:
         return min(left, max(PATIENCE_LEAST, PATIENCE * self.seconds[model] if measured else PATIENCE_FIRST * left))
 
     def next_split(self, batch: SettingBatch) -> int:
-        return next(k for k in range(self.n_splits) if k not in batch.asked)
+        return next(k for k in range(self.n_splits) if k not in batch.started_splits)
 
     def rest(self, batch: SettingBatch) -> float:
         """Expected seconds for the splits that a batch has not been evaluated on."""
-        return self.seconds[batch.model] * (self.n_splits - len(batch.asked))
+        return self.seconds[batch.model] * (self.n_splits - len(batch.started_splits))
 
     def promoted(self, left: float) -> SettingBatch | None:
         """Choose a batch that continues on its next split."""
         ranked = self.ranked[:REMEMBERED]
         best_of = {max(some, key=lambda one: one.first).number for some in self.batches.values() if some}
-        started = {one.model for one in ranked if len(one.asked) > 1}
+        started = {one.model for one in ranked if len(one.started_splits) > 1}
         # the best batch of every cheap model goes first, so that simple models are on the leaderboard
         cheap = [
             one
@@ -276,9 +276,9 @@ class StateView:
         ]
         if cheap and started:
             return min(cheap, key=self.rest)
-        begun = [one for one in ranked if 1 < len(one.asked) < self.n_splits]
+        begun = [one for one in ranked if 1 < len(one.started_splits) < self.n_splits]
         width = max(AT_ONCE, -(-len(ranked) // 3))
-        promising = [one for one in ranked[:width] if len(one.asked) == 1 and self.rest(one) < 1.5 * left]
+        promising = [one for one in ranked[:width] if len(one.started_splits) == 1 and self.rest(one) < 1.5 * left]
         return next(iter([*begun, *promising]), None)
 
     def explored(self, left: float) -> str | None:

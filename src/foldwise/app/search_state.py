@@ -21,13 +21,13 @@ class SettingBatch:
     model: str
     settings: tuple[Params, ...]  # encoded: see `encode`
     opened: float  # seconds since the start of the run
-    asked: tuple[int, ...] = ()  # splits that were started
+    started_splits: tuple[int, ...] = ()  # splits that were started
     # by split: higher is better, NaN where failed
     scores: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     seconds: Mapping[int, float] = field(default_factory=dict)  # by split
     errors: Mapping[int, str] = field(default_factory=dict)  # by setting
     spent: float = 0.0  # seconds, also of jobs that came to nothing
-    stopped: str = ""  # why no further split is asked: failed, too slow, not finished, outranked
+    stopped: str = ""  # why no further split is started: failed, too slow, not finished, outranked
     why: str = ""  # the same in words
     kept: tuple[int, ...] | None = None  # settings whose predictions are kept; None for all
 
@@ -119,12 +119,12 @@ class SearchState:
         """The status of a model without a finished batch, and why, in words."""
         batches = self.of_model(model)
         if not batches:
-            compiling = "its code was still being compiled for this machine, which is done once"
-            return "not finished", compiling if model in self.uncompiled else "there was no time for it"
+            compiling = "not started, its code was still being compiled (first run only)"
+            return "not finished", compiling if model in self.uncompiled else "not started, the budget was used up"
         stopped = [one for one in batches if one.why]
         if len(stopped) == len(batches):
             return stopped[-1].stopped, stopped[-1].why
-        return "not finished", "the time was over"
+        return "not finished", "the budget was used up"
 
     def with_batch(self, batch: SettingBatch) -> SearchState:
         """The state with one batch changed, or added."""
@@ -133,7 +133,9 @@ class SearchState:
 
     def without_pending(self) -> SearchState:
         """The state without jobs that were started and have not ended: they will not."""
-        settled = (replace(one, asked=tuple(k for k in one.asked if k in one.scores)) for one in self.batches)
+        settled = (
+            replace(one, started_splits=tuple(k for k in one.started_splits if k in one.scores)) for one in self.batches
+        )
         return replace(self, batches=tuple(settled))
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,7 +157,7 @@ def batch_of(facts: Mapping[str, Any]) -> SettingBatch:
     scores = {int(k): tuple(math.nan if s is None else s for s in some) for k, some in facts["scores"].items()}
     by_number = {name: {int(k): one for k, one in facts[name].items()} for name in ("seconds", "errors")}
     kept = None if facts["kept"] is None else tuple(facts["kept"])
-    lists = {"settings": tuple(facts["settings"]), "asked": tuple(facts["asked"]), "kept": kept}
+    lists = {"settings": tuple(facts["settings"]), "started_splits": tuple(facts["started_splits"]), "kept": kept}
     return SettingBatch(**{**facts, **lists, **by_number, "scores": scores})
 
 

@@ -102,13 +102,24 @@ def make_task(
     moments = None if time is None else ordered(read.X[time], time)
     weighed = None if weights is None else weighted(read.X[weights], weights)
     matrix = None if costs is None else cost_matrix(costs, classes)
-    asked = None if positive is None else class_index(positive, classes, read.target)
+    positive_index = None if positive is None else class_index(positive, classes, read.target)
     held_out = None
     if test is not None:
         tested = labeled(read_any(test, read.target), drop_unlabeled)
         held_out = held_out_of(tested, classes, features.X.columns, weights)
     return FitTask(
-        *(features, outline(features), classes, encoded.codes, group_codes, moments, weighed, matrix, asked, named),
+        *(
+            features,
+            outline(features),
+            classes,
+            encoded.codes,
+            group_codes,
+            moments,
+            weighed,
+            matrix,
+            positive_index,
+            named,
+        ),
         *(held_out, n_unlabeled),
     )
 

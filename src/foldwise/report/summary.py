@@ -11,6 +11,7 @@ from foldwise.report.sections.elements import bullets, paragraph, table
 
 SHOWN_MODELS = 8
 WIDTH = 76  # of warnings on a terminal of 80 columns
+SEARCH_SCORE = "search score (optimistic)"
 WARNING_PREFIX = ("  - ", "    ")
 
 
@@ -20,7 +21,7 @@ def summary_text(facts: dict[str, Any]) -> str:
     lines = [
         overview(facts),
         "",
-        *(f"  {short_title(title)} {text}  baseline {baseline}" for title, text, baseline in estimates(facts)),
+        *estimate_lines(facts),
         *test_lines(facts["headline"]["test"]),
         "",
         f"  {'model':<31} {task['metric_title']:>9}  {'95% interval':<18} tied  weight",
@@ -29,23 +30,23 @@ def summary_text(facts: dict[str, Any]) -> str:
             for title, value, ends, tied, weight in models(facts)
         ),
         "",
-        f"  {made['n_settings']:,} settings tried, {made['n_models']:,} models fitted in {made['seconds']:.0f} s",
+        f"  {made['n_settings']:,} settings tried, {made['n_models']:,} models scored in {made['seconds']:.0f} s",
         f"  final model: {final['description']}, fitted again on all {final['n_rows']:,} rows",
         *warning_lines(facts["audit"]["warnings"]),
     ]
-    return "\n".join(lines)
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def summary_html(facts: dict[str, Any]) -> str:
     """Format the same as HTML, with all text escaped."""
     task, made = facts["task"], facts["made"]
-    tried = f"{made['n_settings']:,} settings tried, {made['n_models']:,} models fitted in {made['seconds']:.0f} s."
+    tried = f"{made['n_settings']:,} settings tried, {made['n_models']:,} models scored in {made['seconds']:.0f} s."
     heads = ["model", task["metric_title"], "95% interval", "tied", "weight"]
     warnings = facts["audit"]["warnings"]
     parts: list[Html | None] = [
         el("strong", overview(facts)),
         *map(paragraph, facts["headline"]["words"]),
-        table(["metric", "estimate", "baseline"], estimates(facts), left=(0, 1)),
+        table(["metric", "estimate", "95% interval", SEARCH_SCORE, "baseline"], estimates(facts), left=(0, 2)),
         table(heads, models(facts), left=(0, 2)),
         paragraph(f"{tried} {facts['final']['words']}"),
         el("strong", "Warnings") if warnings else None,
@@ -61,11 +62,30 @@ def overview(facts: dict[str, Any]) -> str:
     return f"{facts['title']}: {task['n_rows']:,} rows, {columns}, {len(task['classes'])} classes of {task['target']!r}"
 
 
-def estimates(facts: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Title, estimate and baseline of each metric, first of the metric that models were chosen by."""
+def estimates(facts: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
+    """Title, estimate, interval, search score and baseline of each metric, first of the one that chose the models."""
     head = facts["headline"]
-    chosen = (facts["task"]["metric_title"], head["estimate"]["text"], number(head["baseline"]["value"]))
-    return [chosen, *((one["title"], one["estimate"]["text"], number(one["baseline"])) for one in head["others"])]
+    found = [(facts["task"]["metric_title"], head["estimate"], head["baseline"]["value"])]
+    found += [(one["title"], one["estimate"], one["baseline"]) for one in head["others"]]
+    rows = []
+    for title, estimate, baseline in found:
+        figures = [number(value) for value in (estimate["search_score"], baseline)]
+        rows.append((title, number(estimate["value"]), interval_of(estimate), *figures))
+    return rows
+
+
+def interval_of(estimate: dict[str, Any]) -> str:
+    return f"{number(estimate['low'])} to {number(estimate['high'])}"
+
+
+def estimate_lines(facts: dict[str, Any]) -> list[str]:
+    """Format the estimates as a table."""
+    head = f"  {'':<25} {'estimate':>8}  {'95% interval':<16}  {'search score*':>13}  {'baseline':>8}"
+    rows = [
+        f"  {short_title(title)} {value:>8}  {ends:<16}  {search:>13}  {baseline:>8}"
+        for title, value, ends, search, baseline in estimates(facts)
+    ]
+    return [head, *rows, "  * optimistic: the best score of the search, not corrected for selection"]
 
 
 def models(facts: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
@@ -74,8 +94,9 @@ def models(facts: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
     rows = []
     for one in [*rated[:-1][:SHOWN_MODELS], rated[-1]]:
         estimate, weight = one["estimate"], f"{one['weight']:.2f}" if one["weight"] else ""
-        ends = f"{number(estimate['low'])} to {number(estimate['high'])}"
-        rows.append((one["title"], number(estimate["value"]), ends, "yes" if one["tied"] else "", weight))
+        rows.append(
+            (one["title"], number(estimate["value"]), interval_of(estimate), "yes" if one["tied"] else "", weight)
+        )
     return rows
 
 

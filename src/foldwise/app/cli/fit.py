@@ -80,7 +80,7 @@ def line_of(now: RunProgress) -> str:
     left = max(0.0, now.budget - now.elapsed)
     line = f"{bar(now.elapsed / now.budget)} {duration(left)} left · {now.phase}"
     if now.n_models:
-        line += f" · {now.n_models:,} models fitted, {now.n_settings:,} settings"
+        line += f" · {now.n_models:,} models scored, {now.n_settings:,} settings"
     if now.best:
         line += f" · best: {clipped(now.best, 40)}"
     if now.doing:

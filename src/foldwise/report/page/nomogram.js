@@ -188,7 +188,7 @@
   function answer() {
     posterior().forEach((p, c) => {
       bars[c].fill.style.width = `${100 * p}%`;
-      bars[c].share.textContent = `${(100 * p).toFixed(1)} %`;
+      bars[c].share.textContent = `${(100 * p).toFixed(1)}%`;
       bars[c].row.dataset.probability = p;
       bars[c].row.setAttribute("aria-pressed", c === focus);
     });

@@ -14,8 +14,8 @@ CELLS = 8  # per example
 CLASSES = 5
 WORDS = (
     "Predictions and probabilities come from models that had not seen the row. The bars show contributions to the "
-    "log-odds in the final model, which was trained on all rows. Bars to the right speak for the class named above "
-    "them, bars to the left against it. Together with the starting point they sum to the log-odds."
+    "log-odds in the final model, which was trained on all rows. Bars to the right support the class named above "
+    "them, bars to the left oppose it. Together with the starting point they sum to the log-odds."
 )
 
 

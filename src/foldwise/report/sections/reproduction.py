@@ -58,7 +58,7 @@ def tried(made: ReportFacts) -> str:
     settings, models = made.number("n_settings"), made.number("n_models")
     if settings is None or models is None:
         return ""
-    return f"{counted(settings, 'setting', 'settings')}, {counted(models, 'fitted model', 'fitted models')}"
+    return f"{counted(settings, 'setting', 'settings')}, {counted(models, 'scored model', 'scored models')}"
 
 
 def costs(task: ReportFacts) -> Html | None:
