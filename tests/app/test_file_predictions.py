@@ -177,3 +177,19 @@ def test_labels_of_numbers(tmp_path):
     predict_file(run, tmp_path / "new.csv", tmp_path / "out.jsonl")
     first = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
     assert first["class"] == first["decision"] == 3
+
+
+def test_text_that_a_spreadsheet_would_execute_is_made_harmless(tmp_path):
+    X = pl.DataFrame({"x": [0.0, 1.0] * 10, "=note": ['=HYPERLINK("http://x")', "-5"] * 10})
+    run = folder_of(tmp_path / "run", NaiveBayes().fit(X.select("x"), ["@b", "a"] * 10), X.select("x"))
+    X.write_csv(tmp_path / "new.csv")
+    predict_file(run, tmp_path / "new.csv", tmp_path / "safe.csv", keep=["=note"])
+    predict_file(run, tmp_path / "new.csv", tmp_path / "raw.csv", keep=["=note"], raw=True)
+    predict_file(run, tmp_path / "new.csv", tmp_path / "safe.parquet", keep=["=note"])
+    safe, raw = (pl.read_csv(tmp_path / f"{name}.csv", infer_schema=False) for name in ("safe", "raw"))
+    assert safe.columns[:3] == ["'=note", "class", "p_@b"]
+    assert safe["'=note"].to_list()[:2] == ['\'=HYPERLINK("http://x")', "-5"]
+    assert set(safe["class"]) == {"'@b", "a"}
+    assert raw["=note"].to_list() == X["=note"].to_list()
+    assert set(raw["class"]) == {"@b", "a"}
+    assert pl.read_parquet(tmp_path / "safe.parquet")["=note"].to_list() == X["=note"].to_list()

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from foldwise.app.run_folder import open_run
+from foldwise.app.safe_cells import without_formulas
 from foldwise.app.unknown_categories import UnknownCategories, known_levels
 from foldwise.data.notes import Note, Notes
 from foldwise.data.reading.batches import BLOCK, read_batches
@@ -64,6 +65,7 @@ def predict_file(
     *,
     costs: CostMatrix | None = None,
     keep: Sequence[str] = (),
+    raw: bool = False,
     block: int = BLOCK,
     watch: Callable[[int], None] | None = None,
 ) -> PredictionSummary:
@@ -81,6 +83,9 @@ def predict_file(
         Costs to decide by, instead of the costs of the run. Without either, every error costs 1.
     keep : sequence of str, default=()
         Columns of the table to copy to the output, such as a row identifier.
+    raw : bool, default=False
+        Whether to write text to CSV and TSV unchanged. By default an apostrophe is put in front of text that a
+        spreadsheet would execute as a formula.
     block : int
         Number of bytes per batch.
     watch : callable, default=None
@@ -113,7 +118,7 @@ def predict_file(
         raise InputError("the model does not predict probabilities.", "wrap it in Calibrated(model) before saving it.")
     path = None if str(out) == "-" else checked_output(Path(out), Path(table))
     predictor = Predictor(model, costs_of(model, costs), tuple(keep))
-    with PredictionWriter(path) as output:
+    with PredictionWriter(path, raw) as output:
         for frame in batches_for(model, table, block):
             for start in range(0, max(1, frame.height), ROWS):
                 if not frame.height and output.n_rows:
@@ -213,8 +218,8 @@ def checked_output(out: Path, table: Path) -> Path:
 class PredictionWriter:
     """Writes predictions to a temporary folder, and moves the complete file to its path."""
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
+    def __init__(self, path: Path | None, raw: bool = False) -> None:
+        self._path, self._raw = path, raw
         self._ending = ".csv" if path is None else path.suffix.lower()
         self.n_rows = 0
         self._n_parts = 0
@@ -242,6 +247,7 @@ class PredictionWriter:
                     frame.write_ndjson(file)
                 else:
                     separator = "\t" if self._ending == ".tsv" else ","
+                    frame = frame if self._raw else without_formulas(frame)
                     frame.write_csv(file, include_header=not self._n_parts, separator=separator)
         self._n_parts += 1
         self.n_rows += frame.height

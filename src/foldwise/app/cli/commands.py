@@ -101,6 +101,9 @@ def predict(
     keep: Annotated[
         str | None, typer.Option(help="Columns of TABLE to copy to the output, separated by commas.")
     ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Write text unchanged, even if a spreadsheet would execute it as a formula.")
+    ] = False,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -110,7 +113,7 @@ def predict(
     """
     from foldwise.app.cli.predict import predict
 
-    predict(run, table, out, costs=costs, keep=listed(keep or ""), as_json=json, quiet=quiet)
+    predict(run, table, out, costs=costs, keep=listed(keep or ""), raw=raw, as_json=json, quiet=quiet)
 
 
 @app.command()

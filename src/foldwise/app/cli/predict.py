@@ -14,7 +14,7 @@ from foldwise.errors import InputError
 
 
 def predict(
-    run: Path, table: Path, out: str, *, costs: Path | None, keep: Sequence[str], as_json: bool, quiet: bool
+    run: Path, table: Path, out: str, *, costs: Path | None, keep: Sequence[str], raw: bool, as_json: bool, quiet: bool
 ) -> None:
     """Predict, and print notes and a summary."""
     check_exists(run)
@@ -30,7 +30,13 @@ def predict(
     matrix = None if costs is None else CostMatrix.from_csv(costs)
     with ProgressLine(not quiet, always=False) as progress:
         done = predict_file(
-            run, table, out, costs=matrix, keep=keep, watch=lambda n_rows: progress.show(f"{n_rows:,} rows predicted")
+            run,
+            table,
+            out,
+            costs=matrix,
+            keep=keep,
+            raw=raw,
+            watch=lambda n_rows: progress.show(f"{n_rows:,} rows predicted"),
         )
     if not quiet:
         for note in done.notes:
