@@ -1,10 +1,14 @@
-"""What the docs site adds to its pages: one API page per public name, the help of each command, benchmarks, gallery."""
+"""What the docs site adds to its pages: API reference, help of each command, benchmarks, gallery, project files."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import inspect
 import io
+import re
 import runpy
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,34 +22,154 @@ from foldwise.app.cli.commands import app
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*.py"))
+PROJECT = {"contributing.md": "CONTRIBUTING.md", "security.md": "SECURITY.md", "changelog.md": "CHANGELOG.md"}
 COMMANDS = "<!-- commands"
 
+# rooms whose `__all__` is documented, beside the names of the package itself
+ROOMS = ("decisions", "ensembles", "evaluation", "models", "neighbors", "rules", "storage", "tuning", "folds")
+ROOMS += ("testing", "report")
+# what people meet as results, although no `__all__` names it
+RESULTS = {
+    "Audit": "data.audit",
+    "Contributions": "evaluation.contributions",
+    "Explanation": "bayes.explanation",
+    "Finding": "data.findings",
+    "Findings": "data.findings",
+    "FoldwiseError": "errors",
+    "FoldwiseWarning": "errors",
+    "ForgetError": "errors",
+    "InputError": "errors",
+    "Metric": "evaluation.metrics",
+    "PlotError": "errors",
+    "find_metric": "evaluation.metrics",
+}
+# the topics of the index; a name that is missing here breaks the build
+TOPICS = {
+    "Runs": "fit Run predict_file explain Contributions render",
+    "Tables": "read_table Table Findings Finding Audit Schema Column",
+    "Searches": "GridSearchCV RandomizedSearchCV SearchCV Grid Random Strategy Trial OutOfFoldAnswers",
+    "Feature selection": "SelectFeatures",
+    "Estimates": "estimate Estimate nested_cv NestedResult bias_corrected cross_predict",
+    "Comparisons": "compare Comparison compare_tables TablesComparison corrected_t_test correlated_bayesian_t "
+    "signed_rank_test bayesian_signed_rank friedman_test critical_difference holm",
+    "Curves": "learning_curve LearningCurve validation_curve ValidationCurve",
+    "Metrics, confusion and costs": "Metric find_metric Confusion CostMatrix Decision",
+    "Leaks": "find_leaks Leaks Leak duplicate_groups",
+    "Naive Bayes": "NaiveBayes Explanation",
+    "Nearest neighbors": "KNNClassifier KNNRegressor choose_k KCurve",
+    "Rule lists": "RuleList",
+    "Costs, calibration and balance": "CostSensitive Calibrated Balanced reliability Reliability realized_cost",
+    "Ensembles": "Ensemble EnsembleRegressor diagnose Diagnosis bias_variance BiasVariance bootstrap BootstrapResult "
+    "select_greedily GreedyResult",
+    "Ensembles: recipes": "bagging pasting random_subspaces random_forest adaboost boosted_trees majority_vote "
+    "weighted_vote stacking greedy_selection ecoc decorate grading arbiter_tree",
+    "Ensembles: diversity": "Diversity Bootstrap PoissonBootstrap Pasting RowParts Subspaces ColumnParts "
+    "VariedParameters OutputCodes ChainedDiversity",
+    "Ensembles: dependency": "Dependency Independent AdaBoost Residuals Decorate",
+    "Ensembles: size": "EnsembleSize FixedSize EarlyStopping GreedySelection Pruning",
+    "Ensembles: combiners": "Combiner Vote Weighted Mean Median Sum LogMean Best Stacking Grading ArbiterTree Decode",
+    "Ensembles: data passed between blocks": "TrainingData MemberSpec FittedMembers MemberPredictions",
+    "The catalogue": "catalogue models_for ModelSpec Cost Outline outline spec_of models.register unregister scaled "
+    "for_trees native as_frame CodedLabels",
+    "Model files": "save_model open_model StoredModel",
+    "Fold sessions": "open_session open_subsets folds.register FoldSession RefitSession Answer Block Failure Need "
+    "Split freeze_splits evaluate",
+    "Checks for extensions": "check_foldable check_family check_merging",
+    "Errors": "FoldwiseError InputError ForgetError PlotError FoldwiseWarning",
+}
 
-def public_names() -> list[str]:
-    """The names of the API reference, in alphabetical order."""
-    return sorted((name for name in foldwise.__all__ if not name.startswith("__")), key=str.lower)
+
+def public_names() -> dict[str, str]:
+    """Where each name of the API reference is imported from; a name that two rooms use is preceded by its room."""
+    homes = {name: "foldwise" for name in foldwise.__all__ if not name.startswith("__")}
+    for room in ROOMS:
+        module = import_module(f"foldwise.{room}")
+        for name in module.__all__:
+            if homes.get(name) == "foldwise" or same_object(homes.get(name), name, module):
+                continue
+            if name in homes or name == "register":
+                homes[f"{room}.{name}"] = module.__name__
+            else:
+                homes[name] = module.__name__
+    return homes | {name: f"foldwise.{home}" for name, home in RESULTS.items()}
+
+
+def same_object(home: str | None, name: str, module: Any) -> bool:
+    """Whether a name that was found elsewhere is the same thing here."""
+    return home is not None and getattr(import_module(home), name) is getattr(module, name)
+
+
+def page_of(name: str) -> str:
+    """The page of a name; a class whose name is a function's, but for the case, has one that differs in more."""
+    others = {other for other in NAMES if other != name and other.lower() == name.lower()}
+    return f"{name}_class.md" if others and name[0].isupper() else f"{name}.md"
+
+
+def found(name: str) -> Any:
+    """The class or function of a name."""
+    return getattr(import_module(NAMES[name]), name.split(".")[-1])
+
+
+NAMES = public_names()
+
+
+def summary_of(name: str) -> str:
+    """The first line of a docstring."""
+    return (inspect.getdoc(found(name)) or "").split("\n")[0].replace("|", "\\|")
+
+
+def api_page(name: str) -> str:
+    """The page of a name, which mkdocstrings fills in."""
+    short = name.split(".")[-1]
+    return f"---\ntitle: {short}\n---\n\n::: {NAMES[name]}.{short}\n"
+
+
+def api_index() -> str:
+    """The names of the API reference by topic, with their summaries."""
+    listed = [name for names in TOPICS.values() for name in names.split()]
+    if set(listed) != set(NAMES):
+        raise ValueError(
+            f"docs/hooks.py, TOPICS: missing {set(NAMES) - set(listed)}, unknown {set(listed) - set(NAMES)}"
+        )
+    parts = ["# API reference\n\nEvery public name by topic. The page of a name says where it is imported from.\n"]
+    for topic, names in TOPICS.items():
+        rows = "\n".join(
+            f"| [`{name.split('.')[-1]}`]({page_of(name)}) | {summary_of(name)} |" for name in names.split()
+        )
+        parts.append(f"## {topic}\n\n| name | summary |\n|---|---|\n{rows}\n")
+    return "\n".join(parts)
 
 
 def on_config(config: Any) -> Any:
     """Add the generated pages to the navigation."""
     reference = next(part["Reference"] for part in config.nav if "Reference" in part)
-    reference.append({"API": [{name: f"reference/api/{name}.md"} for name in public_names()]})
-    pages = [{title_of(path): f"gallery/{path.stem}.md"} for path in GALLERY]
-    config.nav.insert(2, {"Gallery": pages})
+    topics = [
+        {topic: [{name.split(".")[-1]: f"reference/api/{page_of(name)}"} for name in names.split()]}
+        for topic, names in TOPICS.items()
+    ]
+    reference.append({"API": ["reference/api/index.md", *topics]})
+    pages = ["gallery/index.md", *({title_of(path): f"gallery/{path.stem}.md"} for path in GALLERY)]
+    config.nav.insert(3, {"Gallery": pages})
     measured = next(part["Measurements"] for part in config.nav if "Measurements" in part)
     measured.append({"Benchmarks": [f"benchmarks/{path.name}" for path in sorted(BENCHMARKS.glob("*.md"))]})
+    config.nav.append({"Project": [f"project/{page}" for page in PROJECT]})
     return config
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the generated pages."""
-    for name in public_names():
-        files.append(File.generated(config, f"reference/api/{name}.md", content=f"::: foldwise.{name}\n"))
+    pages: dict[str, str | bytes] = {f"reference/api/{page_of(name)}": api_page(name) for name in NAMES}
+    pages["reference/api/index.md"] = api_index()
+    pages["gallery/index.md"] = gallery_index()
     for path in sorted(BENCHMARKS.glob("*.md")):
-        files.append(File.generated(config, f"benchmarks/{path.name}", content=path.read_text(encoding="utf-8")))
+        pages[f"benchmarks/{path.name}"] = path.read_text(encoding="utf-8")
     for path in GALLERY:
-        files.append(File.generated(config, f"gallery/{path.stem}.png", content=picture(path)))
-        files.append(File.generated(config, f"gallery/{path.stem}.md", content=gallery_page(path)))
+        pages[f"gallery/{path.stem}.png"] = picture(path)
+        pages[f"gallery/{path.stem}.md"] = gallery_page(path)
+    for page, name in PROJECT.items():
+        pages[f"project/{page}"] = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](../")
+    for path_in_site, content in pages.items():
+        files.append(File.generated(config, path_in_site, content=content))
     return files
 
 
@@ -54,13 +178,20 @@ def title_of(example: Path) -> str:
     return (ast.get_docstring(ast.parse(example.read_text())) or example.stem).splitlines()[0].rstrip(".")
 
 
+def text_of(example: Path) -> str:
+    """The docstring of an example after its first line."""
+    docstring = ast.get_docstring(ast.parse(example.read_text())) or ""
+    return "\n".join(docstring.splitlines()[1:]).strip()
+
+
 def picture(example: Path) -> bytes:
     """Run an example and return what it draws, as PNG."""
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
     plt.close("all")
-    runpy.run_path(str(example))
+    with contextlib.redirect_stdout(io.StringIO()):
+        runpy.run_path(str(example))
     drawn = io.BytesIO()
     plt.gcf().savefig(drawn, dpi=110)
     return drawn.getvalue()
@@ -68,11 +199,20 @@ def picture(example: Path) -> bytes:
 
 def gallery_page(example: Path) -> str:
     """An example with its picture: title, text, picture, code."""
-    text = example.read_text()
-    docstring = ast.get_docstring(ast.parse(text)) or ""
-    code = text.split('"""', 2)[2].strip()
-    words = "\n".join(docstring.splitlines()[1:]).strip()
-    return f"# {title_of(example)}\n\n{words}\n\n![{title_of(example)}]({example.stem}.png)\n\n```python\n{code}\n```\n"
+    code = example.read_text().split('"""', 2)[2].strip()
+    title = title_of(example)
+    return f"# {title}\n\n{text_of(example)}\n\n![{title}]({example.stem}.png)\n\n```python\n{code}\n```\n"
+
+
+def gallery_index() -> str:
+    """All examples with small pictures."""
+    cards = [
+        f"-   [![{title_of(path)}]({path.stem}.png)]({path.stem}.md)\n\n    **[{title_of(path)}]({path.stem}.md)**\n\n"
+        f"    {' '.join(text_of(path).split())}\n"
+        for path in GALLERY
+    ]
+    words = "Short examples with their pictures. The code of each runs as it is."
+    return f'# Gallery\n\n{words}\n\n<div class="grid cards" markdown>\n\n{chr(10).join(cards)}\n</div>\n'
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
@@ -86,3 +226,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         inner = typer.Context(command, info_name=name, parent=context)
         parts.append(f"## foldwise {name}\n\n```text\n{command.get_help(inner)}\n```\n")
     return "\n".join(parts)
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """Say on each page of the API where the name is imported from."""
+    path = page.file.src_uri
+    if not path.startswith("reference/api/") or path.endswith("index.md"):
+        return html
+    name = path.removeprefix("reference/api/").removesuffix(".md").removesuffix("_class")
+    line = f"<p><code>from {NAMES[name]} import {name.split('.')[-1]}</code></p>"
+    return re.sub(r"</h1>", f"</h1>\n{line}", html, count=1)

@@ -1,4 +1,4 @@
-"""The pages of the docs are true: their Python code runs, and every gallery example draws a picture."""
+"""The pages of the docs are true: their code runs, what they name exists, every gallery example draws a picture."""
 
 from __future__ import annotations
 
@@ -9,8 +9,27 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*(ROOT / "docs" / "tutorials").glob("*.md"), *(ROOT / "docs" / "how-to").glob("*.md")])
+DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md") if path.name != "how-to-add.md")  # which has its own test
+PAGES = [path for path in DOCS if "```python\n" in path.read_text()]
+THEIRS = {"pyproject", "toml", "SECURITY", "md", "null_values", "fork", "make"}  # names that are not in the source
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*.py"))
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda path: path.stem)
+def test_files_that_a_page_names_exist(page):
+    named = re.findall(r"[\w/-]+\.py\b|(?<=`)[\w-]+/[\w/-]*/?(?=`)", page.read_text())
+    source = ROOT / "src" / "foldwise"
+    places = (ROOT, source, source / "data", *(room for room in source.iterdir() if room.is_dir()))
+    assert [name for name in named if not any((place / name).exists() for place in places)] == []
+
+
+@pytest.mark.parametrize("page", ["architecture.md", *(f"journeys/{p.name}" for p in DOCS if "journeys" in p.parts)])
+def test_names_of_the_architecture_exist(page):
+    source = "\n".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    known = set(re.findall(r"\w+", source)) | THEIRS
+    named = re.findall(r"`([A-Za-z_][\w.]*)(?:\([^`]*\))?`", (ROOT / "docs" / page).read_text())
+    words = [word for name in named if not name.endswith(".py") for word in name.split(".")]
+    assert [word for word in words if word not in known] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)

@@ -1,4 +1,4 @@
-"""docs/how-to-add.md is true: its code adds a metric, a model, a strategy and a report section, which then work."""
+"""docs/how-to-add.md is true: its code adds a metric, a model, a strategy, a session and a report section that work."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.model_selection import GridSearchCV
 
+from foldwise import GridSearchCV as FoldwiseGridSearchCV
 from foldwise import read_table
 from foldwise.evaluation.metrics import METRICS, find_metric
+from foldwise.folds import opening
 from foldwise.models import catalogue, models_for, outline, unregister
 from foldwise.report import html, render
 from tests.tables import table_path
@@ -71,6 +73,14 @@ def test_a_search_strategy():
     scores = search.cv_results_["mean_test_score"]
     assert (np.diff(scores[:-1]) > 0).all()
     assert scores[-1] <= scores[-2]
+
+
+def test_a_fold_session(monkeypatch):
+    monkeypatch.setattr(opening, "_REGISTERED", {})
+    names = run("A fold session")
+    search = FoldwiseGridSearchCV(names["estimator"], {"threshold": [0.2, 0.5, 0.8]}, cv=3).fit(names["X"], names["y"])
+    assert search.session_ == "threshold"
+    assert (search.models_scored_, search.fits_done_) == (9, 3)
 
 
 def test_a_report_section(monkeypatch):
