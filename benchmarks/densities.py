@@ -26,22 +26,22 @@ TIE = 1e-9
 
 HEAD = """# Densities for numeric columns
 
-Log loss of `NaiveBayes` with its numeric columns gaussian, kde (Silverman's bandwidths), binned (ten equal widths) or
-`best` (chosen inside each training set); other columns are categorical. Ten folds, stratified and shuffled once; all
-rows of a table are scored by models that have not seen them, and logarithms are cut at that of eps. Parameters are the
-defaults. Made by `benchmarks/densities.py`. The best of a line is **bold**.
+The log loss of `NaiveBayes` with gaussian, kde (Silverman's bandwidth), binned (ten bins of equal width) or `best`
+(chosen inside each training set) for its numeric columns. Other columns are categorical. Ten folds, stratified and
+shuffled once. Every row is scored by models that have not seen it, and probabilities are clipped at the machine
+epsilon. All parameters are defaults. The best of each row is **bold**. Made by `benchmarks/densities.py`.
 
 | table | rows | numeric | other | classes | gaussian | kde | binned | best |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|"""
 
 TAIL = """
-These tables are not fresh for `best`: a first version took every gain in the inner folds, and was at least as good as
-gaussian on 15 of 17 (88 %) and 29 of 32 (91 %) here. The rule that a gain within its standard error is none came after
-that, so the figures above are those of a rule that was chosen with these tables in sight.
+These tables are not an independent test of `best`. A first version used every gain in the inner folds, and was at
+least as good as gaussian on 15 of 17 (88%) and 29 of 32 (91%) tables. The rule that a gain within its standard error
+does not count was added after that, with these tables in view.
 
-`best` is often behind binned on small tables, where a few rows decide: of its loss, rows that cost more than 5 nats are
-89 % on labor (2 of 57 rows) and 54 % on hepatitis (7 of 155), and the choice differs from fold to fold. Inner folds
-that were dealt otherwise gave 1.07 on labor and 0.78 on hepatitis."""
+`best` is often behind binned on small tables, where a few rows decide. Rows that cost more than 5 nats make up 89% of
+its loss on labor (2 of 57 rows) and 54% on hepatitis (7 of 155), and the choice differs from fold to fold. Other
+inner folds gave 1.07 on labor and 0.78 on hepatitis."""
 
 
 def tables(folder: Path) -> list[dict[str, Any]]:
@@ -76,7 +76,7 @@ def verdict(what: str, all_found: list[dict[str, float]]) -> str:
     sole = sum(found["best"] <= min(found.values()) + TIE for found in all_found)
     return (
         f"- {what}: `best` is at least as good as gaussian on {good} of {n} ({good / n:.0%}), "
-        f"and the least of the four on {sole}."
+        f"and the best of the four on {sole}."
     )
 
 
@@ -92,7 +92,7 @@ def main() -> None:
         print(entry["name"], f"{time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
     numbers = [found for entry, found in done if not entry["n_categorical"]]
     print()
-    print(verdict("Tables of numeric columns only", numbers))
+    print(verdict("Tables with numeric columns only", numbers))
     print(verdict("All tables with numeric columns", [found for _, found in done]))
     print(TAIL)
 

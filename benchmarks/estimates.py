@@ -255,22 +255,30 @@ def one_run(problem: Problem, n: int, seed: int, methods: Sequence[str]) -> dict
 
 ABOUT = """# How honest the estimates are
 
-Made by `python benchmarks/estimates.py`: {runs} tables of each size, a search of 60 settings on each by 10-fold
-cross-validation, and what each estimate says of the winner, minus what the winner is truly worth. The bias is the mean
-of that, in points of accuracy (hundredths), with its own standard error.
+Each estimate is compared with the truth. {runs} tables of each size are drawn from a known distribution. A search of
+60 settings runs on each by 10-fold cross-validation. The *bias* is the mean of the estimate minus the true accuracy
+of the winner, in percentage points, with its standard error. Made by `python benchmarks/estimates.py`.
 
-- **naive** is the search's best score with the corrected resampled t interval of its own folds.
-- **nested** is `nested_cv` with 10 outer folds and the corrected resampled t interval (Nadeau & Bengio 2003).
-- **bias-corrected** is `bias_corrected` with 500 bootstraps (BBC-CV, Tsamardinos and others 2018) and our interval, a
-  jackknife that leaves out the rows of each fold. **Percentiles** is the same figure with the interval as published.
-  **With a floor** was tried: the jackknife, but its error at least that of as many independent rows, as Bates, Hastie
-  and Tibshirani (2023) bound theirs.
+- **naive**: the best score of the search, with the corrected resampled t interval of its folds.
+- **nested**: `nested_cv` with 10 outer folds and the corrected resampled t interval (Nadeau & Bengio 2003).
+- **bias-corrected**: `bias_corrected` with 500 bootstrap samples (BBC-CV, Tsamardinos and others 2018) and the
+  Foldwise interval, a jackknife that leaves out the rows of one fold at a time.
+- **percentiles**: the same estimate with the interval as published.
+- **with a floor**: an experiment. The jackknife's standard error is at least that of independent rows, which is how
+  Bates, Hastie and Tibshirani (2023) limit theirs.
 
-The problems: 60 columns that each tell a little, of which the search must choose one (settings that are independent of
-each other: the worst case for naive scores); nearest neighbors with 30 k and two weightings; a decision tree with 60
-pruning strengths; and the same tree where two columns matter only together, so that whether a greedy tree finds them is
-luck. Two problems came later, when the interval had been chosen, and had no part in that: naive Bayes on mixed columns
-with 60 ways to smooth, and linear discriminant analysis of 40 correlated columns with 60 shrinkages.
+The problems:
+
+- *One column of 60*: each column is slightly informative, and the search must choose one. The settings are
+  independent of each other, which is the worst case for naive scores.
+- *kNN*: nearest neighbors with 30 values of k and two weightings.
+- *Tree*: a decision tree with 60 pruning strengths.
+- *Tree, crossed columns*: two columns matter only together, so it is a matter of luck whether a greedy tree finds
+  them.
+- *Naive Bayes*: mixed columns with 60 combinations of smoothing parameters.
+- *Discriminant analysis*: 40 correlated columns with 60 shrinkages.
+
+The last two problems were added after the interval had been chosen. They are called *new* below.
 
 """
 
@@ -290,24 +298,25 @@ def measured(problem: Problem, n: int, runs: int, methods: Sequence[str]) -> dic
 def pooled(known: dict[str, dict[str, list[float]]], runs: int) -> list[str]:
     """What problems say together, by size and estimate; the fresh ones once more by themselves."""
     lines = [
-        "| problems | rows | estimate | mean bias in size, points | greatest | 95 % interval covers | by problem |",
+        "| problems | rows | estimate | mean absolute bias (points) | largest | coverage of the 95% interval | "
+        "by problem |",
         "|---|---|---|---|---|---|---|",
     ]
-    for which, chosen in (("all", PROBLEMS), ("fresh", [one for one in PROBLEMS if one.fresh])):
+    for which, chosen in (("all", PROBLEMS), ("new", [one for one in PROBLEMS if one.fresh])):
         for n in SIZES:
             found = [known[key] for one in chosen if (key := f"{PROBLEMS.index(one)} {n} {runs}") in known]
             for name in dict.fromkeys(name for numbers in found for name in numbers):
                 bias, _, covers, _ = 100 * np.array([numbers[name] for numbers in found if name in numbers]).T
                 lines.append(
                     f"| {which}, {len(bias)} | {n:,} | {name} | {np.abs(bias).mean():.2f} | {np.abs(bias).max():.2f} | "
-                    f"{covers.mean():.1f} % | {covers.min():.1f} to {covers.max():.1f} % |"
+                    f"{covers.mean():.1f}% | {covers.min():.1f}% to {covers.max():.1f}% |"
                 )
     return lines
 
 
 TOGETHER = """
-All problems together (crossed columns are among those of 500 rows), and the two fresh ones by themselves: the bias
-without its sign, on the average over problems and where it is greatest, and how often intervals cover.
+All problems together (crossed columns only with 500 rows), and the two new ones alone. The columns show the mean and
+the largest absolute bias over problems, and how often the intervals contain the truth.
 
 """
 
@@ -322,7 +331,7 @@ def main() -> None:
     asked = parser.parse_args()
     known = json.loads(asked.cache.read_text()) if asked.cache and asked.cache.exists() else {}
     lines = [
-        "| problem | rows | estimate | bias, points | 95 % interval covers | its width |",
+        "| problem | rows | estimate | bias (points) | coverage of the 95% interval | width (points) |",
         "|---|---|---|---|---|---|",
     ]
     for number in asked.problems:
@@ -337,14 +346,14 @@ def main() -> None:
             for name, (bias, error, covers, width) in known[key].items():
                 lines.append(
                     f"| {problem.name} | {n:,} | {name} | {100 * bias:+.2f} ± {100 * error:.2f} | "
-                    f"{100 * covers:.1f} % | {100 * width:.1f} |"
+                    f"{100 * covers:.1f}% | {100 * width:.1f} |"
                 )
                 print(lines[-1], flush=True)
     if len(asked.problems) == len(PROBLEMS) and len(asked.sizes) == len(SIZES):
         body = ABOUT.format(runs=asked.runs) + "\n".join(lines) + "\n"
         body += TOGETHER + "\n".join(pooled(known, asked.runs)) + "\n"
         path = HERE.parent / "docs" / "estimates.md"
-        verdict = path.read_text().partition("What we make of it")[1:] if path.exists() else ()
+        verdict = path.read_text().partition("## Conclusions")[1:] if path.exists() else ()
         path.write_text(body + ("\n" + "".join(verdict) if verdict else ""))
 
 

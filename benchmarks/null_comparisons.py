@@ -203,7 +203,7 @@ OTHER_TESTS = {
     "5 × 2 folds, t (Dietterich 1998)": dietterich,
     "5 × 2 folds, F (Alpaydin 1999)": alpaydin,
     "conservative Z (Nadeau & Bengio 2003), 110 fits": conservative,
-    "jackknife over 10 folds that are forgotten too, 45 fits": left_out_in_turn,
+    "jackknife over 10 folds, removed from training too, 45 fits": left_out_in_turn,
 }
 
 
@@ -283,42 +283,45 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
 
 TEXT = """# Comparisons: how often equal models are called different
 
-Made by `make nulls` (`benchmarks/null_comparisons.py`). Two models that are equally good, the same learner on
-two halves of the columns that are drawn alike, are compared at 5 % on fresh tables ({runs} of them, column by
-column). How often does the plain paired t-test say they differ → how often the corrected one (Nadeau & Bengio
-2003)? The target is 4 to 6 %. By chance alone 5 % may come out as 4.0 to 6.0 % of 2,000 tables, and as 3.6 to
-6.4 % of 1,000. Power: how often the corrected test finds a half that is better, by five points of accuracy with
-naive Bayes and 500 rows, by six with one neighbor and 300 rows ({power_runs} tables each).
+Two equally good models are compared at a level of 5% on newly drawn tables. The models are the same learner on two
+halves of the columns, and both halves come from the same distribution. Each cell shows how often the plain paired
+t-test finds a difference → how often the corrected test does (Nadeau & Bengio 2003). The goal is 4% to 6%.
+
+The numbers of tables are {runs}, column by column. By chance alone, 5% can appear as 4.0% to 6.0% with 2,000 tables
+and as 3.6% to 6.4% with 1,000. *Power* is how often the corrected test finds a half that is really better: by five
+points of accuracy for naive Bayes with 500 rows, by six points for one neighbor with 300 rows ({power_runs} tables
+each). Made by `make nulls` (`benchmarks/null_comparisons.py`).
 
 {table}
 
-The default was chosen by that table. So the one before (80/20) and two of the nearest to 5 % were measured again on
-{again_runs} other tables of each kind, which had no part in the choice. The corrected test rejects:
+The default was chosen from this table. The previous default (80/20) and two of the schemes closest to 5% were
+therefore measured again on {again_runs} other tables of each kind, which had no part in the choice. The corrected
+test finds a difference in:
 
 {again}
 
-Other tests, by {few} tables of each kind (5 % may come out as 1 to 9 %):
+Other tests, on {few} tables of each kind (5% can appear as 1% to 9%):
 
 {others}
 
-What it says:
+## Conclusions
 
-- The plain test must not be used on repeated splits: it finds a difference between equal models in a quarter to
-  two thirds of cases.
-- No way of splitting keeps the corrected test exactly at 5 % for every learner. Its correction stands on a
-  guess, that scores of two splits correlate by the share of test rows. Naive Bayes hardly changes with its
-  training rows, and the guess is too careful; nearest neighbors change much, and it is too small. More
-  splits do not help: they only lower the part of the variance that was known. A larger share of test rows does:
-  training sets then overlap less, and learners of both kinds come nearer to the guess.
-- Ten resamples of 60/40 come nearest to 5 % for the learner that they suit least, so they are the default of
-  `compare`. They err to the careful side where models are stable, and find no fewer of the true differences than
-  80/20 do. Their price: models learn from 60 % of the rows, so scores are a little below those of the whole
-  table, and a model that needs many rows is seen at a disadvantage. Pass `cv` where that matters.
-- The other tests that were tried are no better, as far as so few tables say. The 5 × 2 tests take their variance
-  from pairs of halves which agree too well. A jackknife in which the models forget each fold too counts chance
-  answers twice, and finds little at four times the fits; the conservative Z has less power at ten times the fits.
-- Where models are stable, ten times ten folds keep the level too and have more power. One round of ten folds is
-  careful with every learner, and finds the least.
+- Do not use the plain test on repeated splits. It finds a difference between equal models in a quarter to two thirds
+  of cases.
+- No way of splitting keeps the corrected test at exactly 5% for every learner. The correction assumes that the scores
+  of two splits correlate by the share of test rows. Naive Bayes hardly changes with its training rows, so the assumed
+  correlation is too large. Nearest neighbors change a lot, and it is too small. More splits do not help, because they
+  reduce only the known part of the variance. A larger share of test rows helps. Training sets then overlap less, and
+  both kinds of learners come closer to the assumption.
+- Ten resamples of 60/40 come closest to 5% for the learner that suits them least, so they are the default of
+  `compare`. They are conservative for stable models, and find as many real differences as 80/20. The price is that
+  models learn from 60% of the rows. Scores are a little below those of the whole table, and a model that needs many
+  rows is at a disadvantage. Pass `cv` if that matters.
+- The other tests are not better, as far as so few tables can show. The 5 × 2 tests estimate the variance from pairs
+  of halves that agree too well. A jackknife that also removes each fold from training counts random answers twice,
+  and finds little with four times as many fits. The conservative Z test has less power with ten times as many fits.
+- For stable models, ten times ten folds also keep the level and have more power. A single round of ten folds is
+  conservative for every learner and finds the least.
 """
 
 if __name__ == "__main__":

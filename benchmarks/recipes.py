@@ -40,20 +40,23 @@ Scores = dict[str, list[float]]  # by the name of the metric, one a fold
 
 HEAD = f"""# Single models and recipes
 
-The four single models are those of `foldwise.models`, as they are before any search: naive Bayes with kernel densities,
-15 nearest neighbors of mixed columns, a decision tree, logistic regression; each behind its own preparation of
-columns, learned in each training set. `majority_vote`, `weighted_vote`, `stacking`, `greedy_selection` and `grading`
-have these four as members. The others have trees: {SIZE} unpruned ones in `bagging`, `pasting` (half of the rows),
-`random_subspaces` (half of the columns) and `random_forest`; 50 of depth 3 in `adaboost`; as many as the code has
-letters in `ecoc`; at most 10 of the single trees in 20 trials in `decorate`; 8 unpruned ones in `arbiter_tree`.
-`boosted_trees` is a recipe for numbers: here one ensemble of {SIZE} trees of 7 splits with rate 0.3 for each class
-learns whether a row is of it, and the largest answer wins. Nothing is tuned, and larger ensembles would do better.
+Four single models of the catalogue, without any search, and every recipe of `foldwise.ensembles`. Nothing is tuned,
+and larger ensembles would do better. Made by `make recipes` (`benchmarks/recipes.py`).
 
-Accuracy in per cent, mean of ten folds (as many as the largest class has rows, if fewer), stratified, shuffled once and
-the same for all models. **Bold** is the best of the row. By the corrected paired t-test against it, ° has p < 0.05 for
-this pair, and °° after Holm's correction for all pairs of models, too: all without °° are tied with the best. Ten folds
-find few true differences ([comparisons.md](comparisons.md)), so a tie is no proof of equality. Made by `make recipes`
-(`benchmarks/recipes.py`).
+- **Single models**: naive Bayes with kernel densities, 15 nearest neighbors with a distance for mixed columns, a
+  decision tree, and logistic regression. Each has its own preprocessing, which is learned in each training set.
+- **Combinations of these four**: `majority_vote`, `weighted_vote`, `stacking`, `greedy_selection` and `grading`.
+- **Ensembles of trees**: {SIZE} unpruned trees in `bagging`, `pasting` (half of the rows), `random_subspaces` (half
+  of the columns) and `random_forest`; 50 trees of depth 3 in `adaboost`; one tree per bit of the code in `ecoc`; at
+  most 10 trees in 20 trials in `decorate`; 8 unpruned trees in `arbiter_tree`.
+- **`boosted_trees`** is a recipe for numeric targets. Here one ensemble of {SIZE} trees with 7 splits and learning
+  rate 0.3 per class predicts whether a row belongs to the class, and the largest value wins.
+
+The figures are accuracies in percent, means over ten folds (or as many as the largest class has rows, if fewer).
+Folds are stratified, shuffled once, and the same for all models. The best of each row is **bold**. ° means p < 0.05
+in the corrected paired t-test against the best. °° means p < 0.05 also after Holm's correction for all pairs of
+models. All models without °° are statistically tied with the best. Ten folds find few real differences
+([comparisons](comparisons.md)), so a tie does not prove that models are equal.
 """
 
 
@@ -204,14 +207,15 @@ def over_tables(accuracy: TablesComparison, loss: TablesComparison) -> str:
     for title, found in (("Accuracy", accuracy), ("Log loss", loss)):
         friedman, others = found.friedman, ", ".join(f"`{one}`" for one in found.tied[1:])
         parts += [
-            f"{title}: Friedman's test over {len(found.tables)} tables and {len(found.names)} models has chi2 = "
-            f"{friedman.chi2:.1f}, {probability(friedman.p)}; by Nemenyi's test ranks differ from "
+            f"**{title}.** Friedman's test over {len(found.tables)} tables and {len(found.names)} models gives chi2 = "
+            f"{friedman.chi2:.1f}, {probability(friedman.p)}. By Nemenyi's test, mean ranks differ if they are "
             f"{found.critical_difference:.1f} apart. By Wilcoxon's signed-rank test with Holm's correction for all "
-            f"pairs these are tied with `{found.best}`, the best rank: {others or 'none'}.",
+            f"pairs, these models are statistically tied with `{found.best}`, which has the best rank: "
+            f"{others or 'none'}.",
             "",
         ]
     head = (
-        "| model | mean accuracy | mean rank | p, Wilcoxon with Holm | p, Nemenyi | better | equal within 1 % | worse |"
+        "| model | mean accuracy | mean rank | p, Wilcoxon with Holm | p, Nemenyi | better | equal within 1% | worse |"
     )
     parts += [head, "|---|--:|--:|--:|--:|--:|--:|--:|"]
     for line in accuracy.to_frame().to_dicts():
@@ -224,7 +228,8 @@ def over_tables(accuracy: TablesComparison, loss: TablesComparison) -> str:
         parts.append(f"| {line['model']} | " + " | ".join(facts) + " |")
     parts += [
         "",
-        "The last three columns are probabilities against the best rank, by the Bayesian signed-rank test.",
+        "The last three columns are the probabilities that a model is better than the best-ranked one, practically "
+        "equal, or worse, by the Bayesian\nsigned-rank test.",
     ]
     return "\n".join(parts)
 

@@ -76,7 +76,7 @@ CASES = [
         lambda p: bool(np.allclose(p[1], 0.5)),
     ),
     Case(
-        "a category never seen",
+        "unknown category",
         COLOURS,
         TWO,
         frame(c=["violet", "red"], d=["x", "x"]),
@@ -84,7 +84,7 @@ CASES = [
         lambda p: p[1, 0] > 0.9,
     ),
     Case(
-        "a category never seen, smoothed",
+        "unknown category, smoothed",
         COLOURS,
         TWO,
         frame(c=["violet", "red"], d=["x", "x"]),
@@ -93,7 +93,7 @@ CASES = [
         {"unseen": "smooth"},
     ),
     Case(
-        "a category seen with one class only",
+        "category that occurs in one class only",
         frame(c=["a"] * 30 + ["b"] * 10),
         [0, 1] * 15 + [1] * 10,
         frame(c=["b", "a"]),
@@ -101,7 +101,7 @@ CASES = [
         lambda p: p[0, 1] > 0.9,
     ),
     Case(
-        "numbers and text side by side",
+        "numbers and text together",
         frame(v=numbers()[:, 0], c=["u", "v"] * 20),
         TWO,
         frame(v=[0.0], c=["u"]),
@@ -133,7 +133,7 @@ CASES = [
         lambda p: p[0, 1] > 0.9 and p[1, 0] > 0.9,
     ),
     Case(
-        "an all-missing column",
+        "column without any value",
         np.c_[numbers(), np.full(40, np.nan)],
         TWO,
         np.c_[numbers()[:4], np.arange(4.0)],
@@ -159,8 +159,8 @@ CASES = [
         GaussianNB(),
         lambda p: bool((p[:, 0] > 0.99).all()),
     ),
-    Case("truth values", numbers() > 1, TWO, numbers()[:6] > 1, BernoulliNB(), lively),
-    Case("truth values in a frame", frame(b=numbers()[:, 0] > 1), TWO, frame(b=[True, False]), BernoulliNB(), lively),
+    Case("booleans", numbers() > 1, TWO, numbers()[:6] > 1, BernoulliNB(), lively),
+    Case("booleans in a frame", frame(b=numbers()[:, 0] > 1), TWO, frame(b=[True, False]), BernoulliNB(), lively),
     Case("float32", numbers().astype(np.float32), TWO, numbers()[:6].astype(np.float32), GaussianNB(), lively),
     Case(
         "int8 and uint16 columns",
@@ -219,7 +219,7 @@ CASES = [
         warns=True,
     ),
     Case(
-        "no variance floor, one value a class",
+        "no variance floor, one value per class",
         np.where(TWO, 3.0, 1.0)[:, None],
         TWO,
         np.array([[3.0], [1.0]]),
@@ -236,7 +236,7 @@ CASES = [
         lambda p: int(p[0].argmax()) == 3,
     ),
     Case(
-        "counts of words, one never seen",
+        "word counts, one unknown word",
         np.random.default_rng(6).poisson(1, (40, 5)) * [1, 1, 1, 1, 0],
         TWO,
         np.array([[0, 0, 0, 0, 3.0]]),
@@ -261,14 +261,14 @@ CASES = [
         params={"families": "categorical"},
     ),
     Case(
-        "categories as text labels",
+        "text categories",
         COLOURS.astype("category"),
         TWO,
         COLOURS[:2].astype("category"),
         CODED,
         lambda p: p[0, 0] > 0.9,
     ),
-    Case("labels of text", numbers(), np.array(["no", "yes"])[TWO], numbers()[:4], GaussianNB(), lively),
+    Case("text labels", numbers(), np.array(["no", "yes"])[TWO], numbers()[:4], GaussianNB(), lively),
 ]
 
 
@@ -319,15 +319,23 @@ def scoreboard() -> str:
 
 PAGE = """# The torture suite
 
-Made by `make torture` from `tests/bayes/torture.py`, where each case says what must come out. *wrong*: not finite, not
-normalized (to 1e-9, in single precision 1e-6), or not that. *no class*: the library has none for such columns, or none
-that takes weights. Each library gets its nearest class and the coding of text that it asks for
-(`tests/bayes/torture_peers.py`): scikit-learn GaussianNB for numbers, OrdinalEncoder and CategoricalNB for text;
-mixed-naive-bayes and wnb one class for both; river GaussianNB, or OneHotEncoder and MultinomialNB, and dictionaries
-without the missing cells.
+34 difficult inputs for naive Bayes, each with the result that must come out, for `NaiveBayes` and four other
+libraries. Made by `make torture` from `tests/bayes/torture.py`.
 
-Two choices matter. scikit-learn's *a constant column* is right but for its sums, and would pass at 1e-6. river's text
-could go to BernoulliNB instead: then *missing categories* is wrong and *contradictory evidence* passes, the same sum.
+- *pass*: the result is right.
+- *wrong*: the result is not finite, its probabilities do not sum to 1 (to 1e-9, in single precision 1e-6), or it
+  differs from the result that must come out.
+- *raises*: an error is raised.
+- *no class*: the library has no class for such columns, or none that takes weights.
+
+Each library is tested with its most suitable class and the encoding of text that it needs
+(`tests/bayes/torture_peers.py`). scikit-learn uses GaussianNB for numbers, and OrdinalEncoder with CategoricalNB for
+text. mixed-naive-bayes and wnb have one class for both. river uses GaussianNB, or OneHotEncoder with MultinomialNB,
+and dictionaries without the missing cells.
+
+Two choices affect the result. In *a constant column*, scikit-learn is right except for the sum of its probabilities,
+and would pass at 1e-6. With BernoulliNB for text, river would fail *missing categories* and pass *contradictory
+evidence*, so its total would be the same.
 
 """
 

@@ -335,19 +335,19 @@ CASES = (
         "KNNImputer in a Pipeline, `estimate`",
     ),
     Case(
-        "a threshold chosen on the test rows",
+        "threshold chosen on the test rows",
         threshold_on_test,
         threshold_inside,
         "TunedThresholdClassifierCV in `estimate`",
     ),
     Case(
-        "a threshold chosen on the test rows",
+        "threshold chosen on the test rows",
         threshold_on_test,
         threshold_by_costs,
         "`CostMatrix.decide`, costs stated",
     ),
-    Case("the best score of a study", best_of_study, nested_study, "`nested_cv`"),
-    Case("a study's winner, cross-validated again", winner_again, corrected_study, "`bias_corrected`"),
+    Case("best score of a study", best_of_study, nested_study, "`nested_cv`"),
+    Case("winner of a study, cross-validated again", winner_again, corrected_study, "`bias_corrected`"),
     Case(
         "duplicates across folds",
         duplicates_apart,
