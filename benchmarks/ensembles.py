@@ -62,7 +62,7 @@ def vote(n_rows: int, asked: float) -> list[str]:
         ours(bayes)
         mine = best(lambda bayes=bayes: ours(bayes), 5)
         same = np.allclose(np.ravel(scores["ours"]), scores["theirs"], atol=1e-12)
-        verdict = "the same" if same else "**differ**"
+        verdict = "equal" if same else "**differ**"
         found.append(
             f"| kNN(5) + kNN(19) + {name}, nested 5 × 5, 50 settings, {n_rows:,} × 20 | {seconds(mine)} | "
             f"{seconds(spent)} | {spent / mine:.0f} × | ≥ {asked:g} × | {verdict} |"
@@ -83,8 +83,8 @@ def forest(name: str, ours: Any, theirs: Any, table: tuple[Any, Any]) -> list[st
         mine, spent = times.min(axis=0)
         tell = ours.predict_proba if hasattr(ours, "predict_proba") else ours.predict
         other = theirs.predict_proba if hasattr(theirs, "predict_proba") else theirs.predict
-        same = "the same" if np.allclose(tell(X[:200]), other(X[:200]), rtol=1e-12, atol=1e-12) else "**differ**"
-        share = f"{mine / spent:.3f} of its time"
+        same = "equal" if np.allclose(tell(X[:200]), other(X[:200]), rtol=1e-12, atol=1e-12) else "**differ**"
+        share = f"{mine / spent:.3f} of the time"
         lines.append(f"| {name}: {work} | {seconds(mine)} | {seconds(spent)} | {share} | ≤ 1.05 | {same} |")
     return lines
 
@@ -103,11 +103,11 @@ def greedy() -> str:
         select_greedily(stored[:3, :100], y[:100], metric=metric)
         times.append(f"{seconds(best(lambda m=metric: select_greedily(stored, y, metric=m), 3))} ({metric})")
     what = "Greedy selection over 200 stored members, 10,000 rows, 5 classes, 25 rounds"
-    return f"{what}: {', '.join(times)}; asked: < 5 s."
+    return f"{what}: {', '.join(times)}; goal: < 5 s."
 
 
 def main() -> None:
-    head = "| race | foldwise | scikit-learn | ratio | asked | scores |\n|---|---|---|---|---|---|"
+    head = "| comparison | foldwise | scikit-learn | ratio | goal | scores |\n|---|---|---|---|---|---|"
     print(head)
     lines = []
     for race in (
@@ -125,7 +125,7 @@ def main() -> None:
             numbers(5000, 20),
         ),
         lambda: forest(
-            "random forest of a regression, 100 trees, 3,000 × 15",
+            "random forest for regression, 100 trees, 3,000 × 15",
             random_forest(100, regression=True, random_state=0),
             RandomForestRegressor(100, max_features=1 / 3, random_state=0),
             make_regression(3000, 15, random_state=0),
@@ -136,8 +136,10 @@ def main() -> None:
     note = greedy()
     print(note)
     (HERE / "ensembles.md").write_text(
-        "# Benchmarks: ensembles\n\nMade by `make bench` (`benchmarks/ensembles.py`), in one run, best of several; "
-        "votes with n_jobs=2 on both sides, forests by processor time.\n\n" + "\n".join([head, *lines, "", note]) + "\n"
+        "# Benchmarks: ensembles\n\nMade by `make bench` (`benchmarks/ensembles.py`). Both libraries in one run, "
+        "best of several. Votes use `n_jobs=2` on both\nsides. Forests are measured in processor time.\n\n"
+        + "\n".join([head, *lines, "", note])
+        + "\n"
     )
 
 

@@ -1,7 +1,7 @@
 """Kernel densities and text against scikit-learn, best of several, both from one run; `make bench` prints the tables.
 
 Text: the messages of sms_spam (FOLDWISE_DATA or ../shared/data, left out where it is not there) and 20,000 documents of
-a made-up language. Kernel densities: 20,000 rows learned and 20,000 asked, one KernelDensity per class and column.
+a made-up language. Kernel densities: 20,000 training rows, as many predicted, one KernelDensity per class and column.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def kde(n_columns: int, rng: np.random.Generator) -> list[str]:
             joint[:, c] += peer.score_samples(X[ROWS:, j : j + 1])
     theirs = 1e3 * (time.perf_counter() - start)
     gap = np.abs(model.predict_joint_log_proba(X[ROWS:]) - joint).max()
-    name = f"kde, {ROWS:,} × {n_columns} learned and asked: predict"
+    name = f"kde, {ROWS:,} × {n_columns} training rows, as many predicted"
     return [row(name, ours, theirs), f"| largest difference of a log-probability | {gap:.1e} | | |"]
 
 

@@ -42,7 +42,10 @@ class Board:
     """Lines of the result: what was measured, against what, the ratio and whether it is what was asked for."""
 
     def __init__(self) -> None:
-        self.lines = ["| what | foldwise | peer | figure | asked for | |", "|---|---|---|---|---|---|"]
+        self.lines = [
+            "| what | foldwise | compared with | ratio or value | goal | reached |",
+            "|---|---|---|---|---|---|",
+        ]
         self.missed = 0
 
     def add(
@@ -170,9 +173,9 @@ def main() -> int:
     board.add("the same, warm", ms(warm), "", warm, 0.3, False, "s")
 
     (HERE / "results.md").write_text(
-        "# Benchmarks: naive Bayes\n\nMade by `make bench` (`benchmarks/naive_bayes.py`). Whole calls with their "
-        f"validation, best of {ROUNDS} after warm-up (scikit-learn best of {PEER_ROUNDS}); every ratio is of times "
-        "from the same run.\n\n"
+        "# Benchmarks: naive Bayes\n\nMade by `make bench` (`benchmarks/naive_bayes.py`). Complete calls with input "
+        f"validation, best of\n{ROUNDS} after a warm-up (scikit-learn best of {PEER_ROUNDS}). Each ratio compares "
+        "times of the same run.\n\n"
         f"Machine: {machine()}.\n\n" + "\n".join(board.lines) + "\n"
     )
     print(f"\n{board.missed} figures missed" if board.missed else "\nall figures reached")

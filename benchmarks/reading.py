@@ -56,13 +56,14 @@ def main() -> None:
             files.append((path, "adult, 48,842 × 15", 4 * asked.times))
         path = Path(folder) / "wide.csv"
         wide_table(asked.rows, np.random.default_rng(0)).write_csv(path)
-        files.append((path, f"{asked.rows:,} × 30, 15 measurements, 8 whole numbers, 7 words", asked.times))
+        files.append((path, f"{asked.rows:,} × 30, 15 decimal, 8 integer and 7 text columns", asked.times))
         for path, name, times in files:
             ours, peer = best_of(times, lambda path=path: read_table(path), lambda path=path: pl.read_csv(path))
             lines.append(f"| {name} | {1000 * ours:,.0f} ms | {1000 * peer:,.0f} ms | {ours / peer:.2f} × |")
             print(lines[-1])
-    about = f"`python benchmarks/reading.py`, best of several turns, polars {pl.__version__}, {os.cpu_count()} cores."
-    (HERE / "reading.md").write_text("# Reading\n\n" + about + "\n\n" + "\n".join(lines) + "\n")
+    machine = f"polars {pl.__version__}, {os.cpu_count()} cores"
+    about = f"Made by `python benchmarks/reading.py`, best of several runs, {machine}."
+    (HERE / "reading.md").write_text("# Benchmarks: reading files\n\n" + about + "\n\n" + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

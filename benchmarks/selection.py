@@ -115,28 +115,30 @@ def levels() -> list[str]:
                     everything.append(NaiveBayes().fit(X, y).score(new, truth))
                     found.append((kept[: len(SPEAKING)].sum(), kept[len(SPEAKING) :].sum(), 100 * right))
                 speaking, noise, accuracy = np.mean(found, axis=0)
-                cells.append(f"{speaking:.1f} + {noise:.1f}, {accuracy:.1f} %")
+                cells.append(f"{speaking:.1f} + {noise:.1f}, {accuracy:.1f}%")
             lines.append(f"| {direction}, {folds} folds | {' | '.join(cells)} |")
             print(lines[-1], flush=True)
     told = (
-        f"The level of the stopping test, by accuracy, on {N_TABLES} made tables of 300 rows with {len(SPEAKING)} "
-        f"columns that speak (classes {', '.join(f'{s:g}' for s in SPEAKING)} standard deviations apart) and {N_NOISE} "
-        "of noise: how many of both are selected, and the accuracy on 5,000 new rows (all columns: "
-        f"{100 * np.mean(everything):.1f} %)."
+        f"How the level of the stopping test matters. {N_TABLES} generated tables of 300 rows have {len(SPEAKING)} "
+        f"informative columns (class means {', '.join(f'{s:g}' for s in SPEAKING)}\nstandard deviations apart) and "
+        f"{N_NOISE} noise columns. Cells show how many informative and noise columns are selected, and the\n"
+        f"accuracy on 5,000 new rows (with all columns: {100 * np.mean(everything):.1f}%)."
     )
     return [told, "", head, *lines]
 
 
 def main() -> None:
-    head = "| race | foldwise | by refits | ratio | asked | choice and scores |\n|---|---|---|---|---|---|"
+    head = (
+        "| comparison | foldwise | by refits | ratio | goal | selected columns and scores |\n|---|---|---|---|---|---|"
+    )
     print(head)
     lines = [str(line) for line in races()]
     notes = [memory()]
     print(notes[0], flush=True)
     (HERE / "selection.md").write_text(
-        "# Benchmarks: selection of columns\n\nMade by `make bench` (`benchmarks/selection.py`), in one run, "
-        "audit off, ten folds. The refits are of the same class on the same splits, through the same engine, run "
-        "once; neither has workers, but each fit of `NaiveBayes` uses both cores.\n\n"
+        "# Benchmarks: feature selection\n\nMade by `make bench` (`benchmarks/selection.py`) in one run, ten folds, "
+        "audit off. The refits use the same class, splits and\nengine and are run once. Neither uses worker processes, "
+        "but each fit of `NaiveBayes` uses both cores.\n\n"
         + "\n".join([head, *lines, "", *notes, "", *levels()])
         + "\n"
     )

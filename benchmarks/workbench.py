@@ -213,11 +213,13 @@ def page(known: dict[str, Any]) -> str:
     keys = [(t, s) for t in TABLES for s in SEEDS]
     signs = {"log_loss": -1.0, "roc_auc": 1.0, "balanced_accuracy": 1.0}
     lines = [
-        "# Benchmarks: the workbench",
+        "# Benchmarks: complete runs",
         "",
-        f"Made by `python benchmarks/workbench.py`: {len(TABLES)} tables, {len(SEEDS)} outer splits (a quarter of the "
-        f"rows held out), {BUDGET:g} s of wall time with imports for foldwise and FLAML on two cores; others know no "
-        f"budget and run with their defaults; nobody gets more than {PATIENCE:g} s. Failures count as the class prior.",
+        f"`foldwise fit` against other systems on {len(TABLES)} tables with {len(SEEDS)} outer splits each (a quarter "
+        f"of the rows held out). foldwise and FLAML\nget {BUDGET:g} s of wall time including imports, on two cores. The "
+        "others have no budget and run with their defaults. No system gets more\n"
+        f"than {PATIENCE:g} s. A failure counts as predicting the class frequencies. Made by "
+        "`python benchmarks/workbench.py`.",
         "",
     ]
     for metric, sign in signs.items():
@@ -237,7 +239,10 @@ def page(known: dict[str, Any]) -> str:
             p = "" if j == 0 else f"{signed_rank_test(by_table[:, 0] - by_table[:, j]):.3f}"
             lines.append(f"| {system} | {ranks[j]:.2f} | {sign * scores[:, j].mean():.4f} | {versus} | {p} |")
         lines.append("")
-    lines += ["A tie is a difference below 0.001; the signed-rank test is over tables, their splits averaged.", ""]
+    lines += [
+        "A tie is a difference below 0.001. The signed-rank test compares tables, with their splits averaged.",
+        "",
+    ]
     lines += [
         "## Each table",
         "",
@@ -251,9 +256,10 @@ def page(known: dict[str, Any]) -> str:
             failed = " (failed)" if "failed" in one else ""
             cells.append(f"{one['log_loss']:.4f}, {one['roc_auc']:.4f}, {one['seconds']:.0f}{failed}")
         lines.append(f"| {t} | {s} | " + " | ".join(cells) + " |")
-    lines += ["", "## What each said of itself, in log loss", ""]
+    lines += ["", "## Estimated and true log loss", ""]
     lines += [
-        "| table | split | foldwise said (95 % for this test) | naive | truth | inside | FLAML said | truth |",
+        "| table | split | foldwise: estimate (95% interval for this test) | search score (optimistic) | true | "
+        "inside | FLAML: estimate | true |",
         "|---|---|---|---|---|---|---|---|",
     ]
     inside = []
@@ -272,8 +278,8 @@ def page(known: dict[str, Any]) -> str:
     theirs = [known[f"{t} {s} flaml"]["log_loss"] - (known[f"{t} {s} flaml"]["said"] or np.nan) for t, s in keys]
     lines += [
         "",
-        f"The prediction interval holds the truth in {sum(inside)} of {len(inside)} runs "
-        f"({100 * np.mean(inside):.0f} %; asked: 90 %). Truth minus what was said, on the average: "
+        f"The prediction interval contains the true log loss in {sum(inside)} of {len(inside)} runs "
+        f"({100 * np.mean(inside):.0f}%; goal: 90%). True minus estimated log loss on average:\n"
         f"foldwise {np.nanmean(gaps):+.4f}, FLAML {np.nanmean(theirs):+.4f}.",
         "",
     ]

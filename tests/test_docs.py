@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import re
 import runpy
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+
+from foldwise.app.cli.commands import app
+from foldwise.app.config import FitConfig
+from foldwise.evaluation.metrics import METRICS
+from foldwise.models import catalogue
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md") if path.name != "how-to-add.md")  # which has its own test
@@ -51,3 +59,22 @@ def test_a_gallery_example_draws_one_picture(example):
     runpy.run_path(str(example))
     assert len(plt.get_fignums()) == 1
     plt.close("all")
+
+
+def test_the_configuration_page_lists_every_option_and_name():
+    page = (ROOT / "docs" / "reference" / "configuration.md").read_text()
+    named = set(re.findall(r"[\w-]+", page))
+    group: Any = typer.main.get_command(app)
+    options = [option for param in group.commands["fit"].params for option in param.opts if option.startswith("--")]
+    arguments = [one.name for one in fields(FitConfig)]
+    metrics = [m.name for m in METRICS.values() if not m.name.startswith(("f1_", "precision_", "recall_"))]
+    assert [one for one in [*options, *arguments, *catalogue(), *metrics] if one not in named] == []
+
+
+def test_the_report_page_explains_every_section():
+    page = (ROOT / "docs" / "explanation" / "report.md").read_text()
+    titles = set(re.findall(r"^## (.*)$", page, re.MULTILINE))
+    sections = (ROOT / "src" / "foldwise" / "report" / "sections").glob("*.py")
+    shown = {title for path in sections for title in re.findall(r'Section\("\w+", "([^"]+)"', path.read_text())}
+    assert len(shown) > 5
+    assert shown - titles == set()
