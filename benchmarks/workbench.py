@@ -216,8 +216,8 @@ def page(known: dict[str, Any]) -> str:
         "# Benchmarks: complete runs",
         "",
         f"`foldwise fit` against other systems on {len(TABLES)} tables with {len(SEEDS)} outer splits each (a quarter "
-        f"of the rows held out). foldwise and FLAML\nget {BUDGET:g} s of wall time including imports, on two cores. The "
-        "others have no budget and run with their defaults. No system gets more\n"
+        f"of the rows held out). foldwise and FLAML\nget {BUDGET:g} s of wall time including imports, on two cores. "
+        "The others have no budget and run with their defaults. No system gets more\n"
         f"than {PATIENCE:g} s. A failure counts as predicting the class frequencies. Made by "
         "`python benchmarks/workbench.py`.",
         "",

@@ -236,3 +236,9 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
     name = path.removeprefix("reference/api/").removesuffix(".md").removesuffix("_class")
     line = f"<p><code>from {NAMES[name]} import {name.split('.')[-1]}</code></p>"
     return re.sub(r"</h1>", f"</h1>\n{line}", html, count=1)
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Load the script that lets the search work from files from the site itself, not from the network."""
+    up = "../" * page.url.count("/")
+    return output.replace("https://unpkg.com/iframe-worker/shim", f"{up}offline-worker.js")

@@ -55,7 +55,6 @@ TO_DO = {
     "folds",
     "models",
     "neighbors",
-    "pages",
     "rules",
     "storage",
     "summaries",
