@@ -1,6 +1,6 @@
-"""The error kinds of Foldwise: each says what must hold, what came and what to do.
+"""The errors and warnings of Foldwise. Each says what must hold, what came and what to do.
 
-They derive from `ValueError` or `TypeError`, so code written for scikit-learn catches them unchanged.
+They derive from `ValueError`, `TypeError` or `ImportError`, so code written for scikit-learn catches them unchanged.
 """
 
 from __future__ import annotations
@@ -9,7 +9,15 @@ __all__ = ["FoldwiseError", "FoldwiseTypeError", "FoldwiseWarning", "ForgetError
 
 
 class FoldwiseError(Exception):
-    """Base of all errors raised here; `hint` says what to do about it."""
+    """Base of all errors of Foldwise.
+
+    Parameters
+    ----------
+    message : str
+        What must hold, and what came.
+    hint : str
+        What to do about it.
+    """
 
     def __init__(self, message: str, hint: str = "") -> None:
         self.message = message
@@ -17,29 +25,37 @@ class FoldwiseError(Exception):
         super().__init__(f"{message} Hint: {hint}" if hint else message)
 
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
-        # the default would pass the joined text as `message` and lose the hint on the way through a process pool
+        # the default would pass the joined text as `message`, so the hint would be lost in a process pool
         return type(self), (self.message, self.hint)
 
 
 class InputError(FoldwiseError, ValueError):
-    """A table, a target, a weight or a parameter does not hold what it must."""
+    """A table, a target, a weight or a parameter has an invalid value."""
 
 
 class FoldwiseTypeError(FoldwiseError, TypeError):
-    """A thing of the wrong type came."""
+    """An argument has the wrong type."""
 
 
 class ForgetError(InputError):
-    """Rows cannot be removed: they were never learned, or too little precision would be left."""
+    """Rows cannot be removed from a model: it never learned them, or too little precision would be left.
+
+    Parameters
+    ----------
+    message, hint : str
+        As in `FoldwiseError`.
+    index : tuple of int, optional
+        Class and column of the problem, for a caller that knows their names.
+    """
 
     def __init__(self, message: str, hint: str = "", index: tuple[int | None, int] | None = None) -> None:
         super().__init__(message, hint)
-        self.index = index  # class and column, for a caller that knows their names
+        self.index = index
 
 
 class PlotError(FoldwiseError, ImportError):
-    """A picture was asked for, and the library that draws is missing."""
+    """Plotting needs a library that is not installed."""
 
 
 class FoldwiseWarning(UserWarning):
-    """Something worth knowing happened; the answer is still defined."""
+    """A result is valid, but something about it needs attention."""

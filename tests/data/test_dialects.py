@@ -13,7 +13,7 @@ NOTES = {
     "penguins.arff": ["ARFF"],
     "penguins_decimal_comma.csv": ["byte-order mark", "';'"],
     "penguins_latin1.csv": [],
-    "penguins_no_names.csv": ["no row of names", "'?'"],
+    "penguins_no_names.csv": ["has no header", "'?'"],
     "penguins_title.csv": [],
     "penguins_utf16.tsv": ["utf-16"],
 }

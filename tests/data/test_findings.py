@@ -129,7 +129,7 @@ def test_disguises_are_suggested_and_never_changed(tmp_path):
     cleaned = read_table(path, missing_values={"co": -200})
     assert cleaned.X.null_count().row(0) == (5, 0)
     assert cleaned.X["zero"].to_list() == table.X["zero"].to_list()
-    with pytest.raises(InputError, match="missing_values names 'z'"):
+    with pytest.raises(InputError, match="missing_values refers to column 'z'"):
         read_table(path, missing_values={"z": 0})
 
 
@@ -280,5 +280,5 @@ def test_declared_dates(tmp_path, cells, first):
 def test_doubtful_dates_are_refused(tmp_path):
     path = tmp_path / "d.csv"
     path.write_text("n,d\n5,10/03/2004\n6,11/04/2004\n")
-    with pytest.raises(InputError, match=r"may be 2004-03-10 or 2004-10-03.*declare it text"):
+    with pytest.raises(InputError, match=r"may mean 2004-03-10 or 2004-10-03.*declare the column text"):
         read_table(path, kinds={"d": "date"})

@@ -66,25 +66,25 @@ def test_keel(tmp_path):
     table = read_table(write(tmp_path, "k.dat", text), target=-1)
     assert table.X.rows() == [(0.5, 3), (None, 9)]
     assert table.y.tolist() == ["a", "b"]
-    assert "the file calls Class its output" in str(table.notes)
+    assert "The file declares Class as output" in str(table.notes)
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("@relation r\n@attribute a numeric\n", ["no line @data"]),
+        ("@relation r\n@attribute a numeric\n", ["no @data line"]),
         ("@relation r\n@data\n1\n", ["declares no @attribute"]),
-        ("@relation r\n@attribute a {x\n@data\n", ["line 2", "not closed"]),
-        ("@relation r\n@attribute a relational\n@data\n", ["'relational'", "not read"]),
+        ("@relation r\n@attribute a {x\n@data\n", ["line 2", "must end with a closing brace"]),
+        ("@relation r\n@attribute a relational\n@data\n", ["unsupported type 'relational'"]),
         ("@relation r\n@attribute a numeric\nhello\n@data\n", ["line 3", "'hello'"]),
-        ("@relation r\n@attribute a numeric\n@data\n1\nx\n", ["'a' is declared numeric", "row 1 holds 'x'"]),
-        ("@relation r\n@attribute a {x,y}\n@data\nx\nz\n", ["declares 'x', 'y'", "row 1 holds 'z'"]),
+        ("@relation r\n@attribute a numeric\n@data\n1\nx\n", ["'a' is declared numeric", "row 1 contains 'x'"]),
+        ("@relation r\n@attribute a {x,y}\n@data\nx\nz\n", ["declares the levels 'x', 'y'", "row 1 contains 'z'"]),
         ("@relation r\n@attribute a {x,y}\n@attribute b real\n@data\nx,1,2\n", ["line 5", "3 cells", "2 columns"]),
         ("@relation r\n@attribute a {x,y}\n@attribute b real\n@data\nx,1,{3}\n", ["weight '{3}'"]),
-        ("@relation r\n@attribute a string\n@data\n'abc\n", ["quotes", "do not close"]),
+        ("@relation r\n@attribute a string\n@data\n'abc\n", ["a quote in", "never closed"]),
         ("@relation r\n@attribute a numeric\n@attribute a real\n@data\n", ["two columns are called 'a'"]),
         ("@relation r\n@attribute a numeric\n@data\n{7 1}\n", ["'7 1'", "0 to 0"]),
-        ("@relation r\n@attribute\n@data\n", ["does not name a column"]),
+        ("@relation r\n@attribute\n@data\n", ["must name a column"]),
     ],
 )
 def test_broken_arff(tmp_path, text, words):
@@ -134,20 +134,32 @@ def test_workbook(tmp_path, monkeypatch):
 
 
 WORKBOOKS = {
-    "names": ([["a", "b"], [1, "x"], [2.5, "y"]], {}, ["a", "b"], [(1.0, "x"), (2.5, "y")], "'a' stands over numbers"),
-    "no names": ([[1, 2.5], [3, 4.5]], {}, ["x0", "x1"], [(1, 2.5), (3, 4.5)], "no row of names"),
+    "names": (
+        [["a", "b"], [1, "x"], [2.5, "y"]],
+        {},
+        ["a", "b"],
+        [(1.0, "x"), (2.5, "y")],
+        "'a' is above",
+    ),
+    "no names": ([[1, 2.5], [3, 4.5]], {}, ["x0", "x1"], [(1, 2.5), (3, 4.5)], "has no header"),
     "a title": ([["Sales"], [], ["a", "b"], [1, "x"], [2, "y"]], {}, ["a", "b"], [(1, "x"), (2, "y")], "'Sales'"),
-    "rows left out": ([["Sales", "x"], ["a", "b"], [1, "x"]], {"skip_rows": 1}, ["a", "b"], [(1, "x")], "'a' stands"),
-    "two rows of names": ([["a", "b"], ["m", "kg"], [1, 2]], {"header": 2}, ["a / m", "b / kg"], [(1, 2)], "2 rows of"),
+    "rows left out": ([["Sales", "x"], ["a", "b"], [1, "x"]], {"skip_rows": 1}, ["a", "b"], [(1, "x")], "'a' is above"),
+    "two rows of names": (
+        [["a", "b"], ["m", "kg"], [1, 2]],
+        {"header": 2},
+        ["a / m", "b / kg"],
+        [(1, 2)],
+        "first 2",
+    ),
     "no names, as said": ([["a"], ["b"]], {"header": False}, ["x0"], [("a",), ("b",)], "as requested"),
-    "tokens": ([["a", "b"], [1, "NA"], [2, "y"]], {}, ["a", "b"], [(1, None), (2, "y")], "those that hold 'NA'"),
-    "padding": ([["a", "b"], [1, "x"], ["", "", ""]], {}, ["a", "b"], [(1, "x")], "empty rows: 1"),
+    "tokens": ([["a", "b"], [1, "NA"], [2, "y"]], {}, ["a", "b"], [(1, None), (2, "y")], "('NA' or empty)"),
+    "padding": ([["a", "b"], [1, "x"], ["", "", ""]], {}, ["a", "b"], [(1, "x")], "1 empty row"),
     "missing at the end": (
         [["a", "b", "c"], [1, "x", 5], [2, "y"], [3]],
         {},
         ["a", "b", "c"],
         [(1, "x", 5), (2, "y", None), (3, None, None)],
-        "3 cells: empty",
+        "3 cells as missing (empty)",
     ),
     "only names": ([["a", "b"]], {}, ["a", "b"], [], "the only row"),
 }
@@ -164,7 +176,7 @@ def test_sheets_are_laid_out_like_text(tmp_path, case):
 
 
 @pytest.mark.parametrize(
-    ("sheet", "words"), [([["a", "a"], [1, 2]], "two columns are called 'a'"), ([], "holds no rows")]
+    ("sheet", "words"), [([["a", "a"], [1, 2]], "two columns are called 'a'"), ([], "contains no rows")]
 )
 def test_sheets_that_are_refused(tmp_path, sheet, words):
     pytest.importorskip("fastexcel")
@@ -179,7 +191,7 @@ def test_sqlite_keeps_decimals_as_whole_numbers(tmp_path):
         connection.commit()
     table = read_table(tmp_path / "a.db")
     assert table.X.rows() == [(2.0, str(2**60), 1), (2.5, "2.5", 2), (None, "x", None)]
-    assert "2 cells: empty ones" in str(table.notes)
+    assert "2 cells as missing (empty)" in str(table.notes)
 
 
 def test_duckdb_tables_of_other_schemas(tmp_path):
@@ -199,11 +211,11 @@ def test_tokens_leave_declared_levels(tmp_path):
     table = read_table(tmp_path / "a.parquet", missing_values=["unasked", "-9"])
     assert table.X.schema == frame.schema
     assert table.X.rows() == [("low", 1, "x"), (None, None, "y"), ("high", 3, None)]
-    assert "3 cells: empty ones, and those that hold 'unasked', '-9'" in " ".join(str(table.notes).split())
+    assert "3 cells as missing ('unasked' or '-9' or empty)" in " ".join(str(table.notes).split())
 
 
 def test_json_numbers_that_nothing_holds(tmp_path):
-    with pytest.raises(InputError, match="'a' of record 0 holds 999"):
+    with pytest.raises(InputError, match="'a' of record 0 is 999"):
         read_table(write(tmp_path, "a.jsonl", f'{{"a": {"9" * 60}}}\n{{"a": 1}}\n'))
 
 
@@ -256,12 +268,12 @@ def test_a_name_that_lies(tmp_path, ending, content):
 
 def test_keywords_that_do_not_apply_are_refused(tmp_path):
     FRAME.write_parquet(tmp_path / "a.parquet")
-    with pytest.raises(InputError, match="read as parquet, to which separator= does not apply"):
+    with pytest.raises(InputError, match=r"separator= does not apply to .*, which is read as parquet"):
         read_table(tmp_path / "a.parquet", separator=";")
     with pytest.raises(InputError, match="sheet= does not apply"):
         read_table(write(tmp_path, "a.csv", "a,b\n1,2\n"), sheet=1)
     assert read_table(tmp_path / "a.parquet", names=["p", "q", "r"]).X.columns == ["p", "q", "r"]
-    with pytest.raises(InputError, match=r"2 names, but a\.parquet has 3 columns"):
+    with pytest.raises(InputError, match=r"names has 2 entries, but a\.parquet has 3 columns"):
         read_table(tmp_path / "a.parquet", names=["p", "q"])
     marked = read_table(tmp_path / "a.parquet", missing_values=["Rome", "40", "3.25"])
     assert marked.X.rows() == [(None, 31, 1.5), (None, None, 2.0), ("Oslo", None, None)]

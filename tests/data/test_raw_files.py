@@ -20,43 +20,43 @@ pytestmark = needs_real_tables
 RAW: dict[str, tuple[int, int, int, dict[str, int], list[str]]] = {
     "AirQualityUCI_decimal_comma.csv": (
         *(9357, 16, 18384, {"String": 2, "Int64": 9, "Float64": 5}),
-        ["byte-order mark", "';'", "','", "114 at the end", "empty columns: 1", "'NA'"],
+        ["byte-order mark", "';'", "','", "114 empty rows at the end", "1 empty column", "'NA'"],
     ),
-    "Concrete_Data.xlsx": (1030, 9, 0, {"Int64": 1, "Float64": 8}, ["'Sheet1'", "blanks around 1 name"]),
+    "Concrete_Data.xlsx": (1030, 9, 0, {"Int64": 1, "Float64": 8}, ["'Sheet1'", "spaces around 1 column name"]),
     "ReutersCorn-test.arff": (604, 2, 0, {"String": 1, "Enum": 1}, ["ARFF"]),
-    "StarWars.csv": (1186, 38, 13454, {"String": 31, "Int64": 7}, ["cp1252", "2 rows of names"]),
+    "StarWars.csv": (1186, 38, 13454, {"String": 31, "Int64": 7}, ["cp1252", "The first 2 rows are the header"]),
     "Training Dataset.arff": (11055, 31, 0, {"Enum": 31}, ["ARFF"]),
-    "actions_under_antiquities_act.csv": (344, 9, 266, {"String": 8, "Int64": 1}, ["'4,193 (water)'", "kept as text"]),
-    "adult-test.csv": (16281, 15, 2203, {"String": 9, "Int64": 6}, ["no row of names", "blank follows", "'?'"]),
+    "actions_under_antiquities_act.csv": (344, 9, 266, {"String": 8, "Int64": 1}, ["'4,193 (water)'", "stays text"]),
+    "adult-test.csv": (16281, 15, 2203, {"String": 9, "Int64": 6}, ["has no header", "A space follows", "'?'"]),
     "anneal.orig.arff": (898, 39, 22175, {"Enum": 33, "Int64": 4, "Float64": 2}, ["22,175"]),
-    "attrition_rownames.csv": (1470, 32, 0, {"String": 15, "Int64": 17}, ["header: one row"]),
+    "attrition_rownames.csv": (1470, 32, 0, {"String": 15, "Int64": 17}, ["The first row is the header"]),
     "biopics.csv": (
         *(761, 14, 528, {"String": 10, "Int64": 3, "Float64": 1}),
-        ["latin-1", "324 cells of 'box_office' hold '-'", "'$56.7M'", "the currency $"],
+        ["latin-1", "324 cells of 'box_office' with '-'", "'$56.7M'", "the currency $"],
     ),
     "credit-g.arff": (1000, 21, 0, {"Enum": 14, "Int64": 7}, ["ARFF"]),
     "gdp_per_capita.csv": (
         *(189, 7, 4, {"String": 5, "Int64": 1, "Float64": 1}),
-        ["cp1252", "separator: tab", "1 line(s) after the table", "'3,995.383'", "'n/a'"],
+        ["cp1252", "separated by tabs", "1 line after the table", "'3,995.383'", "'n/a'"],
     ),
-    "german.data.txt": (1000, 21, 0, {"String": 13, "Int64": 8}, ["separator: blanks", "no row of names"]),
+    "german.data.txt": (1000, 21, 0, {"String": 13, "Int64": 8}, ["separated by spaces", "has no header"]),
     "hepatitis.arff": (155, 20, 167, {"Enum": 14, "Int64": 4, "Float64": 2}, ["ARFF"]),
     "kr-vs-k.dat": (28056, 7, 0, {"Enum": 7}, ["ARFF"]),
     "labor.arff": (57, 17, 326, {"Enum": 9, "Int64": 5, "Float64": 3}, ["ARFF"]),
-    "mammography.csv": (11183, 7, 0, {"Int64": 1, "Float64": 6}, ['quoted by "\'"', "no row of names"]),
+    "mammography.csv": (11183, 7, 0, {"Int64": 1, "Float64": 6}, ['quoted with "\'"', "has no header"]),
     "penguins_raw.csv": (344, 17, 336, {"String": 10, "Int64": 3, "Float64": 4}, ["'NA'"]),
     "pulitzer-circulation-data.csv": (50, 7, 0, {"String": 1, "Int64": 6}, ["'2,192,098'", "'-24%'", "percent"]),
-    "sms.tsv": (5574, 2, 0, {"String": 2}, ["separator: tab", "17 line(s) hold an odd number", "no row of names"]),
+    "sms.tsv": (5574, 2, 0, {"String": 2}, ["separated by tabs", "odd in 17 lines", "has no header"]),
     "soybean.arff": (683, 36, 2337, {"Enum": 36}, ["ARFF"]),
     "spam_latin1.csv": (5575, 5, 16657, {"String": 5}, ["cp1252", "x2, x3, x4"]),
-    "student-mat_requoted.csv": (395, 33, 0, {"String": 17, "Int64": 16}, ["each line of data is one quoted cell"]),
-    "titanic_train.csv": (891, 12, 866, {"String": 5, "Int64": 5, "Float64": 2}, ["header: one row"]),
+    "student-mat_requoted.csv": (395, 33, 0, {"String": 17, "Int64": 16}, ["Each line of data is one quoted cell"]),
+    "titanic_train.csv": (891, 12, 866, {"String": 5, "Int64": 5, "Float64": 2}, ["The first row is the header"]),
     "vote.arff": (435, 17, 392, {"Enum": 17}, ["ARFF"]),
     "weather.numeric.arff": (14, 5, 0, {"Enum": 3, "Int64": 2}, ["ARFF"]),
     "wholesale.csv": (440, 8, 0, {"Int64": 8}, ["byte-order mark"]),
-    "wine_data.csv": (178, 14, 0, {"Int64": 3, "Float64": 11}, ["1 line(s) before the table", "no row of names"]),
+    "wine_data.csv": (178, 14, 0, {"Int64": 3, "Float64": 11}, ["1 line before the table", "has no header"]),
     "winequality-red.csv": (1599, 12, 0, {"Int64": 1, "Float64": 11}, ["';'"]),
-    "zoo.tab": (101, 18, 0, {"String": 18}, ["Orange's", "target='type'"]),
+    "zoo.tab": (101, 18, 0, {"String": 18}, ["as in Orange", "target='type'"]),
 }
 
 # cells that a wrong reading would change: (file, column, row, value)
@@ -149,7 +149,7 @@ def test_keywords_override_what_is_found():
     assert read_table(raw("winequality-red.csv"), decimal=".", separator=";", header=1, encoding="utf-8").X.width == 12
     text = read_table(raw("biopics.csv"), kinds={"box_office": "text"})
     assert text.X["box_office"][0] == "-"
-    with pytest.raises(InputError, match=r"row 172 holds '4,193 \(water\)'"):
+    with pytest.raises(InputError, match=r"row 172 contains '4,193 \(water\)'"):
         read_table(raw("actions_under_antiquities_act.csv"), kinds={"acres_affected": "numeric"})
     units = read_table(raw("actions_under_antiquities_act.csv"), kinds={"acres_affected": "text"})
     stray = [v for v in units.X["acres_affected"].drop_nulls() if any(c.isalpha() or c in "()*" for c in v)]

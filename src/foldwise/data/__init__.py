@@ -1,4 +1,4 @@
-"""A table, what its columns are, and how files and frames become one."""
+"""Tables: reading them from files and frames, and describing their columns."""
 
 from foldwise.data.reading import read_table
 from foldwise.data.schema import Column, Schema

@@ -1,6 +1,6 @@
-"""What to look at in a table before a model is fitted: one concern a line, as a frame and printed at 80 columns.
+"""Audit a table before a model is fitted: missing cells, duplicate rows, columns that reveal the target, and more.
 
-It changes nothing. Concerns that need the target (balance of classes, near-copies of it) are left out without one.
+The audit changes nothing. Checks that need a target are skipped if there is none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import polars as pl
 
 from foldwise.data.disguised_missing import DisguisedMissing
 from foldwise.data.findings import Findings, short
-from foldwise.data.notes import WIDTH
+from foldwise.data.html import html_table
+from foldwise.data.notes import WIDTH, hanging
 from foldwise.data.schema import listing
 from foldwise.data.target import is_quantity
 
@@ -25,22 +26,34 @@ NEARLY = 0.999
 FIRST_ROWS = 20_000
 MOST_SHOWN = 12
 CHECKS = {
-    "missing": "cells that are missing",
-    "disguised": "numbers that may mean missing; missing_values={column: value} if so",
-    "constant": "columns that say nothing",
-    "identifier": "columns that name rows; pass index= to leave one out",
-    "duplicates": "rows that are there more than once",
-    "copies": "columns that are equal to another",
-    "target": "columns that (nearly) give the target away",
-    "balance": "rows of each class",
+    "missing": "missing cells",
+    "disguised": "numbers that may mean missing (see missing_values)",
+    "constant": "columns with a single value",
+    "identifier": "columns that identify rows (index= leaves one out)",
+    "duplicates": "rows that occur more than once",
+    "copies": "columns equal to another column",
+    "target": "columns that determine the target almost completely",
+    "balance": "rows per class",
     "rare": f"categories with fewer than {RARE_ROWS} rows",
-    "alike": "categories that differ in blanks or capitals only",
+    "alike": "categories that differ only in spaces or capitalization",
 }
 
 
 @dataclass(frozen=True)
 class Concern:
-    """One thing to look at: the check, the column (empty for the whole table), rows concerned, and words."""
+    """One finding of the audit.
+
+    Attributes
+    ----------
+    check : str
+        Name of the check, such as "missing" or "duplicates".
+    column : str
+        The column concerned (for "balance" the class); empty for the whole table.
+    rows : int
+        How many rows are concerned.
+    detail : str
+        What was found, in a few words.
+    """
 
     check: str
     column: str
@@ -50,7 +63,17 @@ class Concern:
 
 @dataclass(frozen=True, repr=False)
 class Audit:
-    """The concerns of one table; `to_frame()` holds them all, printing shows the first of each check."""
+    """The findings of the audit of one table. Printing shows the first 12 of each check.
+
+    Attributes
+    ----------
+    title : str
+        What was audited.
+    n_rows : int
+        Number of rows of the table.
+    concerns : tuple of Concern
+        All findings, check by check.
+    """
 
     title: str
     n_rows: int
@@ -63,17 +86,18 @@ class Audit:
         return len(self.concerns)
 
     def of(self, check: str) -> list[Concern]:
-        """The concerns of one check."""
+        """Return the findings of one check, such as "missing"."""
         return [concern for concern in self.concerns if concern.check == check]
 
     def to_frame(self) -> pl.DataFrame:
-        """One row a concern: check, column, rows, share of rows, detail."""
+        """Return one row per finding: check, column, rows, share of rows, detail."""
         rows = [(c.check, c.column or None, c.rows, c.rows / max(1, self.n_rows), c.detail) for c in self.concerns]
         types = {"check": pl.String, "column": pl.String, "rows": pl.Int64, "share": pl.Float64, "detail": pl.String}
         return pl.DataFrame(rows, schema=types, orient="row")
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.title}</p>{self.to_frame()._repr_html_()}"
+        rows = [(c.check, c.column, f"{c.rows:,}", f"{c.rows / max(1, self.n_rows):.1%}", c.detail) for c in self]
+        return html_table(self.title, ("check", "column", "rows", "share", "detail"), rows)
 
     def __repr__(self) -> str:
         lines = [textwrap.fill(self.title, WIDTH)]
@@ -82,30 +106,29 @@ class Audit:
             if concerns:
                 lines += ["", f"{check}: {words}", *self._lines(concerns[:MOST_SHOWN])]
             if len(concerns) > MOST_SHOWN:
-                lines.append(f"  … and {len(concerns) - MOST_SHOWN} more, in .to_frame()")
+                lines.append(f"  … and {len(concerns) - MOST_SHOWN} more, see to_frame()")
         if not self.concerns:
-            lines.append("nothing to look at")
+            lines.append("no problems found")
         return "\n".join(lines)
 
     def _lines(self, concerns: list[Concern]) -> list[str]:
         names = [clipped(concern.column or "(table)") for concern in concerns]
         width = max(map(len, names))
-        lines = []
-        for name, concern in zip(names, concerns, strict=True):
-            start = f"  {name:<{width}}  {concern.rows:>9,}  {concern.rows / max(1, self.n_rows):>6.1%}  "
-            lines.append(textwrap.fill(start + concern.detail, WIDTH, subsequent_indent=" " * len(start)).rstrip())
-        return lines
+        return [
+            hanging(f"  {name:<{width}}  {one.rows:>9,}  {one.rows / max(1, self.n_rows):>6.1%}  ", one.detail)
+            for name, one in zip(names, concerns, strict=True)
+        ]
 
 
 def clipped(name: str, most: int = 26) -> str:
-    """A name on one line, cut to a width."""
+    """Write a name on one line, cut to a width."""
     name = " ".join(name.split())
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
 @dataclass(frozen=True)
 class AuditInput:
-    """What an audit looks at."""
+    """What an audit needs to know about a table."""
 
     title: str
     X: pl.DataFrame
@@ -120,12 +143,16 @@ class AuditInput:
 
 
 def audit(table: AuditInput) -> Audit:
-    """All concerns of a table."""
+    """Run all checks on a table."""
     concerns = [
         *missing(table),
         *(Concern("disguised", d.column, d.rows, f"{d.value:g}: {d.reason}") for d in table.disguises),
-        *(Concern(f.kind, f.column, table.X.height, f.reason) for f in table.findings if f.kind == "constant"),
-        *(Concern(f.kind, f.column, table.X.height, f.reason) for f in table.findings if f.kind == "identifier"),
+        *(
+            Concern(kind, f.column, table.X.height, f.reason)
+            for kind in ("constant", "identifier")
+            for f in table.findings
+            if f.kind == kind
+        ),
         *duplicates(table),
         *copies(table.X),
         *giveaways(table),
@@ -147,54 +174,55 @@ def missing(table: AuditInput) -> list[Concern]:
     found = sorted((concern for concern in found if concern.rows), key=lambda concern: -concern.rows)
     labels = table.labels
     if labels is not None and n_missing(labels):
-        found.insert(0, Concern("missing", table.target or "", n_missing(labels), "labels: fit wants every row's"))
+        words = "rows without a label, which cannot be used for training"
+        found.insert(0, Concern("missing", table.target or "", n_missing(labels), words))
     return found
 
 
 def duplicates(table: AuditInput) -> list[Concern]:
-    """Rows whose every cell, and label, was there before."""
+    """Count the rows that repeat all cells and the label of an earlier row."""
     labels = table.labels
     whole = table.X if labels is None else table.X.with_columns(labels.alias("\x00target"))
     if not whole.width or not whole.height:
         return []
     hashes = whole.hash_rows()
-    if hashes.n_unique() == whole.height:  # equal rows have equal hashes, so there are none
+    if hashes.n_unique() == whole.height:  # equal rows have equal hashes, so no row is repeated
         return []
     alike = whole.filter(hashes.is_duplicated())
     rows = alike.height - alike.n_unique()
-    return [Concern("duplicates", "", rows, "the first of each is not counted")] if rows else []
+    return [Concern("duplicates", "", rows, "not counting the first copy of each")] if rows else []
 
 
 def copies(X: pl.DataFrame) -> list[Concern]:
-    """Columns that are equal, cell by cell, to one before them."""
+    """Find columns that equal an earlier column in every cell."""
     seen: dict[tuple[str, int], list[pl.Series]] = {}
     found = []
     for column in X:
         if column.null_count() == len(column):
             continue
         key = (str(column.dtype), int(column.hash(seed=0).sum() or 0))
-        twin = next((other for other in seen.get(key, []) if other.equals(column, null_equal=True)), None)
-        if twin is not None:
-            found.append(Concern("copies", column.name, len(column), f"equal to {short(twin.name)}"))
+        equal = next((other for other in seen.get(key, []) if other.equals(column, null_equal=True)), None)
+        if equal is not None:
+            found.append(Concern("copies", column.name, len(column), f"equal to {short(equal.name)}"))
         else:
             seen.setdefault(key, []).append(column)
     return found
 
 
 def balance(table: AuditInput) -> list[Concern]:
-    """The rows of each class, from the largest to the smallest; nothing where the target is a quantity."""
+    """Count the rows of each class, the largest first; nothing if the target is a quantity."""
     labels = table.labels
     if labels is None or is_quantity(labels):
         return []
     counts = labels.drop_nulls().value_counts(sort=True)
     return [
-        Concern("balance", str(label), int(rows), "too few for ten folds" if rows < 10 else "")
+        Concern("balance", str(label), int(rows), "too few for 10-fold cross-validation" if rows < 10 else "")
         for label, rows in counts.iter_rows()
     ]
 
 
 def giveaways(table: AuditInput) -> list[Concern]:
-    """Columns from which the target can be told in nearly every row."""
+    """Find columns that determine the target in nearly every row."""
     labels = table.labels
     if labels is None:
         return []
@@ -205,16 +233,16 @@ def giveaways(table: AuditInput) -> list[Concern]:
     found = []
     for column in table.X:
         pair = pl.DataFrame({"cell": column, "label": labels})
-        share = correlation(pair.drop_nulls()) if quantity else told_apart(pair, n_labels)
+        share = correlation(pair.drop_nulls()) if quantity else share_determined(pair, n_labels)
         if share >= NEARLY:
             rows = len(column) - int((column.is_null() | labels.is_null()).sum() or 0)
-            words = "of its spread follows the target" if quantity else "of the present cells tell the class"
+            words = "of its variance is shared with the target" if quantity else "of its values determine the class"
             found.append(Concern("target", column.name, round(share * rows), f"{share:.2%} {words}"))
     return found
 
 
 def correlation(pair: pl.DataFrame) -> float:
-    """The squared correlation of two columns of numbers; 0 where they are none."""
+    """Return the squared correlation of two numeric columns; 0 for other columns."""
     if not pair["cell"].dtype.is_numeric():
         return 0.0
     cells, labels = (pair[name].cast(pl.Float64).to_numpy() for name in ("cell", "label"))
@@ -226,11 +254,12 @@ def correlation(pair: pl.DataFrame) -> float:
         return float(np.nan_to_num(np.corrcoef(cells, labels)[0, 1] ** 2))
 
 
-def told_apart(pair: pl.DataFrame, n_labels: int) -> float:
-    """The share of rows whose class a column tells: by its categories where few, else by cutting its range; 0 where
-    that is not nearly every row, or hardly better than always naming the commonest class.
+def share_determined(pair: pl.DataFrame, n_labels: int) -> float:
+    """Return the share of rows whose class follows from a column.
 
-    The first rows cannot hold more mistakes than all rows, so they settle the matter for most columns.
+    A column with few distinct values is used by its categories, another one by cutting its range. The result is 0
+    unless it is nearly every row and much better than always predicting the most frequent class. The first rows cannot
+    hold more mistakes than all rows, so most columns are ruled out by them.
     """
     first, most = pair.head(FIRST_ROWS).drop_nulls(), (1 - NEARLY) * pair.height
     is_cut = pair["cell"].dtype.is_numeric() and wrong_by_cuts(first, n_labels) <= most
@@ -249,19 +278,19 @@ def told_apart(pair: pl.DataFrame, n_labels: int) -> float:
 
 
 def wrong_by_category(pair: pl.DataFrame) -> int:
-    """The rows that are not of the commonest class of their category."""
+    """Count the rows that are not of the most frequent class of their category."""
     counts = pair.group_by("cell", "label").len().group_by("cell").agg(pl.col("len").max())
     return pair.height - int(counts["len"].sum())
 
 
 def wrong_by_cuts(pair: pl.DataFrame, n_labels: int) -> int:
-    """How often the class changes along the column, beyond once from each class to the next."""
+    """Count how often the class changes along the sorted column, beyond once from each class to the next."""
     ordered = pair.sort("cell", "label")["label"]
     return max(0, int((ordered != ordered.shift()).sum() or 0) - (n_labels - 1))
 
 
 def rare(table: AuditInput) -> list[Concern]:
-    """Categories with few rows, and categories that are one when blanks and capitals are set aside."""
+    """Find categories with few rows, and categories that differ only in spaces or capitalization."""
     found = []
     for finding in table.findings:
         column = table.X[finding.column]

@@ -1,7 +1,7 @@
-"""Cells of some columns as compiled kernels need them: contiguous float64 or int64, one chunk of rows at a time.
+"""Cells in the form that compiled kernels need: contiguous float64 or int64, one chunk of rows at a time.
 
-Where the cells already lie so in memory nothing is copied; elsewhere a chunk is gathered into one reused buffer.
-One `ChunkedCells` belongs to one thread; opening another over the same columns costs next to nothing.
+Cells that already lie so in memory are not copied; others are gathered chunk by chunk into one reused buffer.
+Each thread uses a `ChunkedCells` of its own; opening another one over the same columns is cheap.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from foldwise.data.transpose import transpose_into
 Reader = Callable[[int, int, NDArray[Any]], None]
 """Writes the cells of rows start..stop of one column into an array."""
 
-CHUNK_ROWS = 131_072  # of cells read where they lie: enough to hide the cost of a call
-CHUNK_CELLS = 1 << 22  # and few enough to be looked at, or transposed, in bounded memory
-BUFFER_ROWS = 16_384  # of cells gathered first: few enough for the cache
+CHUNK_ROWS = 131_072  # for cells read in place: enough to hide the cost of a call
+CHUNK_CELLS = 1 << 22  # bounds the memory for checking or transposing a chunk
+BUFFER_ROWS = 16_384  # for gathered cells: few enough for the cache
 BUFFER_CELLS = 1 << 19
 
 
 class Scratch:
-    """Memory that is used again: asking the system for fresh pages costs more than filling old ones."""
+    """Memory that is reused: getting fresh pages from the system costs more than filling old ones."""
 
     def __init__(self) -> None:
         self._memory: NDArray[Any] | None = None
@@ -39,7 +39,7 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows of some columns. `cells` is (rows, columns), or (columns, rows) where `by_column`; C-order both."""
+    """Some rows of some columns. `cells` is (rows, columns), or (columns, rows) if `by_column`; both in C order."""
 
     cells: NDArray[Any]
     by_column: bool
@@ -52,7 +52,7 @@ class Chunk:
         return self.stop - self.start
 
     @property
-    def columns(self) -> NDArray[Any]:  # (columns, rows), of any order
+    def columns(self) -> NDArray[Any]:  # (columns, rows), in C or Fortran order
         return self.cells[:, self.start : self.stop] if self.by_column else self.cells[self.start : self.stop].T
 
     @property
@@ -91,12 +91,12 @@ class ChunkedCells:
         if self._block is None:
             most, cells = BUFFER_ROWS, BUFFER_CELLS
         else:
-            by_column = self._block[1]  # which is transposed where a cell is missing
+            by_column = self._block[1]  # such a chunk is transposed if a cell is missing
             most, cells = CHUNK_ROWS, CHUNK_CELLS // 2 if by_column else CHUNK_CELLS
         return max(64, min(most, cells // max(1, len(self.names))))
 
     def chunk(self, start: int, stop: int) -> Chunk:
-        """The cells of rows start..stop; valid until the next call."""
+        """Return the cells of rows start..stop, which are valid until the next call."""
         if self._block is not None:
             block, by_column = self._block
             return Chunk(block, by_column, start, stop, self._transposed)
@@ -108,7 +108,7 @@ class ChunkedCells:
 
 
 def copy_reader(source: NDArray[Any]) -> Reader:
-    """A reader that copies, and casts, from an array."""
+    """Return a reader that copies and casts from an array."""
 
     def read(start: int, stop: int, out: NDArray[Any]) -> None:
         out[:] = source[start:stop]
@@ -117,10 +117,9 @@ def copy_reader(source: NDArray[Any]) -> Reader:
 
 
 def common_block(arrays: Sequence[NDArray[Any]], dtype: np.dtype[Any]) -> tuple[NDArray[Any], bool] | None:
-    """The one 2-D block that the columns are views of, with its orientation; None where they are not.
+    """Return the 2-D block of which the columns are views, and whether it is stored by column; None if there is none.
 
-    pandas, numpy and friends keep columns of one type side by side. Looking at the addresses finds that again
-    without asking the library how it stores its frames.
+    pandas and numpy keep columns of one type side by side. The addresses show that without any private API.
     """
     if not arrays or any(a.dtype != dtype or a.strides != arrays[0].strides for a in arrays):
         return None
@@ -141,7 +140,7 @@ def common_block(arrays: Sequence[NDArray[Any]], dtype: np.dtype[Any]) -> tuple[
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view that cannot be written: kernels see one type of array however the caller's was made."""
+    """Return a read-only view, so that kernels are compiled for one type of array only."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -1,6 +1,6 @@
-"""One column of a table, whatever holds it: its kind, its distinct values, its cells as numbers or as codes.
+"""One column of a table, from any library: its kind, its distinct values, its cells as numbers or as codes.
 
-Codes of a column with L levels: 0 to L-1 a level, L a missing cell, L+1 a value that is none of the levels.
+The codes of a column with L levels are 0 to L-1 for the levels, L for a missing cell and L+1 for an unknown value.
 """
 
 from __future__ import annotations
@@ -28,41 +28,41 @@ NUMPY_TYPES = (
 
 
 class ColumnSource:
-    """One column: its description and its cells, in the forms that the rest of the package may ask for."""
+    """One column: its description, and its cells in the forms that the package needs."""
 
     column: Column
 
     def values(self, start: int, stop: int) -> list[Any]:
-        """The cells of rows start..stop as Python values."""
+        """Return the cells of rows start..stop as Python values."""
         raise NotImplementedError
 
     def numbers(self) -> CellSource:
-        """The cells as float64, missing as NaN: an array where they lie so, else a reader."""
-        raise TypeError(f"{type(self).__name__} holds no numbers")
+        """Return the cells as float64, missing ones as NaN: an array if they are stored so, else a reader."""
+        raise TypeError(f"{type(self).__name__} does not hold numbers")
 
     def integers(self) -> NDArray[Any] | None:
-        """The cells as they are, where they are whole numbers with none missing; else None."""
+        """Return the cells if they are integers and none is missing, else None."""
         return None
 
     def distinct(self, start: int, stop: int) -> set[Level]:
-        """The present values of rows start..stop."""
-        raise TypeError(f"{type(self).__name__} holds no categories")
+        """Return the distinct values of rows start..stop, without missing ones."""
+        raise TypeError(f"{type(self).__name__} does not hold categories")
 
     def codes(self, levels: Sequence[Level]) -> Reader:
-        """A reader of codes."""
-        raise TypeError(f"{type(self).__name__} holds no categories")
+        """Return a reader of codes into the levels."""
+        raise TypeError(f"{type(self).__name__} does not hold categories")
 
     def texts(self, start: int, stop: int) -> pl.Series:
-        """The cells of rows start..stop as text, null for missing."""
+        """Return the cells of rows start..stop as text, missing ones as null."""
         return text_series(self.column.name, self.values(start, stop), start)
 
     def value(self, row: int) -> Any:
-        """One cell as a Python value."""
+        """Return one cell as a Python value."""
         return self.values(row, row + 1)[0]
 
 
 class ArrayColumn(ColumnSource):
-    """Numbers or truth values in a numpy array."""
+    """Numbers or booleans in a numpy array."""
 
     def __init__(self, name: str, values: NDArray[Any]) -> None:
         is_truth = values.dtype.kind == "b"
@@ -108,7 +108,7 @@ class ArrayColumn(ColumnSource):
 
 
 def sorted_levels(levels: Sequence[Level], dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The levels that cells of a type can equal, sorted in a type that holds them exactly, with their places."""
+    """Return the levels that cells of a type can equal, sorted in a type that holds them exactly, and their indices."""
     if dtype.kind == "f":
         exact = [(float(v), i) for i, v in enumerate(levels) if not isinstance(v, str) and float(v) == v]
         wide: Any = np.float64
@@ -122,7 +122,7 @@ def sorted_levels(levels: Sequence[Level], dtype: np.dtype[Any]) -> tuple[NDArra
 
 
 class ObjectColumn(ColumnSource):
-    """Python objects or fixed-width strings in a numpy array: categories."""
+    """Python objects or fixed-width strings in a numpy array, which are categories."""
 
     def __init__(self, name: str, values: NDArray[Any]) -> None:
         self.column = Column(name, "categorical")
@@ -138,7 +138,7 @@ class ObjectColumn(ColumnSource):
     def distinct(self, start: int, stop: int) -> set[Level]:
         name = self.column.name
         values: Iterable[Any] = self.values(start, stop)
-        with suppress(TypeError):  # an unhashable cell, which `as_level` names
+        with suppress(TypeError):  # an unhashable cell, which `as_level` refuses
             values = set(values)
         return {as_level(value, name) for value in values if not is_missing(value)}
 
@@ -150,7 +150,7 @@ class ObjectColumn(ColumnSource):
 
 
 class SeriesColumn(ColumnSource):
-    """A column of a frame that numpy cannot hold as it is: text, categories, nullable numbers, dates."""
+    """A column of a frame that a numpy array cannot hold as it is: text, categories, nullable numbers, dates."""
 
     def __init__(self, name: str, series: nw.Series[Any]) -> None:
         self._series = series
@@ -163,9 +163,9 @@ class SeriesColumn(ColumnSource):
 
         def read(start: int, stop: int, out: NDArray[Any]) -> None:
             part = self._series[start:stop]
-            if dtype == nw.Unknown:  # polars' and pyarrow's type of a column that is wholly missing
+            if dtype == nw.Unknown:  # a column without any value, in polars and pyarrow
                 if part.null_count() != part.len():
-                    raise FoldwiseTypeError(f"column {name!r} has the type {dtype}, which is no number.")
+                    raise FoldwiseTypeError(f"Column {name!r} must be numeric, but has the type {dtype}.")
                 out[:] = np.nan
             else:
                 out[:] = part.cast(nw.Float64).to_numpy()
@@ -176,14 +176,14 @@ class SeriesColumn(ColumnSource):
         name = self.column.name
         if self.column.kind == "date":
             raise InputError(
-                f"column {name!r} holds dates ({self._series.dtype}), but a number is wanted.",
-                "turn it into numbers first (a year, days since a date), or leave it out.",
+                f"Column {name!r} must be numeric, but contains dates ({self._series.dtype}).",
+                "convert the dates to numbers first, such as days since a date, or drop the column.",
             )
         present = self._series.drop_nulls()
         if len(present):
             row = int(self._series.is_null().arg_min() or 0)
             as_number(present[0], name, row)
-        # wholly missing text may stand in for wholly missing numbers
+        # text without any value may be used as numbers without any value
         self._series = self._series.cast(nw.String).cast(nw.Float64)
 
     def distinct(self, start: int, stop: int) -> set[Level]:
@@ -195,8 +195,8 @@ class SeriesColumn(ColumnSource):
         name, dtype = self.column.name, self._series.dtype
         if self.column.kind == "date":
             raise InputError(
-                f"column {name!r} holds dates ({dtype}), but categories are wanted.",
-                "turn it into text or numbers first, or leave it out.",
+                f"Column {name!r} must be categorical, but contains dates ({dtype}).",
+                "convert the dates to text or numbers first, or drop the column.",
             )
         if dtype != nw.Unknown and self._series.null_count() < self._series.len():
             is_text = are_text(self.column.levels) if self.column.levels else dtype in (nw.String, nw.Categorical)
@@ -218,7 +218,7 @@ class SeriesColumn(ColumnSource):
 
 
 def text_series(name: str, cells: list[Any], first: int) -> pl.Series:
-    """Cells as text; a present cell that is none is refused. `first` is the number of the first row."""
+    """Return cells as text, and refuse a cell that is not text. `first` is the number of the first row."""
     try:
         return pl.Series(name, cells, dtype=pl.String, strict=True)
     except (TypeError, ValueError, pl.exceptions.PolarsError):
@@ -227,16 +227,17 @@ def text_series(name: str, cells: list[Any], first: int) -> pl.Series:
     for i, value in enumerate(texts):
         if value is not None and not isinstance(value, str):
             raise InputError(
-                f"column {name!r} is declared text but row {first + i} holds {value!r} of type {type(value).__name__}.",
-                "turn the cells into strings, or choose a family for numbers.",
+                f"Column {name!r} is declared text, but row {first + i} contains {value!r} of type "
+                f"{type(value).__name__}.",
+                "convert the cells to strings, or choose another distribution family for this column.",
             )
     return pl.Series(name, [None if value is None else str(value) for value in texts], dtype=pl.String)
 
 
 def kind_of_series(series: nw.Series[Any], name: str) -> tuple[Any, tuple[Level, ...] | None]:
-    """The kind and the declared levels that the type of a series tells; its values are not looked at."""
+    """Return the kind and the declared levels of a series by its type, without looking at its values."""
     dtype: Any = series.dtype
-    if dtype == nw.Unknown:  # what narwhals calls a column without a type, which is wholly missing; or a strange one
+    if dtype == nw.Unknown:  # in narwhals a column without any value, or one of an exotic type
         native = series.to_native()
         dtype = str(getattr(native, "dtype", getattr(native, "type", dtype)))
         if dtype.lower() in ("null", "unknown"):
@@ -254,20 +255,20 @@ def kind_of_series(series: nw.Series[Any], name: str) -> tuple[Any, tuple[Level,
     elif dtype in (nw.String, nw.Categorical):
         return "categorical", None
     raise FoldwiseTypeError(
-        f"column {name!r} has the type {dtype}, which is neither number, text, category nor date.",
-        "turn it into one of these, or leave it out.",
+        f"Column {name!r} must be numeric, text, categorical or a date, but has the type {dtype}.",
+        "convert or drop the column.",
     )
 
 
 def values_of(series: nw.Series[Any]) -> list[Any]:
-    """The cells as Python values; a dictionary type of Arrow as the strings it stands for."""
+    """Return the cells as Python values; dictionary types of Arrow become strings."""
     if series.dtype == nw.Categorical and not series.implementation.is_pandas_like():
         series = series.cast(nw.String)
     return series.to_list()
 
 
 def dictionary_reader(name: str, levels: Sequence[Level], cells: Callable[[int, int], list[Any]]) -> Reader:
-    """Codes by looking each cell up: the plain way, for what no library encodes faster."""
+    """Return a reader that looks up each cell, for what no library encodes faster."""
     slots: dict[Any, int] = {level: i for i, level in enumerate(levels)}
     missing, unseen = len(levels), len(levels) + 1
     expects_text = are_text(levels)
@@ -286,7 +287,7 @@ def dictionary_reader(name: str, levels: Sequence[Level], cells: Callable[[int, 
 
 
 def pandas_reader(series: nw.Series[Any], levels: Sequence[Level]) -> Reader | None:
-    """Codes by pandas' own index; None where the series is not pandas'."""
+    """Return a reader that uses pandas' index; None if the series is not from pandas."""
     if not series.implementation.is_pandas():
         return None
     import pandas as pd
@@ -294,7 +295,7 @@ def pandas_reader(series: nw.Series[Any], levels: Sequence[Level]) -> Reader | N
     native, n_levels = series.to_native(), len(levels)
     slots = {level: i for i, level in enumerate(levels)}
     if isinstance(native.dtype, pd.CategoricalDtype):
-        physical = native.cat.codes.to_numpy()  # -1 is missing, which reads the last entry of the map
+        physical = native.cat.codes.to_numpy()  # -1 is missing and takes the last entry of the map
         name = str(series.name)
         known = [slots.get(as_level(v, name), n_levels + 1) for v in native.cat.categories.tolist()]
         return copy_reader_through(physical, np.array([*known, n_levels], dtype=np.int64))
@@ -312,7 +313,7 @@ def pandas_reader(series: nw.Series[Any], levels: Sequence[Level]) -> Reader | N
 
 
 def polars_reader(series: nw.Series[Any], levels: Sequence[Level]) -> Reader | None:
-    """Codes by polars' own enumerations; None where the series is not polars' text."""
+    """Return a reader that uses polars' enumerations; None if the series is not text in polars."""
     if not series.implementation.is_polars() or not levels or are_text(levels) is not True:
         return None
     native, n_levels = series.to_native(), len(levels)
@@ -329,7 +330,7 @@ def polars_reader(series: nw.Series[Any], levels: Sequence[Level]) -> Reader | N
 
 
 def copy_reader_through(codes: NDArray[Any], slots: NDArray[np.int64]) -> Reader:
-    """A reader that translates small codes into slots."""
+    """Return a reader that translates small codes into slots."""
 
     def read(start: int, stop: int, out: NDArray[Any]) -> None:
         np.take(slots, codes[start:stop], out=out, mode="wrap")
@@ -338,54 +339,53 @@ def copy_reader_through(codes: NDArray[Any], slots: NDArray[np.int64]) -> Reader
 
 
 def check_comparable(name: str, levels: Sequence[Level], text: bool | None) -> None:
-    """Refuse numbers where the levels are text, and text where they are numbers: no cell could ever match."""
+    """Refuse numbers if the levels are text, and text if they are numbers, because no cell could ever match."""
     expects_text = are_text(levels)
     if text is None or expects_text is None or text is expects_text:
         return
     came, known = ("text", "numbers") if text else ("numbers", "text")
     raise InputError(
-        f"column {name!r} holds {came}, but its known categories are {known} such as {levels[0]!r}.",
-        f"cast the column to the type it had when the model was fitted ({known}).",
+        f"Column {name!r} contains {came}, but its known categories are {known} such as {levels[0]!r}.",
+        f"convert the column to {known}, the type it had when the model was fitted.",
     )
 
 
 def as_number(value: Any, name: str, row: int) -> float:
-    """One present cell as a number; text is refused even where it looks like one."""
-    hint = f"mark {value!r} as missing, turn the column into numbers, or make it categorical."
+    """Return one cell as a number, and refuse text even if it looks like a number."""
+    hint = f"mark {value!r} as missing, convert the column to numbers, or declare it categorical."
+    problem = f"Column {name!r} is declared numeric, but row {row} contains {value!r}"
     if isinstance(value, str):
-        raise InputError(f"column {name!r} is declared numeric but row {row} holds {value!r}.", hint)
+        raise InputError(f"{problem}.", hint)
     if not isinstance(value, int | float | np.number | np.bool_):
         raise FoldwiseTypeError(
-            f"column {name!r} is declared numeric but row {row} holds {value!r} of type {type(value).__name__}; "
-            "a cell's argument must be a string (in a categorical column) or a number.",
-            hint,
+            f"{problem} of type {type(value).__name__}; a cell's argument must be a string or a number.", hint
         )
     return float(value)
 
 
 def warn_of_broken_levels(source: ColumnSource, levels: Sequence[Level], hint: str) -> None:
-    """Warn of measurements that are categories only by their type."""
+    """Warn if measurements would be treated as categories because of their type."""
     broken = [v for v in levels if isinstance(v, float) and not v.is_integer()]
     if isinstance(source, ObjectColumn) and broken and are_text(levels) is False:
         warnings.warn(
-            f"column {source.column.name!r} holds numbers such as {broken[0]!r} but has the type object, so each is a "
-            f"category of its own. Hint: cast it to float, or {hint}.",
+            f"Column {source.column.name!r} contains numbers such as {broken[0]!r} but has the type object, so each "
+            f"number becomes a category. Hint: convert the column to float, or {hint}.",
             FoldwiseWarning,
             stacklevel=4,
         )
 
 
 def sources_of_frame(frame: nw.DataFrame[Any], names: Sequence[str]) -> list[ColumnSource]:
-    """The cheapest source for each column of a frame: the array behind it where there is one."""
+    """Return the cheapest source for each column of a frame: the array behind it if there is one."""
     if frame.implementation.is_pandas_like():
-        # pandas is asked itself: wrapping each column would cost as much as a small fit
+        # without narwhals: wrapping each column would cost as much as a small fit
         natives = [native for _, native in frame.to_native().items()]
         return [source_of_pandas(name, native) for name, native in zip(names, natives, strict=True)]
     return [source_of_series(name, series) for name, series in zip(names, frame.iter_columns(), strict=True)]
 
 
 def source_of_pandas(name: str, native: Any) -> ColumnSource:
-    """The source for a column of pandas, or of a library that looks like it."""
+    """Return the source for a column of pandas or of a library with its API."""
     if isinstance(native.dtype, np.dtype):
         if native.dtype.kind in "fiub":
             return ArrayColumn(name, native.to_numpy())
@@ -395,7 +395,7 @@ def source_of_pandas(name: str, native: Any) -> ColumnSource:
 
 
 def source_of_series(name: str, series: nw.Series[Any]) -> ColumnSource:
-    """The source for a column of any other library."""
+    """Return the source for a column of any other library."""
     if series.implementation.is_polars() and series.dtype in NUMPY_TYPES:
         native = series.to_native()
         if native.n_chunks() == 1 and native.null_count() == 0:

@@ -1,4 +1,4 @@
-"""Numbers that may stand for "missing": −200, 999, or 0 where no other value comes near. Suggested, never changed."""
+"""Find numbers that may mean "missing": −200, 999, or a 0 far from all other values. They are reported, not changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SENTINELS = (-1, -9, -99, -200, -999, -9999, -99999, 99, 999, 9999, 99999, 99999
 
 @dataclass(frozen=True)
 class DisguisedMissing:
-    """A value of a column that looks like a missing cell, in how many rows, and why."""
+    """A value of a column that may mean "missing", the number of rows that hold it, and why it may."""
 
     column: str
     value: float
@@ -20,7 +20,7 @@ class DisguisedMissing:
 
 
 def find_disguised_missing(column: pl.Series) -> DisguisedMissing | None:
-    """The value of a column of numbers that looks like a missing cell; None where none does."""
+    """Return the value of a numeric column that may mean "missing"; None if there is no such value."""
     if not column.dtype.is_numeric():
         return None
     present = column.drop_nulls().cast(pl.Float64)
@@ -46,9 +46,9 @@ def extremes(values: pl.Series) -> tuple[float, float]:
 
 
 def far_off(value: float, rows: int, others: pl.Series) -> str:
-    """Why a value does not belong to the others; empty where it may."""
+    """Say why a value does not belong to the others; empty if it may belong to them."""
     low, high = extremes(others)
-    said = f"the others go from {low:g} to {high:g}"
+    said = f"all other values lie between {low:g} and {high:g}"
     if value == 0:
         if rows > len(others) or not (low >= 5 or low != round(low) or not is_whole(others)):
             return ""
@@ -65,6 +65,6 @@ def is_whole(values: pl.Series) -> bool:
 
 
 def step(values: pl.Series) -> float:
-    """The usual distance between neighboring values."""
+    """Return the median distance between neighboring values."""
     gaps = values.unique().sort().diff().drop_nulls()
     return float(gaps.median() or 0.0)  # type: ignore[arg-type]

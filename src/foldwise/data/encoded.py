@@ -1,4 +1,4 @@
-"""A table held ready for many questions: numbers as float64, categories as codes; rows are taken from it cheaply."""
+"""A table encoded once and used many times: numbers as float64, categories as codes, and cheap subsets of rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCK_ROWS = 1 << 12  # transposed at a time, so that they stay in the cache
 
 
 class CodedColumn(ColumnSource):
-    """Categories as codes into the levels of the whole table: 0…L-1 a level, L a missing cell."""
+    """Categories as codes into the levels of the whole table: 0 to L-1 for levels, L for a missing cell."""
 
     def __init__(self, column: Column, codes: NDArray[np.int64], levels: tuple[Level, ...]) -> None:
         self.column, self.coded, self.levels = column, codes, levels
@@ -41,7 +41,7 @@ class CodedColumn(ColumnSource):
         return copy_reader_through(self.coded, np.array([*slots, len(levels)], dtype=np.int64))
 
     def described(self, column: Column) -> CodedColumn:
-        """The same codes under another description, which may declare levels."""
+        """Return the same codes with another description, which may declare levels."""
         return CodedColumn(column, self.coded, self.levels)
 
     def take(self, rows: Rows) -> CodedColumn:
@@ -49,7 +49,7 @@ class CodedColumn(ColumnSource):
 
 
 class EncodedView(View):
-    """A view whose columns are all in memory."""
+    """A view whose columns are all encoded in memory."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class EncodedView(View):
         super().__init__(sources, len(numbers))
 
     def take(self, rows: Rows) -> EncodedView:
-        """The view of some rows."""
+        """Return the view of some rows."""
         coded = {j: column.take(rows) for j, column in self.coded_columns.items()}
         texts = {j: column.take(rows) for j, column in self.text_columns.items()}
         return EncodedView(self.number_table[rows], coded, texts, self._columns)
@@ -80,7 +80,7 @@ def numeric(column: Column, values: NDArray[np.float64]) -> ArrayColumn:
 def encode_view(
     view: View | SparseView, categorical: Sequence[int], text: Sequence[int] = ()
 ) -> EncodedView | SparseView:
-    """The table with these columns as categories and as words, and all others as numbers; a sparse one as it is."""
+    """Encode some columns as categories, some as words and all others as numbers; a sparse table stays as it is."""
     if isinstance(view, SparseView):
         return view
     coded = encode_whole_numbers(view, categorical)
@@ -102,7 +102,7 @@ def encode_view(
 
 
 def encode_whole_numbers(view: View, columns: Sequence[int]) -> dict[int, CodedColumn]:
-    """Those of the columns that hold whole numbers with none missing, as codes."""
+    """Encode those of the columns that contain only integers, none of them missing."""
     chosen = [j for j in columns if view.sources[j].integers() is not None]
     cells = view.integers(chosen)
     if not chosen or cells is None:
@@ -119,7 +119,7 @@ def encode_whole_numbers(view: View, columns: Sequence[int]) -> dict[int, CodedC
 
 
 def take_view(view: EncodedView | SparseView, rows: Rows) -> EncodedView | SparseView:
-    """Some rows of either."""
+    """Return some rows of an encoded or a sparse table."""
     if isinstance(view, SparseView):
         return SparseView(view.matrix[rows], view.names)
     return view.take(rows)

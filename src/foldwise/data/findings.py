@@ -1,6 +1,6 @@
-"""What the values of a column say it is, and why: a description for people, beside the kind of its type.
+"""Find out what a column is from its values: an identifier, a count, an ordinal scale, a text, …
 
-Estimators never see it: what they do with a column depends on its type alone, so that folds and batches agree.
+These findings are for people. Estimators decide by the type of a column alone, so that all folds and batches agree.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from foldwise.data.notes import WIDTH
+from foldwise.data.notes import hanging
 from foldwise.data.ordinal_scales import ordering_of
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 
 FIRST_ROWS = 1000
-FEW_ROWS = 20  # below this, all values being different says nothing
+FEW_ROWS = 20  # with fewer rows, values may all differ by chance
 DATES = (
     (r"^\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$", "year-month-day"),
     (r"^\d{4}/\d{1,2}/\d{1,2}$", "year/month/day"),
-    (r"^\d{1,2}[/.\-]\d{1,2}[/.\-](\d{2}|\d{4})( \d{1,2}:\d{2}(:\d{2})?)?$", "days, months and years"),
-    (r"^\d{1,2}:\d{2}(:\d{2})?$", "times of day"),
+    (r"^\d{1,2}[/.\-]\d{1,2}[/.\-](\d{2}|\d{4})( \d{1,2}:\d{2}(:\d{2})?)?$", "day, month and year"),
+    (r"^\d{1,2}:\d{2}(:\d{2})?$", "time of day"),
     (r"^\d{1,2}[ \-][A-Za-z]{3,9}[ \-]\d{2,4}$", "day month year"),
     (r"^[A-Za-z]{3,9} \d{1,2},? \d{4}$", "month day year"),
 )
@@ -32,7 +32,17 @@ IDENTIFIER_NAME = re.compile(r"(?i:(^|[_\W])(id|ids|uuid|guid|key|index|idx|rown
 
 @dataclass(frozen=True)
 class Finding:
-    """One column: its name, what it looks like, and the reason."""
+    """What one column looks like.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    kind : str
+        "numeric", "count", "binary", "categorical", "ordinal", "text", "date", "identifier" or "constant".
+    reason : str
+        Why, in a few words.
+    """
 
     column: str
     kind: str
@@ -41,7 +51,13 @@ class Finding:
 
 @dataclass(frozen=True, repr=False)
 class Findings:
-    """What each column looks like, in order."""
+    """What each column looks like, in order.
+
+    Attributes
+    ----------
+    columns : tuple of Finding
+        One finding per column.
+    """
 
     columns: tuple[Finding, ...]
 
@@ -49,7 +65,9 @@ class Findings:
         for finding in self.columns:
             if finding.column == name:
                 return finding
-        raise InputError(f"there is no column {name!r}.", f"it has {listing(f.column for f in self.columns)}.")
+        raise InputError(
+            f"The table has no column {name!r}.", f"the columns are {listing(f.column for f in self.columns)}."
+        )
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.columns)
@@ -58,26 +76,23 @@ class Findings:
         return len(self.columns)
 
     def of_kind(self, kind: str) -> list[str]:
-        """The columns of one kind."""
+        """Return the names of the columns of one kind."""
         return [finding.column for finding in self.columns if finding.kind == kind]
 
     def to_frame(self) -> pl.DataFrame:
-        """The same as a frame."""
+        """Return one row per column: column, kind, reason."""
         rows = [(finding.column, finding.kind, finding.reason) for finding in self.columns]
         return pl.DataFrame(rows, schema={"column": pl.String, "kind": pl.String, "reason": pl.String}, orient="row")
 
     def __repr__(self) -> str:
         names = [textwrap.shorten(f.column, 24, placeholder="…") or f.column[:24] for f in self.columns]
         width = max(map(len, names), default=0)
-        lines = []
-        for name, finding in zip(names, self.columns, strict=True):
-            start = f"{name:<{width}}  {finding.kind:<11}  "
-            lines.append(textwrap.fill(start + finding.reason, WIDTH, subsequent_indent=" " * len(start)))
-        return "\n".join(lines)
+        pairs = zip(names, self.columns, strict=True)
+        return "\n".join(hanging(f"{name:<{width}}  {f.kind:<11}  ", f.reason) for name, f in pairs)
 
 
 def findings(frame: pl.DataFrame, declared: Mapping[str, str]) -> Findings:
-    """What each column of a frame looks like; what was declared is not looked for."""
+    """Find out what each column of a frame looks like; declared kinds are kept."""
     return Findings(
         tuple(
             Finding(column.name, declared[column.name], "as declared") if column.name in declared else find(column)
@@ -87,7 +102,7 @@ def findings(frame: pl.DataFrame, declared: Mapping[str, str]) -> Findings:
 
 
 def find(column: pl.Series) -> Finding:
-    """What one column looks like."""
+    """Find out what one column looks like."""
     present = column.drop_nulls()
     if column.dtype.is_float():
         present = present.drop_nans()
@@ -96,21 +111,21 @@ def find(column: pl.Series) -> Finding:
 
 
 def look(present: pl.Series, n_rows: int) -> tuple[str, str]:
-    """The kind of the present cells of a column, and the reason."""
+    """Return the kind of a column, and the reason, from its cells that are not missing."""
     if not len(present):
         return "constant", "every cell is missing"
     head = present.head(FIRST_ROWS)
     if present.dtype.is_float() and head.n_unique() > 2 and bool((head != head.round()).any()):
-        return "numeric", "numbers with a fraction"
+        return "numeric", "numbers with decimals"
     n_different = present.n_unique()
     if n_different == 1:
         if len(present) == n_rows:
             return "constant", f"every cell is {short(present[0])}"
-        return "binary", f"{short(present[0])} or missing, like a box that is ticked or not"
+        return "binary", f"{short(present[0])} or missing, like a checkbox"
     if present.dtype.is_temporal():
         return "date", f"{present.dtype} from {present.min()!s} to {present.max()!s}"
     if n_different == 2:
-        return "binary", f"two values, {short(present.min())} and {short(present.max())}"
+        return "binary", f"two values: {short(present.min())} and {short(present.max())}"
     if present.dtype.is_numeric():
         return look_at_numbers(present, n_rows, n_different)
     return look_at_text(present.cast(pl.String), n_rows, n_different, isinstance(present.dtype, pl.Enum))
@@ -120,7 +135,7 @@ def look_at_numbers(present: pl.Series, n_rows: int, n_different: int) -> tuple[
     if present.dtype.is_float():
         finite = present.filter(present.is_finite())
         if len(finite) < len(present) or not bool((finite == finite.round()).all()):
-            return "numeric", "numbers with a fraction"
+            return "numeric", "numbers with decimals"
         present = finite.cast(pl.Int128, strict=False)
         if present.null_count():
             return "numeric", "very large numbers"
@@ -130,65 +145,63 @@ def look_at_numbers(present: pl.Series, n_rows: int, n_different: int) -> tuple[
         if why:
             return "identifier", f"different in every row, {why}"
     if n_different >= FEW_ROWS and is_named_identifier(present, n_different):
-        return "identifier", "different in nearly every row, and called like one"
+        return "identifier", "different in nearly every row, with the name of an identifier"
     if n_different <= 10 and high - low + 1 == n_different and low in (-1, 0, 1) and len(present) >= 3 * n_different:
-        return "ordinal", f"the whole numbers {low} to {high}, each often: a scale, or a code for categories"
-    if low in (0, 1):
-        return "count", f"whole numbers from {low} to {high:,}"
-    return "numeric", f"whole numbers from {low:,} to {high:,}"
+        return "ordinal", f"the integers {low} to {high}, all repeated: a rating scale, or codes for categories"
+    return "count" if low in (0, 1) else "numeric", f"integers from {low:,} to {high:,}"
 
 
 def numbered(present: pl.Series, low: int, high: int) -> str:
-    """Why whole numbers that are all different look like names of rows; empty where they do not."""
+    """Say why integers that are all different look like identifiers of rows; empty if they do not."""
     steps = present.diff().drop_nulls()
     if bool((steps == 1).all()):
-        return f"counting from {low}"
+        return f"consecutive numbers from {low}"
     if IDENTIFIER_NAME.search(present.name):
-        return "and called like one"
+        return "with the name of an identifier"
     if abs(low) >= 100_000_000:
-        return "and long"
-    # a quantity by which the file is sorted leaves wider gaps than numbers given one after the other
+        return "with many digits"
+    # a quantity by which the file is sorted leaves wider gaps than numbers assigned one after the other
     in_order = bool((steps > 0).all()) or bool((steps < 0).all())
-    return "in order" if in_order and high - low < 10 * len(present) else ""
+    return "in sorted order" if in_order and high - low < 10 * len(present) else ""
 
 
 def look_at_text(present: pl.Series, n_rows: int, n_different: int, has_levels: bool) -> tuple[str, str]:
     if not has_levels:
         for pattern, words in DATES:
             if re.match(pattern, present[0]) and bool(present.str.contains(pattern).all()):
-                return "date", f"text that holds {words}, such as {short(present[0])}"
+                return "date", f"text written as {words}, such as {short(present[0])}"
         if n_different > 0.2 * len(present) and n_different >= FEW_ROWS:
             long = look_at_many_texts(present, n_rows, n_different)
             if long is not None:
                 return long
     order = ordering_of(present.unique().to_list())
     if order:
-        return "ordinal", f"{n_different} {'levels' if has_levels else 'values'}, {order}"
+        return "ordinal", f"{n_different} {'levels' if has_levels else 'values'}: {order}"
     return "categorical", f"{n_different} declared levels" if has_levels else f"{n_different:,} categories"
 
 
 def look_at_many_texts(present: pl.Series, n_rows: int, n_different: int) -> tuple[str, str] | None:
-    """What many different texts are, if not categories."""
+    """Return what many different texts are; None if they may be categories."""
     length = float(present.str.len_chars().mean() or 0)  # type: ignore[arg-type]
     if length <= 40 and not present.str.contains(r"\s").any():
         if n_different == n_rows:
             return "identifier", "a different code in every row"
         if is_named_identifier(present, n_different):
-            return "identifier", "a different code in nearly every row, and called like one"
+            return "identifier", "a different code in nearly every row, with the name of an identifier"
     words_each = float((present.str.count_matches(r"\s+") + 1).mean() or 0)  # type: ignore[arg-type]
     if n_different > FEW_ROWS and (words_each >= 5 or length >= 40):
         return "text", f"{n_different:,} different texts of {words_each:.0f} words on average"
     if n_different > FEW_ROWS and n_different > 0.5 * len(present):
-        return "text", f"{n_different:,} different values in {len(present):,} rows: hardly categories"
+        return "text", f"{n_different:,} different values in {len(present):,} rows: too many for categories"
     return None
 
 
 def is_named_identifier(present: pl.Series, n_different: int) -> bool:
-    """Whether a column is called like an identifier and nearly all its values are different: rows may be repeated."""
+    """Whether a column has the name of an identifier and nearly all its values differ; a few rows may be repeated."""
     return n_different >= 0.99 * len(present) and IDENTIFIER_NAME.search(present.name) is not None
 
 
 def short(value: object) -> str:
-    """A value for a sentence."""
+    """Write a value for a sentence, cut to 30 characters."""
     text = repr(value)
     return text if len(text) <= 30 else text[:28] + "…" + text[-1]

@@ -1,4 +1,4 @@
-"""Any table as a polars frame, for whoever describes values: estimators read cells by views, which copy nothing."""
+"""Convert any table to polars, to describe its values. Estimators use views instead, which copy nothing."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import numpy as np
 import polars as pl
 
 from foldwise.data.levels import is_missing
-from foldwise.data.schema import check_unique_names
 from foldwise.data.table import Table
-from foldwise.data.view import array_names, is_frame, plain_table
+from foldwise.data.view import array_names, frame_of, is_frame, plain_table
 from foldwise.errors import InputError
 
 
 def as_polars(X: Any) -> pl.DataFrame:
-    """A frame, an array or a table of this package as a polars frame; columns of an array are x0, x1, …
+    """Convert a frame, an array or a `Table` to polars; the columns of an array are called x0, x1, …
 
+    Examples
+    --------
     >>> as_polars(np.eye(2)).columns
     ['x0', 'x1']
     """
@@ -26,36 +27,35 @@ def as_polars(X: Any) -> pl.DataFrame:
         return X.X
     X = plain_table(X.to_native() if isinstance(X, nw.DataFrame) else X)
     if is_frame(X):
-        frame = nw.from_native(X, eager_only=True)
+        frame = frame_of(X)
         if frame.implementation.is_polars():
             native: pl.DataFrame = frame.to_native()
-            return native.with_columns(cells(one.name, one.to_list()) for one in native if one.dtype == pl.Object)
-        if frame.implementation.is_pandas_like():
-            check_unique_names(str(name) for name in frame.to_native().columns)
+            objects = [one for one in native if one.dtype == pl.Object]
+            return native.with_columns(series_of_values(one.name, one.to_list()) for one in objects)
         return pl.DataFrame([series_of(str(one.name), one) for one in frame.iter_columns()])
     array = np.asarray(X)
     if array.ndim != 2:
-        raise InputError(f"Expected 2D array, got {array.ndim}D array instead.", "pass one row a case.")
-    make = numbers if array.dtype.kind in "fiub" else cells
+        raise InputError(f"Expected 2D array, got {array.ndim}D array instead.", "pass rows and columns.")
+    make = numbers if array.dtype.kind in "fiub" else series_of_values
     return pl.DataFrame([make(name, part) for name, part in zip(array_names(array.shape[1]), array.T, strict=True)])
 
 
 def as_series(name: str, values: Any) -> pl.Series:
-    """One value per row, whatever holds them, as a polars series."""
+    """Convert one value per row to a polars series."""
     if isinstance(values, nw.Series) or nw.dependencies.is_into_series(values):
         return series_of(name, nw.from_native(values, series_only=True))
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise InputError(f"{name} must hold one value per row, but has {array.ndim} dimensions.")
+        raise InputError(f"{name} must have one value per row, but has {array.ndim} dimensions.")
     if array.dtype.kind in "fiubM":
         return numbers(name, array)
-    return cells(name, array)
+    return series_of_values(name, array)
 
 
 def series_of(name: str, series: nw.Series[Any]) -> pl.Series:
-    """A column of any frame as a polars series."""
+    """Convert a column of any frame to polars."""
     if series.implementation.is_polars():
         native: pl.Series = series.to_native()
         return native.alias(name)
@@ -63,11 +63,11 @@ def series_of(name: str, series: nw.Series[Any]) -> pl.Series:
         series = series.cast(nw.String)
     values = series.to_numpy()
     plain = values.dtype.kind in "fiubM" and (series.null_count() == 0 or values.dtype.kind in "fM")
-    return numbers(name, values) if plain else cells(name, series.to_list())
+    return numbers(name, values) if plain else series_of_values(name, series.to_list())
 
 
 def numbers(name: str, values: Any) -> pl.Series:
-    """Numbers, truth values or dates of numpy."""
+    """Convert numbers, booleans or dates of numpy to polars."""
     if values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8):
         values = values.astype(np.float64)
     if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] not in ("D", "ms", "us", "ns"):
@@ -75,8 +75,8 @@ def numbers(name: str, values: Any) -> pl.Series:
     return pl.Series(name, np.ascontiguousarray(values))
 
 
-def cells(name: str, values: Iterable[Any]) -> pl.Series:
-    """Python values, missing ones as null; of several types that do not mix, their texts."""
+def series_of_values(name: str, values: Iterable[Any]) -> pl.Series:
+    """Convert Python values to polars, missing ones to null, and values of incompatible types to text."""
     found = list(values)
     refusals = (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError)
     try:
@@ -90,7 +90,7 @@ def cells(name: str, values: Iterable[Any]) -> pl.Series:
 
 
 def known_type(series: pl.Series) -> pl.Series:
-    """The series, unless polars only holds its cells without knowing what they are."""
+    """Return the series, and refuse Python objects that polars stores without a type."""
     if series.dtype == pl.Object:
-        raise TypeError("cells of a type that polars does not know")
+        raise TypeError("polars has no type for these cells")
     return series

@@ -1,4 +1,4 @@
-"""What was decided while a file was read, and what is suggested about it: one sentence each, for people."""
+"""Notes for people: what was decided while a file was read, and what is suggested about it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,29 @@ from dataclasses import dataclass
 WIDTH = 80
 
 
+def counted(n: int, noun: str) -> str:
+    """Write a number with its noun in the singular or plural: 1 cell, 2 cells."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def hanging(start: str, text: str) -> str:
+    """Write a start and a text wrapped beside it, at 80 columns."""
+    return textwrap.fill(start + text, WIDTH, subsequent_indent=" " * len(start)).rstrip()
+
+
 @dataclass(frozen=True)
 class Note:
-    """One decision or suggestion: its topic, a sentence, and the column it is about, if it is about one."""
+    """One decision or suggestion.
+
+    Attributes
+    ----------
+    topic : str
+        What it is about in a word, such as "encoding".
+    text : str
+        A full sentence.
+    column : str, optional
+        The column it is about; None for the whole table.
+    """
 
     topic: str
     text: str
@@ -21,20 +41,21 @@ class Note:
 
 
 class Notes(tuple[Note, ...]):
-    """Notes in the order in which things were decided; printed, one paragraph each at 80 columns.
+    """Notes in the order of the decisions, printed as one paragraph each at 80 columns.
 
-    >>> print(Notes([Note("separator", "';' (every line of the first 200 has 3 cells).")]))
-    separator: ';' (every line of the first 200 has 3 cells).
+    Examples
+    --------
+    >>> print(Notes([Note("encoding", "The text is encoded as utf-8 (plain ASCII).")]))
+    encoding: The text is encoded as utf-8 (plain ASCII).
     """
 
     __slots__ = ()
 
     def about(self, topic: str) -> Notes:
-        """The notes of one topic."""
+        """Return the notes on one topic."""
         return Notes(note for note in self if note.topic == topic)
 
     def __str__(self) -> str:
         return "\n".join(textwrap.fill(str(note), WIDTH, subsequent_indent="  ") for note in self)
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__

@@ -1,4 +1,4 @@
-"""Words and ranges that have an order: what makes a column of text look ordinal."""
+"""Recognize text with an order: rating words, weekdays, months, ranges of numbers."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ RANGE = re.compile(r"[<>≤≥=~\s$€£]*\d[\d.,]*\s*(-|–|to\b|\+|%|more\b|<=
 
 
 def ordering_of(levels: Sequence[str]) -> str | None:
-    """What gives the levels an order, in words; None where nothing does."""
+    """Say in words what gives the levels an order; None if nothing does."""
     if not 3 <= len(levels) <= 25:
         return None
     words = {re.sub(r"[_\-\s]+", " ", level.strip().lower()) for level in levels}
     if any(words <= scale for scale in SCALES):
-        return "words that have an order"
+        return "words with an order"
     ranges = [level for level in levels if RANGE.match(level.strip())]
     plain = [level for level in levels if level.strip().isdigit()]
     if len(ranges) >= 3 and len(ranges) >= len(levels) - 1 and not any(cell.startswith("0") for cell in plain):

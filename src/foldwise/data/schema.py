@@ -1,4 +1,4 @@
-"""The one description of columns: their names, kinds and declared levels. It holds no cells."""
+"""The description of columns: their names, kinds and declared levels, without any cells."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Literal, get_args
 
+from foldwise.data.html import html_table
 from foldwise.errors import InputError
 
 Kind = Literal["numeric", "categorical", "binary", "date"]
@@ -17,8 +18,19 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name, its kind and, where somebody declared them, its levels in order.
+    """Describe one column: its name, its kind and, if declared, its levels.
 
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    kind : {"numeric", "categorical", "binary", "date"}
+        What its cells are.
+    levels : tuple of str, int, float or bool, optional
+        The allowed categories in order. None (default) learns them from the training rows.
+
+    Examples
+    --------
     >>> Column("outlook", "categorical", levels=("sunny", "overcast", "rainy"))
     Column(name='outlook', kind='categorical', levels=('sunny', 'overcast', 'rainy'))
     """
@@ -30,19 +42,26 @@ class Column:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InputError(
-                f"column {self.name!r} has the unknown kind {self.kind!r}.",
+                f"Column {self.name!r} has the unknown kind {self.kind!r}.",
                 f"use one of {', '.join(map(repr, KINDS))}.",
             )
         if self.levels is not None:
             object.__setattr__(self, "levels", tuple(self.levels))
             if len(set(self.levels)) != len(self.levels):
-                raise InputError(f"column {self.name!r} declares a level twice: {list(self.levels)!r}.")
+                raise InputError(f"Column {self.name!r} declares a level twice: {list(self.levels)!r}.")
 
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table, in order.
+    """Describe the columns of a table, in order.
 
+    Attributes
+    ----------
+    columns : tuple of Column
+        One description per column. Names must be unique.
+
+    Examples
+    --------
     >>> schema = Schema((Column("age", "numeric"), Column("city", "categorical")))
     >>> schema["age"].kind
     'numeric'
@@ -60,6 +79,7 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
     def __len__(self) -> int:
@@ -71,24 +91,43 @@ class Schema:
     def __getitem__(self, name: str) -> Column:
         if name in self._index:
             return self.columns[self._index[name]]
-        raise InputError(f"there is no column {name!r}.", f"the columns are {listing(self.names)}.")
+        raise InputError(f"The schema has no column {name!r}.", f"the columns are {listing(self.names)}.")
 
     def __contains__(self, name: object) -> bool:
         return name in self._index
 
     def to_json(self) -> str:
-        """The schema as JSON text."""
+        """Write the schema as JSON.
+
+        Returns
+        -------
+        str
+            A JSON list with one entry per column.
+        """
         entries = [{k: v for k, v in asdict(column).items() if v is not None} for column in self.columns]
         return json.dumps(entries, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
-        """The schema that `to_json` wrote."""
+        """Read the schema that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            The JSON text.
+
+        Returns
+        -------
+        Schema
+            The same schema as before.
+        """
         try:
             entries = json.loads(text)
             return cls(tuple(Column(str(e["name"]), e["kind"], e.get("levels")) for e in entries))
         except (KeyError, TypeError, json.JSONDecodeError) as error:
-            raise InputError(f"this JSON holds no schema: {error!r}.", "pass the text that to_json gave.") from error
+            raise InputError(
+                f"This JSON does not contain a schema: {error!r}.", "pass the text that Schema.to_json returned."
+            ) from error
 
     def __str__(self) -> str:
         width = max((len(name) for name in self.names), default=0)
@@ -98,20 +137,25 @@ class Schema:
             lines.append(f"{column.name:<{width}}  {column.kind}{levels}")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        rows = [(c.name, c.kind, "" if c.levels is None else listing(c.levels)) for c in self.columns]
+        return html_table(f"Schema of {len(self)} columns", ("column", "kind", "levels"), rows)
+
 
 def check_unique_names(names: Iterable[str]) -> None:
-    """Refuse a table in which a name stands for two columns."""
+    """Refuse a table in which two columns have the same name."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
             raise InputError(
-                f"two columns are called {name!r}.", "rename one (read_table: names=); names must be unique."
+                f"Column names must be unique, but two columns are called {name!r}.",
+                "rename one of them, for example with names= of read_table.",
             )
         seen.add(name)
 
 
 def listing(values: Iterable[object], most: int = 8) -> str:
-    """A short list for a message: the first few values and how many more there are."""
+    """List the first few values for a message, and say how many more there are."""
     shown = list(values)
     text = ", ".join(repr(value) for value in shown[:most])
     return text if len(shown) <= most else f"{text} and {len(shown) - most} more"

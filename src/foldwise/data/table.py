@@ -1,4 +1,4 @@
-"""A table that was read: its columns as a frame, its target, the description of the columns, what was decided."""
+"""`Table`: a table that was read from a file, with its target, its schema and notes on how it was read."""
 
 from __future__ import annotations
 
@@ -10,18 +10,53 @@ from typing import Any
 import polars as pl
 from numpy.typing import NDArray
 
-from foldwise.data.audit import Audit, AuditInput, audit
+from foldwise.data.audit import Audit, AuditInput, audit, n_missing
 from foldwise.data.disguised_missing import DisguisedMissing, find_disguised_missing
-from foldwise.data.findings import Findings, findings
+from foldwise.data.findings import Findings, findings, short
+from foldwise.data.html import html_table
 from foldwise.data.notes import Note, Notes
 from foldwise.data.schema import Schema
+
+SHOWN_COLUMNS = 100  # in a notebook
+EXAMPLES = 3
 
 
 @dataclass(frozen=True, repr=False)
 class Table:
-    """Columns `X` (a polars frame), labels `y` (an array, or None without a target), `schema` of X, `name`.
+    """A table that was read from a file: columns, target and schema.
 
-    `notes` says how the file was read, `findings` what each column looks like, `audit()` what to look at.
+    Use `read_table` to make one. `notes` says how the file was read, `findings` what each column looks like, and
+    `audit()` what to look at before fitting a model.
+
+    Attributes
+    ----------
+    X : polars.DataFrame
+        All columns but the target.
+    y : ndarray of shape (n_rows,), or None
+        The target; None without a target column.
+    schema : Schema
+        Names and kinds of the columns of `X`.
+    name : str
+        Name of the table: that of its file, without the ending.
+    target : str, optional
+        Name of the target column.
+    decided : tuple of Note
+        What was decided while the file was read. `notes` adds suggestions.
+    declared : mapping of str to str
+        Kinds of columns that were declared by `kinds=` of `read_table` or in the file.
+
+    Examples
+    --------
+    >>> from foldwise import read_table
+    >>> table = read_table("examples/weather.csv", target="play")
+    >>> table
+    Table 'weather': 14 rows, 4 columns, target 'play'
+    outlook      categorical
+    temperature  numeric
+    humidity     numeric
+    windy        binary  False, True
+    >>> table.findings["temperature"].reason
+    'integers from 64 to 85'
     """
 
     X: pl.DataFrame
@@ -30,21 +65,28 @@ class Table:
     name: str
     target: str | None = None
     decided: tuple[Note, ...] = ()
-    declared: Mapping[str, str] = field(default_factory=dict)  # kind of a column, where somebody said it
+    declared: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def findings(self) -> Findings:
-        """What the values of each column say it is, with the reason; `kinds=` of `read_table` says otherwise."""
+        """What each column looks like by its values, with the reason; declared kinds come first."""
         return findings(self.X, self.declared)
 
     @cached_property
     def notes(self) -> Notes:
-        """What was decided while reading, and what is suggested: nothing of that was done."""
+        """What was decided while the file was read, and suggestions, which were not carried out."""
         return Notes((*self.decided, *self._suggestions()))
 
     def audit(self) -> Audit:
-        """What to look at before a model is fitted: missing cells, constants, duplicates, identifiers, near-copies of
-        the target, balance of classes, rare categories, disguised missing cells.
+        """Check the table for problems before a model is fitted.
+
+        The checks cover missing and disguised missing cells, constant columns, identifiers, duplicate rows and columns,
+        columns that determine the target, class balance and rare categories.
+
+        Returns
+        -------
+        Audit
+            One entry per problem; print it, or call its `to_frame()`.
         """
         return audit(AuditInput(self._title(), self.X, self.y, self.target, self.findings, self._disguises))
 
@@ -61,16 +103,16 @@ class Table:
         for finding in self.findings:
             name = finding.column
             if finding.kind == "identifier" and finding.reason != "as declared":
-                text = f"{name!r} looks like one ({finding.reason}): pass index={name!r} to leave it out."
+                text = f"{name!r} looks like an identifier ({finding.reason}). Pass index={name!r} to leave it out."
                 yield Note("identifier", text, name)
             if finding.kind == "date" and not self.X[name].dtype.is_temporal():
-                yield Note(
-                    "date", f"{name!r} is {finding.reason}: pass kinds={{{name!r}: 'date'}} to read dates.", name
-                )
+                text = f"{name!r} holds {finding.reason}. Pass kinds={{{name!r}: 'date'}} to read it as dates."
+                yield Note("date", text, name)
         for found in self._disguises:
+            name, value = repr(found.column), f"{found.value:g}"
             text = (
-                f"{found.rows:,} cells of {found.column!r} hold {found.value:g}, but {found.reason}: if that means "
-                f"missing, pass missing_values={{{found.column!r}: {found.value:g}}}."
+                f"{found.rows:,} cells of {name} hold {value}, but {found.reason}. If {value} means missing, pass "
+                f"missing_values={{{name}: {value}}}."
             )
             yield Note("disguised missing", text, found.column)
 
@@ -78,9 +120,22 @@ class Table:
         return f"{self._title()}\n{self.schema}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{self._title()}</p>{self.X.head()._repr_html_()}"
+        rows = [
+            (column.name, self.schema[column.name].kind, f"{n_missing(column):,}", examples_of(column))
+            for column in self.X.get_columns()[:SHOWN_COLUMNS]
+        ]
+        more = self.X.width - SHOWN_COLUMNS
+        note = f"… and {more:,} more columns" if more > 0 else ""
+        return html_table(self._title(), ("column", "kind", "missing cells", "examples"), rows, note)
 
     def _title(self) -> str:
         rows, columns = self.X.shape
         target = "no target" if self.target is None else f"target {self.target!r}"
         return f"Table {self.name!r}: {rows:,} rows, {columns} columns, {target}"
+
+
+def examples_of(column: pl.Series) -> str:
+    """Write the first different values of a column that are not missing."""
+    present = column.head(1000).drop_nulls()
+    values = (present.drop_nans() if present.dtype.is_float() else present).unique(maintain_order=True)
+    return ", ".join(map(short, values.head(EXAMPLES).to_list())) + (", …" if len(values) > EXAMPLES else "")

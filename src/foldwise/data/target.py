@@ -1,4 +1,4 @@
-"""The target and the weights of rows: checked once, encoded once."""
+"""Check and encode the target and the weights of rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_NUMERIC_CLASSES = 20  # distinct numbers that can still be classes
 
 @dataclass(frozen=True)
 class Target:
-    """Labels as codes into sorted classes."""
+    """Labels encoded as indices into the sorted classes."""
 
     classes: NDArray[Any]
     codes: NDArray[np.int64]
@@ -38,7 +38,7 @@ def encode_target(
     classes: NDArray[Any] | None = None,
     hint: str = "name all classes at the first call of partial_fit.",
 ) -> Target:
-    """The target of a classification as codes; with `classes`, every label must be one of them."""
+    """Encode the target of a classification; if `classes` are given, every label must be one of them."""
     values = label_array(y)
     if len(values) != n_rows:
         refuse_lengths(n_rows, len(values))
@@ -47,25 +47,25 @@ def encode_target(
 
 
 def number_target(y: Any, n_rows: int) -> NDArray[np.float64]:
-    """The target of a regression: one finite number a row."""
+    """Return the target of a regression, which must be one finite number per row."""
     y = present_target(y)
     try:
         values: NDArray[np.float64] = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"the target of a regression must be numbers, one per row: {error}") from error
+        raise InputError(f"The target of a regression must be one number per row: {error}") from error
     if len(values) != n_rows:
         refuse_lengths(n_rows, len(values))
     broken = np.flatnonzero(~np.isfinite(values))
     if broken.size:
         raise InputError(
-            f"Input y contains NaN or infinity: in {len(broken)} rows, {listing(broken.tolist())}.",
-            "leave these rows out; a target is never guessed.",
+            f"Input y contains NaN or infinity in {len(broken)} rows: {listing(broken.tolist())}.",
+            "drop these rows; targets are not imputed.",
         )
     return read_only(np.ascontiguousarray(values))
 
 
 def is_quantity(labels: pl.Series) -> bool:
-    """Whether a target is a quantity, not classes: more than 20 different numbers, or numbers with a fraction."""
+    """Whether a target is a quantity, not classes: more than 20 different numbers, or numbers with decimals."""
     if not labels.dtype.is_numeric():
         return False
     known = labels.drop_nulls()
@@ -74,26 +74,26 @@ def is_quantity(labels: pl.Series) -> bool:
 
 
 def present_target(y: Any) -> Any:
-    """The target as its library holds it; None is refused."""
+    """Return the target in its own library, and refuse None."""
     if y is None:
         raise InputError("requires y to be passed, but the target y is None.", "pass one label or value per row as y.")
     return y.to_native() if isinstance(y, nw.Series) else y
 
 
 def refuse_lengths(n_rows: int, n_labels: int) -> NoReturn:
-    """Raise for a target of another length, in scikit-learn's words."""
+    """Raise for a target whose length differs, in scikit-learn's words."""
     raise InputError(
         f"X has {n_rows} rows but y has {n_labels} labels: found input variables with "
         f"inconsistent numbers of samples: [{n_rows}, {n_labels}].",
-        "pass one label for each row.",
+        "pass one label per row.",
     )
 
 
 def label_array(y: Any) -> NDArray[Any]:
-    """The labels as a 1-D array without missing ones."""
+    """Return the labels as a 1-D array, and refuse missing ones."""
     y = present_target(y)
     if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "iu":
-        return y  # nothing to look for
+        return y  # integers cannot be missing
     values: NDArray[Any] = column_or_1d(y, warn=True)
     if values.dtype.kind == "f":
         if np.isnan(values).any():
@@ -111,27 +111,27 @@ def label_array(y: Any) -> NDArray[Any]:
 
 
 def refuse_continuous(values: NDArray[np.float64]) -> None:
-    """Raise for numbers that are no classes: infinite ones, or ones with a fraction."""
+    """Refuse numbers that cannot be classes: infinite ones and numbers with decimals."""
     broken = values[np.isinf(values) | (values != np.floor(values))]
     if broken.size:
         raise InputError(
-            "Unknown label type: continuous. The target of a classifier must hold classes, but y holds "
+            "Unknown label type: continuous. The target of a classifier must contain classes, but y contains "
             f"numbers such as {broken[:1].tolist()}.",
             "bin the numbers into classes first, or use a regressor.",
         )
 
 
 def refuse_missing(gaps: NDArray[np.bool_]) -> None:
-    """Raise, naming the rows whose label is missing (NaN or None)."""
+    """Raise an error that lists the rows without a label."""
     rows = np.flatnonzero(gaps)
     raise InputError(
-        f"the target is missing (NaN or None) in {len(rows)} rows: {listing(rows.tolist())}.",
-        "leave these rows out; a label is never guessed.",
+        f"The target is missing (NaN or None) in {len(rows)} rows: {listing(rows.tolist())}.",
+        "drop these rows; labels are not imputed.",
     )
 
 
 def encode_integers(values: NDArray[Any]) -> Target:
-    """Whole numbers: by direct look-up where their range is short, which spares sorting a million labels."""
+    """Encode integers, by direct look-up if their range is short, which avoids sorting a million labels."""
     if values.size == 0:
         return Target(values, np.empty(0, dtype=np.int64))
     low, high = int(values.min()), int(values.max())
@@ -143,7 +143,7 @@ def encode_integers(values: NDArray[Any]) -> Target:
         offsets = offsets - low
     seen = np.zeros(high - low + 1, dtype=bool)
     seen[offsets[:LABEL_HEAD]] = True
-    if not seen.all():  # rarely: the first rows of a table hold each of a few classes
+    if not seen.all():  # rare, because the first rows usually contain all classes
         seen[offsets[LABEL_HEAD:]] = True
     present = np.flatnonzero(seen)
     classes = (present + low).astype(values.dtype)
@@ -153,7 +153,7 @@ def encode_integers(values: NDArray[Any]) -> Target:
 
 
 def encode_labels(values: NDArray[Any]) -> Target:
-    """Labels of any sortable type."""
+    """Encode labels of any sortable type."""
     if values.dtype.kind != "O":
         classes, codes = np.unique(values, return_inverse=True)
         return Target(classes, read_only(codes.reshape(-1).astype(np.int64)))
@@ -162,9 +162,9 @@ def encode_labels(values: NDArray[Any]) -> Target:
         distinct = sorted(set(labels))
     except TypeError as error:
         raise InputError(
-            "Unknown label type: the labels of y cannot be put in one order; they are of types "
+            "Unknown label type: the labels of y cannot be sorted, because they have the types "
             f"{listing(sorted({type(v).__name__ for v in labels}))}.",
-            "make them all strings or all numbers.",
+            "convert all labels to strings or all to numbers.",
         ) from error
     index = {label: i for i, label in enumerate(distinct)}
     codes = np.fromiter((index[label] for label in labels), dtype=np.int64, count=len(labels))
@@ -173,14 +173,14 @@ def encode_labels(values: NDArray[Any]) -> Target:
 
 
 def object_array(labels: list[Any]) -> NDArray[Any]:
-    """Labels kept as the objects they are."""
+    """Return an array of labels that keeps them as Python objects."""
     array = np.empty(len(labels), dtype=object)
     array[:] = labels
     return array
 
 
 def recode(target: Target, classes: NDArray[Any], hint: str) -> Target:
-    """The same labels as codes into other classes."""
+    """Return the same labels as indices into other classes."""
     index = {label: i for i, label in enumerate(classes.tolist())}
     unknown = [label for label in target.classes.tolist() if label not in index]
     if unknown:
@@ -194,7 +194,7 @@ def recode(target: Target, classes: NDArray[Any], hint: str) -> Target:
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """The weights of the rows as float64, or None where all rows count once."""
+    """Return the weights of the rows as float64, or None if all rows count once."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, int | float | np.number):
@@ -202,17 +202,17 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"weights must be numbers, one per row; {error}.") from error
+        raise InputError(f"sample_weight must be one number per row: {error}.") from error
     if weights.ndim != 1:
-        raise InputError(f"Sample weights must be 1D array or scalar, but they have {weights.ndim} dimensions.")
+        raise InputError(f"Sample weights must be 1D array or scalar, got {weights.ndim} dimensions.")
     if len(weights) != n_rows:
         raise InputError(f"X has {n_rows} rows but sample_weight has {len(weights)} entries.")
     bad = np.flatnonzero(~(weights >= 0) | np.isinf(weights))
     if bad.size:
         raise InputError(
-            f"a weight must be a finite number of at least 0, but row {bad[0]} has {weights[bad[0]]}.",
-            "weights are frequencies: 0 leaves a row out, 2 counts it twice.",
+            f"sample_weight must be finite and at least 0, but row {bad[0]} has the weight {weights[bad[0]]}.",
+            "weights are frequencies: 0 ignores a row, 2 counts it twice.",
         )
     if not np.isfinite(weights.sum()):
-        raise InputError("the weights are too large to be summed.", "divide them all by a constant.")
+        raise InputError("The sum of sample_weight is infinite.", "divide all weights by a constant.")
     return read_only(np.ascontiguousarray(weights))

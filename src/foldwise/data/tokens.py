@@ -1,4 +1,4 @@
-"""The words of a column of text, as scikit-learn's CountVectorizer finds them: lowercase, two letters or more."""
+"""Split texts into words as scikit-learn's CountVectorizer does: lowercase, two or more word characters."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from foldwise.data.columns import ColumnSource
 from foldwise.data.schema import Column
 
 WORD = re.compile(r"(?u)\b\w\w+\b")
-ASCII_WORD = r"[0-9a-z_]{2,}"  # the same for text of ASCII letters only, in polars' own engine
+ASCII_WORD = r"[0-9a-z_]{2,}"  # the same for ASCII text, in polars' regex engine
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """Rows of text as codes into the distinct words that occur in them, in no order."""
+    """Rows of text as indices into their distinct words, which are in no particular order."""
 
     distinct: pl.Series  # of strings
-    codes: Ints  # of all words, row after row
-    starts: Ints  # (n + 1,), where the words of each row begin
+    codes: Ints  # of all words, row by row
+    starts: Ints  # (n + 1,), the index in codes at which each row begins
     missing: NDArray[np.bool_]  # (n,)
 
     def of_rows(self, start: int, stop: int) -> TokenizedText:
-        """The words of rows start..stop."""
+        """Return the words of rows start..stop."""
         a, b = self.starts[start], self.starts[stop]
         return TokenizedText(
             self.distinct, self.codes[a:b], self.starts[start : stop + 1] - a, self.missing[start:stop]
         )
 
     def take(self, rows: NDArray[np.intp]) -> TokenizedText:
-        """The words of some rows."""
+        """Return the words of some rows."""
         starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[rows])]).astype(np.int64)
         codes = np.empty(starts[-1], dtype=np.int64)
         gather(self.codes, self.starts, np.asarray(rows, dtype=np.int64), codes)
@@ -46,7 +46,7 @@ class TokenizedText:
 
 @njit(nogil=True, cache=True)
 def gather(codes: Ints, starts: Ints, rows: Ints, out: Ints) -> None:
-    """The codes of some rows, one row after the other."""
+    """Copy the codes of some rows, row by row."""
     at = 0
     for row in rows:
         for i in range(starts[row], starts[row + 1]):
@@ -55,7 +55,7 @@ def gather(codes: Ints, starts: Ints, rows: Ints, out: Ints) -> None:
 
 
 def tokenize(texts: pl.Series) -> TokenizedText:
-    """The words of a series of text, null for missing."""
+    """Split a series of texts into words; missing texts are null."""
     lists = split_words(texts)
     lengths = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
     words = lists.explode().drop_nulls()  # an empty row explodes to a null
@@ -68,7 +68,7 @@ def tokenize(texts: pl.Series) -> TokenizedText:
 
 
 def split_words(texts: pl.Series) -> pl.Series:
-    """A list of words a row. What a letter is beyond ASCII is Python's to say, so such rows are its to split."""
+    """Return a list of words per row. Rows beyond ASCII are split by Python, as scikit-learn does."""
     plain = (texts.str.len_bytes() == texts.str.len_chars()).fill_null(True)
     fast = texts.filter(plain).str.to_lowercase().str.extract_all(ASCII_WORD)
     if plain.all():
@@ -79,7 +79,7 @@ def split_words(texts: pl.Series) -> pl.Series:
 
 
 class TextColumn(ColumnSource):
-    """A column of text in a table held ready: split into words once."""
+    """A text column of an encoded table, split into words once."""
 
     def __init__(self, column: Column, texts: pl.Series, words: TokenizedText | None = None) -> None:
         self.column, self._texts = column, texts

@@ -1,4 +1,4 @@
-"""Columns of cells as rows: a compiled copy, eight columns at a time so that each row's cache line is written once."""
+"""Transpose columns into rows: a compiled copy of eight columns at a time, so that each cache line is written once."""
 
 from __future__ import annotations
 

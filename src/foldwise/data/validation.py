@@ -1,31 +1,27 @@
-"""A table at the door of an estimator: its view, after scikit-learn's checks of shape and names.
-
-Cells are checked where they are read.
-"""
+"""Validate the X of an estimator: scikit-learn's checks of shape and names. Cells are checked when they are read."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-import narwhals as nw
 from sklearn.utils.validation import validate_data
 
-from foldwise.data.schema import Column, check_unique_names, listing
-from foldwise.data.view import SparseView, View, array_names, is_frame, plain_table, view, view_of_frame
+from foldwise.data.schema import Column, listing
+from foldwise.data.view import SparseView, View, array_names, frame_of, is_frame, plain_table, view, view_of_frame
 from foldwise.errors import InputError
 
 
 @dataclass(frozen=True)
 class ValidatedTable:
-    """A view, and the library that frames should be given back in."""
+    """A view of X, and the library in which frames should be returned."""
 
     table: View | SparseView
     backend: str
 
 
 def validate_table(estimator: Any, X: Any, known: tuple[str, ...] | None, sparse: bool = False) -> ValidatedTable:
-    """The view of X. `known` are the columns an estimator was fitted on; None sets its names and their number."""
+    """Return a view of X. `known` are the columns that the estimator was fitted on; None sets its feature names."""
     X = plain_table(X)
     if not is_frame(X):
         accept = "csr" if sparse else False
@@ -33,9 +29,7 @@ def validate_table(estimator: Any, X: Any, known: tuple[str, ...] | None, sparse
             estimator, X, reset=known is None, dtype=None, ensure_all_finite=False, accept_sparse=accept
         )
         return ValidatedTable(view(checked), "polars")
-    if nw.dependencies.is_pandas_dataframe(X):
-        check_unique_names(str(name) for name in X.columns)
-    frame = nw.from_native(X, eager_only=True, pass_through=False)
+    frame = frame_of(X)
     table = view_of_frame(frame)
     if table.n_rows == 0 or not table.sources:
         refuse_empty(table.n_rows, len(table.sources))
@@ -46,11 +40,11 @@ def validate_table(estimator: Any, X: Any, known: tuple[str, ...] | None, sparse
 
 
 def check_column_names(known: tuple[str, ...], columns: tuple[Column, ...]) -> None:
-    """Refuse columns of another order or name; scikit-learn does so only where all names are strings."""
+    """Refuse columns in another order or with other names; scikit-learn does so only if all names are strings."""
     names = tuple(column.name for column in columns)
     if names != known and known != array_names(len(known)):
         raise InputError(
-            f"the columns are {listing(names)}, but the model was fitted on {listing(known)}.",
+            f"The columns are {listing(names)}, but the model was fitted on {listing(known)}.",
             "pass the same columns in the same order.",
         )
 

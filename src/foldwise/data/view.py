@@ -1,4 +1,4 @@
-"""A look at a table as columns of cells, whatever holds it: an array, a frame, a sparse matrix. Nothing is copied."""
+"""A view of an array, a frame or a sparse matrix as columns of cells. Nothing is copied."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from foldwise.errors import FoldwiseTypeError, InputError
 
 
 class View:
-    """The rows and columns of a table that is held by columns."""
+    """The rows and columns of a table that is stored by columns."""
 
     def __init__(self, sources: Sequence[ColumnSource], n_rows: int) -> None:
         self.sources = tuple(sources)
@@ -38,13 +38,13 @@ class View:
         return Schema(self.columns)
 
     def numbers(self, columns: Sequence[int]) -> ChunkedCells:
-        """The cells of these columns as float64, missing as NaN."""
+        """Return the cells of these columns as float64, missing ones as NaN."""
         chosen = [self.sources[j] for j in columns]
         names = [source.column.name for source in chosen]
         return ChunkedCells(names, self.n_rows, [source.numbers() for source in chosen], np.float64)
 
     def integers(self, columns: Sequence[int]) -> ChunkedCells | None:
-        """The cells of these columns as int64 where all are whole numbers with none missing; else None."""
+        """Return the cells of these columns as int64 if all are integers and none is missing, else None."""
         found = [self.sources[j].integers() for j in columns]
         values = [array for array in found if array is not None]
         if len(values) < len(found):
@@ -52,20 +52,20 @@ class View:
         return ChunkedCells([self.sources[j].column.name for j in columns], self.n_rows, values, np.int64)
 
     def codes(self, columns: Sequence[int], levels: Sequence[Sequence[Level]]) -> ChunkedCells:
-        """The cells of these columns as codes into the levels given for each."""
+        """Return the cells of these columns as codes into the levels of each."""
         chosen = [self.sources[j] for j in columns]
         readers = [source.codes(known) for source, known in zip(chosen, levels, strict=True)]
         return ChunkedCells([source.column.name for source in chosen], self.n_rows, readers, np.int64)
 
     def words(self, column: int, start: int, stop: int) -> TokenizedText:
-        """The words of rows start..stop of a column of text."""
+        """Return the words of rows start..stop of a text column."""
         source = self.sources[column]
         return source.words(start, stop) if isinstance(source, TextColumn) else tokenize(source.texts(start, stop))
 
 
 @dataclass(frozen=True)
 class SparseView:
-    """A sparse matrix: counts or marks, where a cell that is not stored is a zero."""
+    """A sparse matrix of counts or indicators, where a cell that is not stored is 0."""
 
     matrix: Any  # scipy.sparse.csr_array
     names: tuple[str, ...]
@@ -84,7 +84,7 @@ class SparseView:
 
 
 def plain_table(X: Any) -> Any:
-    """Tables in disguise as what they are: masked arrays, record batches, lists with None for a missing number."""
+    """Convert masked arrays, Arrow record batches and lists with None for missing numbers to plain tables."""
     if isinstance(X, np.ma.MaskedArray):
         if X.dtype.kind in "fiub":
             return np.ma.filled(X.astype(np.float64), np.nan)
@@ -96,11 +96,11 @@ def plain_table(X: Any) -> Any:
 
         return pa.Table.from_batches([X])
     if nw.dependencies.is_polars_lazyframe(X) or isinstance(X, nw.LazyFrame):
-        raise FoldwiseTypeError("X is a lazy frame; rows are wanted.", "call .collect() on it first.")
+        raise FoldwiseTypeError("X must be an eager frame, but is a lazy one.", "call X.collect() first.")
     if isinstance(X, list | tuple):
         array = np.asarray(X)
         if array.dtype.kind in "US":
-            return np.asarray(X, dtype=object)  # numbers beside text are not turned into text
+            return np.asarray(X, dtype=object)  # else numbers beside text would become text
         if array.dtype.kind == "O" and array.ndim == 2 and not any(isinstance(v, str) for row in X for v in row):
             try:
                 return array.astype(np.float64)
@@ -115,14 +115,14 @@ def is_frame(X: Any) -> bool:
 
 
 def view(X: Any) -> View | SparseView:
-    """The view of a frame, a 2-D array or a sparse matrix."""
+    """Return the view of a frame, a 2-D array or a sparse matrix."""
     X = plain_table(X)
     if is_frame(X):
-        return view_of_frame(nw.from_native(X, eager_only=True))
+        return view_of_frame(frame_of(X))
     if sp.issparse(X):
-        matrix: Any = X  # what scipy types as its abstract base
+        matrix: Any = X  # scipy's type is an abstract base
         matrix = matrix.tocsr()
-        if not matrix.has_canonical_format:  # a cell stored twice means the sum of both
+        if not matrix.has_canonical_format:  # a cell that is stored twice stands for the sum
             matrix = matrix.copy()
             matrix.sum_duplicates()
         return SparseView(matrix, array_names(matrix.shape[1]))
@@ -130,7 +130,7 @@ def view(X: Any) -> View | SparseView:
 
 
 def view_of_array(array: np.ndarray[Any, Any]) -> View:
-    """The view of a 2-D array: numbers and truth values as they are, anything else as categories."""
+    """Return the view of a 2-D array: numbers and booleans as they are, anything else as categories."""
     if array.ndim != 2:
         raise InputError(
             f"Expected 2D array, got {array.ndim}D array instead.",
@@ -141,17 +141,22 @@ def view_of_array(array: np.ndarray[Any, Any]) -> View:
     return View([make(name, column) for name, column in zip(names, array.T, strict=True)], array.shape[0])
 
 
+def frame_of(X: Any) -> nw.DataFrame[Any]:
+    """Wrap a frame of any library, and refuse duplicate names."""
+    if nw.dependencies.is_pandas_dataframe(X):
+        check_unique_names(str(name) for name in X.columns)
+    return nw.from_native(X, eager_only=True)
+
+
 def view_of_frame(frame: nw.DataFrame[Any]) -> View:
-    """The view of a frame."""
-    if frame.implementation.is_pandas_like():
-        check_unique_names(str(name) for name in frame.to_native().columns)
+    """Return the view of a frame."""
     names = [str(name) for name in frame.columns]
     check_unique_names(names)
     return View(sources_of_frame(frame, names), frame.shape[0])
 
 
 def mixes_text_and_numbers(table: View | SparseView) -> bool:
-    """Whether an object column holds both."""
+    """Whether an object column contains both text and numbers."""
     if not isinstance(table, View):
         return False
     objects = [source for source in table.sources if isinstance(source, ObjectColumn)]
@@ -160,5 +165,5 @@ def mixes_text_and_numbers(table: View | SparseView) -> bool:
 
 
 def array_names(n_columns: int) -> tuple[str, ...]:
-    """Names for columns that have none: scikit-learn's x0, x1, …"""
+    """Return names for columns without any, as scikit-learn does: x0, x1, …"""
     return tuple(f"x{j}" for j in range(n_columns))

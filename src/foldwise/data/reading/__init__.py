@@ -1,7 +1,6 @@
-"""From a file as it came to a `Table`: one file here for each format, and one for each thing that is found out.
+"""Read files of many formats into a `Table`, and detect how they are written.
 
-Whatever is decided is said in `table.notes` and can be decided otherwise by a keyword. Opening a file never runs
-anything that it holds.
+Every decision is noted in `table.notes` and can be overruled by a keyword. Reading a file never runs code from it.
 """
 
 from foldwise.data.reading.tables import read_table

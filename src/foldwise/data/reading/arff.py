@@ -1,7 +1,7 @@
-"""ARFF, Weka's format, and KEEL's dialect of it: declared levels are kept, in the order in which they are declared.
+"""Read ARFF, the format of Weka, and KEEL's dialect of it. Declared levels keep their order.
 
-Read by hand, as no reader of polars knows it: comments, quotes and escapes, `?`, sparse rows, string and date
-attributes; KEEL's ranges, `@inputs`, `@outputs` and `<null>`.
+This covers comments, quotes and escapes, `?`, sparse rows, string and date attributes, and KEEL's ranges, `@inputs`,
+`@outputs` and `<null>`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 import polars as pl
 
-from foldwise.data.notes import Note
-from foldwise.data.reading.declarations import first_lost
-from foldwise.data.reading.options import ReadOptions
-from foldwise.data.reading.parsed_file import READ_ERRORS, ParsedFile, first_line
+from foldwise.data.notes import Note, counted
+from foldwise.data.reading.dates import parse_dates
+from foldwise.data.reading.declarations import refuse_lost
+from foldwise.data.reading.protocol import ParsedFile, ReadOptions
 from foldwise.data.reading.source_file import SourceFile
 from foldwise.data.reading.text_encoding import as_utf8
 from foldwise.data.schema import check_unique_names, listing
@@ -44,7 +44,7 @@ class Attribute:
 
 
 def read_arff(source: SourceFile, options: ReadOptions) -> ParsedFile:
-    """A table in an ARFF file."""
+    """Read an ARFF file."""
     data, notes = as_utf8(source.data, options.encoding, source.name)
     lines = re.split(r"\r?\n", data.decode())
     head, start, said = header_of(lines, source.name)
@@ -55,17 +55,18 @@ def read_arff(source: SourceFile, options: ReadOptions) -> ParsedFile:
         series.append(found)
         notes += note
     nominal = sum(attribute.type == "nominal" for attribute in head)
-    notes.append(Note("format", f"ARFF, which declares {len(head)} columns; {nominal} with their levels, kept."))
+    declared = f"{counted(len(head), 'column')}, {nominal} of them with levels"
+    notes.append(Note("format", f"The ARFF file declares {declared}."))
     frame = pl.DataFrame(series)
     n_missing = sum(frame.null_count().row(0))
     if n_missing:
         words = " or ".join(map(repr, (*MISSING, *(options.missing_values or ()))))
-        notes.append(Note("missing", f"{n_missing:,} cells: those that hold {words}."))
+        notes.append(Note("missing", f"Read {counted(n_missing, 'cell')} with {words} as missing."))
     return ParsedFile(frame, (*notes, *said))
 
 
 def header_of(lines: list[str], file: str) -> tuple[list[Attribute], int, list[Note]]:
-    """The declared columns, the number of the first line of data, and the notes on the header."""
+    """Return the declared columns, the number of the first line of data, and the notes on the header."""
     attributes: list[Attribute] = []
     notes: list[Note] = []
     for number, raw in enumerate(lines):
@@ -77,7 +78,7 @@ def header_of(lines: list[str], file: str) -> tuple[list[Attribute], int, list[N
             attributes.append(attribute_of(line, number, file))
         elif word in ("@input", "@inputs", "@output", "@outputs"):
             named = line.split(None, 1)[1] if " " in line else ""
-            notes.append(Note("role", f"the file calls {named} its {word[1:].rstrip('s')}."))
+            notes.append(Note("role", f"The file declares {named} as {word[1:].rstrip('s')}."))
         elif word == "@data":
             if not attributes:
                 raise InputError(f"{file} declares no @attribute before @data (line {number + 1}).")
@@ -88,14 +89,14 @@ def header_of(lines: list[str], file: str) -> tuple[list[Attribute], int, list[N
                 f"{file}, line {number + 1}: {line[:60]!r} is neither @relation, @attribute, @data nor a comment.",
                 "comments begin with %.",
             )
-    raise InputError(f"{file} has no line @data.", "the rows of an ARFF file follow it; the file may be cut off.")
+    raise InputError(f"{file} has no @data line.", "the rows of an ARFF file follow it; the file may be truncated.")
 
 
 def attribute_of(line: str, number: int, file: str) -> Attribute:
-    """What one @attribute line declares."""
+    """Return what one @attribute line declares."""
     match = ATTRIBUTE.fullmatch(line)
     if match is None:
-        raise InputError(f"{file}, line {number + 1}: {line[:60]!r} does not name a column and its type.")
+        raise InputError(f"{file}, line {number + 1}: {line[:60]!r} must name a column and its type.")
     name, spec = unquoted(match[1]), match[2].strip()
     if not spec.startswith("{"):
         spec = spec.split("%")[0].strip()
@@ -103,7 +104,7 @@ def attribute_of(line: str, number: int, file: str) -> Attribute:
     if spec.startswith("{"):
         body = spec[1:].rpartition("}")
         if not body[1] or body[2].partition("%")[0].strip():
-            raise InputError(f"{file}, line {number + 1}: the levels of {name!r} are not closed by a brace.")
+            raise InputError(f"{file}, line {number + 1}: the levels of {name!r} must end with a closing brace.")
         levels = dict.fromkeys(unquoted(cell) for cell in split_cells(body[0], number, file))
         return Attribute(name, "nominal", tuple(level for level in levels if level))
     if kind in (*NUMERIC, "string"):
@@ -112,13 +113,13 @@ def attribute_of(line: str, number: int, file: str) -> Attribute:
         rest = spec.split(None, 1)[1] if len(spec.split(None, 1)) > 1 else "yyyy-MM-dd'T'HH:mm:ss"
         return Attribute(name, "date", format=unquoted(rest.strip()))
     raise InputError(
-        f"{file}, line {number + 1}: column {name!r} has the type {spec[:40]!r}, which is not read here.",
-        "numeric, real, integer, string, date and {levels} are.",
+        f"{file}, line {number + 1}: column {name!r} has the unsupported type {spec[:40]!r}.",
+        "supported types are numeric, real, integer, string, date and {levels}.",
     )
 
 
 def split_cells(text: str, number: int, file: str) -> list[str]:
-    """The cells of a line, still quoted."""
+    """Split a line into cells, which stay quoted."""
     if "'" not in text and '"' not in text and "\\" not in text:
         return [cell.strip() for cell in text.split(",")]
     cells, start = [], 0
@@ -126,8 +127,8 @@ def split_cells(text: str, number: int, file: str) -> list[str]:
         match = CELL.match(text, start)
         if match is None:
             raise InputError(
-                f"{file}, line {number + 1}: the quotes from {text[start : start + 30]!r} on do not close.",
-                "a quote inside quotes is written \\'.",
+                f"{file}, line {number + 1}: a quote in {text[start : start + 30]!r} is never closed.",
+                "write a quote inside quotes as \\'.",
             )
         cells.append(match[1].strip())
         if not match[2]:
@@ -136,7 +137,7 @@ def split_cells(text: str, number: int, file: str) -> list[str]:
 
 
 def unquoted(cell: str) -> str:
-    """A cell without its quotes and escapes."""
+    """Return a cell without its quotes and escapes."""
     if len(cell) > 1 and cell[0] == cell[-1] and cell[0] in "'\"":
         cell = cell[1:-1]
     if "\\" not in cell:
@@ -153,7 +154,7 @@ def escaped(match: re.Match[str]) -> str:
 
 
 def rows_of(lines: list[str], start: int, attributes: list[Attribute], file: str) -> Iterator[list[str | None]]:
-    """The rows: cells as text, missing as None."""
+    """Yield the rows: cells as text, missing ones as None."""
     width = len(attributes)
     for number in range(start, len(lines)):
         line = lines[number].strip()
@@ -170,21 +171,21 @@ def rows_of(lines: list[str], start: int, attributes: list[Attribute], file: str
         if len(raw) != width:
             if raw and raw[-1].startswith("{"):
                 raise InputError(
-                    f"{file}, line {number + 1} ends in a weight {raw[-1]!r}; rows with weights are not read here.",
-                    "give the weights a column of their own and pass them as sample_weight.",
+                    f"{file}, line {number + 1} ends with the weight {raw[-1]!r}; weighted rows are not supported.",
+                    "store the weights in a column of their own and pass them as sample_weight.",
                 )
             raise InputError(
-                f"{file}, line {number + 1} has {len(raw)} cells, but {width} columns are declared.",
-                "quote cells that hold a comma.",
+                f"{file}, line {number + 1} has {counted(len(raw), 'cell')}, but {width} columns are declared.",
+                "quote cells that contain a comma.",
             )
         yield [None if cell in MISSING else unquoted(cell) for cell in raw]
 
 
 def sparse_row(line: str, number: int, attributes: list[Attribute], file: str) -> list[str | None]:
-    """A row that writes only some cells: {index cell, …}. The others are 0, or the first declared level."""
+    """Return a row that lists only some cells: {index cell, …}. The others are 0, or the first declared level."""
     where = f"{file}, line {number + 1}"
     if not line.endswith("}"):
-        raise InputError(f"{where}: the sparse row is not closed by a brace.", "rows with weights are not read here.")
+        raise InputError(f"{where}: a sparse row must end with a closing brace.", "weighted rows are not supported.")
     row: list[str | None] = [a.levels[0] if a.levels else "0" if a.type == "numeric" else "" for a in attributes]
     if not line[1:-1].strip():
         return row
@@ -192,8 +193,8 @@ def sparse_row(line: str, number: int, attributes: list[Attribute], file: str) -
         index, _, cell = pair.strip().partition(" ")
         if not index.isascii() or not index.isdigit() or int(index[:9]) >= len(row) or not cell.strip():
             raise InputError(
-                f"{where}: {pair!r} is not the index of a column and its cell.",
-                f"column indices go from 0 to {len(row) - 1}.",
+                f"{where}: {pair!r} must be the index of a column and its cell.",
+                f"column indices range from 0 to {len(row) - 1}.",
             )
         value = cell.strip()
         row[int(index)] = None if value in MISSING else unquoted(value)
@@ -201,17 +202,17 @@ def sparse_row(line: str, number: int, attributes: list[Attribute], file: str) -
 
 
 def split_cells_keeping(text: str, number: int, file: str) -> list[str]:
-    """The pairs of a sparse row; quotes may begin inside a pair."""
+    """Split a sparse row into pairs; quotes may begin inside a pair."""
     if "'" not in text and '"' not in text:
         return text.split(",")
     pairs = re.findall(rf"(?:{QUOTED}|[^,'\"])+", text)
     if sum(map(len, pairs)) + len(pairs) - 1 != len(text):
-        raise InputError(f"{file}, line {number + 1}: the quotes in {text[:40]!r} do not close.")
+        raise InputError(f"{file}, line {number + 1}: a quote in {text[:40]!r} is never closed.")
     return pairs
 
 
 def as_series(attribute: Attribute, cells: list[Any], options: ReadOptions, file: str) -> tuple[pl.Series, list[Note]]:
-    """A column in the type that carries what is declared."""
+    """Return a column in its declared type."""
     name = attribute.name
     text = pl.Series(name, cells, dtype=pl.String)
     if options.missing_values is not None:
@@ -222,37 +223,22 @@ def as_series(attribute: Attribute, cells: list[Any], options: ReadOptions, file
             numbers = text.cast(dtype, strict=False)
             if numbers.null_count() == text.null_count():
                 return numbers, []
-        refuse_cell(text, numbers, f"column {name!r} is declared numeric", "pass it in missing_values.", file)
+        refuse_lost(text, numbers, f"{file}: column {name!r} is declared numeric", "add it to missing_values.")
     if attribute.type == "nominal":
         levels = list(attribute.levels)
         codes = text.cast(pl.Enum(levels), strict=False) if levels else text.set(text.is_not_null(), None)
-        must = f"column {name!r} declares {listing(levels)}"
-        refuse_cell(text, codes, must, "declare it too, or pass missing_values.", file)
-        return codes, []
+        problem = f"{file}: column {name!r} declares the levels {listing(levels)}"
+        return refuse_lost(text, codes, problem, "declare this level too, or add it to missing_values."), []
     if attribute.type == "date":
         return as_dates(attribute, text)
     return text, []
 
 
 def as_dates(attribute: Attribute, text: pl.Series) -> tuple[pl.Series, list[Note]]:
-    """Dates where the declared format is one of the usual ones and fits every cell; else the text, with a note."""
+    """Return dates if the declared format is supported and fits every cell; else the text, with a note."""
     pattern = re.sub(r"y+|M+|d+|H+|m+|s+|'([^']*)'", lambda m: m[1] or JAVA_DATES.get(m[0], "\0"), attribute.format)
-    failed = Note(
-        "dates", f"{attribute.name!r}: the format {attribute.format!r} was not followed: text.", attribute.name
-    )
-    if "\0" in pattern or "%" not in pattern:
-        return text, [failed]
-    try:
-        dates = (
-            text.str.to_datetime(pattern, strict=False) if "%H" in pattern else text.str.to_date(pattern, strict=False)
-        )
-    except READ_ERRORS as error:
-        return text, [failed, Note("dates", first_line(error), attribute.name)]
-    return (dates, []) if dates.null_count() == text.null_count() else (text, [failed])
-
-
-def refuse_cell(before: pl.Series, after: pl.Series, must: str, hint: str, file: str) -> None:
-    """Refuse a column of which a cell was lost."""
-    row = first_lost(before, after)
-    if row is not None:
-        raise InputError(f"{file}: {must}, but row {row} holds {before[row]!r}.", hint)
+    dates = None if "\0" in pattern or "%" not in pattern else parse_dates(text, pattern)
+    if dates is not None:
+        return dates, []
+    note = f"{attribute.name!r} stays text, because its cells could not be read as {attribute.format!r}."
+    return text, [Note("dates", note, attribute.name)]

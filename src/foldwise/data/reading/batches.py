@@ -1,7 +1,7 @@
-"""A file in batches of rows, for whoever needs each row once: it may be larger than memory.
+"""Read a file in batches of rows, so that it may be larger than memory.
 
-What columns hold is known beforehand, so every batch is read alike. Delimited text is cut where rows end, Parquet and
-Feather are read in slices; other formats, and text in unusual encodings, are read as a whole.
+The kinds of the columns are known beforehand, so all batches are read alike. Delimited text is cut at the ends of rows,
+Parquet and Feather are read in slices. Other formats, and text in unusual encodings, are read as a whole.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from foldwise.data.reading.declarations import ColumnDeclarations, apply_declara
 from foldwise.data.reading.delimited import TextFormat, cells_of, detect_text_format, nth_line, read_delimited
 from foldwise.data.reading.delimiters import DelimiterIndex
 from foldwise.data.reading.layout import without_footnotes
-from foldwise.data.reading.options import ReadOptions
-from foldwise.data.reading.parsed_file import CUT_OFF, read_errors
+from foldwise.data.reading.protocol import CUT_OFF, ReadOptions, read_errors
 from foldwise.data.reading.repairs import repaired, without_escapes
 from foldwise.data.reading.source_file import SourceFile, identify, opened, read_bytes
 from foldwise.data.reading.tables import read_table
@@ -28,14 +27,16 @@ from foldwise.data.schema import Column, Kind
 from foldwise.errors import InputError
 
 BLOCK = 1 << 25  # bytes of a batch
-TAIL = 1 << 16  # bytes at the end that are not read alone: remarks after a table are looked for in the last lines
+TAIL = 1 << 16  # bytes at the end that are never a batch of their own, so that footnotes can be recognized
 SCANS: dict[str, Callable[[Path], pl.LazyFrame]] = {"parquet": pl.scan_parquet, "feather": pl.scan_ipc}
 SINGLE_BYTE = ("cp1252", "latin-1")
 
 
 def read_batches(path: str | Path, kinds: Mapping[str, Kind], block: int = BLOCK) -> Iterator[pl.DataFrame]:
-    """The rows of a file in order, some at a time; columns named in `kinds`, where the file has them, are read so.
+    """Yield the rows of a file in order, batch by batch. Columns of the file that are in `kinds` are read as declared.
 
+    Examples
+    --------
     >>> [batch.shape for batch in read_batches("examples/weather.csv", {"humidity": "numeric"})]
     [(14, 5)]
     """
@@ -50,7 +51,7 @@ def read_batches(path: str | Path, kinds: Mapping[str, Kind], block: int = BLOCK
 
 
 def slices(path: Path, format: str, block: int) -> Iterator[pl.DataFrame]:
-    """Batches of a file whose rows can be counted without reading them."""
+    """Yield batches of a file whose rows can be counted without reading them."""
     with read_errors(f"{path.name} cannot be read as {format.capitalize()}", hint=CUT_OFF):
         lazy = SCANS[format](path)
         n_rows = int(lazy.select(pl.len()).collect().item())
@@ -61,7 +62,7 @@ def slices(path: Path, format: str, block: int) -> Iterator[pl.DataFrame]:
 
 
 def text_batches(path: Path, packed: bool, kinds: Mapping[str, Kind], block: int) -> Iterator[pl.DataFrame]:
-    """Batches of delimited text."""
+    """Yield batches of delimited text."""
     options = ReadOptions(as_text=tuple(name for name, kind in kinds.items() if kind != "numeric"))
     with opened(path, packed) as file:
         head = read_bytes(file, block, path.name)
@@ -79,14 +80,14 @@ def text_batches(path: Path, packed: bool, kinds: Mapping[str, Kind], block: int
 
 
 def stream_encoding(head: bytes, name: str) -> str | None:
-    """The encoding of text that can be cut at its line ends; None where it cannot."""
+    """Return the encoding of text that can be cut at line ends; None if it cannot be cut."""
     end = head.rfind(b"\n") + 1
     found = encoding_of(head[:end], name)[0] if end else "utf-16"
     return found if found in ("utf-8", "utf-8-sig", *SINGLE_BYTE) else None
 
 
 def declared(frame: pl.DataFrame, kinds: Mapping[str, Kind], name: str, at: int) -> pl.DataFrame:
-    """The frame with its columns as they are known to be."""
+    """Convert the columns of a batch to their known kinds."""
     there = {column: kind for column, kind in kinds.items() if column in frame.columns}
     columns = tuple(Column(column, kind) for column, kind in there.items())
     try:
@@ -94,11 +95,16 @@ def declared(frame: pl.DataFrame, kinds: Mapping[str, Kind], name: str, at: int)
     except InputError as error:
         if not at:
             raise
-        raise InputError(f"{name}, counted from row {at:,} on: {error.message}", error.hint) from error
+        raise InputError(f"{after_row(name, at)}: {error.message}", error.hint) from error
+
+
+def after_row(name: str, n_rows: int) -> str:
+    """Name a file in an error whose row numbers start later in the file."""
+    return f"{name} (row 0 is row {n_rows:,} of the file)" if n_rows else name
 
 
 class TextBatches:
-    """Text in pieces that end where a row ends."""
+    """Text in pieces that end at the end of a row."""
 
     def __init__(
         self, file: IO[bytes], head: bytes, encoding: str, text_format: TextFormat, name: str, block: int
@@ -110,7 +116,7 @@ class TextBatches:
         self._quote = quote[0] if quote else None
 
     def frames(self) -> Iterator[tuple[pl.DataFrame, int]]:
-        """The cells of each piece, and how many rows came before it."""
+        """Yield the cells of each piece, and how many rows came before it."""
         n_rows = 0
         for data, last in self._pieces():
             frame = self._read(data, last, n_rows)
@@ -119,7 +125,7 @@ class TextBatches:
             n_rows += frame.height
 
     def _pieces(self) -> Iterator[tuple[bytes, bool]]:
-        """Whole rows, as bytes; the last piece goes to the end of the file."""
+        """Yield pieces of whole rows as bytes; the last one goes to the end of the file."""
         kept = self._head[nth_line(self._head, self._skip) :]
         while True:
             more = read_bytes(self._file, max(self._block, TAIL), self._name)
@@ -132,7 +138,7 @@ class TextBatches:
             kept = kept[end:] + more
 
     def _row_end(self, data: bytes) -> int:
-        """Where the last whole row ends: after a line end that is not inside quotes."""
+        """Return the end of the last whole row: after a line end that is not inside quotes."""
         marks = np.frombuffer(data, dtype=np.uint8)
         ends = np.flatnonzero(marks == 10)
         if self._quote is not None:
@@ -140,9 +146,7 @@ class TextBatches:
         return int(ends[-1]) + 1 if len(ends) else 0
 
     def _read(self, data: bytes, last: bool, n_rows: int) -> pl.DataFrame:
-        dialect, name = self._text_format.dialect, self._name
-        if n_rows:
-            name = f"{name}, counted from row {n_rows:,} on"
+        dialect, name = self._text_format.dialect, after_row(self._name, n_rows)
         data = self._as_utf8(data, name)
         if last:
             data, _ = without_footnotes(data, dialect, len(self._text_format.layout.names))
@@ -155,7 +159,7 @@ class TextBatches:
         broken = first_undecodable(data, "utf-8")
         if broken is not None:
             raise InputError(
-                f"{name}: byte {data[broken]:#04x} is not UTF-8, as the rows before it are.",
-                "write the file again in one encoding.",
+                f"{name}: byte {data[broken]:#04x} is not UTF-8, but the rows before it are.",
+                "save the whole file in one encoding.",
             )
         return data

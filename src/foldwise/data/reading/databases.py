@@ -1,4 +1,4 @@
-"""One table of a SQLite or DuckDB file, opened read-only. Views are not read: that would run what the file says."""
+"""Read one table of a SQLite or DuckDB file, opened read-only. Views are not read: that would run SQL from the file."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 
 import polars as pl
 
+from foldwise.data.frames import series_of_values
 from foldwise.data.notes import Note
 from foldwise.data.reading.columnar import parsed_cells
-from foldwise.data.reading.options import ReadOptions
-from foldwise.data.reading.parsed_file import READ_ERRORS, ParsedFile, import_extra, read_errors
+from foldwise.data.reading.protocol import ParsedFile, ReadOptions, import_extra, read_errors
 from foldwise.data.reading.source_file import SourceFile
 from foldwise.data.schema import check_unique_names, listing
 from foldwise.errors import InputError
 
 
 def read_sqlite(source: SourceFile, options: ReadOptions) -> ParsedFile:
-    """A table of a SQLite file, by Python's own module."""
+    """Read a table of a SQLite file."""
     uri = f"{source.path.absolute().as_uri()}?mode=ro"
     with (
         read_errors(f"{source.name} cannot be read as a SQLite file", sqlite3.Error),
@@ -30,14 +30,11 @@ def read_sqlite(source: SourceFile, options: ReadOptions) -> ParsedFile:
         found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
         tables = [str(name) for (name,) in found if not str(name).startswith("sqlite_")]
         table = chosen_table(tables, options, source.path)
-        cursor = connection.execute(f"SELECT * FROM {quoted(table)}")
-        names = [str(column[0]) for column in cursor.description]
-        rows = cursor.fetchall()
-    return table_of(names, rows, tables, table, options, source.name)
+        return parsed_rows(connection.execute(f"SELECT * FROM {quoted(table)}"), tables, table, options)
 
 
 def read_duckdb(source: SourceFile, options: ReadOptions) -> ParsedFile:
-    """A table of a DuckDB file, by the package duckdb: an extra."""
+    """Read a table of a DuckDB file. The package duckdb is an extra."""
     hint = "pip install 'foldwise[duckdb]', or export the table as Parquet."
     duckdb = import_extra("duckdb", f"{source.name} is a DuckDB file", hint)
     forbidden = ("enable_external_access", "autoload_known_extensions", "autoinstall_known_extensions")
@@ -48,20 +45,18 @@ def read_duckdb(source: SourceFile, options: ReadOptions) -> ParsedFile:
         found = connection.execute("SELECT schema_name, table_name FROM duckdb_tables() ORDER BY ALL").fetchall()
         tables = {name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in found}
         table = chosen_table(list(tables), options, source.path)
-        cursor = connection.execute(f"SELECT * FROM {'.'.join(map(quoted, tables[table]))}")
-        names = [str(column[0]) for column in cursor.description or ()]
-        rows = cursor.fetchall()
-    return table_of(names, rows, list(tables), table, options, source.name)
+        path = ".".join(map(quoted, tables[table]))
+        return parsed_rows(connection.execute(f"SELECT * FROM {path}"), list(tables), table, options)
 
 
 def chosen_table(tables: Sequence[str], options: ReadOptions, path: Path) -> str:
-    """The table that was requested, or the only one."""
+    """Return the table that was requested, or the only one."""
     if not tables:
-        raise InputError(f"{path.name} holds no table.")
+        raise InputError(f"{path.name} contains no tables.")
     if options.table is None:
         if len(tables) == 1:
             return tables[0]
-        raise InputError(f"{path.name} holds {len(tables)} tables: {listing(tables)}.", "pass table= to choose one.")
+        raise InputError(f"{path.name} contains {len(tables)} tables: {listing(tables)}.", "pass table= to choose one.")
     if options.table not in tables:
         raise InputError(f"{path.name} has no table {options.table!r}.", f"its tables are {listing(tables)}.")
     return options.table
@@ -71,29 +66,26 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def table_of(
-    names: list[str], rows: list[tuple[Any, ...]], tables: Sequence[str], table: str, options: ReadOptions, file: str
-) -> ParsedFile:
-    """The rows as a frame; a column of mixed types becomes text."""
+def parsed_rows(cursor: Any, tables: Sequence[str], table: str, options: ReadOptions) -> ParsedFile:
+    """Return the rows of a query as a frame; a column of mixed types becomes text."""
+    names = [str(column[0]) for column in cursor.description or ()]
     check_unique_names(names)
+    rows = cursor.fetchall()
     columns = []
     for j, name in enumerate(names):
         cells = [row[j] for row in rows]
         if any(isinstance(cell, bytes | list | dict | tuple) for cell in cells):
-            raise InputError(f"column {name!r} of table {table!r} in {file} holds bytes or lists, which are no cells.")
+            raise InputError(f"Column {name!r} of table {table!r} contains bytes or lists, which are not supported.")
         columns.append(column_of(name, cells))
-    note = Note("table", f"{table!r}" + (f" of {listing(tables)}." if len(tables) > 1 else ", the only one."))
-    return parsed_cells(pl.DataFrame(columns), options, note)
+    among = f"one of {listing(tables)}" if len(tables) > 1 else "the only one in the file"
+    return parsed_cells(pl.DataFrame(columns), options, Note("table", f"The table is {table!r}, {among}."))
 
 
 def column_of(name: str, cells: list[Any]) -> pl.Series:
-    """One column: SQLite keeps 2.0 as the whole number 2 where a column is declared decimal, and any cell anywhere."""
+    """Return one column. SQLite may store 2.0 as the integer 2, and allows any type in any cell."""
     if any(type(cell) is float for cell in cells):
         numbers = all(
             cell is None or type(cell) is float or (type(cell) is int and abs(cell) < 2**53) for cell in cells
         )
         cells = [None if cell is None else float(cell) for cell in cells] if numbers else cells
-    try:
-        return pl.Series(name, cells, strict=True)
-    except (TypeError, *READ_ERRORS):
-        return pl.Series(name, [None if cell is None else str(cell) for cell in cells], dtype=pl.String)
+    return series_of_values(name, cells)

@@ -1,7 +1,7 @@
-"""Delimited text (CSV and its relatives) by polars' reader, after its dialect and layout were found.
+"""Read delimited text (CSV and the like) with polars, after its dialect and layout have been detected.
 
-Types are those of all rows: they are guessed from a sample, and where a later cell does not fit, every column is read
-as text and converted as a whole.
+Types fit all rows: they are guessed from a sample, and if a later cell does not fit, every column is read as text and
+then converted as a whole.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from typing import Any
 
 import polars as pl
 
-from foldwise.data.notes import Note
+from foldwise.data.notes import Note, counted
 from foldwise.data.reading.delimiters import DelimiterIndex
 from foldwise.data.reading.layout import TableLayout, find_layout, without_footnotes
 from foldwise.data.reading.missing import mark_missing, missing_notes, tokens_beside_numbers
-from foldwise.data.reading.numbers import convert, plain_type, plain_types
-from foldwise.data.reading.options import ReadOptions
-from foldwise.data.reading.parsed_file import READ_ERRORS, ParsedFile, first_line
+from foldwise.data.reading.numbers import convert_columns, plain_type, plain_types
+from foldwise.data.reading.protocol import READ_ERRORS, ParsedFile, ReadOptions, first_line
 from foldwise.data.reading.repairs import (
     check_row_lengths,
     refuse_long_row,
@@ -34,14 +33,14 @@ from foldwise.data.reading.text_encoding import as_utf8
 from foldwise.data.schema import check_unique_names
 from foldwise.errors import InputError
 
-HINT = "pass separator=, quote=, encoding=, header= or skip_rows= where these were found wrongly."
+HINT = "pass separator=, quote=, encoding=, header= or skip_rows= if they were detected wrongly."
 BLOCK = 1 << 14
 ORANGE_KINDS = {"d": "categorical", "discrete": "categorical", "c": "numeric", "continuous": "numeric"}
 
 
 @dataclass(frozen=True)
 class TextFormat:
-    """How a text is written: what was found out from its first lines, and what was requested."""
+    """How a text is written: what was detected in its first lines, and what was requested."""
 
     dialect: Dialect
     layout: TableLayout
@@ -50,7 +49,7 @@ class TextFormat:
 
 
 def read_delimited(source: SourceFile, options: ReadOptions) -> ParsedFile:
-    """A table in delimited text."""
+    """Read delimited text."""
     data, notes = as_utf8(source.data, options.encoding, source.name)
     text_format = detect_text_format(data, options, source.name)
     names, dialect = text_format.layout.names, text_format.dialect
@@ -66,7 +65,7 @@ def read_delimited(source: SourceFile, options: ReadOptions) -> ParsedFile:
 
 
 def detect_text_format(data: bytes, options: ReadOptions, name: str) -> TextFormat:
-    """How a text is written, from its first lines."""
+    """Detect how a text is written from its first lines."""
     lines = sample_of(data)
     if (
         options.skip_rows is None
@@ -77,7 +76,7 @@ def detect_text_format(data: bytes, options: ReadOptions, name: str) -> TextForm
     dialect, said = sniff(lines[options.skip_rows or 0 :], options)
     strays: list[Note] = []
     if dialect.quote and any(line.count(dialect.quote) % 2 for line in lines):
-        # a quote that is never closed would swallow the lines in which names are looked for
+        # a quote that is never closed would swallow the header
         body = data[nth_line(data, options.skip_rows or 0) :]
         settled, strays = resolve_quotes(DelimiterIndex(body, dialect), None, options)
         dialect = settled.dialect
@@ -90,20 +89,14 @@ def detect_text_format(data: bytes, options: ReadOptions, name: str) -> TextForm
 def cells_of(
     delimiters: DelimiterIndex, text_format: TextFormat, name: str, last: bool = True
 ) -> tuple[pl.DataFrame, list[Note]]:
-    """The cells of a text in their types; `last` says whether it goes to the end of the file, where padding may be."""
+    """Return the cells of a text in their types. At the end of a file (`last`), padding is removed."""
     text = DelimitedParser(delimiters, text_format.layout, text_format.options, name)
     frame = text.frame()
     dropped: list[Note] = []
     if last:
         frame, dropped = without_padding(frame, text_format.layout.unnamed)
-    converted = [
-        convert(frame[column], text_format.options, delimiters.dialect.decimal)
-        for column in frame.columns
-        if frame[column].dtype == pl.String
-    ]
-    frame = frame.with_columns([column.series for column in converted])
-    notes = [*text.notes, *dropped, *(note for column in converted for note in column.notes)]
-    return frame, [*notes, *missing_notes(text.seen, frame)]
+    frame, converted = convert_columns(frame, text_format.options, delimiters.dialect.decimal)
+    return frame, [*text.notes, *dropped, *converted, *missing_notes(text.seen, frame)]
 
 
 class DelimitedParser:
@@ -116,7 +109,7 @@ class DelimitedParser:
         self.seen: list[str] = []  # tokens that became missing cells
 
     def frame(self) -> pl.DataFrame:
-        """The cells in their types; rows that are too short or too long are refused, blank lines are no rows."""
+        """Return the cells in their types. Rows that are too short or too long are refused, blank lines are skipped."""
         frame = self._typed()
         if frame is None:
             frame = self._as_text()
@@ -127,9 +120,9 @@ class DelimitedParser:
         return frame
 
     def _typed(self) -> pl.DataFrame | None:
-        """Read in the types of a sample; None where a cell does not fit or the sample cannot be read alone."""
+        """Read in the types of a sample; None if a cell does not fit or the sample cannot be read."""
         if self.dialect.decimal == "," and b"." in self.data:
-            return None  # polars would take 1.200 for 1.2
+            return None  # polars would read 1.200 as 1.2
         try:
             sample = self._read(self._sample(), dict.fromkeys(self.layout.names, pl.String), skip=0)
             plain, found = mark_missing(sample, self.options.tokens)
@@ -145,7 +138,7 @@ class DelimitedParser:
         return frame
 
     def _as_text(self) -> pl.DataFrame:
-        """Every column as text, then converted where all its cells allow it."""
+        """Read every column as text, then convert it if all its cells allow it."""
         types = dict.fromkeys(self.layout.names, pl.String)
         try:
             frame = self._read(self.data, types, self.layout.skip_lines)
@@ -158,7 +151,7 @@ class DelimitedParser:
         )
 
     def _forgiving(self, types: dict[str, Any]) -> pl.DataFrame:
-        """Read once more after quotes that break the rules were rewritten, or refuse the file."""
+        """Rewrite misplaced quotes and read again, or refuse the file."""
         width, skip = len(self.layout.names), self.layout.skip_lines
         refuse_long_row(self.data, self.dialect, width, skip, self.name)
         check_row_lengths(self.delimiters, width, skip, self.name)
@@ -174,11 +167,13 @@ class DelimitedParser:
                 frame = self._read(self.data, types, 0)
         except READ_ERRORS as error:
             raise InputError(f"{self.name} cannot be read as delimited text: {first_line(error)}.", HINT) from error
-        self.notes.append(Note("quotes", "some cells are quoted against the rules; they were read forgivingly."))
+        self.notes.append(
+            Note("quotes", "Some cells have misplaced quotes. They were read like Python's csv module does.")
+        )
         return frame
 
     def _sample(self) -> bytes:
-        """Rows from the start, and where no quoted cell can span lines also from the middle and the end."""
+        """Return rows from the start and, if no quoted cell can span lines, also from the middle and the end."""
         start = nth_line(self.data, self.layout.skip_lines)
         data, blocks = self.data, []
         starts = [start]
@@ -209,7 +204,7 @@ class DelimitedParser:
 
 
 def nth_line(data: bytes, n: int) -> int:
-    """Where the line after the first n begins."""
+    """Return the start of the line after the first n lines."""
     position = 0
     for _ in range(n):
         position = data.find(b"\n", position) + 1
@@ -219,7 +214,7 @@ def nth_line(data: bytes, n: int) -> int:
 
 
 def without_rows(frame: pl.DataFrame, blank: list[int]) -> pl.DataFrame:
-    """The rows without those that the reader made of blank lines, which are no rows."""
+    """Drop the rows that polars made of blank lines."""
     rows = [number for number in blank if number < frame.height and all(v is None for v in frame.row(number))]
     if not rows:
         return frame
@@ -227,14 +222,14 @@ def without_rows(frame: pl.DataFrame, blank: list[int]) -> pl.DataFrame:
 
 
 def without_padding(frame: pl.DataFrame, unnamed: Sequence[str]) -> tuple[pl.DataFrame, list[Note]]:
-    """The frame without rows of separators alone at its end, and without unnamed empty columns there."""
+    """Drop empty rows at the end, and empty columns without a name at the right."""
     notes = []
     counts = frame.null_count().row(0) if frame.height else ()
     if counts and all(counts):
         filled = pl.select(pl.any_horizontal([~s.is_null() for s in frame])).to_series()
         last = int(filled.arg_true()[-1]) + 1 if filled.any() else 0
         if last < frame.height:
-            notes.append(Note("empty rows", f"{frame.height - last} at the end were left out."))
+            notes.append(Note("padding", f"Dropped {counted(frame.height - last, 'empty row')} at the end."))
             frame = frame.head(last)
     trailing = []
     for column in reversed(frame.get_columns()):
@@ -242,6 +237,6 @@ def without_padding(frame: pl.DataFrame, unnamed: Sequence[str]) -> tuple[pl.Dat
             break
         trailing.append(column.name)
     if trailing and len(unnamed) < frame.width:
-        notes.append(Note("empty columns", f"{len(trailing)} without name at the end of each row: left out."))
+        notes.append(Note("padding", f"Dropped {counted(len(trailing), 'empty column')} without a name at the right."))
         frame = frame.drop(trailing)
     return frame, notes

@@ -1,4 +1,4 @@
-"""Where separators, quotes and line ends stand in a text: the lengths of its rows, counted without splitting it."""
+"""Find the separators, quotes and line ends of a text, to count the cells of its rows without splitting them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class DelimiterIndex:
-    """The marks of one text."""
+    """The indices of separators, quotes and line ends in one text."""
 
     data: bytes
     dialect: Dialect
@@ -25,19 +25,19 @@ class DelimiterIndex:
         return np.frombuffer(self.data, dtype=np.uint8)
 
     @cached_property
-    def _quotes(self) -> Places:
+    def _quotes(self) -> Indices:
         quote = self.dialect.quote.encode()
         return np.flatnonzero(self._bytes == quote[0]) if quote and quote in self.data else np.empty(0, np.int64)
 
     @cached_property
-    def ends(self) -> Places:
-        """Where each line ends."""
+    def ends(self) -> Indices:
+        """The end of each line."""
         ends = np.flatnonzero(self._bytes == 10)
         return ends if self.data.endswith(b"\n") else np.append(ends, len(self.data))
 
     @cached_property
     def odd(self) -> int:
-        """How many lines hold an odd number of quotes. Where none does, no quoted cell goes on in the next line."""
+        """How many lines contain an odd number of quotes. If there are none, no quoted cell spans several lines."""
         if not len(self._quotes):
             return 0
         before = np.searchsorted(self._quotes, self.ends)
@@ -52,8 +52,8 @@ class DelimiterIndex:
         empty: NDArray[np.bool_] = (lengths == 0) | return_only
         return empty
 
-    def widths(self, quoted: bool) -> Places:
-        """How many cells each line has; with `quoted`, separators between quotes do not count."""
+    def widths(self, quoted: bool) -> Indices:
+        """Count the cells of each line; with `quoted`, separators between quotes do not count."""
         separators = np.flatnonzero(self._bytes == (self.dialect.separator or NO_SEPARATOR).encode()[0])
         if quoted and len(self._quotes):
             separators = separators[np.searchsorted(self._quotes, separators) % 2 == 0]

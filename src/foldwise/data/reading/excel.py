@@ -1,4 +1,4 @@
-"""Excel and OpenDocument sheets, by fastexcel: an extra."""
+"""Read a sheet of an Excel or OpenDocument workbook. The package fastexcel is an extra."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import Any
 import polars as pl
 
 from foldwise.data.notes import Note
-from foldwise.data.reading.columnar import with_missing
 from foldwise.data.reading.delimited import without_padding
 from foldwise.data.reading.layout import TableLayout, layout_of_rows
-from foldwise.data.reading.missing import missing_notes
-from foldwise.data.reading.numbers import ConvertedColumn, convert
-from foldwise.data.reading.options import ReadOptions
-from foldwise.data.reading.parsed_file import ParsedFile, import_extra, read_errors
+from foldwise.data.reading.missing import missing_notes, with_missing
+from foldwise.data.reading.numbers import convert_columns
+from foldwise.data.reading.protocol import ParsedFile, ReadOptions, import_extra, read_errors
 from foldwise.data.reading.sniffing import SAMPLE_ROWS
 from foldwise.data.reading.source_file import SourceFile
 from foldwise.data.schema import check_unique_names, listing
@@ -22,14 +20,14 @@ from foldwise.errors import InputError
 
 
 def read_excel(source: SourceFile, options: ReadOptions) -> ParsedFile:
-    """One sheet of a workbook."""
+    """Read one sheet of a workbook."""
     hint = "pip install 'foldwise[excel]', or save the sheet as CSV."
     fastexcel = import_extra("fastexcel", f"{source.name} is a workbook", hint)
     errors = (fastexcel.FastExcelError, ValueError)
     with read_errors(f"{source.name} cannot be read as a workbook", *errors):
         book = fastexcel.read_excel(source.data)
     sheet = chosen_sheet(book.sheet_names, options, source.name)
-    with read_errors(f"sheet {sheet!r} of {source.name} cannot be read", *errors):
+    with read_errors(f"Sheet {sheet!r} of {source.name} cannot be read", *errors):
         layout = layout_of(book, sheet, options, source.name)
         frame = pl.read_excel(
             io.BytesIO(source.data),
@@ -42,19 +40,16 @@ def read_excel(source: SourceFile, options: ReadOptions) -> ParsedFile:
         )
     check_unique_names(layout.names)
     frame = frame.rename(dict(zip(frame.columns, layout.names, strict=True)))
-    others = f" of {listing(book.sheet_names)}; pass sheet= for another." if book.sheet_names[1:] else "."
+    others = f", one of {listing(book.sheet_names)}. Pass sheet= for another." if book.sheet_names[1:] else "."
     frame, seen = with_missing(frame, options.tokens)
     frame, dropped = without_padding(frame, layout.unnamed)
-    converted = [
-        convert(column, options, ".") if column.dtype == pl.String else ConvertedColumn(column) for column in frame
-    ]
-    frame = frame.with_columns([column.series for column in converted])
-    said = [*dropped, *(note for column in converted for note in column.notes), *missing_notes(seen, frame)]
-    return ParsedFile(frame, (Note("sheet", repr(sheet) + others), *layout.notes, *said), unnamed=layout.unnamed)
+    frame, converted = convert_columns(frame, options, ".")
+    notes = [Note("sheet", f"The sheet is {sheet!r}{others}"), *layout.notes, *dropped, *converted]
+    return ParsedFile(frame, (*notes, *missing_notes(seen, frame)), unnamed=layout.unnamed)
 
 
 def layout_of(book: Any, sheet: str, options: ReadOptions, file: str) -> TableLayout:
-    """Where the table lies in a sheet: its first rows are looked at as those of a text are."""
+    """Find the table in a sheet from its first rows, as in a text."""
     skip = options.skip_rows or 0
     sample = book.load_sheet(sheet, header_row=None, skip_rows=skip, n_rows=SAMPLE_ROWS, dtypes="string").to_polars()
     numbered = []
@@ -65,12 +60,12 @@ def layout_of(book: Any, sheet: str, options: ReadOptions, file: str) -> TableLa
         if row:
             numbered.append((row, number))
     if not numbered:
-        raise InputError(f"sheet {sheet!r} of {file} holds no rows.", "a table has a row of names and rows of cells.")
+        raise InputError(f"Sheet {sheet!r} of {file} contains no rows.", "a table has a header and rows of cells.")
     return layout_of_rows(numbered, [], options, file, skip, sample.width)
 
 
 def chosen_sheet(sheets: list[str], options: ReadOptions, name: str) -> str:
-    """The sheet that was requested, by name or by index; the first without asking."""
+    """Return the sheet that was requested by name or by index; the first one by default."""
     if options.sheet is None and sheets:
         return sheets[0]
     if isinstance(options.sheet, int) and 0 <= options.sheet < len(sheets):

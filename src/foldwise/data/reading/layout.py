@@ -1,4 +1,4 @@
-"""Where the table lies in the text: lines before it, rows of names, what the columns are called, footnotes after it."""
+"""Find the table within a text: lines before it, its header, the names of its columns, and footnotes after it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from foldwise.data.notes import Note
-from foldwise.data.reading.options import ReadOptions
+from foldwise.data.notes import Note, counted
+from foldwise.data.reading.protocol import ReadOptions
 from foldwise.data.reading.sniffing import NUMBER, SAMPLE_ROWS, Dialect, Rows, agreement, split_rows, unwrapped
 from foldwise.errors import InputError
 
@@ -19,25 +19,25 @@ ORANGE_ROLES = {"", "class", "meta", "m", "i", "ignore", "weight", "w"}
 
 @dataclass(frozen=True)
 class TableLayout:
-    """How many lines stand before the first row of data, and the names of the columns."""
+    """How many lines precede the first row of data, and the names of the columns."""
 
     skip_lines: int
     names: tuple[str, ...]
-    unnamed: tuple[str, ...] = ()  # those that were made up
+    unnamed: tuple[str, ...] = ()  # columns without a name in the file
     notes: tuple[Note, ...] = ()
     orange: dict[str, str] = field(default_factory=dict)  # type of a column by its name, as Orange declares it
 
 
 def find_layout(lines: Sequence[str], dialect: Dialect, options: ReadOptions, name: str) -> TableLayout:
-    """The layout of the sample."""
+    """Find the layout of a text from its first lines."""
     notes: list[Note] = []
     start = options.skip_rows or 0
     if options.skip_rows:
-        notes.append(Note("skipped", f"{options.skip_rows} lines at the start, as requested."))
+        notes.append(Note("skipped", f"Skipped {counted(options.skip_rows, 'line')} at the start, as requested."))
     while start < len(lines) and not lines[start].strip():
         start += 1
     if start >= len(lines):
-        raise InputError(f"{name} holds no rows.", "a table has a row of names and rows of cells.")
+        raise InputError(f"{name} contains no rows.", "a table has a header and rows of cells.")
     return layout_of_rows(
         [(row, start + end) for row, end in numbered_rows(lines[start:], dialect)], notes, options, name, start
     )
@@ -51,7 +51,7 @@ def layout_of_rows(
     start: int = 0,
     n_columns: int | None = None,
 ) -> TableLayout:
-    """The layout of rows of cells, each with the number of lines up to its end; `n_columns` where that is known."""
+    """Find the layout of rows, each with the number of lines up to its end; `n_columns` if that is known."""
     rows = [row for row, _ in numbered]
     width = agreement(rows)[0]
     first = 0 if options.skip_rows is not None else lines_before(rows, width)
@@ -61,12 +61,7 @@ def layout_of_rows(
         refuse_partial_names(rows, first, width, name)
     if first:
         left_out = "; ".join(repr(", ".join(map(str.strip, row))[:60]) for row in rows[:first])
-        notes.append(
-            Note(
-                "skipped",
-                f"{first} line(s) before the table, which are no rows of it: {left_out}.",
-            )
-        )
+        notes.append(Note("skipped", f"Skipped {counted(first, 'line')} before the table: {left_out}."))
     rows, ends = rows[first:], [start, *(end for _, end in numbered)][first:]  # ends[k]: lines before row k
     if n_columns is not None:
         width, rows = n_columns, [row + [""] * (n_columns - len(row)) for row in rows]
@@ -75,21 +70,22 @@ def layout_of_rows(
     if options.header is not None:
         why = "as requested"
     elif types:
-        why = "Orange's: names, types and roles"
-    notes.append(Note("header", f"{('no row', 'one row', f'{count} rows')[min(count, 2)]} of names ({why})."))
+        why = "names, types and roles as in Orange"
+    what = ("The table has no header", "The first row is the header", f"The first {count} rows are the header")
+    notes.append(Note("header", f"{what[min(count, 2)]} ({why})."))
     if options.names is not None:
         names = given_names(options.names, len(names), name)
     unnamed = [j for j, cell in enumerate(names) if not cell.strip()]
     names, renamed = clean_names(names)
     notes += renamed
     if not count and options.names is None:
-        notes.append(Note("names", f"{names[0]!r} to {names[-1]!r} were made up; pass names= to give better ones."))
+        notes.append(Note("names", f"Columns are called {names[0]!r} to {names[-1]!r}. Pass names= for better names."))
     orange = {names[j]: value for j, value in types.items()}
     return TableLayout(ends[count], tuple(names), tuple(names[j] for j in unnamed), tuple(notes), orange)
 
 
 def numbered_rows(lines: Sequence[str], dialect: Dialect) -> list[tuple[list[str], int]]:
-    """The rows of the sample that are not blank, each with the number of lines up to its end."""
+    """Return the rows of the sample that are not blank, each with the number of lines up to its end."""
     if not dialect.wrapped and not (dialect.quote and any(dialect.quote in line for line in lines)):
         full = [(number, line) for number, line in enumerate(lines, 1) if line.strip()][:SAMPLE_ROWS]
         rows = split_rows([line for _, line in full], dialect.separator, dialect.quote)
@@ -113,14 +109,14 @@ def numbered_rows(lines: Sequence[str], dialect: Dialect) -> list[tuple[list[str
             found.append((rows[0], taken))
     if part and not found:
         raise InputError(
-            f"a quote ({dialect.quote}) is opened in line 1 and never closed: {part[0].strip()[:60]!r}.",
-            "close it, or pass quote='' if quotes mean nothing in this file.",
+            f"A quote ({dialect.quote}) is opened in line 1 and never closed: {part[0].strip()[:60]!r}.",
+            "close it, or pass quote='' if quotes have no special meaning in this file.",
         )
     return found or [([""], taken)]
 
 
 def lines_before(rows: Rows, width: int) -> int:
-    """How many rows stand before the table: those with too few cells to be its header."""
+    """Count the rows before the table: those with too few cells to be its header."""
     if width < 2:
         return 0
     for number, row in enumerate(rows[:50]):
@@ -130,8 +126,9 @@ def lines_before(rows: Rows, width: int) -> int:
 
 
 def may_name(row: Sequence[str], below: Rows, width: int) -> bool:
-    """Whether a row one cell short of the table names its columns: R leaves out the name of the row names, and some
-    programs end each row, but not the header, in a separator.
+    """Whether a row with one cell fewer than the table may be its header.
+
+    R does not name the column of row names, and some programs end each row, but not the header, with a separator.
     """
     if len(row) != width - 1:
         return False
@@ -143,18 +140,18 @@ def may_name(row: Sequence[str], below: Rows, width: int) -> bool:
         and all(cell.strip() and not is_number(cell) for cell in row)
         and bool(below)
         and all(len(other) == width for other in below[:5])
-        and all(is_number(below[0][j]) or not below[0][j].strip() for j in numbers)  # below is no other header
+        and all(is_number(below[0][j]) or not below[0][j].strip() for j in numbers)  # the next row is not a header
     )
 
 
 def refuse_partial_names(rows: Rows, first: int, width: int, name: str) -> None:
-    """Refuse a line of several words above rows that have no other header: it names some columns, not all."""
+    """Refuse a line that names some columns, but not all, above rows without another header."""
     row = rows[first - 1]
     texts = [cell for cell in row if cell.strip() and not is_number(cell)]
     if len(row) > 1 and len(texts) == len(row) and header_of(rows[first:], width, ReadOptions())[0] == 0:
         raise InputError(
             f"{name}: the header has {len(row)} cells, but the rows have {width}.",
-            f"pass skip_rows={first} and header=False to leave that line out, and names= to name all columns.",
+            f"pass skip_rows={first} and header=False to skip that line, and names= to name all columns.",
         )
 
 
@@ -163,58 +160,58 @@ def is_number(cell: str) -> bool:
 
 
 def header_of(rows: Rows, width: int, options: ReadOptions) -> tuple[int, str]:
-    """How many rows hold names, and why."""
+    """Count the rows of the header, and say why."""
     if options.header is not None:
         return min(options.header, len(rows)), "as requested"
     if is_orange(rows):
         return 3, "names, types and roles"
     first, body = rows[0], rows[1:]
     if not body:
-        return 1, "the only row"
+        return 1, "it is the only row"
     if len(first) < width:
-        return 1, "one cell fewer than the rows"
+        return 1, "it has one cell fewer than the other rows"
     numeric = numeric_columns(body[1:] if len(rows) > 3 else body, width, options)
     over_numbers = text_over(numeric, first, options)
     if over_numbers:
         if len(rows) > 3 and is_second_header(first, body[0], numeric, options):
             return 2, "the second completes the first"
-        return 1, f"{first[over_numbers[0]]!r} stands over numbers"
+        return 1, f"{first[over_numbers[0]]!r} is above a column of numbers"
     if is_running(first) and not is_running(body[0]) and not comes_again(first, body):
         return 1, "its numbers count columns or years"
     if any(j < len(first) and is_number(first[j]) for j in numeric):
-        return 0, "the first row holds numbers where the rows below do"
+        return 0, "the first row has numbers in the same columns as the other rows"
     if numeric:
-        return 1, "nothing speaks against it"
+        return 1, "its cells above numbers are empty"
     repeated = []
     for j in range(min(width, len(first))):
         cells = [row[j].strip() for row in body if j < len(row)]
         if len(set(cells)) < len(cells):
             repeated.append(first[j].strip() in cells and first[j].strip() not in options.tokens)
     if repeated and sum(repeated) >= 0.5 * len(repeated):
-        return 0, "cells of the first row come again below"
-    return 1, "its cells do not come again below"
+        return 0, "values of the first row occur again below"
+    return 1, "its values do not occur again below"
 
 
 def text_over(numeric: Sequence[int], row: Sequence[str], options: ReadOptions) -> list[int]:
-    """The columns of numbers over which a row holds text."""
+    """Return the numeric columns above which a row has text."""
     return [j for j in numeric if j < len(row) and row[j].strip() not in options.tokens and not is_number(row[j])]
 
 
 def remarks_before(rows: Rows, width: int) -> int:
-    """How many rows are remarks with as many cells as the table, but no names: names stand over all numbers below."""
+    """Count the remarks with as many cells as the table: the header comes after them, with text above all numbers."""
     count = next((k for k, row in enumerate(rows) if not is_remark(row)), 0)
     numeric = numeric_columns(rows[count + 1 :], width, ReadOptions()) if count else []
     return count if numeric and text_over(numeric, rows[count], ReadOptions()) == numeric else 0
 
 
 def is_remark(row: Sequence[str]) -> bool:
-    """Whether a row begins with # and a blank, or holds one cell beside empty ones, as spreadsheets write titles."""
+    """Whether a row begins with # and a space, or has a single cell beside empty ones, like titles in spreadsheets."""
     full = [cell for cell in row if cell.strip()]
     return len(full) <= 1 < len(row) or re.match(r"\s*#[# ]", "".join(row[:1])) is not None
 
 
 def numeric_columns(body: Rows, width: int, options: ReadOptions) -> list[int]:
-    """The columns that hold numbers, but for missing cells and a few others."""
+    """Return the columns of numbers; some cells may be missing and a few may be text."""
     found = []
     missing = {*options.tokens, "-"}
     for j in range(width):
@@ -226,7 +223,7 @@ def numeric_columns(body: Rows, width: int, options: ReadOptions) -> list[int]:
 
 
 def exceeds(cells: Counter[str], share: float) -> bool:
-    """Whether more than a share of the cells are no numbers; columns of words are told by their first few."""
+    """Whether more than a share of the cells are not numbers; a column of words shows that after a few cells."""
     allowed, others = share * cells.total() + 1e-9, 0
     for cell, count in cells.items():
         others += 0 if is_number(cell) else count
@@ -236,7 +233,7 @@ def exceeds(cells: Counter[str], share: float) -> bool:
 
 
 def is_second_header(first: Sequence[str], second: Sequence[str], numeric: Sequence[int], options: ReadOptions) -> bool:
-    """Whether the second row completes the first: text over all numbers (units), or below gaps and over some."""
+    """Whether the second row belongs to the header: text above all numbers (units), or below gaps and above some."""
     cells = list(zip(first, second, strict=False))
     gaps = any(not above.strip() and below.strip() for above, below in cells)
     over_numbers = [j < len(second) and second[j].strip() not in options.tokens for j in numeric]
@@ -245,7 +242,7 @@ def is_second_header(first: Sequence[str], second: Sequence[str], numeric: Seque
 
 
 def is_running(row: Sequence[str]) -> bool:
-    """Whether the numbers of a row are whole and go up by one: columns counted, or years."""
+    """Whether the numbers of a row are consecutive integers: numbers of columns, or years."""
     numbers = [cell.strip() for cell in row if is_number(cell)]
     if len(numbers) < 2 or not all(re.fullmatch(r"\d{1,9}", cell) for cell in numbers):
         return False
@@ -254,8 +251,9 @@ def is_running(row: Sequence[str]) -> bool:
 
 
 def comes_again(first: Sequence[str], body: Rows) -> bool:
-    """Whether a run of two or three numbers is a row like others: most of them stand below, too. No row of data begins
-    a longer run by chance.
+    """Whether two or three consecutive numbers are an ordinary row, because most of them occur again below.
+
+    Longer runs do not occur by chance.
     """
     numbers = [j for j, cell in enumerate(first) if is_number(cell)]
     again = sum(any(j < len(row) and row[j].strip() == first[j].strip() for row in body) for j in numbers)
@@ -263,7 +261,7 @@ def comes_again(first: Sequence[str], body: Rows) -> bool:
 
 
 def is_orange(rows: Rows) -> bool:
-    """Whether the second and third row are the types and roles of Orange's .tab files."""
+    """Whether the second and third rows are the types and roles of Orange's .tab files."""
     return (
         len(rows) > 3
         and len(rows[0]) > 1
@@ -274,7 +272,7 @@ def is_orange(rows: Rows) -> bool:
 
 
 def names_of(rows: Rows, count: int, width: int, notes: list[Note]) -> tuple[list[str], dict[int, str]]:
-    """The names in the header rows, one a column, and the types that Orange's header gives."""
+    """Return one name per column from the header, and the types that an Orange header declares."""
     if count == 0:
         return [""] * width, {}
     body = rows[count:]
@@ -284,8 +282,8 @@ def names_of(rows: Rows, count: int, width: int, notes: list[Note]) -> tuple[lis
         roles = [cell.strip() for cell in rows[2]]
         for name, role in zip(names, roles, strict=False):
             if role:
-                hint = f"; pass target={name!r} to predict it" if role == "class" else ""
-                notes.append(Note("role", f"the file calls {name!r} {role}{hint}.", name))
+                hint = f" Pass target={name!r} to predict it." if role == "class" else ""
+                notes.append(Note("role", f"The file declares {name!r} as {role}.{hint}", name))
         return names, {j: cell.strip() for j, cell in enumerate(rows[1]) if cell.strip() and j < len(names)}
     if count > 1:
         names = joined(rows[:count], max(width, len(names)))
@@ -294,14 +292,14 @@ def names_of(rows: Rows, count: int, width: int, notes: list[Note]) -> tuple[lis
             names.append("")
         else:
             names.insert(0, "")
-            notes.append(Note("names", "the header has one cell fewer than the rows: the first column has no name."))
+            notes.append(Note("names", "The header has one cell fewer than the rows, so the first column has no name."))
     while len(names) > width and not names[-1].strip() and body:
         names.pop()
     return names, {}
 
 
 def joined(rows: Rows, width: int) -> list[str]:
-    """Names from several rows: a gap takes the name to its left, and the rows are joined by a slash."""
+    """Join the names of several rows with slashes; a gap takes the name to its left."""
     ruled = [["" if re.fullmatch(r"\s*[-=:]+\s*", cell) else cell.strip() for cell in row] for row in rows]
     padded = [row + [""] * (width - len(row)) for row in ruled]
     for row in padded[:-1]:
@@ -311,13 +309,16 @@ def joined(rows: Rows, width: int) -> list[str]:
 
 
 def given_names(names: Sequence[str], width: int, file: str) -> list[str]:
+    """Return the names that the caller gave, which must be one per column."""
     if len(names) != width:
-        raise InputError(f"names gives {len(names)} names, but {file} has {width} columns.", "give one for each.")
+        raise InputError(
+            f"names has {len(names)} entries, but {file} has {width} columns.", "pass one name per column."
+        )
     return list(names)
 
 
 def clean_names(names: Sequence[str]) -> tuple[list[str], list[Note]]:
-    """Names without blanks around them; columns without one are called by their index, as scikit-learn does."""
+    """Strip the names; columns without one are called x0, x1, … as in scikit-learn."""
     cleaned = [name.strip() for name in names]
     taken = set(cleaned)
     notes = []
@@ -331,15 +332,16 @@ def clean_names(names: Sequence[str]) -> tuple[list[str], list[Note]]:
             cleaned[j] = new
             made.append(new)
     if made and len(made) < len(names):
-        notes.append(Note("names", f"{len(made)} column(s) without a name were called {', '.join(made[:5])}."))
+        more = ", …" if made[5:] else ""
+        notes.append(Note("names", f"Columns without a name are named after their index: {', '.join(made[:5])}{more}."))
     changed = sum(a != b and bool(b.strip()) for a, b in zip(cleaned, names, strict=True))
     if changed:
-        notes.append(Note("names", f"blanks around {changed} name(s) were removed."))
+        notes.append(Note("names", f"Removed spaces around {counted(changed, 'column name')}."))
     return cleaned, notes
 
 
 def without_footnotes(data: bytes, dialect: Dialect, width: int) -> tuple[bytes, list[Note]]:
-    """The text without the remarks after its last row, which have too few cells to be rows."""
+    """Drop the remarks after the last row, which have too few cells to be rows."""
     if width < 2 or dialect.wrapped:
         return data, []
     tail_start = max(0, len(data) - 8192)
@@ -366,6 +368,5 @@ def without_footnotes(data: bytes, dialect: Dialect, width: int) -> tuple[bytes,
         return data, []
     cut = sum(map(len, lines[keep:]))
     said = "; ".join(repr(text[:60]) for text in dropped)
-    return data[: len(data) - cut], [
-        Note("footnotes", f"{len(dropped)} line(s) after the table were left out: {said}.")
-    ]
+    note = f"Skipped {counted(len(dropped), 'line')} after the table: {said}."
+    return data[: len(data) - cut], [Note("skipped", note)]

@@ -1,7 +1,7 @@
-"""Cells of text that mean "missing": which tokens stand in a frame, and the frame without them.
+"""Tokens that mean "missing", such as NA or ?: find them in a frame and replace them by nulls.
 
-polars can look for tokens while it reads, at half its speed. So only tokens that a number could not be read beside are
-given to it; in columns of text they are found afterwards.
+polars can look for tokens while it reads, but then it needs twice the time. So it gets only the tokens that would
+prevent a column from being read as numbers; in text columns they are replaced afterwards.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 import polars as pl
 
 from foldwise.data.arguments import column_index
-from foldwise.data.notes import Note
+from foldwise.data.notes import Note, counted
 from foldwise.data.reading.numbers import convert
-from foldwise.data.reading.options import ReadOptions, token_strings
+from foldwise.data.reading.protocol import ReadOptions, token_strings
 from foldwise.data.schema import listing
 
 SMALL = 1 << 13
 
 
 def is_numeric(token: str) -> bool:
-    """Whether a token would be read as a number, so that it must be known beforehand."""
+    """Whether a token would be read as a number, so that polars must know it."""
     try:
         return float(token) == float(token)
     except ValueError:
@@ -29,10 +29,10 @@ def is_numeric(token: str) -> bool:
 
 
 def tokens_of(frame: pl.DataFrame, tokens: Sequence[str]) -> dict[str, list[str]]:
-    """The tokens that stand in each column of text that holds any."""
+    """Return the tokens in each text column that contains any."""
     if not tokens or not frame.height:
         return {}
-    if frame.height <= SMALL:  # one look at all cells of a sample costs less than a look at each column
+    if frame.height <= SMALL:  # in a small sample, searching all cells at once costs less than column by column
         texts = [series.alias("") for series in frame if series.dtype == pl.String]
         if not texts or not pl.concat(texts).is_in(list(tokens)).any():
             return {}
@@ -47,13 +47,13 @@ def tokens_of(frame: pl.DataFrame, tokens: Sequence[str]) -> dict[str, list[str]
 def tokens_beside_numbers(
     found: Mapping[str, Sequence[str]], types: Mapping[str, pl.DataType], tokens: Sequence[str]
 ) -> list[str]:
-    """The tokens that polars must know to read the columns that are no text."""
+    """Return the tokens that polars must know to read the columns that are not text."""
     beside = {token for name, words in found.items() if types[name] != pl.String for token in words}
     return [token for token in tokens if is_numeric(token) or (token and token in beside)]
 
 
 def mark_missing(frame: pl.DataFrame, tokens: Sequence[str]) -> tuple[pl.DataFrame, dict[str, list[str]]]:
-    """The frame with its tokens, and NaN where that is one, as missing cells; and the tokens found, by column."""
+    """Replace tokens, and NaN if it is one of them, by nulls. Also return the tokens found in each column."""
     found = tokens_of(frame, tokens)
     changed = [frame[name].set(frame[name].is_in(words), None) for name, words in found.items()]
     if "NaN" in tokens:
@@ -64,33 +64,55 @@ def mark_missing(frame: pl.DataFrame, tokens: Sequence[str]) -> tuple[pl.DataFra
     return (frame.with_columns(changed) if changed else frame), found
 
 
+def cells_with(column: pl.Series, tokens: Sequence[str]) -> pl.Series:
+    """Whether each cell is one of the tokens; numbers are compared as numbers."""
+    if column.dtype.is_numeric():
+        return column.cast(pl.Float64).is_in([float(token) for token in tokens if is_numeric(token)])
+    return column.cast(pl.String).is_in(list(tokens))
+
+
+def without_cells(column: pl.Series, marked: pl.Series) -> pl.Series:
+    """Set the marked cells to null; levels are kept."""
+    return pl.select(pl.when(~marked).then(column).alias(column.name)).to_series()
+
+
+def with_missing(frame: pl.DataFrame, missing_values: Sequence[str] | None) -> tuple[pl.DataFrame, list[str]]:
+    """Replace tokens by nulls in columns of text and numbers. Also return the tokens found."""
+    tokens = missing_values or ()
+    changed, seen = [], set()
+    for column in frame if tokens else ():
+        if column.dtype in (pl.String, pl.Categorical, pl.Enum) or column.dtype.is_numeric():
+            marked = cells_with(column, tokens)
+            if marked.any():
+                seen |= {token for token in tokens if cells_with(column, [token]).any()}
+                changed.append(without_cells(column, marked))
+    return frame.with_columns(changed), [token for token in tokens if token in seen]
+
+
 def with_column_tokens(
     frame: pl.DataFrame, tokens: Mapping[str, Any], options: ReadOptions, decimal: str
 ) -> tuple[pl.DataFrame, list[Note]]:
-    """The frame with tokens that are named for single columns as missing cells."""
+    """Replace tokens that are given for single columns by nulls."""
     notes = []
     for name, given in tokens.items():
         column_index("missing_values", str(name), frame.columns)
-        column, words = frame[name], list(token_strings(given) or ())
-        if column.dtype.is_numeric():
-            marked = column.cast(pl.Float64).is_in([float(word) for word in words if is_numeric(word)])
-        else:
-            marked = column.cast(pl.String).is_in(words)
-        rows = int(marked.sum() or 0)
-        cleaned = convert(column.set(marked, None), options, decimal) if column.dtype == pl.String else None
-        series = pl.select(pl.when(~marked).then(column)).to_series().alias(name) if cleaned is None else cleaned.series
-        frame = frame.with_columns(series)
-        notes += [
-            Note("missing", f"{rows:,} cells of {name!r} that hold {listing(words)}, as requested.", name),
-            *(cleaned.notes if cleaned is not None else ()),
-        ]
+        words = token_strings(given) or ()
+        marked = cells_with(frame[name], words)
+        column = without_cells(frame[name], marked)
+        converted: list[Note] = []
+        if column.dtype == pl.String:
+            column, converted = convert(column, options, decimal)
+        frame = frame.with_columns(column)
+        n_cells = counted(int(marked.sum() or 0), "cell")
+        note = f"Read {n_cells} of {name!r} with {listing(words)} as missing, as requested."
+        notes += [Note("missing", note, name), *converted]
     return frame, notes
 
 
 def missing_notes(seen: Sequence[str], frame: pl.DataFrame) -> list[Note]:
-    """How many cells are missing, and which tokens they held."""
+    """Say how many cells are missing, and which tokens they held."""
     n_missing = sum(frame.null_count().row(0)) if frame.width else 0
     if not n_missing:
         return []
-    words = ", ".join(repr(token) for token in dict.fromkeys(seen) if token)
-    return [Note("missing", f"{n_missing:,} cells: empty ones{f', and those that hold {words}' if words else ''}.")]
+    words = " or ".join([*(repr(token) for token in dict.fromkeys(seen) if token), "empty"])
+    return [Note("missing", f"Read {counted(n_missing, 'cell')} as missing ({words}).")]

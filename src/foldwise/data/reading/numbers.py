@@ -1,18 +1,17 @@
-"""Numbers in columns of text: plain ones, and those with thousands separators, percent signs, currencies or units.
+"""Convert columns of text to numbers: plain ones, and those with thousands separators, percent signs or currencies.
 
-A column is converted only as a whole: one cell that is no number leaves it as it is, and a note says which.
+A column is converted as a whole or not at all. A note names the cell that is not a number.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
-from foldwise.data.notes import Note
-from foldwise.data.reading.options import ReadOptions
+from foldwise.data.notes import Note, counted
+from foldwise.data.reading.protocol import ReadOptions
 
 MISSING_AMONG_NUMBERS = (
     *("-", "--", "—", "–", ".", "..", "...", "n.a.", "na", "none", "None", "NONE", "missing", "unknown"),
@@ -24,36 +23,28 @@ POINT = SIGNED + r"(\d{1,3}(,\d{3})+(\.\d*)?|\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?" 
 COMMA = SIGNED + r"(\d{1,3}(\.\d{3})+(,\d*)?|\d+(,\d*)?|,\d+)([eE][+-]?\d+)?" + UNIT
 SPACED = SIGNED + r"\d{1,3}([\u00a0\u202f ']\d{3})*([.,]\d+)?" + UNIT
 SCALES = {"K": 1e3, "M": 1e6, "mn": 1e6, "B": 1e9, "bn": 1e9}
-CODE = r"^[+-]?0\d+$|^[+-]?\d{39,}$"  # 007 is a code, not a number, and so is what no number holds
+CODE = r"^[+-]?0\d+$|^[+-]?\d{39,}$"  # 007 is a code, not a number; so is an integer beyond 128 bits
 LIKELY = re.compile(r"[(+\-−$€£¥.,\s]*\d")
 PLAIN = re.compile(r"[+\-.,\d]|inf|nan|true|false", re.IGNORECASE)  # how plain numbers and truth values begin
 LOOK = 50
 
 
-@dataclass(frozen=True)
-class ConvertedColumn:
-    """A column as it is now, and what was done to it."""
-
-    series: pl.Series
-    notes: tuple[Note, ...] = ()
-
-
 def plain_types(texts: Sequence[pl.Series], decimal: str) -> list[pl.Series]:
-    """The same for several short columns: one look for codes in all of them costs less than one in each."""
+    """Apply `plain_type` to several short columns, searching all of them for codes at once, which is cheaper."""
     likely = [text.alias("") for text in texts if may_be_plain(text)]
     free_of_codes = not likely or not pl.concat(likely).str.contains(CODE).any()
     return [plain_type(text, decimal, free_of_codes) for text in texts]
 
 
 def plain_type(text: pl.Series, decimal: str = ".", free_of_codes: bool = False) -> pl.Series:
-    """Text as truth values or numbers where every present cell is one, by polars' own casts; else the text."""
+    """Cast text to numbers or booleans if every cell that is not missing is one; else return the text."""
     if not may_be_plain(text) or (not free_of_codes and text.str.contains(CODE).any()):
         return text
     n_missing = text.null_count()
     digits = text
     if decimal == ",":
         if text.str.contains(".", literal=True).any():
-            return text  # 1.200 is 1200 here: numbers with thousands separators are not plain
+            return text  # 1.200 means 1200 here, which a cast does not know
         digits = text.str.replace(",", ".", literal=True)
     for dtype in (pl.Int64, pl.Int128, pl.Float64):
         numbers = digits.cast(dtype, strict=False)
@@ -66,16 +57,22 @@ def plain_type(text: pl.Series, decimal: str = ".", free_of_codes: bool = False)
 
 
 def may_be_plain(text: pl.Series) -> bool:
-    """Whether a column begins like one of plain numbers or truth values."""
+    """Whether the first cell of a column looks like a plain number or boolean."""
     first = next((cell for cell in text.head(LOOK).to_list() if cell is not None), "0")
     return PLAIN.match(first) is not None and text.null_count() < len(text)
 
 
-def convert(text: pl.Series, options: ReadOptions, decimal: str) -> ConvertedColumn:
-    """A column of text as numbers where it holds nothing else, with notes on whatever was more than a plain number."""
+def convert_columns(frame: pl.DataFrame, options: ReadOptions, decimal: str) -> tuple[pl.DataFrame, list[Note]]:
+    """Convert the text columns of a frame to numbers where possible."""
+    converted = [convert(column, options, decimal) for column in frame if column.dtype == pl.String]
+    return frame.with_columns([column for column, _ in converted]), [note for _, notes in converted for note in notes]
+
+
+def convert(text: pl.Series, options: ReadOptions, decimal: str) -> tuple[pl.Series, list[Note]]:
+    """Convert a text column to numbers if it contains only numbers, with notes on what was removed from them."""
     name = text.name
     if name in options.as_text or not looks_numeric(text):
-        return ConvertedColumn(text)
+        return text, []
     plain = text.str.strip_chars()
     missing: tuple[str, ...] = ()
     if options.missing_values is None:
@@ -85,25 +82,25 @@ def convert(text: pl.Series, options: ReadOptions, decimal: str) -> ConvertedCol
             plain = plain.set(marked, None)
     if plain.str.contains(CODE).any():
         code = plain.filter(plain.str.contains(CODE))[0]
-        note = f"{name!r} holds codes such as {code!r}, of which a number would lose digits: kept as text."
-        return ConvertedColumn(text, (Note("codes", note, name),))
+        note = f"{name!r} contains codes such as {code!r}, which would lose digits as numbers. It stays text."
+        return text, [Note("codes", note, name)]
     notes = []
     if missing:
-        n_cells = int(marked.sum() or 0)
+        n_cells = counted(int(marked.sum() or 0), "cell")
         said = ", ".join(map(repr, missing))
-        notes.append(Note("missing", f"{n_cells:,} cells of {name!r} hold {said} among numbers: missing.", name))
+        notes.append(Note("missing", f"Read {n_cells} of {name!r} with {said} among numbers as missing.", name))
     found = plain_type(plain, decimal)
     if found.dtype != pl.String:
-        return ConvertedColumn(found.alias(name), tuple(notes))
+        return found.alias(name), notes
     bare, how = decorated(plain, decimal)
     if bare is None:
-        return ConvertedColumn(text, stray(plain, name, decimal))
-    notes.append(Note("numbers", f"{name!r} holds numbers as text ({how}): converted.", name))
-    return ConvertedColumn(bare.alias(name), tuple(notes))
+        return text, stray(plain, name, decimal)
+    notes.append(Note("numbers", f"{name!r} was converted from text to numbers. It has {how}.", name))
+    return bare.alias(name), notes
 
 
 def looks_numeric(text: pl.Series) -> bool:
-    """Whether most of the first present cells begin like numbers: a quick look that spares text the long one."""
+    """Whether most of the first cells begin like numbers; a quick test that rules out most text."""
     first = [cell for cell in text.head(2 * LOOK).to_list() if cell is not None][:LOOK]
     if len(first) < LOOK:
         first = text.drop_nulls().head(LOOK).to_list()
@@ -114,7 +111,7 @@ def looks_numeric(text: pl.Series) -> bool:
 
 
 def decorated(text: pl.Series, decimal: str) -> tuple[pl.Series | None, str]:
-    """Numbers without their decoration, and what that was; None where a cell is no number."""
+    """Return numbers without signs and separators, and what was removed; None if a cell is not a number."""
     present = text.drop_nulls()
     for pattern in (COMMA, POINT) if decimal == "," else (POINT, COMMA, SPACED):
         if present.str.contains(pattern).all():
@@ -145,14 +142,14 @@ def decorated(text: pl.Series, decimal: str) -> tuple[pl.Series | None, str]:
 
 
 def whole(values: pl.Series) -> pl.Series:
-    """Whole numbers as integers, where floats hold them exactly."""
+    """Convert floats to integers if all of them are exact integers."""
     present = values.drop_nulls()
     is_whole = len(present) and bool(((present.round() == present) & (present.abs() < 2.0**53)).all())
     return values.cast(pl.Int64) if is_whole else values
 
 
 def decoration(present: pl.Series, mark: str, percent: bool, currencies: pl.Series) -> str:
-    """In words, what was taken off the numbers."""
+    """Say in words what was removed from the numbers."""
     thousands = r"\d[\u00a0\u202f ']\d{3}|" + (r"\d\.\d{3}" if mark == "," else r"\d,\d{3}")
     words = []
     if present.str.contains(thousands).any():
@@ -160,26 +157,26 @@ def decoration(present: pl.Series, mark: str, percent: bool, currencies: pl.Seri
     if mark == ",":
         words.append("decimal commas")
     if percent:
-        words.append("percent signs: 13% is 13")
+        words.append("percent signs (13% becomes 13)")
     words += [f"the currency {symbol}" for symbol in currencies.to_list()]
     if present.str.contains(r"(K|M|B|mn|bn)\)?$").any():
-        words.append("K, M and B for thousands, millions and billions")
+        words.append("K, M or B for thousands, millions or billions")
     example = next((cell for cell in present.head(1000).to_list() if not re.fullmatch(r"-?[\d.]+", cell)), present[0])
-    return f"such as {example!r}; {', '.join(words) or 'signs'}"
+    return f"{' and '.join(words) or 'signs'}, as in {example!r}"
 
 
-def stray(text: pl.Series, name: str, decimal: str) -> tuple[Note, ...]:
-    """A note on a column of numbers with a few cells that are none."""
+def stray(text: pl.Series, name: str, decimal: str) -> list[Note]:
+    """Note that a column of numbers stays text because of a few cells."""
     present = text.drop_nulls()
     good = present.str.contains(COMMA if decimal == "," else POINT)
     bad = present.filter(~good)
     if len(present) and not len(bad):
-        note = f"{name!r} holds numbers with and without percent signs, or in several currencies: kept as text."
-        return (Note("numbers", note, name),)
+        note = f"{name!r} has numbers with and without percent signs, or in several currencies. It stays text."
+        return [Note("numbers", note, name)]
     if len(bad) > 0.2 * len(present):
-        return ()
+        return []
     note = (
-        f"{len(present) - len(bad):,} of {len(present):,} cells of {name!r} are numbers, but {bad[0]!r} is not: kept "
-        f"as text. Put such cells into missing_values to read numbers."
+        f"{name!r} stays text: {len(present) - len(bad):,} of {len(present):,} cells are numbers, but {bad[0]!r} is "
+        "not. Add such cells to missing_values to read numbers."
     )
-    return (Note("numbers", note, name),)
+    return [Note("numbers", note, name)]

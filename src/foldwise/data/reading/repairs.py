@@ -1,4 +1,4 @@
-"""Delimited text line by line: rows of the wrong length, blank lines, stray quotes, repairs before it is read."""
+"""Check and repair delimited text line by line: rows of the wrong length, blank lines, stray quotes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from foldwise.data.notes import Note
+from foldwise.data.notes import Note, counted
 from foldwise.data.reading.delimiters import DelimiterIndex
-from foldwise.data.reading.options import ReadOptions
+from foldwise.data.reading.protocol import ReadOptions
 from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect, csv_reader, lines_of, unwrapped
 from foldwise.errors import InputError
 
 
 def repaired(data: bytes, dialect: Dialect, name: str) -> bytes:
-    """The text as a reader expects it: nothing around lines, one separator and no blank between cells."""
+    """Return the text as polars expects it: no quotes around lines, one separator and no spaces between cells."""
     if dialect.wrapped:
         return "".join(map(unwrapped, lines_of(data.decode()))).encode()
     if dialect.separator == " ":
@@ -37,7 +37,7 @@ END = b"\x1eend\x1e"
 
 
 def rewritten(data: bytes, dialect: Dialect, name: str, skip_blanks: bool = False) -> bytes:
-    """The same cells with quotes by the rules, as Python's forgiving csv module reads them."""
+    """Return the same cells with correct quotes, as Python's tolerant csv module reads them."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, delimiter=dialect.separator or NO_SEPARATOR, quotechar=dialect.quote, lineterminator="\n")
     row: list[str] = []
@@ -46,40 +46,40 @@ def rewritten(data: bytes, dialect: Dialect, name: str, skip_blanks: bool = Fals
             writer.writerow([cell.strip(" ") for cell in row] if skip_blanks else row)
     if row != [END.decode()]:
         raise InputError(
-            f"{name}: a quote ({dialect.quote}) is opened and never closed; the cell begins "
+            f"{name}: a quote ({dialect.quote}) is opened and never closed; the cell begins with "
             f"{row[-1].removesuffix(END.decode())[:40]!r}.",
-            "close it, or pass quote='' if quotes mean nothing in this file.",
+            "close it, or pass quote='' if quotes have no special meaning in this file.",
         )
     return out.getvalue().encode()
 
 
 def csv_rows(data: bytes, dialect: Dialect, skip_blanks: bool = False) -> Iterator[list[str]]:
-    """The rows by Python's csv module."""
+    """Read the rows with Python's csv module."""
     csv.field_size_limit(1 << 30)
     text = (re.sub(r"\r(?!\n)", " ", line) for line in lines_of(data.decode("utf-8", "replace")))
     return csv_reader(text, dialect.separator, dialect.quote, skip_blanks)
 
 
 def without_escapes(data: bytes, dialect: Dialect) -> tuple[bytes, list[Note]]:
-    """The text with quotes inside quotes doubled, where a program wrote them with a backslash."""
+    """Double the quotes inside quoted cells if a program wrote them with a backslash."""
     quote = dialect.quote.encode()
-    # one byte is looked for twenty times as fast as two
+    # searching for one byte is twenty times as fast as for two
     if not quote or b"\\" not in data or b"\\" + quote not in data:
         return data, []
     separator = re.escape((dialect.separator or NO_SEPARATOR).encode())
-    inside = rb"\\" + quote + rb"(?!" + separator + rb"|\r|\n|$"  # "C:\\" before a separator ends a cell
-    if not re.search(inside + rb"|" + quote + rb")", data):  # \"" is a backslash before a doubled quote
+    inside = rb"\\" + quote + rb"(?!" + separator + rb"|\r|\n|$"  # in "C:\", the quote ends the cell
+    if not re.search(inside + rb"|" + quote + rb")", data):  # \"" is a backslash and a doubled quote
         return data, []
     data, count = re.subn(inside + rb")", quote * 2, data)
-    return data, [Note("quotes", f"{count:,} inside cells are escaped by a backslash.")] if count else []
+    return data, [Note("quotes", "Quotes inside cells are escaped with a backslash.")] if count else []
 
 
 def resolve_quotes(
     delimiters: DelimiterIndex, width: int | None, options: ReadOptions
 ) -> tuple[DelimiterIndex, list[Note]]:
-    """The text with the quote that holds for all of it: none where they do not pair up and lines are whole without.
+    """Treat quotes as ordinary characters if they do not pair up and every line is complete without quoting.
 
-    Without a `width`, lines are whole where all have as many cells as the first, and more than one.
+    A line is complete if it has `width` cells; if that is None, as many as the first line, and more than one.
     """
     if options.quote is not None or delimiters.dialect.wrapped or not delimiters.odd:
         return delimiters, []
@@ -87,14 +87,15 @@ def resolve_quotes(
     width = int(widths[0]) if width is None else width
     if width > 1 and (widths == width).all():
         note = (
-            f"mean nothing: {delimiters.odd} line(s) hold an odd number, and every line has {width} cells without them."
+            f"Quotes are ordinary characters: their number is odd in {counted(delimiters.odd, 'line')}, and without "
+            f"quoting every line has {width} cells."
         )
         return DelimiterIndex(delimiters.data, replace(delimiters.dialect, quote="")), [Note("quotes", note)]
     return delimiters, []
 
 
 def check_row_lengths(delimiters: DelimiterIndex, width: int, skip: int, name: str) -> list[int]:
-    """Refuse a row that is too short, whose last cells the reader would take for missing; returns the blank rows."""
+    """Refuse a row that is too short, which polars would fill with missing cells. Return the blank rows."""
     if not delimiters.odd:  # each line is a row
         widths, blank = delimiters.widths(quoted=True)[skip:], delimiters.blank[skip:]
         short = np.flatnonzero((widths < width) & ~blank)
@@ -121,8 +122,8 @@ def refuse_long_row(data: bytes, dialect: Dialect, width: int, skip: int, name: 
 
 def refuse_row(number: int, cells: int, width: int, name: str) -> None:
     hint = (
-        "write an empty cell for a missing one; nothing is taken as missing silently."
+        "write an empty cell for a missing value; short rows are not filled up."
         if cells < width
-        else "quote cells that hold the separator, or pass separator=, quote= or skip_rows= if found wrongly."
+        else "quote cells that contain the separator, or pass separator=, quote= or skip_rows= if detected wrongly."
     )
-    raise InputError(f"{name}: row {number} has {cells} cells where the header has {width}.", hint)
+    raise InputError(f"{name}: row {number} has {counted(cells, 'cell')}, but the header has {width}.", hint)

@@ -1,6 +1,6 @@
-"""How delimited text is written: its separator, its quotes, blanks beside separators, its decimal mark.
+"""Detect how delimited text is written: its separator, its quotes, spaces after separators and its decimal mark.
 
-Only the first lines are looked at, by Python's csv module; reading itself is polars' work.
+Only the first lines are examined, with Python's csv module. polars reads the file afterwards.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from itertools import islice
 from typing import Any
 
 from foldwise.data.notes import Note
-from foldwise.data.reading.options import ReadOptions
+from foldwise.data.reading.protocol import ReadOptions
 
 Rows = list[list[str]]
 
-SEPARATORS = ("\t", ";", "|", ",", " ")  # text and decimal commas hold the later ones, seldom the earlier
-SEPARATOR_NAMES = {"\t": "tab", " ": "blanks", "": "none: there is one column"}
+SEPARATORS = ("\t", ";", "|", ",", " ")  # cells often contain the later ones, rarely the earlier ones
+SEPARATOR_NAMES = {"\t": "tabs", " ": "spaces"}
 SAMPLE_BYTES = 1 << 16
 SAMPLE_ROWS = 100
 NO_SEPARATOR = "\x1f"
-THOUSANDS = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"  # with points, as 1.200 for 1200
+THOUSANDS = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"  # with points: 1.200 for 1200
 NUMBER = re.compile(r"\s*[+-]?[$€£¥]?\s?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?\s?[%KMB]?\s*")
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How cells are told apart. `quote` is empty where quotes mean nothing."""
+    """How cells are separated and quoted. `quote` is empty if quotes are ordinary characters."""
 
     separator: str
     quote: str = '"'
-    padded: bool = False  # a blank follows every separator
-    wrapped: bool = False  # each line of data is one quoted cell that holds the cells
+    padded: bool = False  # a space follows every separator
+    wrapped: bool = False  # each line of data is one quoted cell that contains the cells
     decimal: str = "."
 
 
 def sample_of(data: bytes) -> list[str]:
-    """The first lines of the text, each with its end; never half a line unless the file has no more."""
+    """Return the first lines of a text with their line ends, and no partial line before the end of the text."""
     stop = len(data)
     if stop > SAMPLE_BYTES:
         stop = data.rfind(b"\n", 0, SAMPLE_BYTES) + 1
@@ -51,63 +51,68 @@ def sample_of(data: bytes) -> list[str]:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, each with its end; splitlines would also split at ends that polars does not know."""
+    """Split a text into lines with their ends, at the line ends that polars knows; splitlines has more."""
     lines = text.split("\n")
     return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
 def sniff(lines: Sequence[str], options: ReadOptions) -> tuple[Dialect, list[Note]]:
-    """The dialect of the sample and the notes on it."""
+    """Detect the dialect of the first lines, with notes on it."""
     lines = [line for line in lines if line.strip()][:SAMPLE_ROWS]
     quoted = any('"' in line for line in lines)
     if options.separator is not None:
-        separator, note = options.separator, "as requested."
+        separator, why = options.separator, "as requested"
     else:
-        separator, note = find_separator(
+        separator, why = find_separator(
             lines, (options.quote,) if options.quote is not None else ('"', "") if quoted else ("",)
         )
     wrapped = options.quote is None and is_wrapped(lines, separator)
     quote = options.quote if options.quote is not None else find_quote(lines, separator)
-    notes = [Note("separator", f"{SEPARATOR_NAMES.get(separator, repr(separator))}, {note}")]
+    by = SEPARATOR_NAMES.get(separator, repr(separator))
+    note = f"Cells are separated by {by} ({why})." if separator else "There is one column, because no separator fits."
+    notes = [Note("separator", note)]
     if wrapped:
-        notes.append(Note("quotes", "each line of data is one quoted cell: the quotes around the lines were removed."))
+        notes.append(Note("quotes", "Each line of data is one quoted cell. Removed the quotes around the lines."))
         lines = [lines[0], *map(unwrapped, lines[1:])]
         quote = '"'
     rows = split_rows(lines, separator, quote)
     padded = separator not in ("", " ") and is_padded(rows)
     if padded:
-        notes.append(Note("blanks", "a blank follows every separator: blanks around cells were removed."))
+        notes.append(Note("spaces", "A space follows every separator. Removed the spaces around cells."))
     decimal = options.decimal or find_decimal(rows, separator)
     doubtful = doubtful_cell(rows) if options.decimal is None and decimal == "." and separator != "," else None
     if doubtful is not None:
-        said = f"'.', so that {doubtful} has a fraction; pass decimal=',' if its point separates thousands."
-        notes.append(Note("decimal mark", said))
+        note = f"The point in {doubtful} is a decimal point. Pass decimal=',' if it separates thousands."
+        notes.append(Note("decimal mark", note))
     if options.decimal is not None or decimal == ",":
-        notes.append(Note("decimal mark", f"{decimal!r}{', as requested' if options.decimal else ''}."))
+        why = ", as requested" if options.decimal else ""
+        notes.append(Note("decimal mark", f"The decimal mark is {decimal!r}{why}."))
     if quote != '"' or options.quote is not None:
-        notes.append(Note("quotes", f"cells are quoted by {quote!r}." if quote else "quotes mean nothing."))
+        notes.append(
+            Note("quotes", f"Cells are quoted with {quote!r}." if quote else "Quotes are ordinary characters.")
+        )
     return Dialect(separator, quote, padded, wrapped, decimal), notes
 
 
 def split_rows(lines: Iterable[str], separator: str, quote: str) -> Rows:
-    """The cells of the first rows."""
+    """Split the first rows into cells."""
     if separator == " ":
         lines = (re.sub(r" +", " ", line.strip(" \r\n")) for line in lines)
     lines = (line.replace("\r\n", "\n").replace("\r", " ") for line in lines)  # csv refuses a lone carriage return
     rows: Rows = []
-    with suppress(csv.Error):  # a cell past the limit of csv: the rows before it are enough
+    with suppress(csv.Error):  # a cell beyond the size limit of csv: the rows before it are enough
         rows.extend(islice(csv_reader(lines, separator, quote), SAMPLE_ROWS))
     return rows
 
 
 def csv_reader(lines: Iterable[str], separator: str, quote: str, skip_blanks: bool = False) -> Iterator[list[str]]:
-    """Python's csv module on lines of a dialect."""
+    """Read lines of a dialect with Python's csv module."""
     rules: dict[str, Any] = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
     return csv.reader(lines, delimiter=separator or NO_SEPARATOR, skipinitialspace=skip_blanks, **rules)
 
 
 def agreement(rows: Rows) -> tuple[int, float, bool]:
-    """The commonest number of cells, the share of rows that have it, and whether the first row does."""
+    """Return the most frequent number of cells, the share of rows that have it, and whether the first row does."""
     widths = Counter(len(row) for row in rows if row)
     if not widths:
         return 0, 0.0, False
@@ -116,7 +121,7 @@ def agreement(rows: Rows) -> tuple[int, float, bool]:
 
 
 def agreement_by_blanks(rows: Rows) -> tuple[int, float, bool]:
-    """The same for blanks, which text is full of: every row agrees, or all but a header that leaves out one name."""
+    """Return the same for spaces. As text is full of them, all rows must agree, except a header without one name."""
     width, share, first = agreement(rows)
     below = [row for row in rows[1:] if row]
     if share == 1 or not rows:
@@ -128,8 +133,9 @@ def agreement_by_blanks(rows: Rows) -> tuple[int, float, bool]:
 
 
 def agreement_below_titles(rows: Rows, numbers: bool) -> tuple[int, float, bool]:
-    """The same for the rows below lines of one cell; the first row does not agree. With `numbers` one column must hold
-    nothing else: words below a title are text.
+    """Return the same for the rows below title lines, which have one cell; so the first row does not agree.
+
+    With `numbers`, at least one column must contain only numbers: words below a title are text.
     """
     titles = next((number for number, row in enumerate(rows[:20]) if len(row) > 1), len(rows))
     below = rows[titles:]
@@ -142,12 +148,12 @@ def agreement_below_titles(rows: Rows, numbers: bool) -> tuple[int, float, bool]
 
 
 def has_numbers(rows: Rows, width: int) -> bool:
-    """Whether a column holds nothing but numbers."""
+    """Whether a column contains only numbers."""
     return any(all(NUMBER.fullmatch(row[j]) for row in rows) for j in range(width))
 
 
 def find_separator(lines: Sequence[str], quotes: Sequence[str]) -> tuple[str, str]:
-    """The separator that gives nearly every row the same number of cells, and the reason."""
+    """Return the separator that gives nearly every row the same number of cells, and the reason."""
     found = []
     for separator in SEPARATORS:
         if not any(separator in line for line in lines):
@@ -164,15 +170,15 @@ def find_separator(lines: Sequence[str], quotes: Sequence[str]) -> tuple[str, st
     for first_agrees in (True, False):
         for separator, width, share, first in found:
             if width > 1 and share >= 0.9 and first >= first_agrees:
-                return separator, f"by which {share:.0%} of the first rows have {width} cells."
-    for separator, *_ in found:  # nothing agrees: what the first line is split by, so that the rows are refused
+                return separator, f"{share:.0%} of the first rows have {width} cells"
+    for separator, *_ in found:  # no separator fits: take the one of the first line, so that the rows are refused
         if separator != " " and separator in lines[0]:
-            return separator, "by which the first line is split."
-    return "", "as nothing splits the first line."
+            return separator, "it splits the first line"
+    return "", ""
 
 
 def find_quote(lines: Sequence[str], separator: str) -> str:
-    """The quote of the sample: single ones only where a whole column is wrapped in them."""
+    """Return the quote character: a single quote only if a whole column is wrapped in them."""
     if any('"' in line for line in lines) or not any("'" in line for line in lines):
         return '"'
     rows = split_rows(lines, separator, "")
@@ -188,7 +194,7 @@ def is_wrapped_in(cell: str, quote: str) -> bool:
 
 
 def is_wrapped(lines: Sequence[str], separator: str) -> bool:
-    """Whether each line after the first is one quoted cell: what spreadsheets make of a file they do not understand."""
+    """Whether each line after the first is one quoted cell, as some spreadsheet exports have it."""
     if len(lines) < 2 or separator in ("", " ") or separator not in lines[0]:
         return False
     width = agreement(split_rows(lines[:1], separator, '"'))[0]
@@ -203,19 +209,19 @@ def is_wrapped(lines: Sequence[str], separator: str) -> bool:
 
 
 def unwrapped(line: str) -> str:
-    """A line without the quotes around it."""
+    """Return a line without the quotes around it."""
     body = line.rstrip("\r\n")
     return body[1:-1].replace('""', '"') + "\n" if is_wrapped_in(body, '"') else line
 
 
 def is_padded(rows: Rows) -> bool:
-    """Whether a blank stands before every cell but the first of a row."""
+    """Whether a space precedes every cell but the first of a row."""
     later = [cell[0] for row in rows[1:] for cell in row[1:] if cell]
     return len(later) > 1 and later.count(" ") > 0.98 * len(later)
 
 
 def find_decimal(rows: Rows, separator: str) -> str:
-    """A comma where cells such as 2,6 or 1.000.000 occur and such as 2.6 do not; 1,200 and 1.200 may be either."""
+    """Return a comma if cells such as 2,6 or 1.000.000 occur and none like 2.6; 1,200 and 1.200 are ambiguous."""
     if separator == ",":
         return "."
     cells = [cell.strip() for row in rows[1:] for cell in row]
@@ -232,6 +238,6 @@ def cells_with_point(rows: Rows) -> list[str]:
 
 
 def doubtful_cell(rows: Rows) -> str | None:
-    """A cell such as 1.200 where every point has three digits behind it, so that it may separate thousands."""
+    """Return a cell such as 1.200 if every point is followed by three digits, so that it may separate thousands."""
     cells = cells_with_point(rows)
     return cells[0] if cells and all(re.fullmatch(THOUSANDS, cell) for cell in cells) else None

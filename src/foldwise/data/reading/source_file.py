@@ -1,4 +1,4 @@
-"""The bytes of a file and the format they are in: by what they begin with where that says it, else by the name."""
+"""Read the bytes of a file and find its format: by its first bytes if they tell, else by its name."""
 
 from __future__ import annotations
 
@@ -24,13 +24,11 @@ SUFFIXES = {
     }.items()
     for suffix in suffixes.split()
 }
-HEAD = 1 << 20  # bytes by which a format is told
+HEAD = 1 << 20  # bytes from which a format is recognized
 GZIP = b"\x1f\x8b"
 SQLITE = b"SQLite format 3\x00"
 DUCKDB = b"DUCK"  # from the ninth byte on
 OTHER_ARCHIVES = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard", b"7z\xbc\xaf": "7-Zip"}
-
-
 DOCUMENTS = {
     b"<!doctype html": "a web page",
     b"<html": "a web page",
@@ -43,7 +41,7 @@ DOCUMENTS = {
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One file: where it is, its bytes (unpacked), its format, the name of its table."""
+    """One file: its path, its decompressed bytes, its format and whether it is compressed with gzip."""
 
     path: Path
     data: bytes
@@ -60,7 +58,7 @@ class SourceFile:
 
 
 def open_file(path: Path) -> SourceFile:
-    """The file at a path, unpacked where it is gzip."""
+    """Read the file at a path, and decompress it if it is gzip."""
     format, packed = identify(path)
     if format in ("sqlite", "duckdb"):  # databases open their file themselves
         return SourceFile(path, b"", format)
@@ -69,7 +67,7 @@ def open_file(path: Path) -> SourceFile:
 
 
 def identify(path: Path) -> tuple[str, bool]:
-    """The format of a file, and whether it is packed by gzip, from its first bytes and its name."""
+    """Return the format of a file, and whether it is compressed with gzip, from its first bytes and its name."""
     start = first_bytes(path, packed=False)
     if start.startswith(SQLITE):
         return "sqlite", False
@@ -87,32 +85,35 @@ def first_bytes(path: Path, packed: bool) -> bytes:
 
 
 def opened(path: Path, packed: bool) -> IO[bytes]:
-    """A file to read bytes from, unpacked on the way."""
+    """Open a file to read bytes from it, decompressed."""
     try:
         if not path.is_file():
-            raise InputError(f"there is no file {str(path)!r}.", f"the working folder is {str(Path.cwd())!r}.")
-        # without a buffer, which would copy all bytes once more
+            raise InputError(f"File {str(path)!r} does not exist.", f"the working directory is {str(Path.cwd())!r}.")
+        # a buffer would copy all bytes once more
         found: Any = gzip.open(path) if packed else path.open("rb", buffering=0)  # noqa: SIM115
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{str(path)!r} cannot be opened: {error}.") from error
+        raise InputError(f"File {str(path)!r} cannot be opened: {error}.") from error
     return cast(IO[bytes], found)
 
 
 def read_bytes(file: IO[bytes], n: int, name: str) -> bytes:
-    """The next n bytes, or all that are left where n is -1."""
+    """Read the next n bytes, or all remaining ones if n is -1."""
     try:
         return file.read(n)
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{name} cannot be read to its end: {error}.", "fetch it again; it may be cut off.") from error
+        hint = "download or copy the file again; it may be truncated."
+        raise InputError(f"{name} cannot be read to its end: {error}.", hint) from error
 
 
 def format_of(name: str, suffix: str, data: bytes) -> str:
-    """The format of a file by the end of its name, unless its first bytes say otherwise."""
+    """Return the format of a file by the ending of its name, unless its first bytes say otherwise."""
     for magic, archive in OTHER_ARCHIVES.items():
         if data.startswith(magic):
-            raise InputError(f"{name} is packed by {archive}, which is not read here.", "unpack it first, or use gzip.")
+            raise InputError(
+                f"{name} is compressed with {archive}, which is not supported.", "decompress it first, or use gzip."
+            )
     if data.startswith(b"PAR1"):
         return "parquet"
     if data.startswith(b"ARROW1"):
@@ -120,28 +121,28 @@ def format_of(name: str, suffix: str, data: bytes) -> str:
     found = SUFFIXES.get(suffix.lower())
     if found is None:
         raise InputError(
-            f"{name} ends in {suffix!r}, which no reader here knows.",
-            f"formats read: {', '.join(sorted(SUFFIXES))}, and gzip of these; rename the file to what it is.",
+            f"{name} has the unknown ending {suffix!r}.",
+            f"rename it to match its format; known endings are {', '.join(sorted(SUFFIXES))}, each also with .gz.",
         )
     if found == "text":
         refuse_documents(name, data)
         return "arff" if is_arff(data) else "text"
     if found == "excel" and suffix.lower() == ".xls" and not data.startswith((b"\xd0\xcf\x11\xe0", b"\x09\x08", b"PK")):
         refuse_documents(name, data)
-        return "text"  # many programs call their tab-separated text .xls
+        return "text"  # many programs save tab-separated text as .xls
     return found
 
 
 def refuse_documents(name: str, data: bytes) -> None:
-    """Refuse what is text by its name only: web pages, as failed downloads leave them, and packed documents."""
+    """Refuse files that are not text in spite of their name, such as the web page of a failed download."""
     start = data[:1024].lstrip().lower()
     for magic, what in DOCUMENTS.items():
         if start.startswith(magic):
-            raise InputError(f"{name} is {what}, not a table of text.", "look into the file; fetch or export it again.")
+            raise InputError(f"{name} is {what}, not delimited text.", "open it to check, then download it again.")
 
 
 def is_arff(data: bytes) -> bool:
-    """Whether text declares itself: its first line that is neither blank nor a comment begins with @relation."""
+    """Whether text is ARFF: its first line that is neither blank nor a comment begins with @relation."""
     start = data[:HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
     while start.startswith(b"%"):
         start = start.partition(b"\n")[2].lstrip()

@@ -1,4 +1,4 @@
-"""`read_table`: a file is opened, read by the reader of its format, and its columns become what is declared of them."""
+"""`read_table`: open a file, read it with the reader of its format, and convert its columns to their declared kinds."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from foldwise.data.reading.delimited import read_delimited
 from foldwise.data.reading.excel import read_excel
 from foldwise.data.reading.layout import given_names
 from foldwise.data.reading.missing import with_column_tokens
-from foldwise.data.reading.options import ReadOptions, header_rows, token_strings
-from foldwise.data.reading.parsed_file import ParsedFile
+from foldwise.data.reading.protocol import ParsedFile, ReadOptions, header_rows, token_strings
 from foldwise.data.reading.source_file import SourceFile, open_file
 from foldwise.data.schema import Schema, check_unique_names, listing
 from foldwise.data.table import Table
@@ -47,7 +46,7 @@ KEYWORDS = {
     "sqlite": ("table",),
     "duckdb": ("table",),
 }
-"""The keywords on how a file is written that apply to each format; the others apply to all."""
+"""The keywords that apply to each format only; all other keywords apply to all formats."""
 
 
 def read_table(
@@ -67,36 +66,53 @@ def read_table(
     sheet: str | int | None = None,
     table: str | None = None,
 ) -> Table:
-    """Read a file as it came into a `Table`; `table.notes` says what was decided.
+    """Read a file into a `Table`, and detect how it is written.
 
-    Delimited text of any separator, quoting, encoding and decimal mark (.csv, .tsv, .tab, .txt, .data, .dat), ARFF and
-    KEEL, Parquet, Feather, JSON lines, gzip of these, a table of a SQLite file; with extras Excel (`foldwise[excel]`)
-    and DuckDB (`foldwise[duckdb]`).
+    Supported are delimited text (.csv, .tsv, .tab, .txt, .data, .dat) with any separator, quoting, encoding and decimal
+    mark, ARFF and KEEL, Parquet, Feather and JSON, all of them also compressed with gzip, and SQLite. Excel and DuckDB
+    need the extras `foldwise[excel]` and `foldwise[duckdb]`. `table.notes` says what was detected.
 
     Parameters
     ----------
-    path : path of the file
-    target : the column to predict, by its name or its index (-1 is the last); without it `y` is None and `X` holds
-        every column
-    kinds : kind of a column by its name (`"numeric"`, `"count"`, `"binary"`, `"categorical"`, `"ordinal"`, `"text"`,
-        `"date"`, `"identifier"`, `"constant"`), or a `Column` that also declares the levels, or a `Schema`.
-        Categories are kept as the text they are in the file, also for the target: declare it categorical to keep `01`
-        and `1` apart
-    missing_values : cells of text that mean "missing"; by default, in text and Excel files only, an empty cell, `?`,
-        `NA`, `N/A`, `n/a`, `#N/A`, `NaN`, `nan`, `null` and `NULL`; and, in columns of numbers, `-` and the like. A
-        mapping names further ones column by column: `{"age": [0, 999]}`
-    separator, quote, encoding, decimal : how text is written; `quote=""` gives quotes no meaning
-    header : True for one row of names, False for none, or how many rows hold them
-    names : names for all columns, instead of those in the file
-    skip_rows : how many lines stand before the header
-    index : the column that only numbers the rows, to be left out; a first column without a name that counts the rows is
-        left out by itself, unless this is False
-    sheet, table : which sheet of a workbook (name or index), which table of a database
+    path : str or path
+        The file to read.
+    target : str or int, optional
+        The column to predict, by name or by index (-1 is the last). Without a target (default), `y` is None and `X` has
+        all columns.
+    kinds : mapping, optional
+        The kind of a column by its name: "numeric", "count", "binary", "categorical", "ordinal", "text", "date",
+        "identifier" or "constant". A `Column` also declares levels. A `Schema` describes all columns. Kinds are
+        detected by default. Categorical cells are kept as text, so `01` and `1` differ.
+    missing_values : str, list or mapping, optional
+        Values that mean "missing". The default in text and Excel files is an empty cell, `?`, `NA`, `N/A`, `n/a`,
+        `#N/A`, `NaN`, `nan`, `null` and `NULL`, and among numbers also `-` and the like. A mapping adds values for
+        single columns: `{"age": [0, 999]}`.
+    separator, quote, encoding, decimal : str, optional
+        How text is written. `quote=""` treats quotes as ordinary characters. All are detected by default.
+    header : bool or int, optional
+        True for one row of column names, False for none, or the number of such rows. Detected by default.
+    names : list of str, optional
+        Names for all columns, instead of those in the file.
+    skip_rows : int, optional
+        Number of lines before the header. Detected by default.
+    index : str or False, optional
+        A column that only numbers the rows and is dropped. By default, a first column is dropped if it has no name and
+        counts the rows; False keeps it.
+    sheet : str or int, optional
+        The sheet of a workbook, by name or index. The default is the first.
+    table : str, optional
+        The table of a database. The default is the only one.
+
+    Returns
+    -------
+    Table
+        The columns `X`, the target `y`, the `schema`, and `notes` on how the file was read.
 
     Examples
     --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "weather.csv"
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "weather.csv"
     >>> _ = path.write_text("outlook;humidity;play\\nsunny;85,5;no\\nrainy;;yes\\n")
     >>> table = read_table(path, target="play")
     >>> table
@@ -106,7 +122,7 @@ def read_table(
     >>> table.y
     array(['no', 'yes'], dtype=object)
     >>> print(table.notes.about("decimal mark"))
-    decimal mark: ','.
+    decimal mark: The decimal mark is ','.
     """
     declared = parse_kinds(kinds)
     options = ReadOptions(
@@ -127,7 +143,7 @@ def read_table(
     parsed = READERS[source.format](source, options)
     frame = parsed.frame
     if not frame.width:
-        raise InputError(f"{source.name} holds no columns.", "a table has a row of names and rows of cells.")
+        raise InputError(f"{source.name} contains no columns.", "a table has a header and rows of cells.")
     if options.names is not None and source.format != "text":
         given = given_names(options.names, frame.width, source.name)
         check_unique_names(given)
@@ -148,14 +164,12 @@ def read_table(
 
 
 def check_keywords(source: SourceFile, options: ReadOptions) -> None:
-    """Refuse a keyword that says nothing about a file of this format."""
+    """Refuse a keyword that does not apply to the format of a file."""
+    known = KEYWORDS.get(source.format, ())
     for name in ("separator", "quote", "encoding", "decimal", "header", "skip_rows", "sheet", "table"):
-        if getattr(options, name) is not None and name not in KEYWORDS.get(source.format, ()):
-            known = ", ".join(f"{word}=" for word in KEYWORDS.get(source.format, ())) or "none of these"
-            raise InputError(
-                f"{source.name} is read as {source.format}, to which {name}= does not apply.",
-                f"what applies to it: {known}.",
-            )
+        if getattr(options, name) is not None and name not in known:
+            hint = f"pass {', '.join(f'{word}=' for word in known)} instead." if known else f"omit {name}=."
+            raise InputError(f"{name}= does not apply to {source.name}, which is read as {source.format}.", hint)
 
 
 def schema_of(frame: pl.DataFrame) -> Schema:
@@ -163,7 +177,7 @@ def schema_of(frame: pl.DataFrame) -> Schema:
 
 
 def target_of(target: Any, columns: Sequence[str], file: str) -> str:
-    """The name of the target, which may be given by its index."""
+    """Return the name of the target, which may be given by its index."""
     if isinstance(target, str) and target in columns:
         return target
     if isinstance(target, int) and not isinstance(target, bool) and -len(columns) <= target < len(columns):
@@ -176,13 +190,14 @@ def target_of(target: Any, columns: Sequence[str], file: str) -> str:
 def without_index(
     frame: pl.DataFrame, index: str | bool | None, unnamed: Sequence[str], file: str
 ) -> tuple[pl.DataFrame, list[Note]]:
-    """The frame without the column that only numbers its rows."""
+    """Drop the column that only numbers the rows."""
     if not isinstance(index, str | bool | None):
         raise FoldwiseTypeError(f"index must be the name of a column, or False to keep every column, got {index!r}.")
     if isinstance(index, str):
         if index not in frame.columns:
-            raise InputError(f"{file} has no column {index!r} to use as index.", f"it has {listing(frame.columns)}.")
-        return frame.drop(index), [Note("index", f"{index!r} was left out, as requested.", index)]
+            hint = f"its columns are {listing(frame.columns)}."
+            raise InputError(f"{file} has no column {index!r} to use as index.", hint)
+        return frame.drop(index), [Note("index", f"{index!r} was dropped, as requested.", index)]
     if index is False or frame.width < 2 or frame.height < 2:
         return frame, []
     first = frame[:, 0]
@@ -196,14 +211,14 @@ def without_index(
         return frame, []
     if not bool((first.diff().drop_nulls() == 1).all()):
         return frame, []
-    note = f"the first column has no name and counts the rows from {first[0]}: left out; index=False keeps it."
+    note = f"The first column has no name and counts the rows from {first[0]}. Dropped it; index=False keeps it."
     return frame.drop(first.name), [Note("index", note)]
 
 
 def warn_of_pandas_index(frame: pl.DataFrame, file: str) -> None:
     if "__index_level_0__" in frame.columns:
         warnings.warn(
-            f"{file} holds the index of a pandas frame as the column '__index_level_0__'. "
+            f"{file} contains the index of a pandas frame as column '__index_level_0__'. "
             "Hint: pass index='__index_level_0__', or write the file with index=False.",
             FoldwiseWarning,
             stacklevel=3,

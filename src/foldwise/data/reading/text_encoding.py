@@ -1,4 +1,4 @@
-"""Bytes as text: byte-order marks, UTF-8, UTF-16, else the encoding of Western Windows; line ends of old Macs."""
+"""Decode bytes as text: byte-order marks, UTF-8, UTF-16, else Windows-1252; and line ends of old Macs."""
 
 from __future__ import annotations
 
@@ -17,33 +17,32 @@ MARKS = (
 
 
 def as_utf8(data: bytes, encoding: str | None, name: str) -> tuple[bytes, list[Note]]:
-    """The same text in UTF-8 with no mark in front, and what was found out about it."""
-    notes = []
+    """Return the text in UTF-8 without a byte-order mark, with notes on its encoding."""
     if encoding is not None:
         data = decoded(data, encoding, name).encode("utf-8", "surrogatepass").removeprefix(codecs.BOM_UTF8)
         if b"\x00" in data[:4096]:
             raise not_text(name)
-        notes.append(Note("encoding", f"{encoding}, as requested."))
+        found, why = encoding, "as requested"
     else:
         found, why = encoding_of(data, name)
         if found == "utf-8-sig":
             data = data[len(codecs.BOM_UTF8) :]
         elif found != "utf-8":
             data = decoded(data.removeprefix(codecs.BOM_UTF8), found, name).encode().removeprefix(codecs.BOM_UTF8)
-        notes.append(Note("encoding", f"{found} ({why})."))
+    notes = [Note("encoding", f"The text is encoded as {found} ({why}).")]
     if b"\r" in data[: 1 << 20] and b"\n" not in data:
         data = data.replace(b"\r", b"\n")
-        notes.append(Note("lines", "end in a carriage return alone, as on old Macs."))
+        notes.append(Note("lines", "Lines end with a carriage return, as on old Macs."))
     return data, notes
 
 
 def encoding_of(data: bytes, name: str) -> tuple[str, str]:
-    """The encoding and the reason for it."""
+    """Return the encoding and the reason for it."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
             if encoding == "utf-8-sig" and first_undecodable(data, "utf-8") is not None:
-                return "latin-1", "the mark says UTF-8, but the bytes are not"
-            return encoding, "a byte-order mark says so"
+                return "latin-1", "the byte-order mark says UTF-8, but not all bytes are"
+            return encoding, "by its byte-order mark"
     head = data[:4096]
     if b"\x00" in head:
         return utf16_by_zeros(head, name), "every other byte is zero"
@@ -51,13 +50,13 @@ def encoding_of(data: bytes, name: str) -> tuple[str, str]:
         return "utf-8", "plain ASCII"
     broken = first_undecodable(data, "utf-8")
     if broken is None:
-        return "utf-8", "every byte decodes"
+        return "utf-8", "every byte is valid"
     fitting = "cp1252" if first_undecodable(data, "cp1252") is None else "latin-1"
     return fitting, f"byte {data[broken]:#04x} at {broken:,} is not UTF-8"
 
 
 def first_undecodable(data: bytes, encoding: str) -> int | None:
-    """Where the first byte stands that is not text in an encoding."""
+    """Return the index of the first byte that is not valid in an encoding."""
     try:
         data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -66,7 +65,7 @@ def first_undecodable(data: bytes, encoding: str) -> int | None:
 
 
 def utf16_by_zeros(head: bytes, name: str) -> str:
-    """UTF-16 without its mark: the high byte of nearly every character is zero."""
+    """Recognize UTF-16 without a byte-order mark: the high byte of nearly every character is zero."""
     half = len(head) // 2
     if head[1::2].count(0) > 0.8 * half and head[::2].count(0) < 0.1 * half:
         return "utf-16-le"
@@ -77,21 +76,21 @@ def utf16_by_zeros(head: bytes, name: str) -> str:
 
 def not_text(name: str) -> InputError:
     return InputError(
-        f"{name} holds zero bytes, so it is not text.",
-        "give the file the ending of its format, or pass encoding= if it is text in an unusual one.",
+        f"{name} contains zero bytes, so it is not text.",
+        "rename the file if it has another format, or pass encoding= if it is text in an unusual encoding.",
     )
 
 
 def decoded(data: bytes, encoding: str, name: str) -> str:
-    """The text, or an error that names the byte."""
+    """Decode text, or raise an error that names the byte."""
     try:
         return data.decode(encoding)
     except LookupError as error:
         raise InputError(
-            f"encoding must be one that Python knows, got {encoding!r}.", "for example 'utf-8' or 'cp1252'."
+            f"encoding must be one that Python knows, got {encoding!r}.", "pass 'utf-8' or 'cp1252', for example."
         ) from error
     except (UnicodeError, TypeError, ValueError) as error:
         where = f" (byte {error.start:,})" if isinstance(error, UnicodeDecodeError) else ""
         raise InputError(
-            f"{name} is not text in {encoding}{where}.", "leave encoding out to have it found, or pass 'latin-1'."
+            f"{name} is not valid {encoding}{where}.", "omit encoding= to have it detected, or pass 'latin-1'."
         ) from error
