@@ -1,4 +1,4 @@
-"""One-pass, mergeable, weighted facts about rows. They know `+` and `-` and nothing of models."""
+"""Weighted summaries of rows, computed in one pass. `+` merges two of them, `-` removes rows; no model is involved."""
 
 from foldwise.summaries.counts import CategoryCounts, Counts
 from foldwise.summaries.log_moments import LogMoments

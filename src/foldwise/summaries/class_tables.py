@@ -1,4 +1,4 @@
-"""The base of summaries made of arrays of shape (classes, columns): `Moments`, `LogMoments`, `Sums`."""
+"""The base of summaries that consist of arrays of shape (classes, columns): `Moments`, `LogMoments`, `Sums`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from foldwise.summaries.number_kernels import Floats
 
 @dataclass(frozen=True)
 class ClassTables:
-    """Facts by class and column: every field is an array of shape (K, d)."""
+    """A summary by class and column: every field is an array of shape (K, d)."""
 
     SIGNED: ClassVar[tuple[str, ...]] = ()  # fields that may be negative
 
@@ -29,23 +29,23 @@ class ClassTables:
 
     @classmethod
     def empty(cls, n_classes: int, n_columns: int) -> Self:
-        """The facts of no rows."""
+        """Return the summary of no rows."""
         return cls._make([np.zeros((n_classes, n_columns))] * len(fields(cls)))
 
-    def expand(self, places: NDArray[np.int64], n_classes: int) -> Self:
-        """The same facts with class i at `places[i]` among `n_classes`."""
-        return self._make(spread(array, places, n_classes) for array in self._arrays().values())
+    def expand(self, indices: NDArray[np.int64], n_classes: int) -> Self:
+        """Return the same summary for `n_classes` classes; class i moves to `indices[i]`."""
+        return self._make(spread(array, indices, n_classes) for array in self._arrays().values())
 
     def select(self, columns: Sequence[int]) -> Self:
-        """The facts of some columns."""
+        """Return the summary of some columns."""
         return self._make(np.ascontiguousarray(array[:, list(columns)]) for array in self._arrays().values())
 
     def to_dict(self) -> dict[str, Any]:
-        """The facts as plain JSON values."""
+        """Return the summary as plain JSON values."""
         return {name: array.tolist() for name, array in self._arrays().items()}
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> Self:
-        """The facts that `to_dict` wrote, checked."""
+        """Check and return the summary that `to_dict` wrote."""
         least = {field.name: -np.inf if field.name in cls.SIGNED else 0.0 for field in fields(cls)}
         return cls._make(stored_array(facts, name, (n_classes, n_columns), least[name]) for name in least)

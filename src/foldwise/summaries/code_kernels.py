@@ -1,6 +1,7 @@
-"""Compiled counts of codes by class. A code outside its column's range is counted in the slot after the last.
+"""Compiled kernels that count codes by class.
 
-Slots of all columns lie one after the other: column j has `width[j]` slots and one for the rest, from `base[j]` on.
+The slots of all columns are stored one after the other: column j has `width[j]` slots from `base[j]` on, and one more
+for all codes out of range.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ Slots = NDArray[np.uint64]
 
 @njit(nogil=True, cache=True)
 def counts_by_row(cells: Ints, y: Ints, w: Floats, low: Ints, width: Slots, base: Slots, counts: Floats) -> None:
-    """Counts over cells (n, d) into `counts` (slots, K)."""
+    """Count cells (n, d) into `counts` (slots, K)."""
     n, d = cells.shape
     for i in range(n):
         c = y[i]
@@ -37,9 +38,9 @@ def counts_by_column(
     base: Slots,
     counts: Floats,
 ) -> None:
-    """Counts over cells (d, ·) of rows start..stop.
+    """Count cells (d, ·) of rows start..stop.
 
-    Four columns at a time: increments of one column often hit the slot just written and would wait for it.
+    Four columns at a time, because increments of a single column often wait for the slot that was just written.
     """
     d = cells.shape[0]
     n = stop - start

@@ -1,7 +1,7 @@
-"""Weight of each category of a column, by class: one pass over codes, `+` and `-`.
+"""`Counts`: the weight of each category of a column, by class.
 
-The levels of a column are those its rows hold with a weight above 0, in canonical order: nothing about how they were
-met is kept, so parts merge to the whole.
+The levels of a column are those of its rows with a weight above 0, in canonical order. They do not depend on the order
+of the rows, so summaries of parts merge to the summary of the whole.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ from foldwise.summaries.passes import Share, windows
 from foldwise.summaries.per_column import PerColumn
 
 HEAD = 1024  # rows from which the ranges are guessed
-DIRECT_RANGE = 1 << 16  # whole numbers in so short a range are their own codes,
-DIRECT_CELLS = 1 << 21  # unless the table of all columns and classes would be longer than this
+DIRECT_RANGE = 1 << 16  # integers in a shorter range are their own codes,
+DIRECT_CELLS = 1 << 21  # unless the table of all columns and classes would have more cells
 
 
 @dataclass(frozen=True)
 class CategoryCounts:
-    """Per level of one column and class: the total weight of the rows that hold it, and how many they are.
+    """The weight and the number of rows of each level of one column, by class.
 
+    Examples
+    --------
     >>> a = CategoryCounts.of(("x",), np.array([[1.0, 2.0]]))
     >>> b = CategoryCounts.of(("w", "x"), np.array([[1.0, 0.0], [0.0, 5.0]]))
     >>> (a + b).levels, (a + b).weight.tolist()
@@ -41,11 +43,11 @@ class CategoryCounts:
 
     levels: tuple[Level, ...]
     weight: Floats  # (levels, K)
-    rows: Floats  # (levels, K), of a weight above 0: whole numbers, which say exactly what is there
+    rows: Floats  # (levels, K), with a weight above 0; exact, as they are integers
 
     @classmethod
     def of(cls, levels: tuple[Level, ...], weight: Floats, rows: Floats | None = None) -> CategoryCounts:
-        """The counts of the levels that some row holds; without `rows` each row has the weight 1."""
+        """Return the counts without levels that occur in no row; without `rows` each row has the weight 1."""
         rows = weight if rows is None else rows
         held = np.flatnonzero(rows.any(axis=1))
         if len(held) < len(levels):
@@ -62,34 +64,33 @@ class CategoryCounts:
     def __sub__(self, other: CategoryCounts) -> CategoryCounts:
         unknown = set(other.levels).difference(self.levels)
         if unknown:
-            raise ForgetError(f"{sort_levels(unknown)[0]!r} was taken away, but had not been learned.")
+            raise ForgetError(f"{sort_levels(unknown)[0]!r} cannot be removed, because it was not learned.")
         weight, rows = other.on(self.levels)
         left = rows_left(self.rows, rows, class_axis=1)
         return CategoryCounts.of(self.levels, weight_kept(self.weight, weight, left, class_axis=1), left)
 
     def on(self, levels: Sequence[Level]) -> tuple[Floats, Floats]:
-        """Weights and rows in the order of other levels, 0 for those not held."""
+        """Return the weights and rows in the order of other levels, 0 for levels that do not occur."""
         index = {level: i for i, level in enumerate(self.levels)}
         found = np.array([index.get(level, -1) for level in levels], dtype=np.intp)
         padding = np.zeros((1, self.weight.shape[1]))
         return np.vstack([self.weight, padding])[found], np.vstack([self.rows, padding])[found]
 
-    def expand(self, places: NDArray[np.int64], n_classes: int) -> CategoryCounts:
-        """The same facts with class i at `places[i]` among `n_classes`."""
-        return CategoryCounts(
-            self.levels, spread(self.weight.T, places, n_classes).T, spread(self.rows.T, places, n_classes).T
-        )
+    def expand(self, indices: NDArray[np.int64], n_classes: int) -> CategoryCounts:
+        """Return the same summary for `n_classes` classes; class i moves to `indices[i]`."""
+        weight, rows = (spread(array.T, indices, n_classes).T for array in (self.weight, self.rows))
+        return CategoryCounts(self.levels, weight, rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """The facts as plain JSON values."""
+        """Return the summary as plain JSON values."""
         return {"levels": list(self.levels), "weight": self.weight.tolist(), "rows": self.rows.tolist()}
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any], n_classes: int) -> CategoryCounts:
-        """The facts that `to_dict` wrote, checked."""
+        """Check and return the summary that `to_dict` wrote."""
         levels = tuple(as_level(level, "stored") for level in facts["levels"])
         if len(set(levels)) < len(levels):
-            raise InputError(f"the stored facts hold a level twice: {list(levels)!r}.")
+            raise InputError(f"The stored levels must be unique, got {list(levels)!r}.")
         weight, rows = (stored_array(facts, name, (len(levels), n_classes), 0.0) for name in ("weight", "rows"))
         return cls(levels, weight, rows)
 
@@ -103,7 +104,7 @@ class Counts(PerColumn[CategoryCounts]):
 
 @dataclass(frozen=True)
 class SlotLayout:
-    """Where the codes of each column are counted: column j from `base[j]`, `width[j]` slots and one for the rest."""
+    """The slots in which the codes of each column are counted: from `base[j]`, `width[j]` slots and one more."""
 
     low: NDArray[np.int64]
     width: NDArray[np.uint64]
@@ -114,21 +115,17 @@ class SlotLayout:
     def of(cls, low: Any, width: Any) -> SlotLayout:
         lows, widths = np.asarray(low, dtype=np.int64), np.asarray(width, dtype=np.uint64)
         ends = np.cumsum(widths + np.uint64(1))
-        return cls(
-            lows,
-            widths,
-            np.concatenate([[0], ends[:-1]]).astype(np.uint64),
-            int(ends[-1]) if len(ends) else 0,
-        )
+        base = np.concatenate([[0], ends[:-1]]).astype(np.uint64)
+        return cls(lows, widths, base, int(ends[-1]) if len(ends) else 0)
 
     def slots(self, j: int) -> slice:
-        """The slots of column j, without the one for the rest."""
+        """Return the slots of column j, without the one for codes out of range."""
         start = int(self.base[j])
         return slice(start, start + int(self.width[j]))
 
 
 def counts_of(view: View, columns: Sequence[int], share: Share) -> Counts:
-    """One pass over a share of the rows: whole numbers of a short range directly, others by their codes."""
+    """Count a share of the rows in one pass: integers of a short range directly, others by their codes."""
     whole = view.integers(columns)
     counts = counts_of_integers(whole, share) if whole is not None else None
     if counts is not None:
@@ -145,10 +142,10 @@ def counts_of(view: View, columns: Sequence[int], share: Share) -> Counts:
 
 
 def counts_of_integers(cells: ChunkedCells, share: Share) -> Counts | None:
-    """Counts of whole numbers by their own value; None where their ranges are long.
+    """Count integers by their value; None if their ranges are long.
 
-    The ranges are guessed from the first rows. Whatever falls outside is counted as the rest, so a wrong guess shows
-    and is made good by looking at all rows.
+    The ranges are guessed from the first rows. If any value turns out to be out of range, the ranges are taken from all
+    rows and the values are counted again.
     """
     for last in (min(share.start + HEAD, share.stop), share.stop):
         low, high = range_of(cells, share.start, last)
@@ -171,13 +168,13 @@ def counts_of_integers(cells: ChunkedCells, share: Share) -> Counts | None:
 
 
 def worth_direct(span: NDArray[Any], n_classes: int) -> bool:
-    """Whether columns whose values differ by at most so much are looked up by value: not where that takes memory."""
+    """Whether integers are counted by value: not if their ranges are so long that it takes much memory."""
     short = span.size == 0 or int(span.max()) < DIRECT_RANGE
     return short and (int(span.sum()) + 2 * span.size) * n_classes <= DIRECT_CELLS
 
 
 def count(cells: ChunkedCells, layout: SlotLayout, share: Share) -> tuple[Floats, Floats]:  # (slots, K) both
-    """One pass of the counting kernels: weights, and rows of a weight above 0."""
+    """Run the counting kernels: weights, and rows with a weight above 0."""
     weight = own_lines((layout.size, share.n_classes))
     rows = weight if share.weights is None else own_lines((layout.size, share.n_classes))
     where = (layout.low, layout.width, layout.base)
@@ -195,7 +192,7 @@ def count(cells: ChunkedCells, layout: SlotLayout, share: Share) -> tuple[Floats
 
 
 def range_of(cells: ChunkedCells, start: int, stop: int) -> tuple[Ints, Ints]:
-    """The least and the greatest value of each column in rows start..stop."""
+    """Return the smallest and largest value of each column in rows start..stop."""
     lows, highs = [], []
     for a, b in windows(start, stop, cells.chunk_rows):
         rows = cells.chunk(a, b).rows

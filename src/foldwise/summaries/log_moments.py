@@ -1,8 +1,8 @@
-"""Weight, mean and log-spread of positive columns, by class: what a gamma distribution needs of Σx and Σlog x.
+"""`LogMoments`: weight, mean and log-spread of positive columns, by class, for the gamma distribution.
 
-The log-spread is Σw·(log mean - log x), which is never negative and small where values lie close together. As the bare
-sums of x and log x it would be the difference of two large numbers; kept by itself, it merges without loss, as the
-squared deviations of `Moments` do: Σw·h(x/mean) with h(t) = t - 1 - log t.
+The log-spread is Σw·(log mean - log x), which is never negative, and small if the values are close together. Computed
+from Σx and Σlog x it would be the difference of two large numbers. Stored by itself, it merges without loss like the
+squared deviations of `Moments`, because it equals Σw·h(x/mean) with h(t) = t - 1 - log t.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 from numba import njit
 
 from foldwise.data.cells import ChunkedCells
-from foldwise.data.view import view_of_array
 from foldwise.errors import InputError
 from foldwise.summaries.alignment import EPS, check_precision, rows_left, weight_left
 from foldwise.summaries.class_tables import ClassTables
@@ -24,35 +23,28 @@ from foldwise.summaries.passes import Share, Window
 from foldwise.summaries.sums import Check
 
 WEIGHT, SUM, SPREAD, ROWS = range(4)
-FAR = 1e6  # a ratio past which a value is no pivot for another
+FAR = 1e6  # largest ratio of a value to its pivot
 
 
 @dataclass(frozen=True)
 class LogMoments(ClassTables):
-    """Per class and column: weight of the present cells, their mean, Σw·(log mean - log x), their rows."""
+    """Weight, mean, Σw·(log mean - log x) and number of rows of the cells that are not missing, by class and column."""
 
     weight: Floats  # (K, d), as all of them
     mean: Floats
     deviance: Floats
-    rows: Floats  # of a weight above 0
-
-    @classmethod
-    def of_cells(cls, cells: object, y: object, n_classes: int, weights: object = None) -> LogMoments:
-        """The facts of a small array of positive numbers, NaN for missing: for tests and for a few rows at hand."""
-        array = np.ascontiguousarray(cells, dtype=np.float64)
-        columns = view_of_array(array).numbers(range(array.shape[1]))
-        return log_moments_of(columns, Share.of(y, n_classes, weights), lambda rows, names, row: None)
+    rows: Floats  # with a weight above 0
 
     @property
     def log_gap(self) -> Floats:
-        """log mean - mean of the logarithms: what the shape of a gamma distribution depends on."""
+        """log mean - mean of the logarithms, which determines the shape of a gamma distribution."""
         return np.divide(self.deviance, self.weight, out=np.zeros_like(self.weight), where=self.weight > 0)
 
     def __add__(self, other: LogMoments) -> LogMoments:
-        """The facts of both sets of rows."""
+        """Merge the summaries of two sets of rows."""
         weight = self.weight + other.weight
         share = np.divide(other.weight, weight, out=np.zeros_like(weight), where=weight > 0)
-        # an empty side has mean 0, which must not pull the other
+        # the mean 0 of an empty side must not influence the other
         both = (self.weight > 0) & (other.weight > 0)
         mean = np.where(both, self.mean + (other.mean - self.mean) * share, np.maximum(self.mean, other.mean))
         deviance = self.deviance + other.deviance
@@ -60,13 +52,13 @@ class LogMoments(ClassTables):
         return LogMoments(weight, mean, deviance, self.rows + other.rows)
 
     def __sub__(self, other: LogMoments) -> LogMoments:
-        """The facts without the rows of `other`; raises ForgetError where less than 1e-9 of precision would be left."""
+        """Remove the rows of `other`; raise ForgetError if the relative error would be above 1e-9."""
         left, error = self.without(other)
         check_precision(error, "log-spread")
         return left
 
     def without(self, other: LogMoments) -> tuple[LogMoments, Floats]:
-        """The facts without the rows of `other`, and the relative error of each log-spread or mean (K, d)."""
+        """Return the summary without the rows of `other`, and the relative error of each log-spread or mean (K, d)."""
         rows = rows_left(self.rows, other.rows)
         weight = weight_left(self.weight, other.weight, rows)
         there = (other.rows > 0) & (weight > 0)
@@ -76,7 +68,7 @@ class LogMoments(ClassTables):
         rest = LogMoments(weight, mean, self.deviance, rows)
         gone = between(rest, self.mean) + between(other, self.mean)
         deviance = np.where(there, self.deviance - other.deviance - gone, self.deviance)
-        known = rows <= 1  # what is left of one row, or of nothing, has no spread
+        known = rows <= 1  # the spread of one row, or of none, is exactly 0
         deviance = np.where(known, 0.0, np.maximum(deviance, 0.0))
         error = np.maximum(ratio(self.deviance, deviance), ratio(self.weight * self.mean, weight * mean)) * 8 * EPS
         error = np.where(known, ratio(self.weight * self.mean, weight * mean) * 8 * EPS, error)
@@ -84,7 +76,7 @@ class LogMoments(ClassTables):
         return LogMoments(weight, mean, deviance, rows), error
 
     def pooled(self) -> LogMoments:
-        """The facts of all classes together, as one class."""
+        """Return the summary of all classes together, as one class."""
         weight = self.weight.sum(axis=0, keepdims=True)
         share = np.divide(self.weight, weight, out=np.zeros_like(self.weight), where=weight > 0)
         mean = (share * self.mean).sum(axis=0, keepdims=True)
@@ -93,15 +85,15 @@ class LogMoments(ClassTables):
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> LogMoments:
-        """The facts that `to_dict` wrote, checked."""
+        """Check and return the summary that `to_dict` wrote."""
         stored = super().from_dict(facts, n_classes, n_columns)
         if ((stored.mean <= 0) & (stored.weight > 0)).any():
-            raise InputError("the stored means must be above 0.", "write the model again with to_json.")
+            raise InputError("The stored means must be above 0.", "write the model again with to_json.")
         return stored
 
 
 def between(part: LogMoments, mean: Floats) -> Floats:
-    """What a part adds to the log-spread about another mean: weight · h(its mean / that mean)."""
+    """Return what a part adds to the log-spread about another mean: weight · h(its mean / that mean)."""
     mean = np.broadcast_to(mean, part.mean.shape)
     there = (part.weight > 0) & (mean > 0) & (part.mean > 0)
     return part.weight * excesses(np.where(there, part.mean, 1.0), np.where(there, mean, 1.0))
@@ -113,9 +105,9 @@ def ratio(before: Floats, after: Floats) -> Floats:
 
 @njit(nogil=True, cache=True)
 def excess(x: float, mean: float) -> float:
-    """h(x/mean), h(t) = t - 1 - log t, to the last digits also where t is near 1.
+    """Compute h(x/mean) with h(t) = t - 1 - log t, accurate also for t near 1.
 
-    There log t = 2·atanh(z) with z = (x - mean) / (x + mean).
+    For t near 1, log t = 2·atanh(z) with z = (x - mean) / (x + mean).
     """
     r = (x - mean) / mean
     if abs(r) > 0.1:
@@ -134,7 +126,7 @@ def excesses_into(x: Floats, mean: Floats, out: Floats) -> None:
 
 
 def excesses(x: Floats, mean: Floats) -> Floats:
-    """`excess` of every entry."""
+    """Apply `excess` to every entry."""
     out = np.empty(x.size)
     excesses_into(np.ascontiguousarray(x).reshape(-1), np.ascontiguousarray(mean).reshape(-1), out)
     return out.reshape(x.shape)
@@ -142,7 +134,7 @@ def excesses(x: Floats, mean: Floats) -> Floats:
 
 @njit(nogil=True, cache=True)
 def log_sums_by_row(cells: Floats, y: Ints, w: Floats, pivot: Floats, table: Floats) -> None:
-    """Σw, Σw·(x/pivot - 1), Σw·h(x/pivot) and rows of the present cells, into `table` (K, 4, d)."""
+    """Add Σw, Σw·(x/pivot - 1), Σw·h(x/pivot) and the number of rows of the cells to `table` (K, 4, d)."""
     n, d = cells.shape
     for i in range(n):
         c = y[i]
@@ -160,7 +152,7 @@ def log_sums_by_row(cells: Floats, y: Ints, w: Floats, pivot: Floats, table: Flo
 
 @njit(nogil=True, cache=True)
 def largest_by_row(cells: Floats, y: Ints, w: Floats, largest: Floats) -> None:
-    """The largest present cell of each class and column, into `largest` (K, d)."""
+    """Write the largest cell of each class and column to `largest` (K, d)."""
     n, d = cells.shape
     for i in range(n):
         if w[i] > 0:
@@ -170,7 +162,7 @@ def largest_by_row(cells: Floats, y: Ints, w: Floats, largest: Floats) -> None:
 
 
 def log_moments_of(cells: ChunkedCells, share: Share, check: Check) -> LogMoments:
-    """One pass over a share of the rows; `check(rows, names, first row)` refuses what is not positive."""
+    """Summarize a share of the rows in one pass; `check(rows, names, first row)` refuses cells of 0 or below."""
     total = LogMoments.empty(share.n_classes, len(cells.names))
     for window in share.windows(cells.chunk_rows):
         rows = cells.chunk(window.start, window.stop).rows
@@ -180,9 +172,9 @@ def log_moments_of(cells: ChunkedCells, share: Share, check: Check) -> LogMoment
 
 
 def log_moments_of_rows(rows: Floats, window: Window, before: LogMoments) -> LogMoments:
-    """The facts of one chunk: about the means so far, or the largest value; again where that pivot was poor."""
-    # a value of the class makes the log-spread of a constant one exactly 0; about a tiny one ratios would overflow,
-    # and about one that is far larger than all values their mean would be lost
+    """Summarize one chunk about the means so far, or about the largest value; and again if that pivot was poor."""
+    # a value of the class as pivot makes the log-spread of a constant column exactly 0. With a tiny pivot the ratios
+    # would overflow, and with one far above all values their mean would be lost
     largest = np.zeros_like(before.mean)
     largest_by_row(rows, window.y, window.w, largest)
     known = (before.mean / FAR < largest) & (largest / FAR < before.mean)

@@ -1,7 +1,7 @@
-"""Weight, mean and sum of squared deviations of numeric columns, by class: one pass, `+` and `-`.
+"""`Moments`: weight, mean and sum of squared deviations of numeric columns, by class.
 
-The mean is kept as a high and a low part. At mean 1e8 and sd 1 in 1,000 parts the textbook merge of plain means is off
-by 2e-9; with the low part the difference of two means is exact to the last digit of the deviations themselves.
+The mean is stored as a high and a low part. For mean 1e8 and standard deviation 1, merging 1,000 parts with plain means
+has an error of 2e-9; with the low part, the difference of two means is as accurate as the deviations themselves.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import NoReturn
 import numpy as np
 
 from foldwise.data.cells import Chunk, ChunkedCells
-from foldwise.data.view import view_of_array
 from foldwise.errors import InputError
 from foldwise.summaries.alignment import EPS, check_precision, rows_left, weight_left
 from foldwise.summaries.class_tables import ClassTables
@@ -31,14 +30,17 @@ from foldwise.summaries.number_kernels import (
 )
 from foldwise.summaries.passes import Share, Window
 
-POOR_PIVOT = 100.0  # squared distance of pivot and mean, in variances, past which a chunk is summed again
+POOR_PIVOT = 100.0  # squared distance of pivot and mean, in variances, above which a chunk is summed again
 
 
 @dataclass(frozen=True)
 class Moments(ClassTables):
-    """Per class and column: rows and weight of the present cells, their mean (high + low part), Σw(x-mean)².
+    """Weight, mean (high + low part), Σw(x-mean)² and number of rows of the cells that are not missing.
 
-    >>> a = Moments.of_cells([[1.0, 2.0], [3.0, np.nan]], [0, 0], 1)
+    Examples
+    --------
+    >>> from foldwise.data.view import view
+    >>> a = moments_of(view(np.array([[1.0, 2.0], [3.0, np.nan]])).numbers([0, 1]), Share.of([0, 0], 1))
     >>> a.weight, a.mean, a.m2
     (array([[2., 1.]]), array([[2., 2.]]), array([[2., 0.]]))
     >>> (a + a).weight
@@ -51,23 +53,17 @@ class Moments(ClassTables):
     high: Floats
     low: Floats
     m2: Floats
-    rows: Floats  # of a weight above 0: whole numbers, which say exactly what is there
-
-    @classmethod
-    def of_cells(cls, cells: object, y: object, n_classes: int, weights: object = None) -> Moments:
-        """The moments of a small array, NaN for missing: for tests and for a few rows at hand."""
-        array = np.ascontiguousarray(cells, dtype=np.float64)
-        return moments_of(view_of_array(array).numbers(range(array.shape[1])), Share.of(y, n_classes, weights))
+    rows: Floats  # with a weight above 0; exact, as they are integers
 
     @property
     def mean(self) -> Floats:
         return self.high + self.low
 
     def __add__(self, other: Moments) -> Moments:
-        """The moments of both sets of rows."""
+        """Merge the moments of two sets of rows."""
         weight = self.weight + other.weight
         share = np.divide(other.weight, weight, out=np.zeros_like(weight), where=weight > 0)
-        # an empty side has mean 0, which must not pull the other
+        # the mean 0 of an empty side must not influence the other
         gap, gap_low = two_sum(other.high, -self.high)
         delta = np.where((self.weight > 0) & (other.weight > 0), gap + (gap_low + (other.low - self.low)), 0.0)
         start_high = np.where(self.weight > 0, self.high, other.high)
@@ -78,13 +74,13 @@ class Moments(ClassTables):
         return Moments(weight, high, low, m2, self.rows + other.rows)
 
     def __sub__(self, other: Moments) -> Moments:
-        """The moments without the rows of `other`; raises ForgetError past the tolerance (see `removal_error`)."""
+        """Remove the rows of `other`; raise ForgetError if the relative error would be above 1e-9."""
         left, error = self.without(other)
         check_precision(error, "spread")
         return left
 
     def without(self, other: Moments) -> tuple[Moments, Floats]:
-        """The moments without the rows of `other`, and the relative error of each spread (K, d)."""
+        """Return the moments without the rows of `other`, and the relative error of each spread (K, d)."""
         rows = rows_left(self.rows, other.rows)
         weight = weight_left(self.weight, other.weight, rows)
         untouched, gone = other.rows == 0, rows == 0
@@ -95,18 +91,17 @@ class Moments(ClassTables):
         high, rest = two_sum(self.high, delta * share)
         high, low = two_sum(high, rest + self.low)
         m2 = np.where(there, self.m2 - other.m2 - delta * delta * share * self.weight, self.m2)
-        # what is left of one row, or of nothing, has no spread: that is known, not computed
-        known = rows <= 1
+        known = rows <= 1  # the spread of one row, or of none, is exactly 0
         m2 = np.where(known, 0.0, np.maximum(m2, 0.0))
         error = np.where(untouched | known | (self.m2 <= 0), 0.0, removal_error(self.m2, m2))
         return Moments(weight, np.where(gone, 0.0, high), np.where(gone, 0.0, low), m2, rows), error
 
     def pooled(self) -> Moments:
-        """The moments of all classes together, as one class."""
+        """Return the moments of all classes together, as one class."""
         weight = self.weight.sum(axis=0, keepdims=True)
         first = np.argmax(self.weight > 0, axis=0)[None]
         pivot = np.take_along_axis(self.high, first, axis=0)
-        # as in `+`, a class without cells has mean 0 and must not pull
+        # as in `+`, the mean 0 of an empty class must not influence the others
         apart = np.where(self.weight > 0, (self.high - pivot) + self.low, 0.0)
         shift = np.divide((self.weight * apart).sum(axis=0)[None], weight, out=np.zeros_like(weight), where=weight > 0)
         high, low = two_sum(pivot, shift)
@@ -115,21 +110,21 @@ class Moments(ClassTables):
 
 
 def removal_error(before: Floats, after: Floats) -> Floats:
-    """Relative error of a sum of squared deviations after a removal: about 8·eps·before/after."""
+    """Return the relative error of a sum of squared deviations after a removal: about 8·eps·before/after."""
     return 8 * EPS * np.divide(before, after, out=np.full_like(before, np.inf), where=after > 0)
 
 
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The rounded sum and its rounding error, exactly (Knuth)."""
+    """Return the rounded sum and its exact rounding error (Knuth's TwoSum)."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
 
 def moments_of(cells: ChunkedCells, share: Share) -> Moments:
-    """One pass over a share of the rows."""
+    """Summarize a share of the rows in one pass."""
     total = Moments.empty(share.n_classes, len(cells.names))
-    first = np.full(len(cells.names), np.nan)  # the first value of each column that counts
+    first = np.full(len(cells.names), np.nan)  # the first value of each column with a weight above 0
     for window in share.windows(cells.chunk_rows):
         chunk = cells.chunk(window.start, window.stop)
         if np.isnan(first).any():
@@ -141,7 +136,7 @@ def moments_of(cells: ChunkedCells, share: Share) -> Moments:
 
 
 def moments_of_chunk(chunk: Chunk, window: Window, pivot: Floats, names: tuple[str, ...]) -> Moments:
-    """The moments of one chunk; summed about the pivot, and again about its own means if the pivot was poor."""
+    """Summarize one chunk about the pivot, and again about its own means if the pivot was poor."""
     sums = sums_of_chunk(chunk, window, pivot, names)
     if (sums.weight * sums.shift * sums.shift > POOR_PIVOT * np.maximum(sums.m2, 0.0)).any():
         pivot = pivot + sums.shift
@@ -152,7 +147,7 @@ def moments_of_chunk(chunk: Chunk, window: Window, pivot: Floats, names: tuple[s
 
 @dataclass(frozen=True)
 class ChunkSums:
-    """Σw, Σw(x-p) and Σw(x-p)² of the present cells of a chunk, and its rows of a weight above 0; each (K, d)."""
+    """Σw, Σw(x-p) and Σw(x-p)² of the cells of a chunk, and their rows with a weight above 0; each (K, d)."""
 
     weight: Floats
     s1: Floats
@@ -161,7 +156,7 @@ class ChunkSums:
 
     @property
     def shift(self) -> Floats:
-        """How far the mean lies from the pivot."""
+        """The distance of the mean from the pivot."""
         return np.divide(self.s1, self.weight, out=np.zeros_like(self.s1), where=self.weight > 0)
 
     @property
@@ -171,7 +166,7 @@ class ChunkSums:
 
 
 def sums_of_chunk(chunk: Chunk, window: Window, pivot: Floats, names: tuple[str, ...]) -> ChunkSums:
-    """The sums of a chunk about a pivot, by the plain kernels where no cell is missing, else by the masked one."""
+    """Sum a chunk about a pivot, with the plain kernels if no cell is missing, else with the masked one."""
     n_classes, d = pivot.shape
     y, w, table = window.y, window.w, work_table(pivot)
     if chunk.by_column:
@@ -192,33 +187,33 @@ def sums_of_chunk(chunk: Chunk, window: Window, pivot: Floats, names: tuple[str,
 
 
 def check_finite(rows: Floats, names: tuple[str, ...], row: int) -> None:
-    """Refuse an infinite cell; `row` is the number of the first row."""
+    """Refuse infinite cells; `row` is the number of the first row."""
     if np.isinf(rows).any():
         refuse_infinite(rows, names, row)
 
 
 def refuse_infinite(rows: Floats, names: tuple[str, ...], row: int) -> NoReturn:
-    """Name the infinite cell, or the column whose squares are beyond float64."""
-    places = np.argwhere(np.isinf(rows))
-    if places.size:
-        i, j = places[0]
+    """Raise an error that names the infinite cell, or the column whose squares are too large for float64."""
+    infinite = np.argwhere(np.isinf(rows))
+    if infinite.size:
+        i, j = infinite[0]
         raise InputError(
-            f"column {names[j]!r} holds {rows[i, j]} in row {row + int(i)}; a number must be finite "
-            "(Input X contains infinity).",
+            f"Input X contains infinity: column {names[j]!r} is {rows[i, j]} in row {row + int(i)}, but must be "
+            "finite.",
             "replace it, or mark it as missing (NaN).",
         )
     largest = np.nanmax(np.abs(rows), axis=0, initial=0.0)
     j = int(np.argmax(largest))
     raise InputError(
-        f"column {names[j]!r} holds numbers as large as {largest[j]:.3g}, too large for dtype('float64') once squared.",
+        f"Column {names[j]!r} contains {largest[j]:.3g}; its square is too large for dtype('float64').",
         "rescale the column.",
     )
 
 
 def first_values(chunk: Chunk, w: Floats) -> Floats:
-    """Each column's first present value of a weight above 0, or NaN.
+    """Return the first value of each column with a weight above 0, or NaN.
 
-    As a pivot it makes the deviations of a constant column exactly 0. A row of weight 0 was not seen, so it has no say.
+    As a pivot it makes the deviations of a constant column exactly 0.
     """
     cells = chunk.columns
     counted = np.flatnonzero(w > 0) if not w[0] > 0 else None

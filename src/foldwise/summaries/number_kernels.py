@@ -1,7 +1,7 @@
 """Compiled sums over rows of numbers, by class: Σw, Σw(x-p), Σw(x-p)² about a pivot p.
 
-The plain kernels let NaN and infinity flow into the sums, so a finite sum proves that all cells were finite: the
-check costs nothing. Serial and without the GIL; threads are the caller's business.
+NaN and infinity propagate into the sums of the plain kernels. So a finite sum proves that all cells are finite, and
+this check costs nothing. The kernels are serial and release the GIL; threads are up to the caller.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from foldwise.data.transpose import transpose_into
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-REORDER = {"reassoc", "contract", "nsz"}  # sums may be vectorized; NaN and infinity keep their meaning
+REORDER = {"reassoc", "contract", "nsz"}  # sums may be vectorized; NaN and infinity still propagate
 LINE = 8  # float64 in a cache line
-TILE_CELLS = 1 << 16  # transposed at a time, so that they stay in a near cache
-LONG_TILE = 16_384  # rows of a column read in one go: memory likes long runs
+TILE_CELLS = 1 << 16  # transposed at a time, so that they stay in the cache
+LONG_TILE = 16_384  # rows of a column read at once: long runs are faster
 
 PIVOT, S1, S2, WEIGHT, ROWS = range(5)
 
-FEW_CLASSES = 4  # up to here one sweep a class beats a scatter
+FEW_CLASSES = 4  # up to this number, one sweep per class is faster than a scatter
 
 
 def work_table(pivot: Floats) -> Floats:  # (K, d) -> (K, 5, d padded)
-    """Zeroed sums beside their pivots: per class the lines PIVOT, S1, S2, WEIGHT and ROWS (of a weight above 0).
+    """Return zeroed sums with their pivots: for each class the lines PIVOT, S1, S2, WEIGHT and ROWS.
 
-    Two threads that add into one cache line take turns; measured, that halves the speed of one of them.
+    Threads that write to the same cache line slow each other down, by half as measured, so each table has its own.
     """
     n_classes, n_columns = pivot.shape
     table = own_lines((n_classes, 5, -(-n_columns // LINE) * LINE))
@@ -37,7 +37,7 @@ def work_table(pivot: Floats) -> Floats:  # (K, d) -> (K, 5, d padded)
 
 
 def own_lines(shape: tuple[int, ...]) -> Floats:
-    """Zeros that share no cache line with any other array."""
+    """Return zeros that share no cache line with any other array."""
     size = int(np.prod(shape))
     memory = np.zeros(size + 2 * LINE)
     skip = -(memory.__array_interface__["data"][0] // 8) % LINE
@@ -46,7 +46,7 @@ def own_lines(shape: tuple[int, ...]) -> Floats:
 
 @njit(nogil=True, cache=True)
 def sums_by_row(cells: Floats, y: Ints, w: Floats, table: Floats) -> None:
-    """Sums over all cells (n, d); a class's weight is added to the first entry of its line. Rows are not counted."""
+    """Sum all cells (n, d). The weight of a class is added to the first entry of its line; rows are not counted."""
     n, d = cells.shape
     for i in range(n):
         c = y[i]
@@ -61,7 +61,7 @@ def sums_by_row(cells: Floats, y: Ints, w: Floats, table: Floats) -> None:
 
 @njit(nogil=True, cache=True)
 def sums_by_row_masked(cells: Floats, y: Ints, w: Floats, table: Floats) -> None:
-    """The same over the present cells; each column has its own weight and rows."""
+    """Sum the cells that are not missing; each column has its own weight and rows."""
     n, d = cells.shape
     for i in range(n):
         c = y[i]
@@ -80,9 +80,9 @@ def sums_by_row_masked(cells: Floats, y: Ints, w: Floats, table: Floats) -> None
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
 def sums_by_column_few(cells: Floats, start: int, stop: int, y: Ints, w: Floats, table: Floats) -> None:
-    """The same as `sums_by_row` for cells (d, ·) of rows start..stop and a few classes.
+    """Do the same as `sums_by_row` for cells (d, ·) of rows start..stop and a few classes.
 
-    One sweep a class over a tile of rows: faster than any scatter, because nothing depends on the row before.
+    One sweep per class over a tile of rows is faster than a scatter, because no row depends on the one before.
     """
     n_classes = table.shape[0]
     in_class = np.empty((n_classes, LONG_TILE))  # a row's weight in its own class, 0 elsewhere
@@ -116,7 +116,7 @@ def sums_by_column_few(cells: Floats, start: int, stop: int, y: Ints, w: Floats,
 
 @njit(nogil=True, cache=True)
 def sums_by_column(cells: Floats, start: int, stop: int, y: Ints, w: Floats, table: Floats) -> None:
-    """The same for many classes: a tile of rows is transposed, then summed by row."""
+    """Do the same for many classes: transpose a tile of rows, then sum it by row."""
     tile = max(64, TILE_CELLS // cells.shape[0])
     rows = np.empty((tile, cells.shape[0]))
     for first in range(start, stop, tile):
@@ -129,7 +129,7 @@ def sums_by_column(cells: Floats, start: int, stop: int, y: Ints, w: Floats, tab
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
 def add_class_weights(y: Ints, w: Floats, totals: Floats) -> None:
-    """Weights and rows by class, into `totals` (2, K); for a few classes one sweep each: a scatter waits for itself."""
+    """Add weights and rows by class to `totals` (2, K); with few classes, one sweep each is faster than a scatter."""
     n_classes = totals.shape[1]
     if n_classes <= 8:
         for c in range(n_classes):

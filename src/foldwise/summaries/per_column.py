@@ -13,11 +13,11 @@ from foldwise.errors import ForgetError, InputError
 
 
 class OneColumn(Protocol):
-    """The facts of one column."""
+    """The summary of one column."""
 
     def __add__(self, other: Any, /) -> Any: ...
     def __sub__(self, other: Any, /) -> Any: ...
-    def expand(self, places: NDArray[np.int64], n_classes: int) -> Any: ...
+    def expand(self, indices: NDArray[np.int64], n_classes: int) -> Any: ...
     def to_dict(self) -> dict[str, Any]: ...
     @classmethod
     def from_dict(cls, facts: dict[str, Any], n_classes: int) -> Any: ...
@@ -28,7 +28,7 @@ Column = TypeVar("Column", bound=OneColumn)
 
 @dataclass(frozen=True)
 class PerColumn(Generic[Column]):
-    """The facts of several columns."""
+    """The summaries of several columns."""
 
     COLUMN: ClassVar[type[Any]]
 
@@ -47,21 +47,21 @@ class PerColumn(Generic[Column]):
                 raise ForgetError(error.message, error.hint, index=(c, j)) from error
         return replace(self, columns=tuple(left))
 
-    def expand(self, places: NDArray[np.int64], n_classes: int) -> Self:
-        """The same facts with class i at `places[i]` among `n_classes`."""
-        return replace(self, columns=tuple(column.expand(places, n_classes) for column in self.columns))
+    def expand(self, indices: NDArray[np.int64], n_classes: int) -> Self:
+        """Return the same summary for `n_classes` classes; class i moves to `indices[i]`."""
+        return replace(self, columns=tuple(column.expand(indices, n_classes) for column in self.columns))
 
     def select(self, columns: Sequence[int]) -> Self:
-        """The facts of some columns."""
+        """Return the summaries of some columns."""
         return replace(self, columns=tuple(self.columns[j] for j in columns))
 
     def to_dict(self) -> dict[str, Any]:
-        """The facts as plain JSON values."""
+        """Return the summaries as plain JSON values."""
         return {"columns": [column.to_dict() for column in self.columns]}
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> Self:
-        """The facts that `to_dict` wrote, checked."""
+        """Check and return the summaries that `to_dict` wrote."""
         if len(facts["columns"]) != n_columns:
-            raise InputError(f"the stored facts are of {len(facts['columns'])} columns, not of {n_columns}.")
+            raise InputError(f"Expected the stored facts of {n_columns} columns, got {len(facts['columns'])}.")
         return cls(tuple(cls.COLUMN.from_dict(entry, n_classes) for entry in facts["columns"]))

@@ -1,4 +1,4 @@
-"""Weight and weighted sum of columns, by class: what counts and marks need. One pass, `+` and `-`, dense or sparse."""
+"""`Sums`: the weight and the weighted sum of columns, by class, for counts and indicators; dense or sparse."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Check = Callable[[Floats, tuple[str, ...], int], None]
 
 @dataclass(frozen=True)
 class Sums(ClassTables):
-    """Per class and column: weight of the present cells, Σw·x, rows that are present, rows where x is not 0."""
+    """Weight, Σw·x and number of rows of the cells that are not missing, by class and column."""
 
     weight: Floats  # (K, d), as all of them
     total: Floats
     rows: Floats
-    hits: Floats
+    hits: Floats  # rows in which x is not 0
 
     def __add__(self, other: Sums) -> Sums:
         pairs = zip(self._arrays().values(), other._arrays().values(), strict=True)
@@ -39,7 +39,7 @@ class Sums(ClassTables):
 
 
 def sums_of(cells: ChunkedCells, share: Share, check: Check) -> Sums:
-    """One pass over a share of the rows; `check(rows, names, first row)` refuses cells that are no counts."""
+    """Summarize a share of the rows in one pass; `check(rows, names, first row)` refuses cells that are not counts."""
     total = Sums.empty(share.n_classes, len(cells.names))
     for window in share.windows(cells.chunk_rows):
         rows = cells.chunk(window.start, window.stop).rows
@@ -57,12 +57,12 @@ def sums_of(cells: ChunkedCells, share: Share, check: Check) -> Sums:
 
 
 def members(y: Ints, values: Floats, n_classes: int) -> Any:
-    """A sparse matrix (K, rows) that sums rows into their classes."""
+    """Return a sparse matrix (K, rows) that sums rows by class."""
     return sp.csr_array((values, (y, np.arange(len(y)))), shape=(n_classes, len(y)))
 
 
 def sums_of_sparse(view: SparseView, share: Share) -> Sums:
-    """One pass over a share of the rows of a sparse matrix, whose cells are all present."""
+    """Summarize a share of the rows of a sparse matrix, which has no missing cells."""
     rows = slice(share.start, share.stop)
     y, n_rows = share.y[rows], share.stop - share.start
     w = np.ones(n_rows) if share.weights is None else share.weights[rows]

@@ -1,7 +1,6 @@
-"""Each distinct value of a numeric column with its weight, by class: one pass, `+` and `-`, both exact.
+"""`Values`: the distinct values of numeric columns with their weights, by class; `+` and `-` are exact.
 
-Nothing is lost, so everything that a density or a cut point may need can be had from it; it grows with the number of
-distinct values.
+No information is lost, so any density or cut point can be computed from it. Its size is the number of distinct values.
 """
 
 from __future__ import annotations
@@ -28,8 +27,10 @@ FIELDS = ("y", "x", "weight", "rows")
 
 @dataclass(frozen=True)
 class ValueWeights:
-    """The distinct values of one column in each class, sorted by class and then by size.
+    """The distinct values of one column in each class, sorted by class and then by value.
 
+    Examples
+    --------
     >>> a = ValueWeights.of([0, 1, 0], [2.0, 2.0, 1.0], [1.0, 1.0, 3.0])
     >>> (a + a).x.tolist(), (a + a).weight.tolist()
     ([1.0, 2.0, 2.0], [6.0, 2.0, 2.0])
@@ -38,11 +39,11 @@ class ValueWeights:
     y: Ints  # (m,), the class of each
     x: Floats  # (m,)
     weight: Floats  # (m,)
-    rows: Floats  # (m,), of a weight above 0
+    rows: Floats  # (m,), with a weight above 0
 
     @classmethod
     def of(cls, y: Any, x: Any, weight: Any, rows: Any = None) -> ValueWeights:
-        """Values in any order, each as often as it comes; without `rows` each stands for one row."""
+        """Sort and merge values, which may be repeated; without `rows` each one stands for one row."""
         y, x, weight = np.asarray(y, np.int64), np.asarray(x, np.float64) + 0.0, np.asarray(weight, np.float64)
         rows = np.ones(len(x)) if rows is None else np.asarray(rows, np.float64)
         if not len(x):
@@ -60,7 +61,7 @@ class ValueWeights:
 
     @property
     def arrays(self) -> tuple[Ints, Floats, Floats, Floats]:
-        """All of them, as kernels want them."""
+        """All fields, as kernels need them."""
         return read_only(self.y), read_only(self.x), read_only(self.weight), read_only(self.rows)
 
     def __sub__(self, other: ValueWeights) -> ValueWeights:
@@ -69,10 +70,10 @@ class ValueWeights:
         if (left.rows < 0).any():
             i = int(np.argmax(left.rows < 0))
             raise ForgetError(
-                f"the value {left.x[i]:g} was taken away more often than it had been learned.",
+                f"the value {left.x[i]:g} would be removed more often than it was learned.",
                 index=(int(left.y[i]), 0),
             )
-        kept = left.rows > 0  # what is gone was among our values, so places are ours
+        kept = left.rows > 0  # all removed values are among ours, so the arrays have the same length
         weight = np.maximum(left.weight, 0.0)
         try:
             check_kept(self.weight, weight, left.rows)
@@ -81,42 +82,42 @@ class ValueWeights:
             raise ForgetError(error.message, error.hint, index=(int(left.y[i]), 0)) from error
         return ValueWeights(left.y[kept], left.x[kept], weight[kept], left.rows[kept])
 
-    def expand(self, places: NDArray[np.int64], n_classes: int) -> ValueWeights:
-        """The same facts with class i at `places[i]` among `n_classes`."""
-        return ValueWeights.of(places[self.y], self.x, self.weight, self.rows)
+    def expand(self, indices: NDArray[np.int64], n_classes: int) -> ValueWeights:
+        """Return the same summary for `n_classes` classes; class i moves to `indices[i]`."""
+        return ValueWeights.of(indices[self.y], self.x, self.weight, self.rows)
 
     def of_class(self, c: int) -> tuple[Floats, Floats]:
-        """Values and weights of one class, by size."""
+        """Return the sorted values of one class and their weights."""
         a, b = np.searchsorted(self.y, [c, c + 1])
         return self.x[a:b], self.weight[a:b]
 
     def pooled(self) -> tuple[Floats, Floats]:
-        """Values and weights over all classes, by size."""
+        """Return the sorted values of all classes and their weights."""
         everything = ValueWeights.of(np.zeros(len(self.y)), self.x, self.weight)
         return everything.x, everything.weight
 
-    def by_bin(self, places: NDArray[np.intp], n_bins: int, n_classes: int) -> tuple[Floats, Floats]:  # (bins, K)
-        """Weights and rows of bins; `places` says the bin of each value."""
-        slots = places * n_classes + self.y
+    def by_bin(self, bins: NDArray[np.intp], n_bins: int, n_classes: int) -> tuple[Floats, Floats]:  # (bins, K)
+        """Return the weights and rows of bins; `bins` is the bin of each value."""
+        slots = bins * n_classes + self.y
         sums = [np.bincount(slots, values, n_bins * n_classes) for values in (self.weight, self.rows)]
         weight, rows = np.array(sums, dtype=np.float64).reshape(2, n_bins, n_classes)
         return weight, rows
 
     def to_dict(self) -> dict[str, Any]:
-        """The facts as plain JSON values."""
+        """Return the summary as plain JSON values."""
         return {name: getattr(self, name).tolist() for name in FIELDS}
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any], n_classes: int) -> ValueWeights:
-        """The facts that `to_dict` wrote, checked."""
+        """Check and return the summary that `to_dict` wrote."""
         least = {"y": 0.0, "weight": np.nextafter(0.0, 1.0), "rows": 1.0}
         shape = (len(facts["x"]),)
         y, x, weight, rows = (stored_array(facts, name, shape, least.get(name, -np.inf)) for name in FIELDS)
         column = cls.of(y, x, weight, rows)
         if (y >= n_classes).any() or (y % 1 != 0).any() or column.x.tolist() != x.tolist():
             raise InputError(
-                "the stored values are not sorted by class and size, each once.",
-                "the file is damaged or was changed by hand; write it again with to_json.",
+                "The stored values must be distinct and sorted by class and value.",
+                "the file is damaged or was edited; write it again with to_json.",
             )
         return column
 
@@ -127,7 +128,7 @@ def merge_sorted(
     y_b: Ints, x_b: Floats, w_b: Floats, r_b: Floats,
     y: Ints, x: Floats, w: Floats, r: Floats,
 ) -> int:  # fmt: skip
-    """Merge two sorted lists into a third, values of both summed; how many there are."""
+    """Merge two sorted lists into a third, sum the weights of equal values, and return the number of values."""
     i, j, n = 0, 0, 0
     while i < x_a.size or j < x_b.size:
         in_a = j == x_b.size or (i < x_a.size and (y_a[i] < y_b[j] or (y_a[i] == y_b[j] and x_a[i] <= x_b[j])))
@@ -151,23 +152,14 @@ class Values(PerColumn[ValueWeights]):
 
     n_classes: int = 0
 
-    @classmethod
-    def of_cells(cls, cells: object, y: object, n_classes: int, weights: object = None) -> Values:
-        """The facts of a small array, NaN for missing: for tests and for a few rows at hand."""
-        from foldwise.data.view import view_of_array
-
-        array = np.ascontiguousarray(cells, dtype=np.float64)
-        share = Share.of(y, n_classes, weights)
-        return values_of(view_of_array(array), range(array.shape[1]), share, lambda rows, names, row: None)
-
     @property
     def weight(self) -> Floats:  # (K, d)
-        """Weight of the present cells."""
+        """Weight of the cells that are not missing."""
         return self._sums([column.weight for column in self.columns])
 
     @property
     def rows(self) -> Floats:  # (K, d)
-        """Rows of the present cells, of a weight above 0."""
+        """Number of rows with a weight above 0 whose cell is not missing."""
         return self._sums([column.rows for column in self.columns])
 
     @property
@@ -176,7 +168,7 @@ class Values(PerColumn[ValueWeights]):
         return self._sums([column.weight * column.x for column in self.columns])
 
     def shortfall(self, most: Floats) -> Floats:  # (d,) -> (K, d)
-        """Σw·(most - x), what each column lacks to a bound."""
+        """Compute Σw·(most - x), by how much the values of each column fall short of a bound."""
         pairs = zip(self.columns, most.tolist(), strict=True)
         return self._sums([column.weight * (bound - column.x) for column, bound in pairs])
 
@@ -185,18 +177,18 @@ class Values(PerColumn[ValueWeights]):
         sums = [np.bincount(column.y, values, self.n_classes) for column, values in pairs]
         return np.array(sums, dtype=np.float64).reshape(len(sums), self.n_classes).T
 
-    def expand(self, places: NDArray[np.int64], n_classes: int) -> Values:
-        """The same facts with class i at `places[i]` among `n_classes`."""
-        return replace(super().expand(places, n_classes), n_classes=n_classes)
+    def expand(self, indices: NDArray[np.int64], n_classes: int) -> Values:
+        """Return the same summary for `n_classes` classes; class i moves to `indices[i]`."""
+        return replace(super().expand(indices, n_classes), n_classes=n_classes)
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> Values:
-        """The facts that `to_dict` wrote, checked."""
+        """Check and return the summary that `to_dict` wrote."""
         return replace(super().from_dict(facts, n_classes, n_columns), n_classes=n_classes)
 
 
 def values_of(view: View, columns: Sequence[int], share: Share, check: Check) -> Values:
-    """One pass over a share of the rows, a column at a time; `check(rows, names, first row)` refuses cells."""
+    """Summarize a share of the rows, column by column; `check(rows, names, first row)` refuses cells."""
     rows = slice(share.start, share.stop)
     by_class = np.argsort(share.y[rows], kind="stable")
     if share.weights is not None:
@@ -206,16 +198,15 @@ def values_of(view: View, columns: Sequence[int], share: Share, check: Check) ->
     found = []
     for j in columns:
         x = column_of(view, j, share, check)[by_class]
-        there = ~np.isnan(x)
+        there: Any = ~np.isnan(x)
         if there.all():
-            found.append(distinct(x, y, w, share.n_classes))
-        else:
-            found.append(distinct(x[there], y[there], None if w is None else w[there], share.n_classes))
+            there = slice(None)  # no copy
+        found.append(distinct(x[there], y[there], None if w is None else w[there], share.n_classes))
     return Values(tuple(found), share.n_classes)
 
 
 def column_of(view: View, j: int, share: Share, check: Check) -> Floats:
-    """The cells of one column of a share, in memory."""
+    """Copy the cells of one column of a share."""
     cells = view.numbers([j])
     column = np.empty(share.stop - share.start)
     for a, b in windows(share.start, share.stop, cells.chunk_rows):
@@ -226,7 +217,7 @@ def column_of(view: View, j: int, share: Share, check: Check) -> Floats:
 
 
 def distinct(x: Floats, y: Ints, w: Floats | None, n_classes: int) -> ValueWeights:
-    """The distinct values of rows that are grouped by class: sorting within a class is cheaper than sorting pairs."""
+    """Return the distinct values of rows grouped by class; sorting within a class is cheaper than sorting pairs."""
     bounds = np.searchsorted(y, np.arange(n_classes + 1))
     ys, xs, weights, rows = [], [], [], []
     for c in range(n_classes):

@@ -1,6 +1,6 @@
-"""How often each word occurs in columns of text, by class: one pass, `+` and `-`, both exact.
+"""`WordCounts`: how often each word occurs in text columns, by class; `+` and `-` are exact.
 
-The words are those that rows of a weight above 0 hold, in order: nothing about how they were met is kept.
+The words are those of rows with a weight above 0, sorted, so they do not depend on the order of the rows.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ PRESENT = ("present_weight", "present_rows")
 
 @dataclass(frozen=True)
 class ColumnWords:
-    """The words of one column by class: their weighted counts and the rows that hold them; the rows that hold text."""
+    """The words of one column by class: their weighted counts and rows, and the rows that are not missing."""
 
-    counts: CategoryCounts  # its levels are the words, in order
-    present_weight: Floats  # (K,)
+    counts: CategoryCounts  # its levels are the sorted words
+    present_weight: Floats  # (K,), of the rows that are not missing
     present_rows: Floats  # (K,)
 
     @property
@@ -55,21 +55,21 @@ class ColumnWords:
         rows = rows_left(self.present_rows, other.present_rows)
         return ColumnWords(counts, weight_kept(self.present_weight, other.present_weight, rows), rows)
 
-    def expand(self, places: NDArray[np.int64], n_classes: int) -> ColumnWords:
-        """The same facts with class i at `places[i]` among `n_classes`."""
-        weight, rows = (spread(array, places, n_classes) for array in (self.present_weight, self.present_rows))
-        return ColumnWords(self.counts.expand(places, n_classes), weight, rows)
+    def expand(self, indices: NDArray[np.int64], n_classes: int) -> ColumnWords:
+        """Return the same summary for `n_classes` classes; class i moves to `indices[i]`."""
+        weight, rows = (spread(array, indices, n_classes) for array in (self.present_weight, self.present_rows))
+        return ColumnWords(self.counts.expand(indices, n_classes), weight, rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """The facts as plain JSON values."""
+        """Return the summary as plain JSON values."""
         return {**self.counts.to_dict(), **{name: getattr(self, name).tolist() for name in PRESENT}}
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any], n_classes: int) -> ColumnWords:
-        """The facts that `to_dict` wrote, checked."""
+        """Check and return the summary that `to_dict` wrote."""
         counts = CategoryCounts.from_dict(facts, n_classes)
         if any(not isinstance(word, str) for word in counts.levels) or counts.levels != sort_levels(counts.levels):
-            raise InputError("the stored words are not in order, each once.", "write the model again with to_json.")
+            raise InputError("The stored words must be sorted strings.", "write the model again with to_json.")
         weight, rows = (stored_array(facts, name, (n_classes,), 0.0) for name in PRESENT)
         return cls(counts, weight, rows)
 
@@ -82,7 +82,7 @@ class WordCounts(PerColumn[ColumnWords]):
 
     @property
     def present(self) -> tuple[Floats, Floats]:  # (K, d) both
-        """Weight and rows of the present cells."""
+        """Weight and rows of the cells that are not missing."""
         weight, rows = (np.array([getattr(c, name) for c in self.columns]).T for name in PRESENT)
         return weight, rows
 
@@ -90,7 +90,7 @@ class WordCounts(PerColumn[ColumnWords]):
 @njit(nogil=True, cache=True)
 def count_words(codes: Ints, starts: Ints, y: Ints, w: Floats, weight: Floats, rows: Floats) -> None:
     """Count the words of rows into `weight` and `rows` (V, K)."""
-    last = np.full(weight.shape[0], -1, np.int64)  # the row in which a word was met last
+    last = np.full(weight.shape[0], -1, np.int64)  # the last row that contained each word
     for i in range(y.size):
         if w[i] > 0:
             for k in range(starts[i], starts[i + 1]):
@@ -102,7 +102,7 @@ def count_words(codes: Ints, starts: Ints, y: Ints, w: Floats, weight: Floats, r
 
 
 def word_counts_of(read: Sequence[Callable[[int, int], TokenizedText]], share: Share) -> WordCounts:
-    """One pass over a share of the rows; `read[j](start, stop)` gives the words of a column."""
+    """Summarize a share of the rows in one pass; `read[j](start, stop)` returns the words of a column."""
     return WordCounts(tuple(count_column(words, share) for words in read))
 
 
