@@ -172,7 +172,7 @@ def test_a_changed_manifest_and_a_further_member_are_named(bayes_file, tmp_path)
             data = packed.read(name)
             out.writestr(name, data.replace(b'"rows": 60', b'"rows": 99') if name == MANIFEST else data)
         out.comment = packed.comment
-    with pytest.raises(InputError, match="was changed after it was written: its manifest"):
+    with pytest.raises(InputError, match=r"was changed after it was written: manifest\.json"):
         open_model(path)
     path.write_bytes(bayes_file.read_bytes())
     with zipfile.ZipFile(path, "a") as out:
@@ -219,7 +219,7 @@ def test_arrays_of_objects_are_not_opened(tmp_path, monkeypatch):
     def change(manifest, members):
         members["parts/0.npz"] = buffer.getvalue()
 
-    with pytest.raises(InputError, match="holds no plain arrays"):
+    with pytest.raises(InputError, match="does not contain plain arrays"):
         open_model(rewritten(path, tmp_path / "evil", change))
     assert not (tmp_path / "pickle_was_opened").exists()
 
@@ -231,7 +231,7 @@ def test_types_that_are_not_on_the_list_are_refused_at_both_ends(tmp_path):
     model = make_pipeline(FunctionTransformer(os.path.basename, validate=False), LogisticRegression())
     model.steps[0][1].func = os.getenv
     model.steps[1][1].fit(X, [0, 1] * 10)
-    with pytest.raises(InputError, match="cannot be stored without code"):
+    with pytest.raises(InputError, match="cannot be saved without code"):
         save_model(tmp_path / "m", model, X)
     with pytest.raises(InputError, match="not on the list of types that may be opened"):
         from_skops(sio.dumps(model))
@@ -241,19 +241,19 @@ def test_a_newer_format_and_other_zips_are_refused(bayes_file, tmp_path):
     def newer(manifest, members):
         manifest["version"] = 2
 
-    with pytest.raises(InputError, match=r"format version 2; versions up to 1 are read here\. Hint: upgrade"):
+    with pytest.raises(InputError, match=r"format version 2, but this Foldwise reads versions up to 1\. Hint: upgrade"):
         open_model(rewritten(bayes_file, tmp_path / "newer", newer))
 
     def odd(manifest, members):
         manifest["version"] = "1"
 
-    with pytest.raises(InputError, match="an unknown version: '1'"):
+    with pytest.raises(InputError, match="'1' is not a format version"):
         open_model(rewritten(bayes_file, tmp_path / "odd", odd))
     with zipfile.ZipFile(tmp_path / "zip", "w") as out:
         out.writestr("a.txt", "hello")
-    with pytest.raises(InputError, match="is a zip, but not a model file"):
+    with pytest.raises(InputError, match="is a zip file, but not a model file"):
         open_model(tmp_path / "zip")
-    with pytest.raises(InputError, match="there is no file 'nothing'"):
+    with pytest.raises(InputError, match="Model file 'nothing' does not exist"):
         open_model(tmp_path / "nothing")
     with pytest.raises(InputError, match="cannot be read"):
         open_model(tmp_path)
@@ -270,7 +270,7 @@ def test_a_model_that_says_something_else_is_refused(bayes_file, tmp_path):
         manifest["probe"][0] = [0.123, 0.877]
         manifest["written_by"]["scikit-learn"] = "1.2.0"
 
-    with pytest.raises(InputError, match=r"does not predict here what .* scikit-learn 1\.2\.0 \(here"):
+    with pytest.raises(InputError, match=r"no longer makes the predictions .* scikit-learn 1\.2\.0 \(here"):
         open_model(rewritten(bayes_file, tmp_path / "m", change))
 
 
@@ -288,11 +288,11 @@ def test_trees_that_lead_astray_are_refused(name):
         check_indices(broken)
         check_indices(model)
         broken.nodes["right"][0] = 0  # a circle
-    with pytest.raises(InputError, match="a tree in it leads nowhere"):
+    with pytest.raises(InputError, match="a tree has invalid indices"):
         check_indices(broken)
     if name == "hist_gradient_boosting":
         model._predictors[1][0].nodes["feature_idx"][0] = 999
-        with pytest.raises(InputError, match="leads nowhere"):
+        with pytest.raises(InputError, match="a tree has invalid indices"):
             check_indices(model)
 
 
@@ -324,9 +324,9 @@ def test_what_cannot_be_stored_is_refused(tmp_path):
     X, y = np.eye(4), [0, 1, 0, 1]
     with pytest.raises(InputError, match="weights is a function"):
         save_model(tmp_path / "m", KNNClassifier(1, weights=lambda d: d).fit(X, y), X)
-    with pytest.raises(InputError, match="only a fitted classifier"):
+    with pytest.raises(InputError, match="Only a fitted classifier"):
         save_model(tmp_path / "m", RandomForestClassifier(), X)
-    with pytest.raises(InputError, match="which JSON does not hold"):
+    with pytest.raises(InputError, match="which JSON cannot represent"):
         save_model(tmp_path / "m", LogisticRegression().fit(X, y), X, metadata={"when": object()})
     with pytest.raises(InputError, match="cannot be written to 'm'"):
         save_model(tmp_path / "no" / "m", LogisticRegression().fit(X, y), X)
@@ -345,25 +345,25 @@ def test_a_failing_write_leaves_the_old_file(bayes_file, tmp_path, monkeypatch):
 
 class TestTheTableAtTheDoor:
     def test_missing_columns_are_all_named(self, bayes_file):
-        with pytest.raises(InputError, match="lacks the columns 'size', 'city', on which the model was fitted"):
+        with pytest.raises(InputError, match="needs the columns 'size', 'city', which the table"):
             open_model(bayes_file).predict(TABLE.X.drop("size", "city"))
-        with pytest.raises(InputError, match="lacks the column 'day'"):
+        with pytest.raises(InputError, match="needs the column 'day', which the table does not have"):
             open_model(bayes_file).predict(TABLE.X.drop("day"))
 
     def test_extra_columns_and_another_order_do_not_matter(self, bayes_file):
         stored = open_model(bayes_file)
         moved = TABLE.X.select(reversed(TABLE.X.columns)).with_columns(y=pl.lit("up"), more=pl.lit(1))
         np.testing.assert_array_equal(stored.predict_proba(moved), stored.predict_proba(TABLE.X))
-        assert str(stored.check(moved)) == "columns: 'y', 'more': not known to the model, left out."
+        assert str(stored.check(moved)) == "columns: Ignored columns that the model does not use: 'y', 'more'."
         assert not str(stored.check(TABLE.X))
 
     @pytest.mark.parametrize(
         ("column", "cells", "message"),
         [
-            ("size", ["tall"] * 60, "'size' holds text such as 'tall', but held numbers when the model was fitted"),
-            ("color", [1.5] * 60, "'color' holds numbers such as 1.5, but held text"),
-            ("member", ["yes"] * 60, "'member' holds text such as 'yes', but held truth values"),
-            ("day", ["2020-01-01"] * 60, "'day' holds text such as '2020-01-01', but held dates or times"),
+            ("size", ["tall"] * 60, "'size' contains text such as 'tall', but it contained numbers when"),
+            ("color", [1.5] * 60, "'color' contains numbers such as 1.5, but it contained text"),
+            ("member", ["yes"] * 60, "'member' contains text such as 'yes', but it contained booleans"),
+            ("day", ["2020-01-01"] * 60, "'day' contains text such as '2020-01-01', but it contained dates"),
         ],
     )
     def test_types_that_changed_are_refused(self, bayes_file, column, cells, message):
@@ -377,7 +377,7 @@ class TestTheTableAtTheDoor:
         stored = open_model(tmp_path / "m")
         numbers = pl.DataFrame({"rooms": [2, 1]})
         assert stored.predict(numbers).tolist() == ["b", "a"]
-        assert "compared as text" in str(stored.check(numbers))
+        assert "Converted 'rooms' from integers to text" in str(stored.check(numbers))
 
     @pytest.mark.parametrize("name", NAMES)
     def test_empty_columns_of_any_type_fit(self, name, tmp_path):
@@ -392,7 +392,7 @@ class TestTheTableAtTheDoor:
         expected = stored.predict_proba(TABLE.X)
         np.testing.assert_array_equal(stored.predict_proba(TABLE.X.to_pandas()), expected)
         np.testing.assert_array_equal(stored.predict_proba(TABLE), expected)
-        with pytest.raises(InputError, match="the table has no rows"):
+        with pytest.raises(InputError, match="The table has no rows"):
             stored.predict(TABLE.X[:0])
 
     def test_only_columns_that_are_read_are_wanted(self, tmp_path):

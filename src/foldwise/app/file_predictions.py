@@ -26,7 +26,7 @@ from foldwise.data.schema import Kind, listing
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.storage import StoredModel
-from foldwise.storage.table_check import match_columns
+from foldwise.storage.table_check import ignored_columns, match_columns
 
 ROWS = 50_000  # predicted at once
 KINDS: dict[str, Kind] = {"number": "numeric", "truth": "binary", "text": "categorical", "date": "date"}
@@ -177,9 +177,7 @@ class Predictor:
         for note in fitting.notes:
             if note.topic == "columns":
                 extra = [name for name in frame.columns if name not in self._model.kinds and name not in kept]
-                note = Note(
-                    "columns", f"columns {listing(extra)} were ignored, because the model was trained without them."
-                )
+                note = ignored_columns(extra)
                 if not extra:
                     continue
             self._notes.setdefault(str(note), note)

@@ -1,4 +1,4 @@
-"""The model file: one fitted model with its schema, opened without executing anything that is in it."""
+"""Save fitted models with their schema, and open them without running any code from the file."""
 
 from foldwise.storage.model_file import open_model, save_model
 from foldwise.storage.stored_model import StoredModel

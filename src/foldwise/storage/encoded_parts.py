@@ -1,7 +1,7 @@
-"""Parts of a model that have a file format of their own: taken out before the rest is written, and put back after.
+"""Parts of a model with a file format of their own: removed before the rest is written, and inserted again on reading.
 
-Such an estimator may lie anywhere inside a model, as the last step of a pipeline or as a member of an ensemble. A
-`Placeholder` stands where it was.
+Such an estimator may be anywhere inside a model, as the last step of a pipeline or as a member of an ensemble. A
+`Placeholder` takes its place.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.errors import InputError
+from foldwise.storage.archive import damaged
 from foldwise.storage.codecs import CODEC_TAGS, CODECS, Codec, Files
 
 OPEN = ("foldwise", "sklearn")  # packages whose objects are searched for parts
@@ -21,30 +21,30 @@ OPEN = ("foldwise", "sklearn")  # packages whose objects are searched for parts
 
 @dataclass(frozen=True)
 class Placeholder:
-    """Where a part was."""
+    """Stands for a part that was removed."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class EncodedPart:
-    """A part that was taken out."""
+    """A part that was removed, as files."""
 
     codec: str
     files: Files
 
 
 def extract_parts(model: Any) -> tuple[Any, list[EncodedPart]]:
-    """The model with placeholders for its parts, and the parts; the model itself stays as it is."""
-    every = list(walk(model))
-    found = [value for value in every if codec_of(value) is not None]
-    parts = []
-    memo: dict[int, Any] = {id(value): whole_numbers(value) for value in every if counts(value)}
-    for number, value in enumerate(found):
-        name, codec = codec_of(value) or ("", None)
-        assert codec is not None
-        parts.append(EncodedPart(name, codec.write(value)))
-        memo[id(value)] = Placeholder(number)
+    """Return a copy of the model with placeholders for its parts, and the parts."""
+    parts: list[EncodedPart] = []
+    memo: dict[int, Any] = {}
+    for value in walk(model):
+        codec = codec_of(value)
+        if codec is not None:
+            memo[id(value)] = Placeholder(len(parts))
+            parts.append(EncodedPart(codec[0], codec[1].write(value)))
+        elif is_vocabulary(value):
+            memo[id(value)] = {key: int(one) for key, one in value.items()}
     if not memo:
         return model, []
     if id(model) in memo:
@@ -52,8 +52,8 @@ def extract_parts(model: Any) -> tuple[Any, list[EncodedPart]]:
     return copy.deepcopy(model, memo), parts
 
 
-def counts(value: Any) -> bool:
-    """Whether it is a vocabulary: numbers of NumPy by their words, each of which would be a file of its own."""
+def is_vocabulary(value: Any) -> bool:
+    """Whether it maps words to numpy integers, of which skops would write each to a file of its own."""
     if type(value) is not dict or not any(isinstance(one, np.signedinteger) for one in value.values()):
         return False
     return all(
@@ -61,13 +61,8 @@ def counts(value: Any) -> bool:
     )
 
 
-def whole_numbers(values: dict[Any, Any]) -> dict[Any, Any]:
-    """The same numbers as Python writes them."""
-    return {key: int(one) for key, one in values.items()}
-
-
 def restore_parts(model: Any, parts: list[EncodedPart]) -> Any:
-    """The model with its parts in place."""
+    """Insert the parts into the model."""
     read = [CODECS[part.codec].read(part.files) for part in parts]
     if isinstance(model, Placeholder):
         return read[model.number]
@@ -75,20 +70,20 @@ def restore_parts(model: Any, parts: list[EncodedPart]) -> Any:
     for value in walk(model):
         if isinstance(value, Placeholder):
             if not 0 <= value.number < len(read):
-                raise InputError("the model file is damaged: a part of the model is not there.")
+                raise damaged("a part of the model is missing")
             memo[id(value)] = read[value.number]
     return copy.deepcopy(model, memo) if memo else model
 
 
 def codec_of(value: Any) -> tuple[str, Codec] | None:
-    """The tag and the codec of a part, or None where an object has none."""
+    """Return the tag and the codec of a part, or None for other objects."""
     kind = type(value)
     tag = CODEC_TAGS.get(f"{kind.__module__.split('.')[0]}.{kind.__qualname__}")
     return None if tag is None else (tag, CODECS[tag])
 
 
 def walk(model: Any) -> Iterator[Any]:
-    """All objects inside a model, each once; parts are not searched."""
+    """Yield all objects inside a model once each, without searching parts."""
     seen: set[int] = set()
     waiting = [model]
     while waiting:
@@ -103,7 +98,7 @@ def walk(model: Any) -> Iterator[Any]:
 
 
 def children(value: Any) -> list[Any]:
-    """What an object holds."""
+    """Return the objects that an object contains."""
     if isinstance(value, Mapping):
         return [*value.keys(), *value.values()]
     if isinstance(value, list | tuple | set | frozenset):

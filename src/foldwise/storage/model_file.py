@@ -1,11 +1,11 @@
 """`save_model` and `open_model`: a fitted model and its schema in one file.
 
 The file is a zip: `manifest.json` (format, version, columns, classes, versions of libraries, metadata, digests),
-`model.skops` (scikit-learn's objects and our plain values), and under `parts/` estimators with a format of their own.
+`model.skops` (objects of scikit-learn and plain values) and, under `parts/`, estimators with a format of their own.
 
-The promise: every later version reads files of format version 1; a newer format is refused. Estimators of other
-libraries belong to them: with other versions of these libraries, a file opens only if the model still predicts for
-three rows what it predicted when it was written. Otherwise it is refused and both versions are named.
+Every later version of Foldwise reads files of format version 1; a newer format is refused. With other versions of
+scikit-learn, LightGBM and so on, a file opens only if the model still predicts the same for three artificial rows.
+Otherwise an error names both versions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from foldwise.data.table import Table
 from foldwise.data.view import is_frame
 from foldwise.decisions.wrapper import Wrapper
 from foldwise.errors import FoldwiseError, InputError
-from foldwise.storage.archive import Archive, read_archive, write_archive
+from foldwise.storage.archive import Archive, damaged, read_archive, write_archive
 from foldwise.storage.codecs import CODECS
 from foldwise.storage.codecs.formats import labels_from_plain, labels_to_plain
 from foldwise.storage.encoded_parts import EncodedPart, extract_parts, restore_parts
@@ -46,20 +46,24 @@ def save_model(
     target: str | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a fitted model to a file that opens without executing code.
+    """Save a fitted classifier to a file that can be opened without running code.
 
     Parameters
     ----------
-    path : the file to write
-    model : a fitted classifier
-    X : the table it was fitted on, or some rows of it
-        Names and types of columns are stored, cells are not (but a nearest-neighbors model holds its training rows).
-    target : the name of the target column
-    metadata : anything that JSON holds
+    path : str or path
+        The file to write. An existing file is replaced.
+    model : classifier
+        A fitted classifier of Foldwise, scikit-learn, LightGBM, XGBoost or CatBoost, or a pipeline of them.
+    X : frame or array
+        The table it was fitted on, or some rows of it. Names and types of columns are stored, cells are not. But a
+        nearest-neighbors model contains its training rows.
+    target : str, optional
+        Name of the target column.
+    metadata : mapping, optional
+        Anything that JSON can represent, to be stored with the model.
 
     Examples
     --------
-
     >>> import tempfile
     >>> from foldwise import NaiveBayes, open_model, read_table, save_model
     >>> table = read_table("examples/weather.csv", target="play")
@@ -70,7 +74,7 @@ def save_model(
     """
     classes = np.asarray(getattr(model, "classes_", ()))
     if classes.ndim != 1 or not len(classes):
-        raise InputError("only a fitted classifier of one target can be stored.", "fit it first.")
+        raise InputError("Only a fitted classifier with a single target can be saved.", "fit the classifier first.")
     labels = labels_to_plain(classes)
     kinds = kinds_of(as_polars(X))
     wanted = columns_of(model)
@@ -93,16 +97,36 @@ def save_model(
 
 
 def open_model(path: str | os.PathLike[str]) -> StoredModel:
-    """Open a model that `save_model` wrote; no code from the file is executed, and anything else is refused.
+    """Open a model that `save_model` wrote, without running any code from the file.
 
-    See SECURITY.md for what is checked and what is not.
+    A damaged file, or one with types that are not allowed, is refused. SECURITY.md says what is checked.
+
+    Parameters
+    ----------
+    path : str or path
+        The file to open.
+
+    Returns
+    -------
+    StoredModel
+        The model with its schema and metadata.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from foldwise import NaiveBayes, open_model, save_model
+    >>> path = tempfile.mkdtemp() + "/model.foldwise"
+    >>> X = [[1.0], [2.0], [5.0], [6.0]]
+    >>> save_model(path, NaiveBayes().fit(X, ["low", "low", "high", "high"]), X)
+    >>> open_model(path).predict([[1.5], [7.0]]).tolist()
+    ['low', 'high']
     """
     archive = read_archive(path)
     manifest = archive.manifest
     try:
         kinds = {str(column["name"]): str(column["kind"]) for column in manifest["columns"]}
         if not set(kinds.values()) <= set(KINDS):
-            raise InputError("the model file is damaged: a column is of an unknown kind.")
+            raise damaged("a column has an unknown kind")
         classes = labels_from_plain(manifest["classes"])
         parts = [encoded_part(archive, number, str(codec)) for number, codec in enumerate(manifest["parts"])]
         model = restore_parts(from_skops(archive.members["model.skops"]), parts)
@@ -119,17 +143,15 @@ def open_model(path: str | os.PathLike[str]) -> StoredModel:
     except FoldwiseError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
-        raise InputError(
-            f"the model file is damaged: {type(error).__name__}: {error}.", "save the model again with save_model."
-        ) from error
+        raise damaged(f"{type(error).__name__}: {error}") from error
     check_probe(stored, expected)
     return stored
 
 
 def encoded_part(archive: Archive, number: int, codec: str) -> EncodedPart:
-    """A part with its files."""
+    """Return a part with its files."""
     if codec not in CODECS:
-        raise InputError(f"the model file holds a part of the kind {codec!r}, which is not supported.")
+        raise damaged(f"it contains a part of the unknown kind {codec!r}")
     start = f"parts/{number}."
     return EncodedPart(
         codec, {name.removeprefix(start): d for name, d in archive.members.items() if name.startswith(start)}
@@ -137,12 +159,12 @@ def encoded_part(archive: Archive, number: int, codec: str) -> EncodedPart:
 
 
 def columns_of(model: Any) -> set[str] | None:
-    """The columns that a pipeline of the catalogue reads; None where that is not known, which means all."""
+    """Return the columns that a pipeline of the catalogue uses; None if unknown, which means all."""
     while isinstance(model, Wrapper):
         model = model.estimator_
     first = model
     while hasattr(first, "steps"):
-        first = next(step for name, step in first.steps if name != "select")  # which takes and gives all columns
+        first = next(step for name, step in first.steps if name != "select")  # "select" passes all columns on
     if type(first).__name__ == "ColumnTransformer" and first.remainder == "drop":
         named = [columns for _, _, columns in first.transformers if isinstance(columns, list)]
         if len(named) == len(first.transformers) and all(isinstance(name, str) for part in named for name in part):
@@ -153,7 +175,7 @@ def columns_of(model: Any) -> set[str] | None:
 
 
 def is_framed(X: Any) -> bool:
-    """Whether the columns have names of their own."""
+    """Whether the columns have names."""
     return isinstance(X, Table) or is_frame(X)
 
 
@@ -169,11 +191,11 @@ def probe(model: Any, kinds: Mapping[str, str], framed: bool) -> NDArray[np.floa
     try:
         return np.asarray(ask(frame if framed else frame.to_numpy()), dtype=np.float64)
     except Exception:
-        return np.empty(0)  # a model that does not take missing values: nothing to compare
+        return np.empty(0)  # the model does not accept missing values, so predictions cannot be compared
 
 
 def check_probe(stored: StoredModel, expected: NDArray[np.float64]) -> None:
-    """Refuse a model that does not predict what it predicted when it was written."""
+    """Refuse a model whose predictions differ from those at the time it was saved."""
     if not expected.size:
         return
     got = probe(stored.model, stored.kinds, stored.framed)
@@ -182,14 +204,14 @@ def check_probe(stored: StoredModel, expected: NDArray[np.float64]) -> None:
     now = versions()
     changed = [f"{k} {v} (here {now.get(k, 'none')})" for k, v in stored.versions.items() if now.get(k) != v]
     raise InputError(
-        "the model of this file does not predict here what it predicted when it was written"
-        + (f"; it was written with {', '.join(changed)}." if changed else "."),
+        "The model in this file no longer makes the predictions that it made when it was saved"
+        + (f" with {', '.join(changed)}." if changed else "."),
         "install these versions, or fit the model again.",
     )
 
 
 def versions() -> dict[str, str]:
-    """The versions of Foldwise, Python and the libraries."""
+    """Return the versions of Foldwise, Python and the libraries."""
     found = {"foldwise": foldwise.__version__, "python": platform.python_version()}
     for name in LIBRARIES:
         try:
@@ -200,7 +222,7 @@ def versions() -> dict[str, str]:
 
 
 def plain(value: Any) -> Any:
-    """Metadata as JSON holds it; anything else is refused."""
+    """Convert metadata to JSON values, and refuse anything else."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
@@ -211,4 +233,4 @@ def plain(value: Any) -> Any:
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
         return [plain(entry) for entry in (value.tolist() if isinstance(value, np.ndarray) else value)]
-    raise InputError(f"metadata holds {value!r} of type {type(value).__name__}, which JSON does not hold.")
+    raise InputError(f"metadata contains {value!r} of type {type(value).__name__}, which JSON cannot represent.")

@@ -1,9 +1,9 @@
-"""The rest of a model by skops: types of an allow-list are made again and given their values; nothing else is touched.
+"""Save and open models with skops, which creates objects of an allow-list of types and nothing else.
 
-skops trusts most of scikit-learn, numpy and scipy by itself. Added are the classes of ours that have a tag, and trees,
-which skops leaves out because their compiled code believes the indices in their arrays. These indices are checked
-before a tree predicts anything; so are those of sparse matrices. skops writes the module path of every type: paths of
-ours are replaced by tags on writing and looked up on reading, so that a file survives a class that moves.
+skops itself trusts most of scikit-learn, numpy and scipy. This list adds the classes of Foldwise that have a tag, and
+trees. skops excludes trees because their compiled code relies on the indices in their arrays, so these indices are
+checked before a tree predicts; so are those of sparse matrices. skops writes the module path of every type. Paths of
+Foldwise are replaced by tags, so that a file can still be opened after a class has moved.
 """
 
 from __future__ import annotations
@@ -12,22 +12,24 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
 from foldwise.errors import FoldwiseError, InputError
-from foldwise.storage.archive import check_sizes
+from foldwise.storage.archive import check_sizes, damaged
 from foldwise.storage.encoded_parts import walk
-from foldwise.storage.tags import PATHS, path_of, tag_of
+from foldwise.storage.tags import PATHS, TAGS
 
 SCHEMA = "schema.json"  # the member of a skops file that names all types
-TAGGED = "tag"  # stands where skops writes the module of a class
+TAGGED = "tag"  # takes the place of the module of a class
+HINT = "use estimators of scikit-learn or of the catalogue."
+BAD_TREE = "a tree has invalid indices"
 ALLOWED = frozenset(
     {
         *PATHS,
-        "functools.partial",  # of a function that is trusted itself: HistGradientBoosting keeps one of check_array
+        "functools.partial",  # of a trusted function; HistGradientBoosting has one of check_array
         "numpy.dtype",
         "scipy.sparse._csr.csr_matrix",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
@@ -40,27 +42,21 @@ ALLOWED = frozenset(
 
 
 def to_skops(model: Any) -> bytes:
-    """Write the model with skops; refuse types that would not be read again."""
+    """Write the model with skops, and refuse types that could not be opened."""
     import skops.io as sio
 
     try:
         data: bytes = sio.dumps(model)
     except Exception as error:
-        raise InputError(
-            f"this model cannot be stored without code: {type(error).__name__}: {error}.",
-            "use estimators of scikit-learn or of the catalogue.",
-        ) from error
+        raise InputError(f"This model cannot be saved without code: {type(error).__name__}: {error}.", HINT) from error
     strange = strange_types(data)
     if strange:
-        raise InputError(
-            f"this model holds {', '.join(strange)}, which cannot be stored without code.",
-            "use estimators of scikit-learn or of the catalogue.",
-        )
+        raise InputError(f"This model contains {', '.join(strange)}, which cannot be saved without code.", HINT)
     return with_types(data, to_tag)
 
 
 def from_skops(data: bytes) -> Any:
-    """Read the model, if all its types are allowed and all its trees are sound."""
+    """Read the model if all its types are allowed and all its trees are valid."""
     import skops.io as sio
 
     try:
@@ -69,30 +65,30 @@ def from_skops(data: bytes) -> Any:
     except FoldwiseError:
         raise
     except Exception as error:
-        raise InputError(f"the model file is damaged: {type(error).__name__} in its estimators.") from error
+        raise damaged(f"{type(error).__name__} in its estimators") from error
     if strange:
         refuse_types(", ".join(strange))
     try:
         model = sio.loads(data, trusted=sorted(ALLOWED & set(sio.get_untrusted_types(data=data))))
     except Exception as error:
-        raise InputError(f"the model file is damaged: {type(error).__name__}: {error}.") from error
+        raise damaged(f"{type(error).__name__}: {error}") from error
     for value in walk(model):
         check_indices(value)
     return model
 
 
 def with_types(data: bytes, change: Callable[[str, str], tuple[str, str]]) -> bytes:
-    """The same skops file, with the module and the name of each type changed."""
+    """Return the same skops file with the module and the name of each type changed."""
 
     def node(found: dict[str, Any]) -> dict[str, Any]:
         module, name = found.get("__module__"), found.get("__class__")
-        if isinstance(module, str) and isinstance(name, str):  # else a dictionary of the model with such a key
+        if isinstance(module, str) and isinstance(name, str):  # otherwise a dictionary of the model with such a key
             found["__module__"], found["__class__"] = change(module, name)
         return found
 
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(buffer, "w") as target:
-        check_sizes(source, "model.skops")
+        check_sizes(source)
         for member in source.namelist():
             content = source.read(member)
             if member == SCHEMA:
@@ -102,17 +98,23 @@ def with_types(data: bytes, change: Callable[[str, str], tuple[str, str]]) -> by
 
 
 def to_tag(module: str, name: str) -> tuple[str, str]:
-    """A class of ours by its tag."""
-    return (TAGGED, tag_of(f"{module}.{name}")) if is_ours(module) else (module, name)
+    """Replace the path of a class of Foldwise by its tag."""
+    if not is_ours(module):
+        return module, name
+    if f"{module}.{name}" not in PATHS:
+        raise InputError(f"This model contains {module}.{name}, which has no tag and cannot be saved.", HINT)
+    return TAGGED, PATHS[f"{module}.{name}"]
 
 
 def from_tag(module: str, name: str) -> tuple[str, str]:
-    """The class of a tag; a path of ours has no place in a file."""
+    """Replace a tag by the path of its class; a file must not contain paths of Foldwise."""
     if is_ours(module):
         refuse_types(f"{module}.{name}")
     if module != TAGGED:
         return module, name
-    module, _, name = path_of(name).rpartition(".")
+    if name not in TAGS:
+        refuse_types(repr(name))
+    module, _, name = f"foldwise.{TAGS[name]}".rpartition(".")
     return module, name
 
 
@@ -121,22 +123,23 @@ def is_ours(module: str) -> bool:
     return module.split(".")[0] == "foldwise"
 
 
-def refuse_types(names: str) -> None:
+def refuse_types(names: str) -> NoReturn:
+    """Raise the error for types that are not allowed."""
     raise InputError(
-        f"the model file asks for {names}, which is not on the list of types that may be opened.",
-        "do not use this file unless you know who wrote it; then save the model again.",
+        f"The model file contains {names}, which is not on the list of types that may be opened.",
+        "upgrade Foldwise if a newer version wrote the file; otherwise do not use it.",
     )
 
 
 def strange_types(data: bytes) -> list[str]:
-    """The types that neither skops nor the list above trusts."""
+    """Return the types that neither skops nor the list above trusts."""
     import skops.io as sio
 
     return sorted(set(sio.get_untrusted_types(data=data)) - ALLOWED)
 
 
 def check_indices(value: Any) -> None:
-    """Refuse a tree, or a sparse matrix, whose arrays would lead compiled code astray."""
+    """Refuse a tree or a sparse matrix with indices out of range, which compiled code would follow."""
     if sp.issparse(value):
         check_matrix(value)
     elif type(value).__name__ == "TreePredictor":
@@ -152,7 +155,7 @@ def check_indices(value: Any) -> None:
         check_nodes(tree.children_left[inner], tree.children_right[inner], np.flatnonzero(inner), tree.node_count)
         check_range(tree.feature[inner], value.n_features_in_)
         if tree.n_features != value.n_features_in_ or tree.value.shape[0] != tree.node_count:
-            refuse_tree()
+            raise damaged(BAD_TREE)
     elif hasattr(value, "_predictors"):
         for predictor in (one for stage in value._predictors for one in stage):
             inner = predictor.nodes["is_leaf"] == 0
@@ -163,24 +166,18 @@ def check_matrix(matrix: Any) -> None:
     try:
         matrix.check_format(full_check=True)
     except ValueError as error:
-        raise InputError("the model file is damaged: a sparse matrix in it points nowhere.") from error
+        raise damaged("a sparse matrix has invalid indices") from error
 
 
 def check_nodes(left: Any, right: Any, parents: Any, n_nodes: int) -> None:
-    """Children come after their parents and before the end, so that every walk ends."""
-    if n_nodes < 1:
-        refuse_tree()
-    for children in (left, right):
-        children = np.asarray(children, dtype=np.int64)
-        if not ((children > parents) & (children < n_nodes)).all():
-            refuse_tree()
+    """Refuse children that do not come after their parents, so that every path through the tree ends."""
+    for children in (np.asarray(side, dtype=np.int64) for side in (left, right)):
+        if n_nodes < 1 or not ((children > parents) & (children < n_nodes)).all():
+            raise damaged(BAD_TREE)
 
 
 def check_range(indices: Any, end: int) -> None:
+    """Refuse indices out of range."""
     indices = np.asarray(indices, dtype=np.int64)
     if not ((indices >= 0) & (indices < end)).all():
-        refuse_tree()
-
-
-def refuse_tree() -> None:
-    raise InputError("the model file is damaged: a tree in it leads nowhere.", "save the model again with save_model.")
+        raise damaged(BAD_TREE)

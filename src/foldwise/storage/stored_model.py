@@ -1,4 +1,4 @@
-"""`StoredModel`: a fitted model with its schema and metadata."""
+"""`StoredModel`: a fitted model with its schema and metadata, opened from a file."""
 
 from __future__ import annotations
 
@@ -15,10 +15,37 @@ from foldwise.storage.table_check import match_columns
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """A model from a file, which checks tables before it predicts.
+    """A model from a file, which checks tables before it predicts. Use `open_model` to get one.
 
-    `kinds` maps each column to number, truth, text or date. `classes_` are the classes in order, `metadata` is what was
-    stored with the model (rows, estimate, command, …), `versions` are the library versions it was written with.
+    Attributes
+    ----------
+    model : classifier
+        The fitted classifier.
+    kinds : mapping of str to str
+        What each column must contain: "number", "truth" (booleans), "text" or "date".
+    classes_ : ndarray of shape (n_classes,)
+        The classes, in the order of `predict_proba`.
+    target : str, optional
+        Name of the target column.
+    metadata : mapping
+        What was stored with the model.
+    versions : mapping of str to str
+        The versions of Foldwise, Python and libraries that wrote the file.
+    framed : bool
+        Whether the model was fitted on columns with names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from foldwise import NaiveBayes, open_model, read_table, save_model
+    >>> table = read_table("examples/weather.csv", target="play")
+    >>> path = tempfile.mkdtemp() + "/weather.foldwise"
+    >>> save_model(path, NaiveBayes().fit(table.X, table.y), table.X, target="play")
+    >>> model = open_model(path)
+    >>> model
+    StoredModel of 'play': 4 columns, 2 classes
+    >>> model.check(table.X.with_columns(color=1))
+    columns: Ignored columns that the model does not use: 'color'.
     """
 
     model: Any
@@ -27,22 +54,66 @@ class StoredModel:
     target: str | None
     metadata: Mapping[str, Any]
     versions: Mapping[str, str]
-    framed: bool = True  # whether it was fitted on columns with names
+    framed: bool = True
 
     def check(self, X: Any) -> Notes:
-        """Check a table: return notes on what would be changed, raise where it does not fit."""
+        """Check whether the model can predict a table, and raise `InputError` if not.
+
+        Parameters
+        ----------
+        X : frame, array or Table
+            The rows to predict.
+
+        Returns
+        -------
+        Notes
+            What is ignored or converted before predicting.
+        """
         return Notes(match_columns(X, self.kinds).notes)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row."""
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : frame, array or Table
+            The rows to predict. Columns may be in any order, and other columns are ignored.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The predicted classes.
+        """
         return np.asarray(self.model.predict(self._given(X)))
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """The probabilities, in the order of `classes_`."""
+        """Predict the class probabilities of each row.
+
+        Parameters
+        ----------
+        X : frame, array or Table
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            The probabilities, in the order of `classes_`.
+        """
         return np.asarray(self.model.predict_proba(self._given(X)))
 
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """The decision values, of models that have them."""
+        """Return the decision values of each row, if the model has them.
+
+        Parameters
+        ----------
+        X : frame, array or Table
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray
+            The decision values of the classifier.
+        """
         return np.asarray(self.model.decision_function(self._given(X)))
 
     def _given(self, X: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Check a table against a model: its columns are present and of the kind they had when the model was fitted.
+"""Check that a table has the columns of a model, of the same kinds as when the model was fitted.
 
-Extra columns are ignored and the order does not matter, because a file to predict often holds the target or an
-identifier. Whole numbers in a text column become text, because a file whose categories all look like numbers is read
-so. Every other change of type is refused.
+Other columns are ignored and the order does not matter, because a file to predict often contains the target or an
+identifier. Integers in a text column become text, because a file whose categories all look like numbers is read as
+numbers. Every other change of type is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from foldwise.data.schema import listing
 from foldwise.errors import InputError
 
 KINDS = ("number", "truth", "text", "date")
-WORDS = {"number": "numbers", "truth": "truth values", "text": "text", "date": "dates or times"}
+WORDS = {"number": "numbers", "truth": "booleans", "text": "text", "date": "dates or times"}
+EMPTY: dict[str, Any] = {"number": pl.Float64, "truth": pl.Boolean, "text": pl.String, "date": pl.Datetime("us")}
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class MatchedTable:
 
 
 def kinds_of(frame: pl.DataFrame) -> dict[str, str]:
-    """What each column holds: number, truth, text or date."""
+    """Return what each column contains: number, truth, text or date."""
     return {column.name: kind_of(column) for column in frame}
 
 
@@ -48,19 +49,19 @@ def kind_of(column: pl.Series) -> str:
 def match_columns(X: Any, kinds: Mapping[str, str]) -> MatchedTable:
     """Return the columns of a table that a model needs, in its order and types."""
     frame = as_polars(X)
-    absent = [name for name in kinds if name not in frame.columns]
-    if absent:
-        what = "columns" if len(absent) > 1 else "column"
+    missing = [name for name in kinds if name not in frame.columns]
+    if missing:
+        what = "columns" if len(missing) > 1 else "column"
         raise InputError(
-            f"the table lacks the {what} {listing(absent)}, on which the model was fitted.",
-            f"it has {listing(frame.columns)}.",
+            f"The model needs the {what} {listing(missing)}, which the table does not have.",
+            f"its columns are {listing(frame.columns)}.",
         )
     if not frame.height:
-        raise InputError("the table has no rows.", "pass one row at least.")
+        raise InputError("The table has no rows.", "pass at least one row.")
     notes = []
     extra = [name for name in frame.columns if name not in kinds]
     if extra:
-        notes.append(Note("columns", f"{listing(extra)}: not known to the model, left out."))
+        notes.append(ignored_columns(extra))
     columns = []
     for name, kind in kinds.items():
         column, note = as_kind(frame[name], kind)
@@ -70,22 +71,24 @@ def match_columns(X: Any, kinds: Mapping[str, str]) -> MatchedTable:
     return MatchedTable(pl.DataFrame(columns), tuple(notes))
 
 
-EMPTY: dict[str, Any] = {"number": pl.Float64, "truth": pl.Boolean, "text": pl.String, "date": pl.Datetime("us")}
+def ignored_columns(names: list[str]) -> Note:
+    """Note that a table has columns that the model does not use."""
+    return Note("columns", f"Ignored columns that the model does not use: {listing(names)}.")
 
 
 def as_kind(column: pl.Series, kind: str) -> tuple[pl.Series, Note | None]:
-    """One column in the kind it had; refused where that would change the meaning of its values."""
+    """Convert one column to the kind it had, or refuse it if that would change the meaning of its values."""
     came = kind_of(column)
     if column.null_count() == len(column) and came != kind:
         return pl.Series(column.name, np.full(len(column), None), dtype=EMPTY[kind]), None
     if came == kind:
         return column, None
     if kind == "text" and column.dtype.is_integer():
-        text = f"{column.name!r} holds whole numbers, and held text when the model was fitted: compared as text."
+        text = f"Converted {column.name!r} from integers to text, its type when the model was fitted."
         return column.cast(pl.String), Note("types", text, column.name)
     first = column.drop_nulls()[0]
     raise InputError(
-        f"the column {column.name!r} holds {WORDS[came]} such as {first!r}, but held {WORDS[kind]} when the model was "
-        "fitted.",
-        f"read it as it was then, for instance by kinds={{{column.name!r}: …}} or missing_values= of read_table.",
+        f"Column {column.name!r} contains {WORDS[came]} such as {first!r}, but it contained {WORDS[kind]} when the "
+        "model was fitted.",
+        f"read it as before, for example with kinds={{{column.name!r}: …}} or missing_values= of read_table.",
     )

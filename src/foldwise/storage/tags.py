@@ -1,14 +1,12 @@
-"""Stable tags of the storable classes of Foldwise: model files hold tags, never module paths of ours.
+"""Stable tags of the classes of Foldwise that can be saved: model files contain tags, never module paths of Foldwise.
 
-A class may move or change its name; then only the right-hand side changes here. A tag never disappears and never
-changes its meaning once a version with it was released (`tests/storage/tags.json` is the list that a test holds on to).
-Paths are relative to `foldwise` and are imported only when a file asks for them. The registry is also the allow-list:
-a file can have these classes made from any values, so their constructors only keep what they are given, or check it.
+If a class moves or is renamed, only the right-hand side changes here. Once released, a tag never disappears and never
+changes its meaning; a test compares them with `tests/storage/tags.json`. Paths are relative to `foldwise` and imported
+only when a file needs them. The registry is also the allow-list: a file can create these classes from any values, so
+their constructors only store or check their arguments.
 """
 
 from __future__ import annotations
-
-from foldwise.errors import InputError
 
 TAGS = {
     "blend": "app.blend.Blend",
@@ -78,20 +76,3 @@ TAGS = {
     "rules.scheme": "rules.conditions.CodingScheme",
 }
 PATHS = {f"foldwise.{path}": tag for tag, path in TAGS.items()}
-
-
-def path_of(tag: str) -> str:
-    """Return the path of the class that has a tag; an unknown tag is refused."""
-    if tag not in TAGS:
-        raise InputError(
-            f"the model file asks for {tag!r}, which is not on the list of types that may be opened.",
-            "upgrade Foldwise if a newer version wrote the file; otherwise do not use it.",
-        )
-    return f"foldwise.{TAGS[tag]}"
-
-
-def tag_of(path: str) -> str:
-    """Return the tag of the class at a path; a class without a tag cannot be stored."""
-    if path not in PATHS:
-        raise InputError(f"this model holds {path}, which has no tag and cannot be stored.")
-    return PATHS[path]

@@ -1,4 +1,4 @@
-"""Naive Bayes by its own JSON; an unfitted one by its parameters."""
+"""Naive Bayes as JSON; an unfitted one by its parameters."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from foldwise.storage.codecs.formats import Files, from_json, to_json
 
 
 def write(model: Any) -> Files:
-    """The files of a model."""
+    """Return the files of a model."""
     if hasattr(model, "facts_"):
         return {"json": model.to_json().encode()}
     return {"unfitted.json": to_json({name: param_to_plain(v) for name, v in model.get_params(deep=False).items()})}
 
 
 def read(files: Files) -> NaiveBayes:
-    """The model of such files."""
+    """Return the model of such files."""
     if "unfitted.json" in files:
         return NaiveBayes(**{name: param_from_plain(v) for name, v in from_json(files["unfitted.json"]).items()})
     return NaiveBayes.from_json(files["json"].decode())

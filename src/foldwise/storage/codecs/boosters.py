@@ -1,9 +1,8 @@
-"""LightGBM as its text, XGBoost as its JSON, CatBoost as its own binary form: none of them holds code.
+"""LightGBM as text, XGBoost as JSON, CatBoost in its binary format. None of these formats contains code.
 
-Each is read by its own library's parser, compiled code that was not made for hostile input: a forged booster with
-correct digests can abort the process (seen with LightGBM's text).
-
-A booster that was read predicts as the fitted classifier did, but cannot be fitted again: `BoosterModel`.
+The parsers of these libraries are compiled code that was not made for hostile input: a forged booster with correct
+digests can abort the process, as seen with LightGBM's text. A booster from a file (`BoosterModel`) predicts like the
+fitted classifier, but cannot be fitted again.
 """
 
 from __future__ import annotations
@@ -20,11 +19,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.errors import InputError
+from foldwise.storage.archive import damaged
 from foldwise.storage.codecs.formats import Files, from_json, labels_from_plain, labels_to_plain, to_json
 
 
 class BoosterModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A booster that was read from a file; it only predicts."""
+    """A booster from a file, which can only predict."""
 
     def __init__(self, library: str, booster: Any, classes: NDArray[Any]) -> None:
         self.library = library
@@ -33,29 +33,29 @@ class BoosterModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes, sorted."""
+        """The sorted classes."""
         return self.classes
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """The probabilities, in the order of `classes_`."""
+        """Return the class probabilities, in the order of `classes_`."""
         proba = LIBRARIES[self.library].probabilities(self.booster, X)
         return np.column_stack([1.0 - proba, proba]) if proba.ndim == 1 else proba
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class."""
+        """Return the most probable class of each row."""
         labels: NDArray[Any] = self.classes[self.predict_proba(X).argmax(axis=1)]
         return labels
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Refused: the parameters of the fit are not in the file."""
-        raise InputError("a booster that was read from a file only predicts.", "fit a new model.")
+        """Raise an error, because the file does not contain the parameters of the fit."""
+        raise InputError("A booster from a file can only predict.", "fit a new model.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.booster is not None
 
 
 def write(model: Any) -> Files:
-    """Write a classifier, or a `BoosterModel`; of one that is not fitted only the library is noted."""
+    """Write a classifier or a `BoosterModel`; for an unfitted one only the name of the library."""
     read_before = isinstance(model, BoosterModel)
     library = model.library if read_before else type(model).__module__.split(".")[0]
     try:
@@ -72,24 +72,24 @@ def read(files: Files) -> BoosterModel:
     about = from_json(files["json"])
     library = about["library"]
     if library not in LIBRARIES:
-        raise InputError(f"the model file holds a booster of {library!r}, which is not supported.")
+        raise damaged(f"it contains a booster of the unknown library {library!r}")
     if about["classes"] is None:
         return BoosterModel(library, None, np.empty(0))
     try:
         import_module(library)
     except ImportError as error:
         raise InputError(
-            f"this model needs the library {library!r}, which is not installed.", "pip install 'foldwise[boosters]'"
+            f"This model needs the library {library!r}, which is not installed.", "pip install 'foldwise[boosters]'"
         ) from error
     try:
         booster = LIBRARIES[library].from_bytes(files["booster"])
     except Exception as error:
-        raise InputError(f"the model file is damaged: {library} cannot read its booster.") from error
+        raise damaged(f"{library} cannot read its booster") from error
     return BoosterModel(library, booster, labels_from_plain(about["classes"]))
 
 
 class LightGBM:
-    """Text; a classifier or a booster is written."""
+    """The text format of LightGBM."""
 
     def to_bytes(self, model: Any) -> bytes:
         booster = getattr(model, "booster_", model)
@@ -105,7 +105,7 @@ class LightGBM:
 
 
 class XGBoost:
-    """JSON."""
+    """The JSON format of XGBoost."""
 
     def to_bytes(self, model: Any) -> bytes:
         booster = model.get_booster() if hasattr(model, "get_booster") else model
@@ -123,10 +123,10 @@ class XGBoost:
 
 
 class CatBoost:
-    """Its own binary form, because its JSON does not hold what it learned of categories."""
+    """The binary format of CatBoost, because its JSON does not contain the statistics of categories."""
 
     def to_bytes(self, model: Any) -> bytes:
-        with tempfile.TemporaryDirectory() as folder:  # it writes to files only
+        with tempfile.TemporaryDirectory() as folder:  # CatBoost can only write to files
             path = Path(folder) / "model.cbm"
             model.save_model(str(path), format="cbm")
             return path.read_bytes()

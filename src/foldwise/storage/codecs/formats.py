@@ -1,4 +1,4 @@
-"""What a codec is, a pair of functions between an estimator and plain files; JSON, arrays and labels as such files."""
+"""Codecs, i.e. pairs of functions that convert an estimator to plain files and back; and JSON, arrays and labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.bayes.storage import label_array_of, refuse_label
-from foldwise.errors import InputError
+from foldwise.storage.archive import damaged
 
 Files = Mapping[str, bytes]  # by ending: "json", "npz", …
 
@@ -20,49 +20,49 @@ class Codec(Protocol):
     """The file format of one type of estimator."""
 
     def write(self, model: Any) -> Files:
-        """The files of a model."""
+        """Return the files of a model."""
 
     def read(self, files: Files) -> Any:
-        """The model of such files."""
+        """Return the model of such files."""
 
 
 def to_json(value: Any) -> bytes:
-    """Plain values as JSON."""
+    """Write plain values as JSON."""
     return json.dumps(value, ensure_ascii=False).encode()
 
 
 def from_json(data: bytes) -> Any:
-    """Plain values of JSON."""
+    """Read plain values from JSON."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise InputError("the model file is damaged: a part of it is not JSON.") from error
+        raise damaged("a part of it is not JSON") from error
 
 
 def labels_to_plain(classes: Any) -> dict[str, Any]:
-    """Class labels and their type, as JSON holds them."""
+    """Convert class labels and their type to JSON values."""
     array = np.asarray(classes)
     labels = [label if isinstance(label, str | int | float) else refuse_label(label) for label in array.tolist()]
     return {"dtype": array.dtype.str, "labels": labels}
 
 
 def labels_from_plain(plain: Mapping[str, Any]) -> NDArray[Any]:
-    """The class labels that `labels_to_plain` wrote."""
+    """Return the class labels that `labels_to_plain` wrote."""
     labels: NDArray[Any] = label_array_of(plain["dtype"], plain["labels"])
     return labels
 
 
 def to_npz(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Arrays of numbers as numpy's own archive."""
+    """Write numeric arrays in numpy's npz format."""
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **{name: np.ascontiguousarray(array) for name, array in arrays.items()})
     return buffer.getvalue()
 
 
 def from_npz(data: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays, in this machine's byte order; an array of objects would be a pickle and is refused."""
+    """Read arrays in the byte order of this machine; arrays of objects would be pickles and are refused."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as found:
             return {name: found[name].astype(found[name].dtype.newbyteorder("=")) for name in found.files}
     except Exception as error:
-        raise InputError("the model file is damaged: a part of it holds no plain arrays.") from error
+        raise damaged("a part of it does not contain plain arrays") from error

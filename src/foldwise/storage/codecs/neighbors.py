@@ -1,4 +1,4 @@
-"""Nearest neighbors: training rows as arrays, the rest as JSON. The distance space is learned again when opened."""
+"""Nearest neighbors: training rows as arrays, the rest as JSON. The distance is learned again when a file is opened."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from foldwise.neighbors.encoding import UNKNOWN, ColumnRoles, EncodedRows
 from foldwise.neighbors.parameters import check_distance
 from foldwise.neighbors.search import NeighborIndex
 from foldwise.neighbors.space import learn_space
+from foldwise.storage.archive import damaged
 from foldwise.storage.codecs.formats import (
     Files,
     from_json,
@@ -25,15 +26,13 @@ from foldwise.storage.codecs.formats import (
     to_npz,
 )
 
-DAMAGED = "the model file is damaged: its nearest rows do not fit together."
+MISMATCH = "its training rows do not match its columns"
 
 
 def write(model: Any) -> Files:
-    """The files of a model."""
+    """Return the files of a model."""
     if callable(model.weights):
-        raise InputError(
-            "weights is a function, which cannot be stored without code.", "choose one of the named kernels."
-        )
+        raise InputError("weights is a function, which cannot be saved without code.", "use the name of a kernel.")
     params = {name: param_to_plain(value) for name, value in model.get_params(deep=False).items()}
     if not hasattr(model, "_index"):
         return {"json": to_json({"params": params})}
@@ -50,7 +49,7 @@ def write(model: Any) -> Files:
 
 
 def read(files: Files) -> KNNClassifier:
-    """The model of such files."""
+    """Return the model of such files."""
     about = from_json(files["json"])
     model = KNNClassifier(**{name: param_from_plain(value) for name, value in about["params"].items()})
     if "npz" not in files:
@@ -62,7 +61,7 @@ def read(files: Files) -> KNNClassifier:
         str(metric), schema.names, tuple(numbers), tuple(categories), tuple(tuple(known) for known in levels)
     )
     if sorted([*roles.numbers, *roles.categories]) != list(range(len(schema))):
-        raise InputError(DAMAGED)
+        raise damaged(MISMATCH)
     rows = EncodedRows(
         np.ascontiguousarray(arrays["numbers"], dtype=np.float64),
         np.ascontiguousarray(arrays["codes"], dtype=np.int32),
@@ -83,7 +82,7 @@ def read(files: Files) -> KNNClassifier:
 
 
 def check(rows: EncodedRows, y: Any, n_classes: int, roles: ColumnRoles) -> None:
-    """Refuse what the kernels would trust: indices out of range, infinite numbers."""
+    """Refuse indices out of range and infinite numbers, because kernels do not check them."""
     fits = (
         y.shape == (rows.n_rows,)
         and rows.n_rows > 0
@@ -93,4 +92,4 @@ def check(rows: EncodedRows, y: Any, n_classes: int, roles: ColumnRoles) -> None
         and bool(((rows.codes >= UNKNOWN) & (rows.codes < np.array(rows.n_levels))).all())
     )
     if not fits:
-        raise InputError(DAMAGED)
+        raise damaged(MISMATCH)
