@@ -1,7 +1,6 @@
-"""Law checks to run on what you add: a summary, a likelihood family. They raise AssertionError and say what broke.
+"""Checks for extensions: a summary, an estimator with a fold session, a distribution family of naive Bayes.
 
-from foldwise.testing import check_family
-check_family("gaussian")
+They raise AssertionError and say which law does not hold.
 """
 
 from __future__ import annotations
@@ -50,9 +49,25 @@ def check_merging(
     parts: Sequence[int] = (1, 2, 7, 100, 1000),
     seed: int = 0,
 ) -> None:
-    """Any split of the rows, merged in any order, gives the summary of all rows.
+    """Check that summaries of parts, merged in any order, equal the summary of all rows.
 
-    `summarize` takes an array of row numbers, `same` compares two summaries.
+    Parameters
+    ----------
+    summarize : callable
+        Takes an array of row numbers and returns their summary, which must support `+`.
+    n_rows : int
+        Number of rows.
+    same : callable
+        Compares two summaries and returns whether they are equal.
+    parts : sequence of int
+        Numbers of parts to try.
+    seed : int
+        Seed of the random splits.
+
+    Examples
+    --------
+    >>> x = np.arange(50)
+    >>> check_merging(lambda rows: x[rows].sum(), 50, lambda a, b: a == b)
     """
     rng = np.random.default_rng(seed)
     whole = summarize(np.arange(n_rows))
@@ -62,7 +77,7 @@ def check_merging(
         while len(merged) > 1:
             i = int(rng.integers(len(merged) - 1))
             merged[i : i + 2] = [merged[i] + merged[i + 1]]
-        assert same(whole, merged[0]), f"{n_parts} parts merged to other facts than the whole"
+        assert same(whole, merged[0]), f"the summaries of {n_parts} parts do not merge to the summary of all rows"
 
 
 def check_foldable(
@@ -75,14 +90,39 @@ def check_foldable(
     *,
     seed: int = 0,
 ) -> None:
-    """The fold law: every answer of the estimator's session equals clone → set_params → fit(train) → predict(test).
+    """Check the fold law: each answer of a fold session equals clone, set_params, fit on train, predict on test.
 
-    Log-probabilities agree to 1e-10 · max(1, |log p|), regression values to 1e-10 · max(|value|, standard deviation of
-    the training targets), or to ten times as much as the refit itself moves when its rows are permuted, whichever is
-    larger (`foldwise.folds.tolerance`). Labels are equal, except where the two best scores lie within that tolerance.
-    Where the refit raises, the session reports the same error. It does not matter which other settings are asked about,
-    or in which order. Changing the labels of test rows, or rows outside the split, changes nothing.
-    `LeaveOneOutSplits(rows)` as splits is leave-one-out; what a session answers at once must obey the same law.
+    If the fit raises, the session must report the same error. Answers must not depend on the other settings or their
+    order, on the labels of test rows, or on rows outside the split.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator whose fold session is checked.
+    X : frame or array
+        The rows.
+    y : array
+        The target.
+    settings : sequence of dict
+        The settings to evaluate, i.e. combinations of hyperparameters.
+    splits : sequence of (train, test), or LeaveOneOutSplits
+        Row numbers of each split.
+    fit_params : dict, optional
+        Parameters of `fit`, such as `sample_weight`.
+    seed : int
+        Seed of the permutations.
+
+    Notes
+    -----
+    Log-probabilities must agree to 1e-10 · max(1, abs(log p)), regression values to 1e-10 · max(abs(value), standard
+    deviation of the training targets), or to ten times the change of the refit when its rows are permuted, if that is
+    larger (`foldwise.folds.tolerance`). Labels must be equal, unless the two best scores differ by less than that.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
+    >>> check_foldable(NaiveBayes(), X, y, [{"var_floor": 0.1}], [(np.arange(20), np.arange(20, 30))])
     """
     rng = np.random.default_rng(seed)
     session = open_session(estimator, X, y, fit_params)
@@ -98,31 +138,31 @@ def check_foldable(
                 if isinstance(splits, LeaveOneOutSplits) and answers_leave_one_out(session, setting, splits):
                     ours = answer_one_left_out(session, setting, splits, number, need)
                     problem = disagreement(session, setting, train, test, need, ours)
-                    assert not problem, f"setting {setting}, row {number} left out with all others: {problem}"
+                    assert not problem, f"setting {setting}, leave-one-out of row {number}: {problem}"
             scale = spread_of(session.target, train)
             alone = [next(iter(session.answer([setting], train, test, need))).answer for setting in settings]
             order = rng.permutation(len(settings))
             together = answers_of(session, [settings[i] for i in order], train, test, need)
             for i, answer in zip(order, together, strict=True):
                 assert same_answer(alone[i], answer, scale), (
-                    f"setting {settings[i]} on split {number}: company changes it"
+                    f"setting {settings[i]} on split {number} depends on the other settings"
                 )
             for what, other in scrambled_sessions(estimator, X, y, fit_params, train, test, rng):
                 scrambled = answers_of(other, settings, train, test, need)
                 for setting, a, b in zip(settings, alone, scrambled, strict=True):
-                    assert same_answer(a, b, scale), f"setting {setting} on split {number}: {what} matter"
+                    assert same_answer(a, b, scale), f"setting {setting} on split {number} depends on {what}"
 
 
 def scrambled_sessions(
     estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None, train: Any, test: Any, rng: np.random.Generator
 ) -> Iterator[tuple[str, Any]]:
-    """Sessions of tables in which what an answer must not depend on has changed places."""
+    """Yield sessions of tables in which labels or rows were permuted that must not influence an answer."""
     n_rows = count_rows(X)
     labels = np.asarray(y).copy()
     unlearned = np.setdiff1d(np.arange(n_rows), train)
-    if unlearned.size:  # the set of classes stays, so that only a leak can show
+    if unlearned.size:  # a permutation keeps the set of classes, so any difference is a leak
         labels[unlearned] = labels[rng.permutation(unlearned)]
-        yield "labels outside train", open_session(estimator, X, labels, fit_params)
+        yield "labels outside the training rows", open_session(estimator, X, labels, fit_params)
     outside = np.setdiff1d(unlearned, test)
     if outside.size > 1:
         order = np.arange(n_rows)
@@ -132,7 +172,7 @@ def scrambled_sessions(
 
 
 def answers_of(session: Any, settings: Sequence[Any], train: Any, test: Any, need: Need) -> list[Any]:
-    """One answer a setting, however the session blocks them."""
+    """Return one answer per setting."""
     found: list[Any] = [None] * len(settings)
     for block in session.answer(settings, train, test, need):
         for i in range(block.start, block.stop):
@@ -162,10 +202,28 @@ def check_family(
     seed: int = 0,
     **params: Any,
 ) -> None:
-    """The laws of a likelihood family, on random columns with missing cells, weights and three classes.
+    """Check the laws of a distribution family of naive Bayes on random columns with missing cells and weights.
 
-    `cells(rng, n)` makes the present cells of a column; families that come with Foldwise have their own. `gaps` is the
-    share of missing cells; `params` go to `NaiveBayes`.
+    Parameters
+    ----------
+    family : str
+        Name of the family.
+    cells : callable, optional
+        `cells(rng, n)` returns n random cells. Families that come with Foldwise have a default.
+    n_rows : int
+        Number of rows.
+    gaps : float
+        Share of missing cells.
+    tolerance : float
+        Largest relative difference of log-probabilities.
+    seed : int
+        Seed of the random columns.
+    **params
+        Passed on to `NaiveBayes`.
+
+    Examples
+    --------
+    >>> check_family("gaussian", n_rows=60)
     """
     rng = np.random.default_rng(seed)
     make = CELLS[family] if cells is None else cells
@@ -185,13 +243,13 @@ def check_family(
             warnings.simplefilter("ignore", FoldwiseWarning)
             x, z = a.predict_log_proba(X), b.predict_log_proba(X)
         finite = np.isfinite(z)
-        assert (finite == np.isfinite(x)).all(), f"{law}: other rows are impossible"
+        assert (finite == np.isfinite(x)).all(), f"{law}: different log-probabilities are infinite"
         worst = float(np.max(np.abs(x[finite] - z[finite]) / np.maximum(1.0, np.abs(z[finite])), initial=0.0))
         assert worst <= tolerance, f"{law}: log-probabilities differ by {worst:.2g}"
 
     whole = fresh().fit(X, y, weight)
     repeated = np.repeat(np.arange(n_rows), weight.astype(int))
-    same(whole, fresh().fit(X[repeated], y[repeated]), "a weight counts a row that many times")
+    same(whole, fresh().fit(X[repeated], y[repeated]), "an integer weight equals repeated rows")
     order = rng.permutation(n_rows)
     same(whole, fresh().fit(X[order], y[order], weight[order]), "the order of rows does not matter")
     streamed, merged = fresh(), None
@@ -201,16 +259,16 @@ def check_family(
         merged = part if merged is None else merged + part
     assert merged is not None
     same(whole, streamed, "partial_fit on parts equals one fit")
-    same(whole, merged, "models of parts merge to the model of the whole")
+    same(whole, merged, "models of parts merge to the model of all rows")
     extra = rng.choice(n_rows, n_rows // 4, replace=False)
     longer = fresh().fit(pl.concat([X, X[extra]]), np.concatenate([y, y[extra]]))
-    same(fresh().fit(X, y), longer.forget(X[extra], y[extra]), "forget undoes rows")
-    same(whole, NaiveBayes.from_json(whole.to_json()), "to_json and from_json")
+    same(fresh().fit(X, y), longer.forget(X[extra], y[extra]), "forget removes rows")
+    same(whole, NaiveBayes.from_json(whole.to_json()), "from_json reads what to_json wrote")
     check_explanation(whole, X[:20])
 
 
 def check_explanation(model: NaiveBayes, X: Any) -> None:
-    """The terms of the worked calculation sum to the log-probabilities."""
+    """Check that the terms of an explanation sum to the log-probabilities."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FoldwiseWarning)
         answers = model.predict_log_proba(X)

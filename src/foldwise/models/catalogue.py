@@ -1,4 +1,4 @@
-"""The catalogue: every model by name, those that users register, and any estimator by its dotted name."""
+"""The catalogue of models: those that come with Foldwise, those that users register, and any estimator by its path."""
 
 from __future__ import annotations
 
@@ -13,15 +13,20 @@ from foldwise.data.schema import listing
 from foldwise.data.table import Table
 from foldwise.errors import InputError
 from foldwise.models.column_roles import Outline, outline
-from foldwise.models.families import SHIPPED
 from foldwise.models.preprocessing import scaled
+from foldwise.models.shipped import SHIPPED
 from foldwise.models.spec import Cost, ModelSpec
 
 _REGISTERED: dict[str, ModelSpec] = {}
 
 
 def catalogue() -> dict[str, ModelSpec]:
-    """All models by name: those that come with Foldwise, installed or not, and those that were registered.
+    """Return all models by name, including those whose library is not installed.
+
+    Returns
+    -------
+    dict of str to ModelSpec
+        The models that come with Foldwise, and those added by `register`.
 
     Examples
     --------
@@ -32,8 +37,22 @@ def catalogue() -> dict[str, ModelSpec]:
 
 
 def register(spec: ModelSpec, *, replace: bool = False) -> ModelSpec:
-    """Add a model to the catalogue; from then on it is trained like any other.
+    """Add a model to the catalogue, so that it is trained like any other.
 
+    Parameters
+    ----------
+    spec : ModelSpec
+        The declaration of the model.
+    replace : bool
+        Whether to replace a model of the same name. The default, False, raises an error instead.
+
+    Returns
+    -------
+    ModelSpec
+        The same declaration.
+
+    Examples
+    --------
     >>> from scipy.stats import loguniform
     >>> from sklearn.linear_model import RidgeClassifier
     >>> from foldwise.models import Cost, ModelSpec, register, scaled, unregister
@@ -48,21 +67,49 @@ def register(spec: ModelSpec, *, replace: bool = False) -> ModelSpec:
     >>> unregister("ridge")
     """
     if spec.name in catalogue() and not replace:
-        raise InputError(f"there is a model {spec.name!r} already.", "choose another name, or pass replace=True.")
+        raise InputError(f"A model called {spec.name!r} already exists.", "choose another name, or pass replace=True.")
     _REGISTERED[spec.name] = spec
     return spec
 
 
 def unregister(name: str) -> None:
-    """Remove a model that `register` added."""
+    """Remove a model that was added by `register`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model.
+
+    Examples
+    --------
+    >>> from foldwise.models import catalogue, register, unregister
+    >>> from dataclasses import replace
+    >>> _ = register(replace(catalogue()["knn"], name="my_knn"))
+    >>> unregister("my_knn")
+    >>> "my_knn" in catalogue()
+    False
+    """
     if name not in _REGISTERED:
-        raise InputError(f"no model {name!r} was registered.", f"there are {listing(_REGISTERED)}.")
+        raise InputError(f"No model called {name!r} was registered.", f"registered are {listing(_REGISTERED)}.")
     del _REGISTERED[name]
 
 
 def spec_of(name: str | ModelSpec) -> ModelSpec:
-    """Return the catalogue model of a name, or make one for an estimator's dotted name.
+    """Return the model of a name, or declare one for the import path of an estimator.
 
+    Parameters
+    ----------
+    name : str or ModelSpec
+        A name of the catalogue, an import path such as "sklearn.ensemble.BaggingClassifier", or a declaration, which
+        is returned as it is.
+
+    Returns
+    -------
+    ModelSpec
+        The declaration of the model.
+
+    Examples
+    --------
     >>> spec_of("sklearn.ensemble.BaggingClassifier").title
     'BaggingClassifier'
     """
@@ -74,13 +121,26 @@ def spec_of(name: str | ModelSpec) -> ModelSpec:
     if "." in name:
         return dotted(name)
     raise InputError(
-        f"there is no model {name!r}.",
-        f"the models are {', '.join(known)}; pass any other classifier by its dotted name: 'package.module.Class'.",
+        f"The catalogue has no model {name!r}.",
+        f"its models are {', '.join(known)}; pass any other classifier by its path, 'package.module.Class'.",
     )
 
 
 def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None = None) -> list[ModelSpec]:
-    """Return the models that can be trained on a table, the cheapest first; all models named must be possible.
+    """Return the models that can be trained on a table, the fastest first.
+
+    Parameters
+    ----------
+    table : Table or Outline
+        The table, read with a target.
+    names : list of str or ModelSpec, optional
+        Choose among these models; an error is raised if one of them cannot be trained. The default, None, takes all
+        models of the catalogue that can.
+
+    Returns
+    -------
+    list of ModelSpec
+        The models, sorted by the estimated time of one fit.
 
     Examples
     --------
@@ -98,29 +158,30 @@ def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None =
             spec.require()
             if not spec.takes(about):
                 raise InputError(
-                    f"{spec.title} takes columns of {' or '.join(spec.roles)}, and this table has none.",
+                    f"The model {spec.name!r} needs a column of one of the roles {listing(spec.roles)}, but the table "
+                    "has none.",
                     "choose other models.",
                 )
     return sorted(found, key=lambda spec: spec.seconds(about))
 
 
 def dotted(name: str) -> ModelSpec:
-    """Declare any scikit-learn classifier: columns are imputed, scaled and one-hot encoded; nothing is searched."""
+    """Declare any scikit-learn classifier. Columns are imputed, scaled and one-hot encoded, and nothing is searched."""
     module, _, kind = name.rpartition(".")
     try:
         found: Any = getattr(import_module(module), kind)
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"there is no estimator {name!r}: {error}.", "pass package.module.Class.") from error
+        raise InputError(f"Estimator {name!r} cannot be imported: {error}.", "pass 'package.module.Class'.") from error
     if not inspect.isclass(found) or not hasattr(found, "fit") or not hasattr(found, "predict"):
-        raise InputError(f"{name!r} is not an estimator: it has no fit and predict.", "pass the name of a class.")
+        raise InputError(f"{name!r} is not an estimator class with fit and predict.", "pass the path of a classifier.")
     try:
         blank = found()
     except TypeError as error:
         raise InputError(
-            f"{name!r} cannot be created without arguments: {error}.", "register a ModelSpec that makes it."
+            f"{name!r} cannot be created without arguments: {error}.", "register a ModelSpec that creates it."
         ) from error
     if not is_classifier(blank):
-        raise InputError(f"{name!r} is not a classifier.", "pass the name of a classifier.")
+        raise InputError(f"{name!r} is not a classifier.", "pass the path of a classifier.")
 
     def make(outline: Outline, seed: int) -> Any:
         model: Any = found()

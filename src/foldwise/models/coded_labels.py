@@ -1,4 +1,4 @@
-"""Any labels for classifiers that take only 0, 1, … (XGBoost) or return them in other types (CatBoost)."""
+"""Encode labels for classifiers that accept only 0, 1, … (XGBoost) or return labels of another type (CatBoost)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,36 @@ PREFIX = "estimator__"
 
 
 class CodedLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose labels are encoded as 0, 1, … for fitting and decoded for predicting."""
+    """Fit a classifier to labels encoded as 0, 1, … and decode its predictions.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The classifier to wrap.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> model = CodedLabels(DecisionTreeClassifier()).fit(np.array([[0.0], [1.0]]), ["no", "yes"])
+    >>> model.predict([[0.2], [0.9]]).tolist()
+    ['no', 'yes']
+    """
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Fit a copy of the estimator to the codes of the labels."""
+        """Fit a copy of the estimator to the encoded labels.
+
+        Parameters
+        ----------
+        X : frame or array of shape (n_rows, n_columns)
+            The training rows, as the estimator accepts them.
+        y : array of shape (n_rows,)
+            The labels.
+        **fit_params
+            Passed on to the `fit` of the estimator.
+        """
         target = encode_target(y, count_rows(X))
         self.estimator_ = clone(self.estimator).fit(X, target.codes, **fit_params)
         self.classes_ = target.classes
@@ -34,13 +57,35 @@ class CodedLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The labels."""
+        """Predict the label of each row.
+
+        Parameters
+        ----------
+        X : frame or array of shape (n_rows, n_columns)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The predicted labels.
+        """
         check_is_fitted(self)
         labels: NDArray[Any] = self.classes_[np.asarray(self.estimator_.predict(X)).reshape(-1).astype(np.int64)]
         return labels
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """The probabilities, in the order of `classes_`."""
+        """Predict the class probabilities of each row.
+
+        Parameters
+        ----------
+        X : frame or array of shape (n_rows, n_columns)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            The probabilities, in the order of `classes_`.
+        """
         check_is_fitted(self)
         found: NDArray[Any] = self.estimator_.predict_proba(X)
         return found
@@ -51,13 +96,28 @@ class CodedLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> ModelSession | None:
-        """The fold session: that of the wrapped estimator, on codes instead of labels."""
+        """Open the fold session of the wrapped estimator on the encoded labels.
+
+        Parameters
+        ----------
+        X : frame or array
+            The rows of all folds.
+        y : array
+            Their labels.
+        fit_params : dict
+            Parameters of `fit`.
+
+        Returns
+        -------
+        ModelSession or None
+            The session; None if the estimator can only be fitted again in each fold.
+        """
         session = CodedSession(self, X, y, fit_params)
         return None if session.inner.shares == "refit" else session
 
 
 class CodedSession(ModelSession):
-    """Settings of the wrapped estimator, answered by its own session wherever training has all classes."""
+    """Evaluate settings with the session of the wrapped estimator if the training rows contain all classes."""
 
     def __init__(self, estimator: CodedLabels, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> None:
         super().__init__(estimator, X, y, fit_params)
@@ -78,10 +138,10 @@ class CodedSession(ModelSession):
         learned = len(np.unique(self.codes[train])) == self.n_classes
         if plain and learned and not need & Need.MODEL:
             yield from self.inner.answer_group([stripped(setting) for setting in settings], train, X_test, need)
-        else:  # without a class the codes would differ
+        else:  # if a class is missing, the labels are encoded differently
             yield from super().answer_group(settings, train, X_test, need)
 
 
 def stripped(params: Params) -> dict[str, Any]:
-    """The parameters by their names in the wrapped estimator."""
+    """Return the parameters with their names in the wrapped estimator."""
     return {name.removeprefix(PREFIX): value for name, value in params.items()}

@@ -1,7 +1,7 @@
-"""The role of each column for a model: number, category, text, date, or left out with a reason.
+"""Decide the role of each column for models: number, category, text or date, or dropped for a reason.
 
-Roles are decided once for a table, from types and findings; labels are not used. Whatever a model learns from cells
-(categories, medians, words) it learns later, from its own training rows.
+Roles are decided once per table, from types and findings, without looking at labels. Categories, medians and words are
+learned later, from the training rows of each fold.
 """
 
 from __future__ import annotations
@@ -19,44 +19,92 @@ from foldwise.errors import InputError
 
 Role = Literal["number", "category", "text", "date"]
 ROLES: tuple[Role, ...] = get_args(Role)
-FEW = 12  # levels that a tree can tell apart one by one
+FEW = 12  # levels that are one-hot encoded for trees
 
 
 @dataclass(frozen=True)
 class Outline:
-    """What is known of a table before any model is fitted: the roles of its columns, and how large it is."""
+    """What is known about a table before any model is fitted: the roles of its columns, and its size.
+
+    Attributes
+    ----------
+    roles : mapping of str to str
+        The role of each column: "number", "category", "text" or "date".
+    left_out : mapping of str to str
+        The columns that models do not use, with the reason.
+    n_rows : int
+        Number of rows.
+    n_classes : int
+        Number of classes of the target.
+    n_levels : mapping of str to int
+        Number of levels of each categorical column.
+    constant : bool
+        Whether all columns are constant.
+
+    Examples
+    --------
+    >>> from foldwise import read_table
+    >>> about = outline(read_table("examples/weather.csv", target="play"))
+    >>> about.columns("number")
+    ['temperature', 'humidity']
+    >>> about.n_rows, about.n_classes
+    (14, 2)
+    """
 
     roles: Mapping[str, Role]
-    left_out: Mapping[str, str]  # column and reason
+    left_out: Mapping[str, str]
     n_rows: int
     n_classes: int
-    n_levels: Mapping[str, int]  # of columns of categories, in the whole table
-    constant: bool = False  # whether every column is the same in all rows
+    n_levels: Mapping[str, int]
+    constant: bool = False
 
     def columns(self, *roles: Role) -> list[str]:
-        """The columns with one of these roles, in order."""
+        """Return the columns with one of these roles, in order.
+
+        Parameters
+        ----------
+        *roles : str
+            "number", "category", "text" or "date".
+
+        Returns
+        -------
+        list of str
+            Names of the columns.
+        """
         return [name for name, role in self.roles.items() if role in roles]
 
     @property
     def few(self) -> list[str]:
-        """The columns of at most a dozen categories."""
+        """The categorical columns with at most 12 levels."""
         return [name for name in self.columns("category") if self.n_levels[name] <= FEW]
 
     @property
     def many(self) -> list[str]:
-        """The columns of more categories than that."""
+        """The categorical columns with more than 12 levels."""
         return [name for name in self.columns("category") if self.n_levels[name] > FEW]
 
 
 def outline(table: Table) -> Outline:
-    """The outline of a table that was read with a target.
+    """Decide the roles of the columns of a table.
 
+    Parameters
+    ----------
+    table : Table
+        A table that was read with a target.
+
+    Returns
+    -------
+    Outline
+        The roles of the columns, and the size of the table.
+
+    Examples
+    --------
     >>> from foldwise import read_table
     >>> dict(outline(read_table("examples/weather.csv", target="play")).roles)
     {'outlook': 'category', 'temperature': 'number', 'humidity': 'number', 'windy': 'category'}
     """
     if table.y is None:
-        raise InputError(f"the table {table.name!r} has no target.", "name it: read_table(path, target='column').")
+        raise InputError(f"Table {table.name!r} has no target.", "read it with read_table(path, target='column').")
     roles: dict[str, Role] = {}
     left_out: dict[str, str] = {}
     uninformative = {"identifier": "it identifies rows", "constant": "it is the same in every row"}
@@ -66,11 +114,11 @@ def outline(table: Table) -> Outline:
             left_out[column.name] = f"{uninformative[found.kind]}: {found.reason}"
         else:
             roles[column.name] = role_of(column, found.kind)
-    if not roles:  # a poor model is better than none
+    if not roles:  # a poor model is better than no model
         roles = {column.name: role_of(column, "") for column in table.schema}
         left_out = {}
     if not roles:
-        raise InputError(f"the table {table.name!r} has no column except its target.", "a model needs at least one.")
+        raise InputError(f"Table {table.name!r} has no column except its target.", "a model needs at least one.")
     n_levels = {name: table.X[name].n_unique() for name, role in roles.items() if role == "category"}
     n_classes = len(encode_target(table.y, len(np.asarray(table.y))).classes)
     constant = all(found.kind == "constant" for found in table.findings)
@@ -78,11 +126,11 @@ def outline(table: Table) -> Outline:
 
 
 def role_of(column: Column, found: str) -> Role:
-    """The role of one column, from its type and what its values look like."""
+    """Return the role of one column by its type and by what its values look like."""
     if column.kind == "date":
         return "date"
     if column.kind == "numeric":
         return "number"
     if column.kind == "categorical" and column.levels is None and found in ("text", "date"):
-        return "text"  # a date that stayed text has words too: its year, month and day
+        return "text"  # a date that is stored as text has words too: its year, month and day
     return "category"

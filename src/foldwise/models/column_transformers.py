@@ -1,7 +1,7 @@
-"""Transformers for columns of any frame: numbers, categories as codes, words of texts, parts of dates.
+"""Transformers for columns of any frame: numbers, codes of categories, words of texts, parts of dates.
 
-Each learns from the rows it is fitted on and accepts whatever comes later: missing values, unknown categories, columns
-without any value. The results are plain arrays for scikit-learn's transformers and estimators.
+All of them accept missing values, unknown categories and columns without any value. They return plain arrays for
+scikit-learn's transformers and estimators.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from foldwise.data.view import View, view
 from foldwise.errors import FoldwiseTypeError, InputError
 
 Floats = NDArray[np.float64]
-MAX_ABS = 1e30  # scikit-learn's trees add up cells in single precision
-MOST_CODES = 250  # what boosted trees of 255 bins can hold
+MAX_ABS = 1e30  # scikit-learn's trees sum cells in single precision
+MOST_CODES = 250  # fits into boosted trees with 255 bins
 PARTS = ("days", "month", "weekday", "hour")
 
 
 def columns_view(X: Any) -> View:
-    """The columns of a frame or an array."""
+    """Return the view of a frame or an array."""
     found = view(X)
     if not isinstance(found, View):
-        raise FoldwiseTypeError("a frame of columns is needed, but a sparse matrix was given.", "pass a frame.")
+        raise FoldwiseTypeError("X must be a frame or a dense array, but is a sparse matrix.", "call X.toarray().")
     return found
 
 
 class ColumnTransform(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the transformers: checks of columns, and their names as scikit-learn keeps them."""
+    """Base of the transformers, which checks columns and stores their names like scikit-learn."""
 
     def _first_view(self, X: Any) -> View:
         table = columns_view(X)
@@ -51,7 +51,9 @@ class ColumnTransform(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         table = columns_view(X)
         if table.n_columns != self.n_features_in_:
-            raise InputError(f"the table has {table.n_columns} columns, but {self.n_features_in_} were learned.")
+            raise InputError(
+                f"X has {table.n_columns} columns, but {type(self).__name__} was fitted on {self.n_features_in_}."
+            )
         return table
 
     def __sklearn_tags__(self) -> Any:
@@ -61,10 +63,10 @@ class ColumnTransform(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class NumberColumns(ColumnTransform):
-    """Columns of numbers and truth values as float64, missing cells as NaN.
+    """Convert columns of numbers and booleans to float64, with NaN for missing cells.
 
     Infinite values become the smallest or largest finite number of the training rows. A column without any value in
-    the training rows becomes 0, because some estimators fail on a column that is wholly missing.
+    the training rows becomes 0, because some estimators fail on a column of missing values.
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -77,7 +79,7 @@ class NumberColumns(ColumnTransform):
         return self
 
     def transform(self, X: Any) -> Floats:
-        """The cells."""
+        """Return the cells as float64."""
         cells = numbers_of(self._later_view(X))
         infinite = np.isinf(cells)
         if infinite.any():
@@ -86,16 +88,16 @@ class NumberColumns(ColumnTransform):
 
 
 def numbers_of(table: View) -> Floats:
-    """All cells of a table as an array of its own."""
+    """Copy all cells of a table to an array."""
     return np.array(table.numbers(range(table.n_columns)).chunk(0, table.n_rows).rows, dtype=np.float64)
 
 
 class CategoryCodes(ColumnTransform):
-    """Columns of categories as codes from 0 on, the most frequent first; NaN where missing.
+    """Encode categories as codes from 0 on, the most frequent first, with NaN for missing cells.
 
-    At most `most` levels have a code of their own; the rarer ones share the next code, and so does a category that was
-    not learned. Without rare levels an unknown category is -1, or NaN with `unseen="missing"`. A column without any
-    value in the training rows becomes 0.
+    The `most` most frequent levels have codes of their own. Rarer levels and unknown categories share the next code. If
+    a column has no rarer levels, an unknown category is -1, or NaN with `unseen="missing"`. A column without any value
+    in the training rows becomes 0.
     """
 
     def __init__(self, *, most: int = 100, unseen: str = "own") -> None:
@@ -116,14 +118,14 @@ class CategoryCodes(ColumnTransform):
         return self
 
     def known_levels(self) -> dict[str, list[Level]]:
-        """The levels of each column that has no rare ones, whose names are lost; empty before the fit."""
+        """Return the levels of each column in which all have codes of their own; empty before the fit."""
         if not hasattr(self, "levels_"):
             return {}
         columns = zip(self.feature_names_in_, self.levels_, self.has_rare_, strict=True)
         return {str(name): levels for name, levels, has_rare in columns if not has_rare}
 
     def transform(self, X: Any) -> Floats:
-        """The codes, as floats so that NaN is possible."""
+        """Return the codes, as floats so that NaN is possible."""
         table = self._later_view(X)
         out = np.empty((table.n_rows, table.n_columns))
         nothing = np.nan if self.unseen == "missing" else -1.0
@@ -134,14 +136,14 @@ class CategoryCodes(ColumnTransform):
 
 
 def codes_of(table: View, j: int, levels: Sequence[Level]) -> NDArray[np.int64]:
-    """One column as codes: L for a missing value, L + 1 for an unknown one."""
+    """Return one column as codes: L for a missing value, L + 1 for an unknown one."""
     out = np.empty(table.n_rows, dtype=np.int64)
     table.sources[j].codes(levels)(0, table.n_rows, out)
     return out
 
 
 class TextTfidf(ColumnTransform):
-    """One column of text as TF-IDF of its `most` most frequent words; a missing text has none."""
+    """Encode a text column by TF-IDF of its `most` most frequent words; a missing text has no words."""
 
     def __init__(self, *, most: int = 20_000, dense: bool = False) -> None:
         self.most = most
@@ -151,19 +153,19 @@ class TextTfidf(ColumnTransform):
         """Learn the words and how rare they are."""
         texts = self._texts(self._first_view(X))
         found = TfidfVectorizer(max_features=self.most, sublinear_tf=True)
-        # one string, not the vectorizer: a stored model would hold each of its words as an object
+        # one string instead of the vectorizer, of which a saved model would store each word as an object
         self.words_, self.rarity_ = "", np.empty(0)
         try:
             found.fit(texts)
         except ValueError as error:
-            if "empty vocabulary" not in str(error):  # without any word the column adds nothing
+            if "empty vocabulary" not in str(error):  # a column without words is allowed
                 raise
         else:
             self.words_, self.rarity_ = "\n".join(found.get_feature_names_out()), found.idf_
         return self
 
     def transform(self, X: Any) -> Any:
-        """One column per word."""
+        """Return one column per word."""
         texts = self._texts(self._later_view(X))
         vectorizer = self._vectorizer()
         found = sp.csr_matrix((len(texts), 1)) if vectorizer is None else vectorizer.transform(texts)
@@ -178,13 +180,13 @@ class TextTfidf(ColumnTransform):
 
     def _texts(self, table: View) -> list[str]:
         if table.n_columns != 1:
-            raise InputError(f"one column of text is needed, but {table.n_columns} were given.")
+            raise InputError(f"X must have one text column, but has {table.n_columns} columns.")
         texts: list[str] = table.sources[0].texts(0, table.n_rows).fill_null("").to_list()
         return texts
 
 
 class DateParts(ColumnTransform):
-    """Columns of dates, times or durations as numbers: days since 1970, month, weekday and hour; NaN where missing."""
+    """Convert dates, times or durations to days since 1970, month, weekday and hour, with NaN for missing cells."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn which of the numbers occur."""
@@ -193,20 +195,20 @@ class DateParts(ColumnTransform):
         return self
 
     def transform(self, X: Any) -> Floats:
-        """Four numbers per column; those that did not occur in training are 0."""
+        """Return four numbers per column; those without any value in the training rows are 0."""
         self._later_view(X)
         return np.where(self.seen_, date_numbers(X), 0.0)
 
 
 def date_numbers(X: Any) -> Floats:  # (rows, 4 · columns)
-    """Days, month, weekday and hour of every column."""
+    """Return days, month, weekday and hour of every column."""
     frame = nw.from_native(X, eager_only=True)
     parts = [part for series in frame.iter_columns() for part in date_parts(series_of(str(series.name), series))]
     return np.column_stack(parts) if parts else np.empty((len(frame), 0))
 
 
 def date_parts(series: pl.Series) -> list[Floats]:
-    """The four numbers of one column; a time of day has no month, a duration no hour of the day."""
+    """Return the four numbers of one column; a time of day has no month, and a duration no hour of the day."""
     empty = pl.Series([None] * len(series), dtype=pl.Float64)
     if series.null_count() == len(series):
         parts = [empty] * 4
@@ -221,14 +223,14 @@ def date_parts(series: pl.Series) -> list[Floats]:
         parts = [days, series.dt.month(), series.dt.weekday(), series.dt.hour()]
     else:
         raise InputError(
-            f"column {series.name!r} held dates when the model was fitted, but holds {series.dtype}.",
-            "read it as dates: read_table(path, kinds={…: 'date'}).",
+            f"Column {series.name!r} contained dates when the model was fitted, but is now of type {series.dtype}.",
+            f"read it as dates with read_table(path, kinds={{{series.name!r}: 'date'}}).",
         )
     return [part.cast(pl.Float64).fill_null(np.nan).to_numpy() for part in parts]
 
 
 class KeepColumns(ColumnTransform):
-    """Some columns of a frame as they are, dates as numbers beside them: for estimators that read tables themselves.
+    """Select columns of a frame and convert dates to numbers, for estimators that read tables themselves.
 
     Infinite values of float columns become the smallest or largest finite number of the training rows.
     """
@@ -250,7 +252,7 @@ class KeepColumns(ColumnTransform):
         return self
 
     def transform(self, X: Any) -> Any:
-        """The columns, in the order asked for."""
+        """Return the columns in the requested order, and the parts of dates after them."""
         check_is_fitted(self)
         frame = self._select(X)
         changed = []
@@ -269,9 +271,9 @@ class KeepColumns(ColumnTransform):
 
     def _select(self, X: Any) -> nw.DataFrame[Any]:
         frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
-        absent = [name for name in (*self.columns, *self.dates) if name not in frame.columns]
-        if absent:
-            raise InputError(f"the column {absent[0]!r} is missing.", "pass the columns that the model was fitted on.")
+        missing = [name for name in (*self.columns, *self.dates) if name not in frame.columns]
+        if missing:
+            raise InputError(f"X has no column {missing[0]!r}.", "pass the columns that the model was fitted on.")
         return frame.select([*self.columns, *self.dates])
 
     @staticmethod
@@ -280,10 +282,10 @@ class KeepColumns(ColumnTransform):
 
 
 class CategoricalFrame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turn an array whose first columns are codes into a pandas frame whose types say so.
+    """Convert an array whose first columns are codes to a pandas frame whose types mark them as categories.
 
-    `kind="integer"` makes them whole numbers, -1 where missing, for CatBoost; "category" makes them pandas categories,
-    for LightGBM. Neither library takes categories in an array.
+    `kind="integer"` converts them to integers with -1 for missing cells, for CatBoost; `kind="category"` to pandas
+    categories, for LightGBM. Neither library accepts categories in an array.
     """
 
     def __init__(self, n_codes: int, *, kind: str = "integer", most: int = MOST_CODES + 1) -> None:
@@ -292,12 +294,12 @@ class CategoricalFrame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.most = most
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Nothing is learned."""
+        """Do nothing but store the number of columns."""
         self.n_features_in_ = X.shape[1]
         return self
 
     def transform(self, X: Any) -> Any:
-        """The frame."""
+        """Return the frame."""
         import pandas as pd
 
         codes = np.where(np.isnan(X[:, : self.n_codes]), -1, X[:, : self.n_codes]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Feature selection in front of a model, learned in each fold: columns that do not help naive Bayes are blanked."""
+"""Feature selection before a model, learned in each fold: columns that do not help naive Bayes are set to missing."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ SHARES = (0.35, 0.7)
 
 
 class SelectInformative(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Forward selection of a share of some columns by the log loss of naive Bayes; other columns pass.
+    """Select a share of some columns by forward selection with the log loss of naive Bayes.
 
-    A column that was not selected is blanked, not dropped: later steps find every column they know, and a column
-    without any value adds nothing.
+    Columns that are not selected are set to missing instead of dropped, so that later steps find all their columns.
     """
 
     def __init__(self, columns: tuple[str, ...], *, share: float = 0.5) -> None:
@@ -29,7 +28,7 @@ class SelectInformative(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.share = share
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Select on at most 5,000 rows, taken evenly."""
+        """Select on at most 5,000 evenly spaced rows."""
         frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
         rows = np.unique(np.linspace(0, len(frame) - 1, min(len(frame), FIRST_ROWS)).astype(np.intp))
         known = [name for name in self.columns if frame[name].null_count() < len(frame)]
@@ -52,7 +51,7 @@ class SelectInformative(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def selections(outline: Outline) -> list[Any]:
-    """What a search tries in front of a model that noise columns harm: all columns, and the most informative ones."""
+    """Return the selections that a search tries: all columns, or the most informative 35% or 70%."""
     columns = tuple(outline.columns("number", "category"))
     some = [SelectInformative(columns, share=share) for share in SHARES]
     return ["passthrough", *(some if len(columns) > 2 else [])]

@@ -1,7 +1,7 @@
-"""What models need done to columns, as scikit-learn transformers that are fitted in each fold.
+"""Prepare columns for models, with scikit-learn transformers that are fitted in each fold.
 
-`scaled` is for models of distances and weighted sums, `for_trees` for trees, `native` for boosted trees that
-handle categories and missing values themselves, `as_frame` for our own estimators, which read tables.
+Use `scaled` for models of distances and weighted sums, `for_trees` for trees, `native` for boosted trees that handle
+categories and missing values themselves, and `as_frame` for estimators of Foldwise, which read tables.
 """
 
 from __future__ import annotations
@@ -24,14 +24,36 @@ from foldwise.models.column_transformers import (
 )
 from foldwise.models.target_encoding import ClassRateEncoder
 
-MOST_RATES = 10  # classes; with more, one column per class would crowd out the rest
+MOST_RATES = 10  # classes; with more, rates would outnumber all other columns
 DENSE_WORDS = 200
 
 
 def scaled(outline: Outline, scale: str = "standard", n_words: int = 20_000) -> ColumnTransformer:
-    """Impute numbers by the median with an indicator and scale them; encode categories one-hot and texts by TF-IDF.
+    """Impute and scale numbers, and encode categories one-hot and texts by TF-IDF.
 
-    `scale` is "standard", or "minmax" for [0, 1]. The result is sparse if there are texts.
+    Numbers are imputed by the median, with an indicator column. The result is sparse if there are texts.
+
+    Parameters
+    ----------
+    outline : Outline
+        The columns and their roles.
+    scale : {"standard", "minmax"}
+        Scale to mean 0 and variance 1 (default), or to the range from 0 to 1.
+    n_words : int
+        Largest number of words per text column.
+
+    Returns
+    -------
+    ColumnTransformer
+        The unfitted transformer.
+
+    Examples
+    --------
+    >>> from foldwise import read_table
+    >>> from foldwise.models import outline
+    >>> table = read_table("examples/weather.csv", target="play")
+    >>> scaled(outline(table)).fit_transform(table.X).shape
+    (14, 7)
     """
     sparse = bool(outline.columns("text"))
     make = MinMaxScaler if scale == "minmax" else StandardScaler
@@ -45,7 +67,28 @@ def scaled(outline: Outline, scale: str = "standard", n_words: int = 20_000) -> 
 
 
 def for_trees(outline: Outline, impute: bool = True) -> ColumnTransformer:
-    """Impute numbers with an indicator, or not; encode few categories one-hot, many by class rates; count words."""
+    """Impute numbers, and encode few categories one-hot, many by class rates, and texts by TF-IDF.
+
+    Parameters
+    ----------
+    outline : Outline
+        The columns and their roles.
+    impute : bool
+        Whether missing numbers are replaced by the median, with an indicator column (default), or stay NaN.
+
+    Returns
+    -------
+    ColumnTransformer
+        The unfitted transformer.
+
+    Examples
+    --------
+    >>> from foldwise import read_table
+    >>> from foldwise.models import outline
+    >>> table = read_table("examples/weather.csv", target="play")
+    >>> for_trees(outline(table)).fit_transform(table.X, table.y)[0].tolist()
+    [85.0, 85.0, 0.0, 1.0, 0.0, 1.0, 0.0]
+    """
     rates = ClassRateEncoder() if 2 <= outline.n_classes <= MOST_RATES else imputer()
     filled = imputer() if impute else "passthrough"
     parts: list[tuple[str, Any, list[str]]] = [
@@ -59,7 +102,26 @@ def for_trees(outline: Outline, impute: bool = True) -> ColumnTransformer:
 
 
 def native(outline: Outline) -> ColumnTransformer:
-    """Codes of categories first, then numbers; missing values and unknown categories are NaN."""
+    """Encode categories as codes, followed by numbers; missing values and unknown categories are NaN.
+
+    Parameters
+    ----------
+    outline : Outline
+        The columns and their roles.
+
+    Returns
+    -------
+    ColumnTransformer
+        The unfitted transformer.
+
+    Examples
+    --------
+    >>> from foldwise import read_table
+    >>> from foldwise.models import outline
+    >>> table = read_table("examples/weather.csv", target="play")
+    >>> native(outline(table)).fit_transform(table.X)[0].tolist()
+    [1.0, 0.0, 85.0, 85.0]
+    """
     parts: list[tuple[str, Any, list[str]]] = [
         ("categories", CategoryCodes(most=MOST_CODES, unseen="missing"), outline.columns("category")),
         ("numbers", NumberColumns(), outline.columns("number")),
@@ -70,17 +132,38 @@ def native(outline: Outline) -> ColumnTransformer:
 
 
 def as_frame(outline: Outline, *roles: Role) -> KeepColumns:
-    """The columns of these roles as they are, dates as numbers beside them."""
+    """Select the columns of some roles without changing them, and convert dates to numbers.
+
+    Parameters
+    ----------
+    outline : Outline
+        The columns and their roles.
+    *roles : str
+        The roles to select: "number", "category" or "text".
+
+    Returns
+    -------
+    transformer
+        The unfitted transformer, which returns a frame.
+
+    Examples
+    --------
+    >>> from foldwise import read_table
+    >>> from foldwise.models import outline
+    >>> table = read_table("examples/weather.csv", target="play")
+    >>> as_frame(outline(table), "number").fit_transform(table.X).columns
+    ['temperature', 'humidity']
+    """
     return KeepColumns(outline.columns(*roles), dates=outline.columns("date"))
 
 
 def imputer() -> SimpleImputer:
-    """The median for missing values, with an indicator column; 0 for a column without any value."""
+    """Impute the median with an indicator column, and 0 for a column without any value."""
     return SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
 
 
 def one_hot(sparse: bool) -> OneHotEncoder:
-    """One column per code, missing values included; an unknown code gives zeros."""
+    """Encode one column per code, missing values included; an unknown code gives zeros."""
     return OneHotEncoder(handle_unknown="ignore", sparse_output=sparse)
 
 
@@ -90,5 +173,5 @@ def dense_words(outline: Outline) -> list[tuple[str, Any, list[str]]]:
 
 
 def together(parts: list[tuple[str, Any, list[str]]], sparse: bool = False) -> ColumnTransformer:
-    """One transformer of those that have columns; always sparse or always dense, whatever a fold holds."""
+    """Combine the transformers that have columns; the result is sparse or dense in all folds alike."""
     return ColumnTransformer([part for part in parts if part[2]], sparse_threshold=1.0 if sparse else 0.0)

@@ -1,7 +1,7 @@
-"""Target encoding: codes of categories become smoothed class rates of their rows.
+"""Target encoding: replace categories by smoothed class rates.
 
-Training rows are encoded by other rows: each of a few folds by the rest. Otherwise a rare category would reveal its own
-label. (scikit-learn's `TargetEncoder` fails or warns where a class has fewer rows than folds.)
+The training rows of each fold are encoded with the rates of the other folds. Otherwise a rare category would reveal its
+own label. scikit-learn's `TargetEncoder` fails or warns if a class has fewer rows than folds.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Floats = NDArray[np.float64]
 class ClassRateEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode each column of codes as one column per class but the first: (n_c + smooth·P(c)) / (n + smooth).
 
-    Missing values are a category of their own; an unknown category has the class rates of all rows. `fit_transform`
-    encodes each of `cv` folds by the others; the rows of each class are assigned to folds in turn.
+    Missing values are a category of their own, and unknown categories get the class rates of all rows. `fit_transform`
+    encodes each of `cv` folds with the rates of the others; the rows of each class are assigned to folds in turn.
     """
 
     def __init__(self, *, smooth: float = 10.0, cv: int = 5) -> None:
@@ -30,7 +30,7 @@ class ClassRateEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.cv = cv
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Count classes in each category."""
+        """Count the classes of each category."""
         cells = np.asarray(X, dtype=np.float64)
         target = encode_target(y, len(cells))
         self.n_features_in_ = cells.shape[1]
@@ -45,29 +45,31 @@ class ClassRateEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Floats:
-        """The class rates among all training rows."""
+        """Return the class rates of each category among all training rows."""
         check_is_fitted(self)
         cells = np.asarray(X, dtype=np.float64)
         rates = [self._rates(counts, self.totals_) for counts in self.counts_]
-        places = [value_indices(column, values) for column, values in zip(cells.T, self.values_, strict=True)]
-        return np.hstack([table[place][:, 1:] for table, place in zip(rates, places, strict=True)])
+        return np.hstack([table[index][:, 1:] for table, index in zip(rates, self._indices(cells), strict=True)])
 
     def fit_transform(self, X: Any, y: Any) -> Floats:
-        """The class rates of each row's category among the rows of the other folds."""
+        """Return the class rates of each category among the rows of the other folds."""
         self.fit(X, y)
         cells, classes = np.asarray(X, dtype=np.float64), encode_target(y, len(X)).codes
         fold = assign_folds(classes, self.cv)
         out = np.empty((len(cells), self.n_features_in_, self.n_classes_ - 1))
-        places = [value_indices(column, values) for column, values in zip(cells.T, self.values_, strict=True)]
+        indices = self._indices(cells)
         for k in range(self.cv):
             rows = np.flatnonzero(fold == k)
             if not rows.size:
                 continue
             own = np.bincount(classes[rows], minlength=self.n_classes_)
-            for j, (place, counts) in enumerate(zip(places, self.counts_, strict=True)):
-                others = counts - count(place[rows], classes[rows], len(counts), self.n_classes_)
-                out[rows, j] = self._rates(others, self.totals_ - own)[place[rows], 1:]
+            for j, (index, counts) in enumerate(zip(indices, self.counts_, strict=True)):
+                others = counts - count(index[rows], classes[rows], len(counts), self.n_classes_)
+                out[rows, j] = self._rates(others, self.totals_ - own)[index[rows], 1:]
         return out.reshape(len(cells), -1)
+
+    def _indices(self, cells: Floats) -> list[NDArray[np.intp]]:
+        return [value_indices(column, values) for column, values in zip(cells.T, self.values_, strict=True)]
 
     def _rates(self, counts: Floats, totals: Floats) -> Floats:  # (values + 1, classes), the last for unknown values
         prior = (totals + 1.0) / (totals.sum() + len(totals))
@@ -76,21 +78,21 @@ class ClassRateEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def count(codes: NDArray[Any], classes: NDArray[np.int64], n_values: int, n_classes: int) -> Floats:
-    """Rows of each value and class."""
+    """Count the rows of each value and class."""
     flat = np.bincount(codes.reshape(-1) * n_classes + classes, minlength=n_values * n_classes)
     return flat.reshape(n_values, n_classes).astype(np.float64)
 
 
 def value_indices(column: Floats, values: Floats) -> NDArray[np.intp]:
-    """The index of each cell among sorted values, NaN last; len(values) where it is not among them."""
-    place: NDArray[np.intp] = np.minimum(np.searchsorted(values, column), max(len(values) - 1, 0))
-    found = values[place]
+    """Return the index of each cell among sorted values, NaN last; len(values) for other values."""
+    index: NDArray[np.intp] = np.minimum(np.searchsorted(values, column), max(len(values) - 1, 0))
+    found = values[index]
     known = (found == column) | (np.isnan(found) & np.isnan(column))
-    return np.where(known, place, len(values))
+    return np.where(known, index, len(values))
 
 
 def assign_folds(classes: NDArray[np.int64], n_folds: int) -> NDArray[np.int64]:
-    """A fold for each row: the rows of each class in turn."""
+    """Assign the rows of each class to folds in turn."""
     order = np.argsort(classes, kind="stable")
     fold = np.empty(len(classes), dtype=np.int64)
     fold[order] = np.arange(len(classes)) % n_folds

@@ -1,4 +1,4 @@
-"""Naive Bayes and nearest neighbors, which read tables as they are."""
+"""The estimators of Foldwise, which read tables directly: naive Bayes, nearest neighbors and rule lists."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from foldwise.models.column_roles import Outline
 from foldwise.models.column_transformers import PARTS
 from foldwise.models.preprocessing import as_frame
 from foldwise.models.spec import Cost, ModelSpec
+from foldwise.rules import RuleList
 
 MOST_NEIGHBORS = 50
 MANY_ROWS = 20_000
 
 
 def likelihoods(outline: Outline, numbers: str) -> dict[str, str]:
-    """A distribution family per column: words for texts, `numbers` for numbers; categories have theirs by type."""
+    """Choose a distribution family per column: "text" for texts, `numbers` for numbers. Categories need no choice."""
     measured = [*outline.columns("number"), *(f"{name} {part}" for name in outline.columns("date") for part in PARTS)]
     return {**dict.fromkeys(outline.columns("text"), "text"), **dict.fromkeys(measured, numbers)}
 
 
 def make_bayes(outline: Outline, seed: int) -> NaiveBayes:
-    # columns of real tables are seldom normal; kernel densities of very many rows are too slow for a first setting
+    # real columns are rarely normal; kernel densities of very many rows are too slow for the first setting
     usual = "kde" if outline.n_rows <= MANY_ROWS else "binned"
     families = likelihoods(outline, usual)
     return NaiveBayes(families=families, missing="category", unseen="smooth", var_floor=1e-3, n_jobs=1)
@@ -78,5 +79,18 @@ SPECS = (
         selects=True,
         shares=("n_neighbors", "weights", "laplace"),
         notes={"distance": "mixed distances scale columns themselves, and accept missing values"},
+    ),
+    ModelSpec(
+        name="rule_list",
+        title="rule list",
+        make=lambda outline, seed: RuleList(random_state=seed),
+        prepare=lambda outline: as_frame(outline, "number", "category"),
+        search=lambda outline: {
+            "min_rows": [1, 2, 3, 5, 10, 20],
+            "n_optimizations": [0, 1, 2],
+            "laplace": loguniform(0.1, 5.0),
+        },
+        cost=Cost(cell=1.5e-6, power=1.1, start=0.03, each_class=True),
+        roles=("number", "category", "date"),
     ),
 )

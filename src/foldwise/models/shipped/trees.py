@@ -1,4 +1,4 @@
-"""A decision tree and forests; they compare thresholds, so columns need no scaling."""
+"""Decision tree and forests. They compare values with thresholds, so columns need no scaling."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def search_forest(outline: Outline) -> dict[str, Any]:
 
 
 def forest(name: str, title: str, kind: Any, seconds: float) -> ModelSpec:
-    """A forest of 200 trees, by its seconds per cell."""
+    """Declare a forest of 200 trees; `seconds` are those per cell."""
     return ModelSpec(
         name=name,
         title=title,

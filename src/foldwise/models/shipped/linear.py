@@ -1,7 +1,7 @@
-"""Logistic regression, and support vector machines by the recipe of their handbook: columns in [0, 1], wide ranges.
+"""Logistic regression and support vector machines; SVMs with columns in [0, 1] and wide ranges, as libsvm recommends.
 
-The SVMs answer by decision values. Probabilities made of them must come from rows that were held out, and a search has
-these anyway: turning them there costs nothing, where libsvm's own five folds inside every fit cost five fits.
+SVMs predict decision values. These are converted to probabilities with the held-out rows of the search, which costs
+nothing, whereas the built-in calibration of libsvm needs five more fits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from foldwise.models.column_roles import Outline
 from foldwise.models.preprocessing import scaled
 from foldwise.models.spec import Cost, ModelSpec
 
-MOST_STEPS = 200_000  # of libsvm: a great C on noise would take hours
+MOST_STEPS = 200_000  # of libsvm: a large C on noise would take hours
 
 
 def in_unit_range(outline: Outline) -> Any:

@@ -12,7 +12,7 @@ from foldwise.models.column_roles import Outline
 from foldwise.models.preprocessing import scaled
 from foldwise.models.spec import Cost, ModelSpec
 
-MOST_WORDS = 2_000  # every word has a weight to each hidden unit
+MOST_WORDS = 2_000  # each word has a weight per hidden unit
 
 
 def search_network(outline: Outline) -> dict[str, Any]:
@@ -39,7 +39,7 @@ SPECS = (
     ModelSpec(
         name="mlp",
         title="neural network",
-        # no early stopping: it would set rows aside, one of each class, which a class of one row has not
+        # no early stopping: it needs a validation row of each class, but a class may have a single row
         make=lambda outline, seed: MLPClassifier(hidden_layer_sizes=(64,), alpha=1e-2, random_state=seed),
         prepare=lambda outline: scaled(outline, n_words=MOST_WORDS),
         search=search_network,

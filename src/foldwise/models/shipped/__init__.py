@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from foldwise.models.families import bayes_and_neighbors, boosting, linear, networks, rules, trees
+from foldwise.models.shipped import boosting, foldwise_models, linear, networks, trees
 from foldwise.models.spec import ModelSpec
 
 SHIPPED: tuple[ModelSpec, ...] = (
-    *bayes_and_neighbors.SPECS,
+    *foldwise_models.SPECS,
     *trees.SPECS,
-    *rules.SPECS,
     *linear.SPECS,
     *networks.SPECS,
     *boosting.SPECS,

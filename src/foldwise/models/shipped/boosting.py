@@ -1,6 +1,6 @@
-"""Boosted trees: AdaBoost and HistGradientBoosting; as extras LightGBM, XGBoost and CatBoost.
+"""Boosted trees: AdaBoost and histogram gradient boosting; LightGBM, XGBoost and CatBoost as extras.
 
-All have an explicit learning rate and no early stopping, so that a model contains its shorter selves exactly.
+All have a fixed learning rate and no early stopping, so that a model contains all models with fewer trees.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ EXTRA = "boosters"
 
 
 def categories(outline: Outline) -> list[int]:
-    """Where `native` puts the codes of categories."""
+    """Return the columns in which `native` puts the codes of categories."""
     return list(range(len(outline.columns("category"))))
 
 
 def coded(outline: Outline, kind: str) -> Any:
-    """What `native` gives, categories marked as such by their type."""
+    """Prepare columns like `native`, and mark categories by their type."""
     return make_pipeline(native(outline), CategoricalFrame(len(categories(outline)), kind=kind))
 
 
 def make_ada(outline: Outline, seed: int) -> AdaBoostClassifier:
-    small = DecisionTreeClassifier(max_depth=2, random_state=seed)  # the seed is replaced, but says: not at random
+    small = DecisionTreeClassifier(max_depth=2, random_state=seed)  # AdaBoost replaces this seed
     return AdaBoostClassifier(small, n_estimators=100, learning_rate=0.5, random_state=seed)
 
 
@@ -75,7 +75,7 @@ def make_catboost(outline: Outline, seed: int) -> CodedLabels:
         CatBoostClassifier(
             learning_rate=0.1,
             n_estimators=100,
-            cat_features=tuple(categories(outline)),  # a tuple: of a list it makes a copy, which clone() refuses
+            cat_features=tuple(categories(outline)),  # CatBoost copies a list, which clone() refuses
             one_hot_max_size=10,
             boosting_type="Plain",
             thread_count=1,
@@ -91,7 +91,7 @@ def rates_and_rounds(size: str) -> dict[str, Any]:
 
 
 def leafwise(size: str, leaves: str, least: str, penalty: str, columns: str) -> dict[str, Any]:
-    """The space of trees that grow leaf by leaf, by the names that a library has for its parameters."""
+    """Return the search space of trees that grow leaf by leaf, with the parameter names of a library."""
     return {
         **rates_and_rounds(size),
         leaves: [4, 8, 16, 31, 64],
@@ -132,7 +132,7 @@ def search_catboost(outline: Outline) -> dict[str, Any]:
 
 
 def inside(space: dict[str, Any]) -> dict[str, Any]:
-    """The space of an estimator behind `CodedLabels`."""
+    """Return the search space of an estimator that is wrapped in `CodedLabels`."""
     return {f"estimator__{name}": values for name, values in space.items()}
 
 
