@@ -9,8 +9,8 @@ import pytest
 
 from foldwise.bayes.families import FAMILIES
 from foldwise.bayes.families.gaussian import Gaussian
-from foldwise.summaries import Moments
 from foldwise.testing import check_family, check_merging
+from tests.summaries.small import small_moments
 
 
 @pytest.mark.parametrize("missing", ["ignore", "category"])
@@ -27,7 +27,7 @@ def test_moments_merge(rng):
     def same(a, b):
         return bool((a.weight == b.weight).all() and np.allclose(a.m2, b.m2, rtol=1e-12, atol=0))
 
-    check_merging(lambda rows: Moments.of_cells(X[rows].reshape(-1, 2), y[rows], 3), len(X), same)
+    check_merging(lambda rows: small_moments(X[rows].reshape(-1, 2), y[rows], 3), len(X), same)
 
 
 def test_a_family_that_breaks_a_law_is_caught(monkeypatch):
@@ -43,5 +43,5 @@ def test_a_family_that_breaks_a_law_is_caught(monkeypatch):
 
 
 def test_a_summary_that_does_not_merge_is_caught():
-    with pytest.raises(AssertionError, match="merged to other facts"):
+    with pytest.raises(AssertionError, match="do not merge to the summary"):
         check_merging(lambda rows: float(len(rows) ** 2), 50, lambda a, b: a == b)

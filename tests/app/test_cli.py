@@ -300,7 +300,7 @@ class TestFitForReal:
             ("x,y\n" + "".join(f"{i},same\n" for i in range(50)), "all rows have the same 'y'"),
             ("x,y\n1,a\n2,b\n3,a\n", "3 rows"),
             ("x,z\n1,a\n2,b\n3,a\n", "no column 'y'"),
-            ("", "holds no"),
+            ("", "contains no"),
         ],
     )
     def test_tables_that_cannot_be_learned_from(self, here, text, words):
@@ -380,9 +380,9 @@ class TestPredict:
     @pytest.mark.parametrize(
         ("change", "words"),
         [
-            (lambda X: X.drop("size"), "the table lacks the column 'size', on which the model was fitted"),
-            (lambda X: X.with_columns(size=pl.lit("tall")), "holds 'tall', which is not a number"),
-            (lambda X: X[:0], "holds no rows"),
+            (lambda X: X.drop("size"), "needs the column 'size', which the table does not have"),
+            (lambda X: X.with_columns(size=pl.lit("tall")), "contains 'tall', which is not a number"),
+            (lambda X: X[:0], "contains no rows"),
         ],
     )
     def test_tables_that_do_not_fit(self, tree_run, new, change, words):
@@ -530,7 +530,7 @@ class TestCompare:
         ("more", "words"),
         [
             (("--models", "knn"), "needs at least two models"),
-            (("--models", "knn,nobody"), "there is no model 'nobody'"),
+            (("--models", "knn,nobody"), "has no model 'nobody'"),
             (("--models", "knn,naive_bayes", "--cv", "many"), "--cv must be a number of folds"),
             (("--models", "knn,naive_bayes", "--metric", "best"), "unknown metric 'best'"),
             (("--models", "knn,naive_bayes", "--groups", "who"), "the table has no column 'who', passed as --groups"),

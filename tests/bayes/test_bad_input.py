@@ -67,15 +67,15 @@ def test_unknown_family():
 )
 @pytest.mark.parametrize("family", ["gaussian", "bernoulli", "multinomial"])
 def test_text_where_a_number_is_declared(table, family):
-    with refuses(InputError, "column 'age'", "row 0 holds '1'", "categorical"):
+    with refuses(InputError, "Column 'age'", "row 0 contains '1'", "categorical"):
         NaiveBayes(families=family).fit(table, Y)
     model = NaiveBayes(families=family).fit(pl.DataFrame({"age": [0, 1, 0, 1]}), Y)
-    with refuses(InputError, "column 'age'", "row 0 holds '1'"):
+    with refuses(InputError, "Column 'age'", "row 0 contains '1'"):
         model.predict(table)
 
 
 def test_text_after_missing_cells_is_named_by_its_row():
-    with refuses(InputError, "'age'", "row 2 holds 'x'"):
+    with refuses(InputError, "'age'", "row 2 contains 'x'"):
         NaiveBayes(families="gaussian").fit(pl.DataFrame({"age": [None, None, "x", "y"]}), Y)
 
 
@@ -83,7 +83,7 @@ def test_numbers_where_text_was():
     model = NaiveBayes(families="categorical").fit(FRAME, Y)
     for table in (FRAME.with_columns(city=pl.Series([1, 2, 3, 4])), FRAME.with_columns(age=pl.Series(list("abcd")))):
         for one in (table, table.to_pandas(), table.to_arrow()):
-            with refuses(InputError, "text", "numbers", "cast"):
+            with refuses(InputError, "text", "numbers", "convert"):
                 model.predict(one)
 
 

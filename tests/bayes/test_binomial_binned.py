@@ -46,12 +46,12 @@ def test_more_successes_than_trials():
 @pytest.mark.parametrize(
     ("params", "error", "words"),
     [
-        ({"trials": 0}, InputError, "trials must be a whole number of at least 1"),
-        ({"trials": {"x0": 2.5}}, FoldwiseTypeError, r"trials\['x0'\] must be a whole number"),
+        ({"trials": 0}, InputError, "trials must be an integer of at least 1"),
+        ({"trials": {"x0": 2.5}}, FoldwiseTypeError, r"trials\['x0'\] must be an integer"),
         ({"bins": 0}, InputError, "bins must be"),
         ({"bins": "many"}, FoldwiseTypeError, "bins must be"),
         ({"cuts": "equal"}, InputError, "cuts must be 'width' or 'frequency' or 'entropy'"),
-        ({"bins": {"age": 3}}, InputError, "bins names 'age', which the table does not have"),
+        ({"bins": {"age": 3}}, InputError, "bins refers to column 'age', which the table does not have"),
     ],
 )
 def test_parameters_are_checked_at_fit(params, error, words):
@@ -191,7 +191,7 @@ def test_bins_are_categories(cuts, missing, rng):
     np.testing.assert_allclose(model.predict_log_proba(X), twin.predict_log_proba(labels), rtol=1e-12, atol=1e-13)
     far = model.predict_proba([[-1e300, 1e300]])
     assert np.isfinite(far).all()
-    with pytest.raises(InputError, match="column 'x1' holds inf in row 0"):
+    with pytest.raises(InputError, match="column 'x1' is inf in row 0"):
         model.predict([[0.0, np.inf]])
     with pytest.raises(InputError, match="column 'x0' holds -inf in row 1"):
         NaiveBayes(families="binned").fit([[0.0], [-np.inf]], [0, 1])

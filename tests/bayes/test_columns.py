@@ -76,7 +76,7 @@ def test_the_law_and_a_search_over_subsets(table):
 
 def test_columns_that_are_not_there(table):
     X, y = table
-    with pytest.raises(InputError, match="columns names 'nothing', which the table does not have"):
+    with pytest.raises(InputError, match="columns refers to column 'nothing', which the table does not have"):
         NaiveBayes(columns=["nothing"]).fit(X, y)
     with pytest.raises(TypeError, match="a list of names or indices"):
         NaiveBayes(columns="outlook").fit(X, y)

@@ -89,7 +89,7 @@ def test_cells_far_beyond_everything():
     assert np.isfinite(model.predict_log_proba([[1e30], [-1e30], [1e100]])).all()
     with pytest.warns(FoldwiseWarning, match="the prior answers"):
         np.testing.assert_allclose(model.predict_proba([[1e200]]), [[0.5, 0.5]])
-    with pytest.raises(InputError, match="column 'x0' holds inf in row 1"):
+    with pytest.raises(InputError, match="column 'x0' is inf in row 1"):
         model.predict([[0.0], [np.inf]])
 
 

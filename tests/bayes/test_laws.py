@@ -82,7 +82,7 @@ def test_forgotten_rows_leave_no_trace(problem, data):
         model.forget(X.filter(pl.Series(gone)), y[gone])
     except ForgetError as error:
         # a variance that cannot be had to 1e-9 any more: said, not guessed; nothing else may stand in the way
-        if "spread would be known only" not in str(error):
+        if "spread would have a relative error" not in str(error):
             raise
         event("refused")
         return

@@ -14,8 +14,8 @@ from scipy import stats
 from foldwise import NaiveBayes
 from foldwise.bayes.families.gamma import gap_of, log_norm_of, shape_of
 from foldwise.errors import FoldwiseWarning, ForgetError, InputError
-from foldwise.summaries import LogMoments
 from foldwise.testing import check_foldable, check_merging
+from tests.summaries.small import small_log_moments
 
 
 def columns_of(rng, n=300):
@@ -99,7 +99,7 @@ def test_log_moments_are_right_and_merge(center, sd, rng):
     mean, deviance = plain_log_moments(x.tolist(), w.tolist())
 
     def facts(rows):
-        return LogMoments.of_cells(x[rows][:, None], np.zeros(len(rows), int), 1, w[rows])
+        return small_log_moments(x[rows][:, None], np.zeros(len(rows), int), 1, w[rows])
 
     whole = facts(np.arange(300))
     assert whole.mean[0, 0] == pytest.approx(mean, rel=1e-14)
@@ -129,16 +129,16 @@ def test_gamma_classes_of_any_scale(rng):
     """Classes sixteen orders apart, and units whose squares are no floats, give what other units give."""
     y = np.repeat([0, 1], 30)
     apart = np.where(y == 0, 1e-6, 1e12)[:, None] * rng.gamma(3.0, 1.0, (60, 1))
-    facts = LogMoments.of_cells(apart, y, 2)
+    facts = small_log_moments(apart, y, 2)
     for c in (0, 1):
         mean, deviance = plain_log_moments(apart[y == c, 0].tolist(), [1.0] * 30)
         assert facts.mean[c, 0] == pytest.approx(mean, rel=1e-14)
         assert facts.deviance[c, 0] == pytest.approx(deviance, rel=1e-12)
     assert NaiveBayes(families="gamma").fit(apart, y).score(apart, y) == 1.0
     # one chunk after the other, and a largest value that hardly counts
-    later = LogMoments.of_cells(apart[y == 1], y[:30], 1) + LogMoments.of_cells(apart[y == 0], y[:30], 1)
+    later = small_log_moments(apart[y == 1], y[:30], 1) + small_log_moments(apart[y == 0], y[:30], 1)
     assert later.deviance[0, 0] == pytest.approx(plain_log_moments(apart[:, 0].tolist(), [1.0] * 60)[1], rel=1e-12)
-    light = LogMoments.of_cells([[1e20], [1.0], [2.0]], [0, 0, 0], 1, [1e-40, 1.0, 1.0])
+    light = small_log_moments([[1e20], [1.0], [2.0]], [0, 0, 0], 1, [1e-40, 1.0, 1.0])
     assert light.mean[0, 0] == pytest.approx(1.5)
 
     X = rng.gamma(2.0 + 2 * y, 1.0)[:, None]
@@ -173,9 +173,9 @@ def test_a_cell_outside_the_family_is_refused_by_column_and_row(family, cell):
 def test_what_can_be_forgotten_of_a_log_spread_is_said():
     near = np.array([[1.0], [1.0 + 1e-9], [1.0 - 1e-9]])
     zeros = np.zeros(4, int)
-    whole = LogMoments.of_cells(np.vstack([near, [[1e9]]]), zeros, 1)
-    with pytest.raises(ForgetError, match="log-spread would be known only"):
-        whole - LogMoments.of_cells([[1e9]], [0], 1)
+    whole = small_log_moments(np.vstack([near, [[1e9]]]), zeros, 1)
+    with pytest.raises(ForgetError, match="log-spread would have a relative error"):
+        whole - small_log_moments([[1e9]], [0], 1)
 
 
 @pytest.mark.parametrize("family", ["poisson", "gamma"])

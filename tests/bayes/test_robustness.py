@@ -138,7 +138,7 @@ def test_merging_is_commutative_in_declared_levels():
     whole = NaiveBayes(families=schema).fit(wide, [0, 1, 0, 1])
     parts = NaiveBayes(families=schema).partial_fit(wide[:2], [0, 1]).partial_fit(wide[2:], [0, 1])
     np.testing.assert_allclose(whole.predict_proba(wide), parts.predict_proba(wide), rtol=1e-10)
-    with pytest.raises(InputError, match="'c' holds numbers"):
+    with pytest.raises(InputError, match="'c' contains numbers"):
         NaiveBayes(families=schema).fit(pd.DataFrame({"c": [1, 2]}), [0, 1])
 
 
@@ -162,7 +162,7 @@ def test_tables_in_disguise(rng):
 
 
 def test_numbers_as_objects_are_pointed_out():
-    with pytest.warns(FoldwiseWarning, match=r"'x0'.*0.5.*cast it to float"):
+    with pytest.warns(FoldwiseWarning, match=r"'x0'.*0.5.*convert the column to float"):
         NaiveBayes().fit(np.array([[0.5], [1.0]], dtype=object), [0, 1])
 
 

@@ -273,7 +273,7 @@ def test_bad_input():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(InputError, match="method must be 'auto' or"):
         Calibrated(NaiveBayes(), "platt").fit(X, y)
-    with pytest.raises(InputError, match="cv must be a whole number of at least 2"):
+    with pytest.raises(InputError, match="cv must be an integer of at least 2"):
         Calibrated(NaiveBayes(), cv=1).fit(X, y)
     with pytest.raises(InputError, match="no class has more than one"):
         Calibrated(NaiveBayes()).fit(X[:3], [0, 1, 2])

@@ -62,7 +62,7 @@ def test_a_future_test_adds_its_own_noise():
     [
         (lambda one: one.interval(95), InputError, "between 0 and 1"),
         (lambda one: one.on_test(0), InputError, "at least 1"),
-        (lambda one: one.on_test(2.5), FoldwiseTypeError, "whole number"),
+        (lambda one: one.on_test(2.5), FoldwiseTypeError, "integer"),
         (lambda one: one.on_test(10), InputError, "not known"),
     ],
 )

@@ -235,7 +235,7 @@ def test_the_audit_does_not_accuse_a_model_of_its_own_rounding_or_chance():
         (lambda X, y: nested_cv(GaussianNB(), X, y), "wants a search such as GridSearchCV, got GaussianNB"),
         (lambda X, y: GridSearchCV(GaussianNB(), {}, scoring=[]).fit(X, y), "scoring names no metric"),
         (lambda X, y: GridSearchCV(GaussianNB(), {}, error_score="rasie").fit(X, y), "a number or 'raise'"),
-        (lambda X, y: GridSearchCV(GaussianNB(), {}, n_jobs="2").fit(X, y), "n_jobs must be None or a whole number"),
+        (lambda X, y: GridSearchCV(GaussianNB(), {}, n_jobs="2").fit(X, y), "n_jobs must be None or an integer"),
         (lambda X, y: GridSearchCV(GaussianNB(), {}).fit(X), "learns from labels, but y is None"),
         (
             lambda X, y: GridSearchCV(GaussianNB(), {}).fit(X, y, sample_weight=[1, 2]),

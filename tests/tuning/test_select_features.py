@@ -427,7 +427,7 @@ def test_one_path_answers_every_number_of_columns(monkeypatch):
     ({"level": 0.3}, "level must be above 0.5, got 0.3"),
     ({"level": 95}, "the level of an interval lies between 0 and 1"),
     ({"scoring": ["accuracy", "f1_macro"]}, "one metric, but scoring names several"),
-    ({"n_jobs": 0}, "n_jobs must be None or a whole number other than 0"),
+    ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
     ({"cv": ShuffleSplit(1)}, "compares scores over several splits, but there is one"),
 ])  # fmt: skip
 def test_parameters_that_cannot_be_followed(params, message):

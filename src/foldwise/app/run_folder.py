@@ -53,7 +53,7 @@ class OpenRun:
         """Read the training rows stored with the run."""
         import polars as pl
 
-        from foldwise.data.reading.parsed_file import READ_ERRORS, first_line
+        from foldwise.data.reading.protocol import READ_ERRORS, first_line
 
         path = None if self.folder is None else self.folder / BACKGROUND
         if path is None or not path.is_file():

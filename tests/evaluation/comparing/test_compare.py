@@ -217,7 +217,7 @@ def test_fit_params_reach_every_fit(rng):
         ),
         ({"models": {"a": GaussianNB(), "b": LinearRegression()}, "scoring": "accuracy"}, InputError, "'b' is none"),
         ({"models": {"a": AgglomerativeClustering(), "b": AgglomerativeClustering()}}, InputError, "cannot be scored"),
-        ({"rope": -0.1}, InputError, "rope must be a finite number of at least 0"),
+        ({"rope": -0.1}, InputError, "rope must be finite and at least 0"),
         ({"rope": "1%"}, FoldwiseTypeError, "rope must be a number"),
         ({"level": 95}, InputError, "level of an interval lies between 0 and 1, got 95"),
         ({"scoring": ["accuracy", "f1_macro"]}, InputError, "one metric"),

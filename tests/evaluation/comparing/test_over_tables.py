@@ -156,5 +156,5 @@ def test_scores_that_cannot_be_ranked(scores, message):
 
 
 def test_a_critical_difference_is_of_two_models():
-    with pytest.raises(InputError, match="n_models must be a whole number of at least 2"):
+    with pytest.raises(InputError, match="n_models must be an integer of at least 2"):
         critical_difference(1, 5)
