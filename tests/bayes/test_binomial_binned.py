@@ -193,7 +193,7 @@ def test_bins_are_categories(cuts, missing, rng):
     assert np.isfinite(far).all()
     with pytest.raises(InputError, match="column 'x1' is inf in row 0"):
         model.predict([[0.0, np.inf]])
-    with pytest.raises(InputError, match="column 'x0' holds -inf in row 1"):
+    with pytest.raises(InputError, match="column 'x0' is -inf in row 1"):
         NaiveBayes(families="binned").fit([[0.0], [-np.inf]], [0, 1])
 
 

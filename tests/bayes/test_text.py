@@ -140,9 +140,9 @@ def test_unseen_words_and_explanations():
 
 def test_numbers_are_no_text():
     X = pd.DataFrame({"t": ["a b", 3.5, None]}, dtype=object)
-    with pytest.raises(InputError, match=r"Column 't' is declared text, but row 1 contains 3.5"):
+    with pytest.raises(InputError, match=r"column 't' is declared text, but row 1 contains 3.5"):
         NaiveBayes(families="text").fit(X, [0, 1, 1])
-    with pytest.raises(InputError, match=r"Column 'x0' is declared text, but row 0 contains 1.0"):
+    with pytest.raises(InputError, match=r"column 'x0' is declared text, but row 0 contains 1.0"):
         NaiveBayes(families="text").fit([[1.0], [2.0]], [0, 1])
 
 

@@ -79,7 +79,7 @@ CASES = {
     "a quote that is never closed": (
         'ham\tsay "hi\nspam\tcash\nham\tlunch\nham\tok\n',
         [("ham", 'say "hi'), ("spam", "cash"), ("ham", "lunch"), ("ham", "ok")],
-        "Quotes are ordinary characters",
+        "quotes are ordinary characters",
     ),
     "names of people": ("who\nAnn Lee\nBob Ray\nCy Fox\n", [("Ann Lee",), ("Bob Ray",), ("Cy Fox",)], "one column"),
     "a title over blanks": ("Yield\na b\n1 2\n3 4\n5 6\n", [(1, 2), (3, 4), (5, 6)], "'Yield'"),

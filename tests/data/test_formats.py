@@ -66,7 +66,7 @@ def test_keel(tmp_path):
     table = read_table(write(tmp_path, "k.dat", text), target=-1)
     assert table.X.rows() == [(0.5, 3), (None, 9)]
     assert table.y.tolist() == ["a", "b"]
-    assert "The file declares Class as output" in str(table.notes)
+    assert "the file declares Class as output" in str(table.notes)
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_text_read_as_numbers_dates_and_truth(tmp_path):
         ({"kinds": {"cty": "categorical"}}, ["'cty'", "'city'"]),
         (
             {"kinds": {"city": "numeric"}},
-            ["Column 'city' is declared", "row 0 contains 'Rome'", "missing_values"],
+            ["column 'city' is declared", "row 0 contains 'Rome'", "missing_values"],
         ),
         ({"kinds": {"city": "binary"}}, ["'city'", "row 0 contains 'Rome'", "true, false, 1 or 0"]),
         ({"kinds": {"city": "date"}}, ["'city'", "row 0 contains 'Rome'"]),

@@ -125,7 +125,7 @@ def test_a_model_is_added_in_ten_lines_and_searched():
     )
     register(ridge)
     try:
-        with pytest.raises(InputError, match="A model called 'ridge' already exists"):
+        with pytest.raises(InputError, match="a model called 'ridge' already exists"):
             register(ridge)
         register(ridge, replace=True)
         table = mixed()
@@ -135,7 +135,7 @@ def test_a_model_is_added_in_ten_lines_and_searched():
         assert search.fit(table.X, table.y).best_score_ > 0.7
     finally:
         unregister("ridge")
-    with pytest.raises(InputError, match="No model called 'ridge' was registered"):
+    with pytest.raises(InputError, match="no model called 'ridge' was registered"):
         unregister("ridge")
 
 
@@ -151,7 +151,7 @@ def test_any_classifier_by_its_dotted_name():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("forest", "The catalogue has no model 'forest'. Hint: its models are naive_bayes"),
+        ("forest", "the catalogue has no model 'forest'. Hint: its models are naive_bayes"),
         ("sklearn.ensemble.Nothing", "cannot be imported"),
         ("no_such_package.Model", "cannot be imported"),
         ("sklearn.ensemble.RandomForestRegressor", "is not a classifier"),

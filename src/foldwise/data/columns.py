@@ -165,7 +165,7 @@ class SeriesColumn(ColumnSource):
             part = self._series[start:stop]
             if dtype == nw.Unknown:  # a column without any value, in polars and pyarrow
                 if part.null_count() != part.len():
-                    raise FoldwiseTypeError(f"Column {name!r} must be numeric, but has the type {dtype}.")
+                    raise FoldwiseTypeError(f"column {name!r} must be numeric, but has the type {dtype}.")
                 out[:] = np.nan
             else:
                 out[:] = part.cast(nw.Float64).to_numpy()
@@ -176,7 +176,7 @@ class SeriesColumn(ColumnSource):
         name = self.column.name
         if self.column.kind == "date":
             raise InputError(
-                f"Column {name!r} must be numeric, but contains dates ({self._series.dtype}).",
+                f"column {name!r} must be numeric, but contains dates ({self._series.dtype}).",
                 "convert the dates to numbers first, such as days since a date, or drop the column.",
             )
         present = self._series.drop_nulls()
@@ -195,7 +195,7 @@ class SeriesColumn(ColumnSource):
         name, dtype = self.column.name, self._series.dtype
         if self.column.kind == "date":
             raise InputError(
-                f"Column {name!r} must be categorical, but contains dates ({dtype}).",
+                f"column {name!r} must be categorical, but contains dates ({dtype}).",
                 "convert the dates to text or numbers first, or drop the column.",
             )
         if dtype != nw.Unknown and self._series.null_count() < self._series.len():
@@ -227,7 +227,7 @@ def text_series(name: str, cells: list[Any], first: int) -> pl.Series:
     for i, value in enumerate(texts):
         if value is not None and not isinstance(value, str):
             raise InputError(
-                f"Column {name!r} is declared text, but row {first + i} contains {value!r} of type "
+                f"column {name!r} is declared text, but row {first + i} contains {value!r} of type "
                 f"{type(value).__name__}.",
                 "convert the cells to strings, or choose another distribution family for this column.",
             )
@@ -255,7 +255,7 @@ def kind_of_series(series: nw.Series[Any], name: str) -> tuple[Any, tuple[Level,
     elif dtype in (nw.String, nw.Categorical):
         return "categorical", None
     raise FoldwiseTypeError(
-        f"Column {name!r} must be numeric, text, categorical or a date, but has the type {dtype}.",
+        f"column {name!r} must be numeric, text, categorical or a date, but has the type {dtype}.",
         "convert or drop the column.",
     )
 
@@ -345,7 +345,7 @@ def check_comparable(name: str, levels: Sequence[Level], text: bool | None) -> N
         return
     came, known = ("text", "numbers") if text else ("numbers", "text")
     raise InputError(
-        f"Column {name!r} contains {came}, but its known categories are {known} such as {levels[0]!r}.",
+        f"column {name!r} contains {came}, but its known categories are {known} such as {levels[0]!r}.",
         f"convert the column to {known}, the type it had when the model was fitted.",
     )
 
@@ -353,7 +353,7 @@ def check_comparable(name: str, levels: Sequence[Level], text: bool | None) -> N
 def as_number(value: Any, name: str, row: int) -> float:
     """Return one cell as a number, and refuse text even if it looks like a number."""
     hint = f"mark {value!r} as missing, convert the column to numbers, or declare it categorical."
-    problem = f"Column {name!r} is declared numeric, but row {row} contains {value!r}"
+    problem = f"column {name!r} is declared numeric, but row {row} contains {value!r}"
     if isinstance(value, str):
         raise InputError(f"{problem}.", hint)
     if not isinstance(value, int | float | np.number | np.bool_):
@@ -368,7 +368,7 @@ def warn_of_broken_levels(source: ColumnSource, levels: Sequence[Level], hint: s
     broken = [v for v in levels if isinstance(v, float) and not v.is_integer()]
     if isinstance(source, ObjectColumn) and broken and are_text(levels) is False:
         warnings.warn(
-            f"Column {source.column.name!r} contains numbers such as {broken[0]!r} but has the type object, so each "
+            f"column {source.column.name!r} contains numbers such as {broken[0]!r} but has the type object, so each "
             f"number becomes a category. Hint: convert the column to float, or {hint}.",
             FoldwiseWarning,
             stacklevel=4,

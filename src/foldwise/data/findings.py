@@ -66,7 +66,7 @@ class Findings:
             if finding.column == name:
                 return finding
         raise InputError(
-            f"The table has no column {name!r}.", f"the columns are {listing(f.column for f in self.columns)}."
+            f"the table has no column {name!r}.", f"the columns are {listing(f.column for f in self.columns)}."
         )
 
     def __iter__(self) -> Iterator[Finding]:

@@ -32,12 +32,12 @@ def as_level(value: Any, column: str) -> Level:
     if isinstance(value, float):
         if math.isinf(value):
             raise InputError(
-                f"Column {column!r} contains {value}, which cannot be a category.",
+                f"column {column!r} contains {value}, which cannot be a category.",
                 "replace infinite values, or mark them as missing.",
             )
         return value
     raise FoldwiseTypeError(
-        f"Column {column!r} contains {value!r} of type {type(value).__name__}; "
+        f"column {column!r} contains {value!r} of type {type(value).__name__}; "
         "a category's argument must be a string or a number.",
         "convert such cells to strings, or drop the column.",
     )

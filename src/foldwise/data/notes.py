@@ -45,8 +45,8 @@ class Notes(tuple[Note, ...]):
 
     Examples
     --------
-    >>> print(Notes([Note("encoding", "The text is encoded as utf-8 (plain ASCII).")]))
-    encoding: The text is encoded as utf-8 (plain ASCII).
+    >>> print(Notes([Note("encoding", "the text is encoded as utf-8 (plain ASCII).")]))
+    encoding: the text is encoded as utf-8 (plain ASCII).
     """
 
     __slots__ = ()

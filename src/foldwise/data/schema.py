@@ -42,13 +42,13 @@ class Column:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InputError(
-                f"Column {self.name!r} has the unknown kind {self.kind!r}.",
+                f"column {self.name!r} has the unknown kind {self.kind!r}.",
                 f"use one of {', '.join(map(repr, KINDS))}.",
             )
         if self.levels is not None:
             object.__setattr__(self, "levels", tuple(self.levels))
             if len(set(self.levels)) != len(self.levels):
-                raise InputError(f"Column {self.name!r} declares a level twice: {list(self.levels)!r}.")
+                raise InputError(f"column {self.name!r} declares a level twice: {list(self.levels)!r}.")
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Schema:
     def __getitem__(self, name: str) -> Column:
         if name in self._index:
             return self.columns[self._index[name]]
-        raise InputError(f"The schema has no column {name!r}.", f"the columns are {listing(self.names)}.")
+        raise InputError(f"the schema has no column {name!r}.", f"the columns are {listing(self.names)}.")
 
     def __contains__(self, name: object) -> bool:
         return name in self._index
@@ -126,7 +126,7 @@ class Schema:
             return cls(tuple(Column(str(e["name"]), e["kind"], e.get("levels")) for e in entries))
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise InputError(
-                f"This JSON does not contain a schema: {error!r}.", "pass the text that Schema.to_json returned."
+                f"this JSON does not contain a schema: {error!r}.", "pass the text that Schema.to_json returned."
             ) from error
 
     def __str__(self) -> str:
@@ -148,7 +148,7 @@ def check_unique_names(names: Iterable[str]) -> None:
     for name in names:
         if name in seen:
             raise InputError(
-                f"Column names must be unique, but two columns are called {name!r}.",
+                f"column names must be unique, but two columns are called {name!r}.",
                 "rename one of them, for example with names= of read_table.",
             )
         seen.add(name)

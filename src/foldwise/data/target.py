@@ -13,6 +13,7 @@ from sklearn.utils import column_or_1d
 
 from foldwise.data.cells import read_only
 from foldwise.data.levels import is_missing
+from foldwise.data.notes import counted
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 
@@ -52,13 +53,13 @@ def number_target(y: Any, n_rows: int) -> NDArray[np.float64]:
     try:
         values: NDArray[np.float64] = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"The target of a regression must be one number per row: {error}") from error
+        raise InputError(f"the target of a regression must be one number per row: {error}") from error
     if len(values) != n_rows:
         refuse_lengths(n_rows, len(values))
     broken = np.flatnonzero(~np.isfinite(values))
     if broken.size:
         raise InputError(
-            f"Input y contains NaN or infinity in {len(broken)} rows: {listing(broken.tolist())}.",
+            f"Input y contains NaN or infinity in {counted(len(broken), 'row')}: {listing(broken.tolist())}.",
             "drop these rows; targets are not imputed.",
         )
     return read_only(np.ascontiguousarray(values))
@@ -125,7 +126,7 @@ def refuse_missing(gaps: NDArray[np.bool_]) -> None:
     """Raise an error that lists the rows without a label."""
     rows = np.flatnonzero(gaps)
     raise InputError(
-        f"The target is missing (NaN or None) in {len(rows)} rows: {listing(rows.tolist())}.",
+        f"the target is missing (NaN or None) in {counted(len(rows), 'row')}: {listing(rows.tolist())}.",
         "drop these rows; labels are not imputed.",
     )
 
@@ -214,5 +215,5 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
             "weights are frequencies: 0 ignores a row, 2 counts it twice.",
         )
     if not np.isfinite(weights.sum()):
-        raise InputError("The sum of sample_weight is infinite.", "divide all weights by a constant.")
+        raise InputError("the sum of sample_weight is infinite.", "divide all weights by a constant.")
     return read_only(np.ascontiguousarray(weights))

@@ -44,7 +44,7 @@ def check_column_names(known: tuple[str, ...], columns: tuple[Column, ...]) -> N
     names = tuple(column.name for column in columns)
     if names != known and known != array_names(len(known)):
         raise InputError(
-            f"The columns are {listing(names)}, but the model was fitted on {listing(known)}.",
+            f"the columns are {listing(names)}, but the model was fitted on {listing(known)}.",
             "pass the same columns in the same order.",
         )
 

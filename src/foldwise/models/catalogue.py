@@ -67,7 +67,7 @@ def register(spec: ModelSpec, *, replace: bool = False) -> ModelSpec:
     >>> unregister("ridge")
     """
     if spec.name in catalogue() and not replace:
-        raise InputError(f"A model called {spec.name!r} already exists.", "choose another name, or pass replace=True.")
+        raise InputError(f"a model called {spec.name!r} already exists.", "choose another name, or pass replace=True.")
     _REGISTERED[spec.name] = spec
     return spec
 
@@ -90,7 +90,7 @@ def unregister(name: str) -> None:
     False
     """
     if name not in _REGISTERED:
-        raise InputError(f"No model called {name!r} was registered.", f"registered are {listing(_REGISTERED)}.")
+        raise InputError(f"no model called {name!r} was registered.", f"registered are {listing(_REGISTERED)}.")
     del _REGISTERED[name]
 
 
@@ -121,7 +121,7 @@ def spec_of(name: str | ModelSpec) -> ModelSpec:
     if "." in name:
         return dotted(name)
     raise InputError(
-        f"The catalogue has no model {name!r}.",
+        f"the catalogue has no model {name!r}.",
         f"its models are {', '.join(known)}; pass any other classifier by its path, 'package.module.Class'.",
     )
 
@@ -158,7 +158,7 @@ def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None =
             spec.require()
             if not spec.takes(about):
                 raise InputError(
-                    f"The model {spec.name!r} needs a column of one of the roles {listing(spec.roles)}, but the table "
+                    f"the model {spec.name!r} needs a column of one of the roles {listing(spec.roles)}, but the table "
                     "has none.",
                     "choose other models.",
                 )
@@ -171,7 +171,7 @@ def dotted(name: str) -> ModelSpec:
     try:
         found: Any = getattr(import_module(module), kind)
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"Estimator {name!r} cannot be imported: {error}.", "pass 'package.module.Class'.") from error
+        raise InputError(f"estimator {name!r} cannot be imported: {error}.", "pass 'package.module.Class'.") from error
     if not inspect.isclass(found) or not hasattr(found, "fit") or not hasattr(found, "predict"):
         raise InputError(f"{name!r} is not an estimator class with fit and predict.", "pass the path of a classifier.")
     try:

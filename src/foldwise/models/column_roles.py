@@ -104,7 +104,7 @@ def outline(table: Table) -> Outline:
     {'outlook': 'category', 'temperature': 'number', 'humidity': 'number', 'windy': 'category'}
     """
     if table.y is None:
-        raise InputError(f"Table {table.name!r} has no target.", "read it with read_table(path, target='column').")
+        raise InputError(f"table {table.name!r} has no target.", "read it with read_table(path, target='column').")
     roles: dict[str, Role] = {}
     left_out: dict[str, str] = {}
     uninformative = {"identifier": "it identifies rows", "constant": "it is the same in every row"}
@@ -118,7 +118,7 @@ def outline(table: Table) -> Outline:
         roles = {column.name: role_of(column, "") for column in table.schema}
         left_out = {}
     if not roles:
-        raise InputError(f"Table {table.name!r} has no column except its target.", "a model needs at least one.")
+        raise InputError(f"table {table.name!r} has no column except its target.", "a model needs at least one.")
     n_levels = {name: table.X[name].n_unique() for name, role in roles.items() if role == "category"}
     n_classes = len(encode_target(table.y, len(np.asarray(table.y))).classes)
     constant = all(found.kind == "constant" for found in table.findings)

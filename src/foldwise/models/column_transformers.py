@@ -223,7 +223,7 @@ def date_parts(series: pl.Series) -> list[Floats]:
         parts = [days, series.dt.month(), series.dt.weekday(), series.dt.hour()]
     else:
         raise InputError(
-            f"Column {series.name!r} contained dates when the model was fitted, but is now of type {series.dtype}.",
+            f"column {series.name!r} contained dates when the model was fitted, but is now of type {series.dtype}.",
             f"read it as dates with read_table(path, kinds={{{series.name!r}: 'date'}}).",
         )
     return [part.cast(pl.Float64).fill_null(np.nan).to_numpy() for part in parts]

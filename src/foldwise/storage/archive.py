@@ -31,7 +31,7 @@ WRITTEN = "pass a file that save_model wrote."
 
 def damaged(what: str) -> InputError:
     """Return the error for a file whose content is wrong."""
-    return InputError(f"The model file is damaged: {what}.", HINT)
+    return InputError(f"the model file is damaged: {what}.", HINT)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def write_archive(path: str | os.PathLike[str], archive: Archive) -> None:
         draft.write_bytes(buffer.getvalue())
         draft.replace(target)
     except OSError as error:
-        raise InputError(f"The model cannot be written to {target.name!r}: {error.strerror}.") from error
+        raise InputError(f"the model cannot be written to {target.name!r}: {error.strerror}.") from error
     finally:
         draft.unlink(missing_ok=True)
 
@@ -71,7 +71,7 @@ def read_archive(path: str | os.PathLike[str]) -> Archive:
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError as error:
-        raise InputError(f"Model file {name!r} does not exist.", "check the path.") from error
+        raise InputError(f"model file {name!r} does not exist.", "check the path.") from error
     except OSError as error:
         raise InputError(f"{name!r} cannot be read: {error.strerror}.") from error
     if not data.startswith(b"PK"):
@@ -97,7 +97,7 @@ def unpack(packed: zipfile.ZipFile, name: str) -> Archive:
     changed += sorted(set(entries) ^ {MANIFEST, *digests})
     changed += [member for member, data in members.items() if digest(data) != digests[member]]
     if changed:
-        raise InputError(f"The model file {name!r} was changed after it was written: {', '.join(changed)}.", HINT)
+        raise InputError(f"the model file {name!r} was changed after it was written: {', '.join(changed)}.", HINT)
     return Archive(manifest, members)
 
 
@@ -121,7 +121,7 @@ def read_manifest(text: bytes, name: str) -> dict[str, Any]:
         raise damaged(f"{version!r} is not a format version")
     if version > VERSION:
         raise InputError(
-            f"The model file {name!r} has format version {version}, but this Foldwise reads versions up to {VERSION}.",
+            f"the model file {name!r} has format version {version}, but this Foldwise reads versions up to {VERSION}.",
             "upgrade Foldwise, or save the model with this version.",
         )
     members = manifest.get("members")

@@ -74,7 +74,7 @@ def save_model(
     """
     classes = np.asarray(getattr(model, "classes_", ()))
     if classes.ndim != 1 or not len(classes):
-        raise InputError("Only a fitted classifier with a single target can be saved.", "fit the classifier first.")
+        raise InputError("only a fitted classifier with a single target can be saved.", "fit the classifier first.")
     labels = labels_to_plain(classes)
     kinds = kinds_of(as_polars(X))
     wanted = columns_of(model)
@@ -204,7 +204,7 @@ def check_probe(stored: StoredModel, expected: NDArray[np.float64]) -> None:
     now = versions()
     changed = [f"{k} {v} (here {now.get(k, 'none')})" for k, v in stored.versions.items() if now.get(k) != v]
     raise InputError(
-        "The model in this file no longer makes the predictions that it made when it was saved"
+        "the model in this file no longer makes the predictions that it made when it was saved"
         + (f" with {', '.join(changed)}." if changed else "."),
         "install these versions, or fit the model again.",
     )

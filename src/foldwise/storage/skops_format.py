@@ -48,10 +48,10 @@ def to_skops(model: Any) -> bytes:
     try:
         data: bytes = sio.dumps(model)
     except Exception as error:
-        raise InputError(f"This model cannot be saved without code: {type(error).__name__}: {error}.", HINT) from error
+        raise InputError(f"this model cannot be saved without code: {type(error).__name__}: {error}.", HINT) from error
     strange = strange_types(data)
     if strange:
-        raise InputError(f"This model contains {', '.join(strange)}, which cannot be saved without code.", HINT)
+        raise InputError(f"this model contains {', '.join(strange)}, which cannot be saved without code.", HINT)
     return with_types(data, to_tag)
 
 
@@ -102,7 +102,7 @@ def to_tag(module: str, name: str) -> tuple[str, str]:
     if not is_ours(module):
         return module, name
     if f"{module}.{name}" not in PATHS:
-        raise InputError(f"This model contains {module}.{name}, which has no tag and cannot be saved.", HINT)
+        raise InputError(f"this model contains {module}.{name}, which has no tag and cannot be saved.", HINT)
     return TAGGED, PATHS[f"{module}.{name}"]
 
 
@@ -126,7 +126,7 @@ def is_ours(module: str) -> bool:
 def refuse_types(names: str) -> NoReturn:
     """Raise the error for types that are not allowed."""
     raise InputError(
-        f"The model file contains {names}, which is not on the list of types that may be opened.",
+        f"the model file contains {names}, which is not on the list of types that may be opened.",
         "upgrade Foldwise if a newer version wrote the file; otherwise do not use it.",
     )
 

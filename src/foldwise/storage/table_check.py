@@ -53,11 +53,11 @@ def match_columns(X: Any, kinds: Mapping[str, str]) -> MatchedTable:
     if missing:
         what = "columns" if len(missing) > 1 else "column"
         raise InputError(
-            f"The model needs the {what} {listing(missing)}, which the table does not have.",
+            f"the model needs the {what} {listing(missing)}, which the table does not have.",
             f"its columns are {listing(frame.columns)}.",
         )
     if not frame.height:
-        raise InputError("The table has no rows.", "pass at least one row.")
+        raise InputError("the table has no rows.", "pass at least one row.")
     notes = []
     extra = [name for name in frame.columns if name not in kinds]
     if extra:
@@ -73,7 +73,7 @@ def match_columns(X: Any, kinds: Mapping[str, str]) -> MatchedTable:
 
 def ignored_columns(names: list[str]) -> Note:
     """Note that a table has columns that the model does not use."""
-    return Note("columns", f"Ignored columns that the model does not use: {listing(names)}.")
+    return Note("columns", f"columns {listing(names)} were ignored, because the model was trained without them.")
 
 
 def as_kind(column: pl.Series, kind: str) -> tuple[pl.Series, Note | None]:
@@ -84,11 +84,11 @@ def as_kind(column: pl.Series, kind: str) -> tuple[pl.Series, Note | None]:
     if came == kind:
         return column, None
     if kind == "text" and column.dtype.is_integer():
-        text = f"Converted {column.name!r} from integers to text, its type when the model was fitted."
+        text = f"converted {column.name!r} from integers to text, its type when the model was fitted."
         return column.cast(pl.String), Note("types", text, column.name)
     first = column.drop_nulls()[0]
     raise InputError(
-        f"Column {column.name!r} contains {WORDS[came]} such as {first!r}, but it contained {WORDS[kind]} when the "
+        f"column {column.name!r} contains {WORDS[came]} such as {first!r}, but it contained {WORDS[kind]} when the "
         "model was fitted.",
         f"read it as before, for example with kinds={{{column.name!r}: …}} or missing_values= of read_table.",
     )

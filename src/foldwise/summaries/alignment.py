@@ -81,7 +81,7 @@ def stored_array(facts: dict[str, Any], name: str, shape: tuple[int, ...], least
         array = array.reshape(shape)
     if array.shape != shape or not np.isfinite(array).all() or (array < least).any():
         raise InputError(
-            f"The stored {name!r} must be finite numbers{'' if least == -np.inf else f' of at least {least:g}'} of "
+            f"the stored {name!r} must be finite numbers{'' if least == -np.inf else f' of at least {least:g}'} of "
             f"shape {shape}, but has the shape {array.shape}.",
             "the file is damaged or was edited; write it again with to_json.",
         )

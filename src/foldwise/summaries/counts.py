@@ -90,7 +90,7 @@ class CategoryCounts:
         """Check and return the summary that `to_dict` wrote."""
         levels = tuple(as_level(level, "stored") for level in facts["levels"])
         if len(set(levels)) < len(levels):
-            raise InputError(f"The stored levels must be unique, got {list(levels)!r}.")
+            raise InputError(f"the stored levels must be unique, got {list(levels)!r}.")
         weight, rows = (stored_array(facts, name, (len(levels), n_classes), 0.0) for name in ("weight", "rows"))
         return cls(levels, weight, rows)
 

@@ -88,7 +88,7 @@ class LogMoments(ClassTables):
         """Check and return the summary that `to_dict` wrote."""
         stored = super().from_dict(facts, n_classes, n_columns)
         if ((stored.mean <= 0) & (stored.weight > 0)).any():
-            raise InputError("The stored means must be above 0.", "write the model again with to_json.")
+            raise InputError("the stored means must be above 0.", "write the model again with to_json.")
         return stored
 
 

@@ -205,7 +205,7 @@ def refuse_infinite(rows: Floats, names: tuple[str, ...], row: int) -> NoReturn:
     largest = np.nanmax(np.abs(rows), axis=0, initial=0.0)
     j = int(np.argmax(largest))
     raise InputError(
-        f"Column {names[j]!r} contains {largest[j]:.3g}; its square is too large for dtype('float64').",
+        f"column {names[j]!r} contains {largest[j]:.3g}; its square is too large for dtype('float64').",
         "rescale the column.",
     )
 

@@ -63,5 +63,5 @@ class PerColumn(Generic[Column]):
     def from_dict(cls, facts: dict[str, Any], n_classes: int, n_columns: int) -> Self:
         """Check and return the summaries that `to_dict` wrote."""
         if len(facts["columns"]) != n_columns:
-            raise InputError(f"Expected the stored facts of {n_columns} columns, got {len(facts['columns'])}.")
+            raise InputError(f"expected the stored facts of {n_columns} columns, got {len(facts['columns'])}.")
         return cls(tuple(cls.COLUMN.from_dict(entry, n_classes) for entry in facts["columns"]))

@@ -116,7 +116,7 @@ class ValueWeights:
         column = cls.of(y, x, weight, rows)
         if (y >= n_classes).any() or (y % 1 != 0).any() or column.x.tolist() != x.tolist():
             raise InputError(
-                "The stored values must be distinct and sorted by class and value.",
+                "the stored values must be distinct and sorted by class and value.",
                 "the file is damaged or was edited; write it again with to_json.",
             )
         return column

@@ -69,7 +69,7 @@ class ColumnWords:
         """Check and return the summary that `to_dict` wrote."""
         counts = CategoryCounts.from_dict(facts, n_classes)
         if any(not isinstance(word, str) for word in counts.levels) or counts.levels != sort_levels(counts.levels):
-            raise InputError("The stored words must be sorted strings.", "write the model again with to_json.")
+            raise InputError("the stored words must be sorted strings.", "write the model again with to_json.")
         weight, rows = (stored_array(facts, name, (n_classes,), 0.0) for name in PRESENT)
         return cls(counts, weight, rows)
 

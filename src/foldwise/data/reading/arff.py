@@ -56,12 +56,12 @@ def read_arff(source: SourceFile, options: ReadOptions) -> ParsedFile:
         notes += note
     nominal = sum(attribute.type == "nominal" for attribute in head)
     declared = f"{counted(len(head), 'column')}, {nominal} of them with levels"
-    notes.append(Note("format", f"The ARFF file declares {declared}."))
+    notes.append(Note("format", f"the ARFF file declares {declared}."))
     frame = pl.DataFrame(series)
     n_missing = sum(frame.null_count().row(0))
     if n_missing:
         words = " or ".join(map(repr, (*MISSING, *(options.missing_values or ()))))
-        notes.append(Note("missing", f"Read {counted(n_missing, 'cell')} with {words} as missing."))
+        notes.append(Note("missing", f"read {counted(n_missing, 'cell')} with {words} as missing."))
     return ParsedFile(frame, (*notes, *said))
 
 
@@ -78,7 +78,7 @@ def header_of(lines: list[str], file: str) -> tuple[list[Attribute], int, list[N
             attributes.append(attribute_of(line, number, file))
         elif word in ("@input", "@inputs", "@output", "@outputs"):
             named = line.split(None, 1)[1] if " " in line else ""
-            notes.append(Note("role", f"The file declares {named} as {word[1:].rstrip('s')}."))
+            notes.append(Note("role", f"the file declares {named} as {word[1:].rstrip('s')}."))
         elif word == "@data":
             if not attributes:
                 raise InputError(f"{file} declares no @attribute before @data (line {number + 1}).")

@@ -51,10 +51,10 @@ def read_json(source: SourceFile, options: ReadOptions) -> ParsedFile:
         frame = pl.DataFrame(records, infer_schema_length=None, strict=True) if records else pl.DataFrame()
     except (*READ_ERRORS, TypeError, ValueError):
         hint = "each field must have values of one type."
-        with read_errors(f"The records of {source.name} do not form a table", TypeError, ValueError, hint=hint):
+        with read_errors(f"the records of {source.name} do not form a table", TypeError, ValueError, hint=hint):
             frame = pl.DataFrame(records, infer_schema_length=None, strict=False)
             refuse_lost_cells(records, frame, source.name)
-    format = Note("format", f"The file has one JSON {'list of records' if whole else 'record per line'}.")
+    format = Note("format", f"the file has one JSON {'list of records' if whole else 'record per line'}.")
     return parsed_cells(frame, options, *notes, format)
 
 

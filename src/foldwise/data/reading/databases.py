@@ -75,10 +75,10 @@ def parsed_rows(cursor: Any, tables: Sequence[str], table: str, options: ReadOpt
     for j, name in enumerate(names):
         cells = [row[j] for row in rows]
         if any(isinstance(cell, bytes | list | dict | tuple) for cell in cells):
-            raise InputError(f"Column {name!r} of table {table!r} contains bytes or lists, which are not supported.")
+            raise InputError(f"column {name!r} of table {table!r} contains bytes or lists, which are not supported.")
         columns.append(column_of(name, cells))
     among = f"one of {listing(tables)}" if len(tables) > 1 else "the only one in the file"
-    return parsed_cells(pl.DataFrame(columns), options, Note("table", f"The table is {table!r}, {among}."))
+    return parsed_cells(pl.DataFrame(columns), options, Note("table", f"the table is {table!r}, {among}."))
 
 
 def column_of(name: str, cells: list[Any]) -> pl.Series:

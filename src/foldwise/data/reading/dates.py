@@ -74,7 +74,7 @@ def refuse_doubt(text: pl.Series, one: pl.Series, other: pl.Series) -> None:
         return
     row = int((one.cast(pl.Datetime) != other.cast(pl.Datetime)).arg_max() or 0)
     raise InputError(
-        f"Column {text.name!r} is declared date, but {text[row]!r} in row {row} may mean {one[row]!s} or "
+        f"column {text.name!r} is declared date, but {text[row]!r} in row {row} may mean {one[row]!s} or "
         f"{other[row]!s}, and no other row settles it.",
         "write dates as 2026-01-31, or declare the column text.",
     )

@@ -125,7 +125,7 @@ CASTS: dict[str, Callable[[pl.Series, Column], pl.Series]] = {
 
 
 def declared_as(column: Column) -> str:
-    return f"Column {column.name!r} is declared {column.kind}"
+    return f"column {column.name!r} is declared {column.kind}"
 
 
 def refuse_lost(before: pl.Series, after: pl.Series, declared: str, hint: str, wanted: str = "") -> pl.Series:

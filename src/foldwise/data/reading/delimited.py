@@ -168,7 +168,7 @@ class DelimitedParser:
         except READ_ERRORS as error:
             raise InputError(f"{self.name} cannot be read as delimited text: {first_line(error)}.", HINT) from error
         self.notes.append(
-            Note("quotes", "Some cells have misplaced quotes. They were read like Python's csv module does.")
+            Note("quotes", "some cells have misplaced quotes. They were read like Python's csv module does.")
         )
         return frame
 
@@ -229,7 +229,7 @@ def without_padding(frame: pl.DataFrame, unnamed: Sequence[str]) -> tuple[pl.Dat
         filled = pl.select(pl.any_horizontal([~s.is_null() for s in frame])).to_series()
         last = int(filled.arg_true()[-1]) + 1 if filled.any() else 0
         if last < frame.height:
-            notes.append(Note("padding", f"Dropped {counted(frame.height - last, 'empty row')} at the end."))
+            notes.append(Note("padding", f"dropped {counted(frame.height - last, 'empty row')} at the end."))
             frame = frame.head(last)
     trailing = []
     for column in reversed(frame.get_columns()):
@@ -237,6 +237,6 @@ def without_padding(frame: pl.DataFrame, unnamed: Sequence[str]) -> tuple[pl.Dat
             break
         trailing.append(column.name)
     if trailing and len(unnamed) < frame.width:
-        notes.append(Note("padding", f"Dropped {counted(len(trailing), 'empty column')} without a name at the right."))
+        notes.append(Note("padding", f"dropped {counted(len(trailing), 'empty column')} without a name at the right."))
         frame = frame.drop(trailing)
     return frame, notes

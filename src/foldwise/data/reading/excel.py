@@ -27,7 +27,7 @@ def read_excel(source: SourceFile, options: ReadOptions) -> ParsedFile:
     with read_errors(f"{source.name} cannot be read as a workbook", *errors):
         book = fastexcel.read_excel(source.data)
     sheet = chosen_sheet(book.sheet_names, options, source.name)
-    with read_errors(f"Sheet {sheet!r} of {source.name} cannot be read", *errors):
+    with read_errors(f"sheet {sheet!r} of {source.name} cannot be read", *errors):
         layout = layout_of(book, sheet, options, source.name)
         frame = pl.read_excel(
             io.BytesIO(source.data),
@@ -44,7 +44,7 @@ def read_excel(source: SourceFile, options: ReadOptions) -> ParsedFile:
     frame, seen = with_missing(frame, options.tokens)
     frame, dropped = without_padding(frame, layout.unnamed)
     frame, converted = convert_columns(frame, options, ".")
-    notes = [Note("sheet", f"The sheet is {sheet!r}{others}"), *layout.notes, *dropped, *converted]
+    notes = [Note("sheet", f"the sheet is {sheet!r}{others}"), *layout.notes, *dropped, *converted]
     return ParsedFile(frame, (*notes, *missing_notes(seen, frame)), unnamed=layout.unnamed)
 
 
@@ -60,7 +60,7 @@ def layout_of(book: Any, sheet: str, options: ReadOptions, file: str) -> TableLa
         if row:
             numbered.append((row, number))
     if not numbered:
-        raise InputError(f"Sheet {sheet!r} of {file} contains no rows.", "a table has a header and rows of cells.")
+        raise InputError(f"sheet {sheet!r} of {file} contains no rows.", "a table has a header and rows of cells.")
     return layout_of_rows(numbered, [], options, file, skip, sample.width)
 
 

@@ -33,7 +33,7 @@ def find_layout(lines: Sequence[str], dialect: Dialect, options: ReadOptions, na
     notes: list[Note] = []
     start = options.skip_rows or 0
     if options.skip_rows:
-        notes.append(Note("skipped", f"Skipped {counted(options.skip_rows, 'line')} at the start, as requested."))
+        notes.append(Note("skipped", f"skipped {counted(options.skip_rows, 'line')} at the start, as requested."))
     while start < len(lines) and not lines[start].strip():
         start += 1
     if start >= len(lines):
@@ -61,7 +61,7 @@ def layout_of_rows(
         refuse_partial_names(rows, first, width, name)
     if first:
         left_out = "; ".join(repr(", ".join(map(str.strip, row))[:60]) for row in rows[:first])
-        notes.append(Note("skipped", f"Skipped {counted(first, 'line')} before the table: {left_out}."))
+        notes.append(Note("skipped", f"skipped {counted(first, 'line')} before the table: {left_out}."))
     rows, ends = rows[first:], [start, *(end for _, end in numbered)][first:]  # ends[k]: lines before row k
     if n_columns is not None:
         width, rows = n_columns, [row + [""] * (n_columns - len(row)) for row in rows]
@@ -71,7 +71,7 @@ def layout_of_rows(
         why = "as requested"
     elif types:
         why = "names, types and roles as in Orange"
-    what = ("The table has no header", "The first row is the header", f"The first {count} rows are the header")
+    what = ("the table has no header", "the first row is the header", f"the first {count} rows are the header")
     notes.append(Note("header", f"{what[min(count, 2)]} ({why})."))
     if options.names is not None:
         names = given_names(options.names, len(names), name)
@@ -79,7 +79,7 @@ def layout_of_rows(
     names, renamed = clean_names(names)
     notes += renamed
     if not count and options.names is None:
-        notes.append(Note("names", f"Columns are called {names[0]!r} to {names[-1]!r}. Pass names= for better names."))
+        notes.append(Note("names", f"columns are called {names[0]!r} to {names[-1]!r}. Pass names= for better names."))
     orange = {names[j]: value for j, value in types.items()}
     return TableLayout(ends[count], tuple(names), tuple(names[j] for j in unnamed), tuple(notes), orange)
 
@@ -109,7 +109,7 @@ def numbered_rows(lines: Sequence[str], dialect: Dialect) -> list[tuple[list[str
             found.append((rows[0], taken))
     if part and not found:
         raise InputError(
-            f"A quote ({dialect.quote}) is opened in line 1 and never closed: {part[0].strip()[:60]!r}.",
+            f"a quote ({dialect.quote}) is opened in line 1 and never closed: {part[0].strip()[:60]!r}.",
             "close it, or pass quote='' if quotes have no special meaning in this file.",
         )
     return found or [([""], taken)]
@@ -283,7 +283,7 @@ def names_of(rows: Rows, count: int, width: int, notes: list[Note]) -> tuple[lis
         for name, role in zip(names, roles, strict=False):
             if role:
                 hint = f" Pass target={name!r} to predict it." if role == "class" else ""
-                notes.append(Note("role", f"The file declares {name!r} as {role}.{hint}", name))
+                notes.append(Note("role", f"the file declares {name!r} as {role}.{hint}", name))
         return names, {j: cell.strip() for j, cell in enumerate(rows[1]) if cell.strip() and j < len(names)}
     if count > 1:
         names = joined(rows[:count], max(width, len(names)))
@@ -292,7 +292,7 @@ def names_of(rows: Rows, count: int, width: int, notes: list[Note]) -> tuple[lis
             names.append("")
         else:
             names.insert(0, "")
-            notes.append(Note("names", "The header has one cell fewer than the rows, so the first column has no name."))
+            notes.append(Note("names", "the header has one cell fewer than the rows, so the first column has no name."))
     while len(names) > width and not names[-1].strip() and body:
         names.pop()
     return names, {}
@@ -333,10 +333,10 @@ def clean_names(names: Sequence[str]) -> tuple[list[str], list[Note]]:
             made.append(new)
     if made and len(made) < len(names):
         more = ", …" if made[5:] else ""
-        notes.append(Note("names", f"Columns without a name are named after their index: {', '.join(made[:5])}{more}."))
+        notes.append(Note("names", f"columns without a name are named after their index: {', '.join(made[:5])}{more}."))
     changed = sum(a != b and bool(b.strip()) for a, b in zip(cleaned, names, strict=True))
     if changed:
-        notes.append(Note("names", f"Removed spaces around {counted(changed, 'column name')}."))
+        notes.append(Note("names", f"removed spaces around {counted(changed, 'column name')}."))
     return cleaned, notes
 
 
@@ -368,5 +368,5 @@ def without_footnotes(data: bytes, dialect: Dialect, width: int) -> tuple[bytes,
         return data, []
     cut = sum(map(len, lines[keep:]))
     said = "; ".join(repr(text[:60]) for text in dropped)
-    note = f"Skipped {counted(len(dropped), 'line')} after the table: {said}."
+    note = f"skipped {counted(len(dropped), 'line')} after the table: {said}."
     return data[: len(data) - cut], [Note("skipped", note)]

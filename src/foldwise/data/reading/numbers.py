@@ -88,7 +88,7 @@ def convert(text: pl.Series, options: ReadOptions, decimal: str) -> tuple[pl.Ser
     if missing:
         n_cells = counted(int(marked.sum() or 0), "cell")
         said = ", ".join(map(repr, missing))
-        notes.append(Note("missing", f"Read {n_cells} of {name!r} with {said} among numbers as missing.", name))
+        notes.append(Note("missing", f"read {n_cells} of {name!r} with {said} among numbers as missing.", name))
     found = plain_type(plain, decimal)
     if found.dtype != pl.String:
         return found.alias(name), notes

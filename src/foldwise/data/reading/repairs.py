@@ -71,7 +71,7 @@ def without_escapes(data: bytes, dialect: Dialect) -> tuple[bytes, list[Note]]:
     if not re.search(inside + rb"|" + quote + rb")", data):  # \"" is a backslash and a doubled quote
         return data, []
     data, count = re.subn(inside + rb")", quote * 2, data)
-    return data, [Note("quotes", "Quotes inside cells are escaped with a backslash.")] if count else []
+    return data, [Note("quotes", "quotes inside cells are escaped with a backslash.")] if count else []
 
 
 def resolve_quotes(
@@ -87,7 +87,7 @@ def resolve_quotes(
     width = int(widths[0]) if width is None else width
     if width > 1 and (widths == width).all():
         note = (
-            f"Quotes are ordinary characters: their number is odd in {counted(delimiters.odd, 'line')}, and without "
+            f"quotes are ordinary characters: their number is odd in {counted(delimiters.odd, 'line')}, and without "
             f"quoting every line has {width} cells."
         )
         return DelimiterIndex(delimiters.data, replace(delimiters.dialect, quote="")), [Note("quotes", note)]

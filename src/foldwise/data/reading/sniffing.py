@@ -69,27 +69,27 @@ def sniff(lines: Sequence[str], options: ReadOptions) -> tuple[Dialect, list[Not
     wrapped = options.quote is None and is_wrapped(lines, separator)
     quote = options.quote if options.quote is not None else find_quote(lines, separator)
     by = SEPARATOR_NAMES.get(separator, repr(separator))
-    note = f"Cells are separated by {by} ({why})." if separator else "There is one column, because no separator fits."
+    note = f"cells are separated by {by} ({why})." if separator else "there is one column, because no separator fits."
     notes = [Note("separator", note)]
     if wrapped:
-        notes.append(Note("quotes", "Each line of data is one quoted cell. Removed the quotes around the lines."))
+        notes.append(Note("quotes", "each line of data is one quoted cell. Removed the quotes around the lines."))
         lines = [lines[0], *map(unwrapped, lines[1:])]
         quote = '"'
     rows = split_rows(lines, separator, quote)
     padded = separator not in ("", " ") and is_padded(rows)
     if padded:
-        notes.append(Note("spaces", "A space follows every separator. Removed the spaces around cells."))
+        notes.append(Note("spaces", "a space follows every separator. Removed the spaces around cells."))
     decimal = options.decimal or find_decimal(rows, separator)
     doubtful = doubtful_cell(rows) if options.decimal is None and decimal == "." and separator != "," else None
     if doubtful is not None:
-        note = f"The point in {doubtful} is a decimal point. Pass decimal=',' if it separates thousands."
+        note = f"the point in {doubtful} is a decimal point. Pass decimal=',' if it separates thousands."
         notes.append(Note("decimal mark", note))
     if options.decimal is not None or decimal == ",":
         why = ", as requested" if options.decimal else ""
-        notes.append(Note("decimal mark", f"The decimal mark is {decimal!r}{why}."))
+        notes.append(Note("decimal mark", f"the decimal mark is {decimal!r}{why}."))
     if quote != '"' or options.quote is not None:
         notes.append(
-            Note("quotes", f"Cells are quoted with {quote!r}." if quote else "Quotes are ordinary characters.")
+            Note("quotes", f"cells are quoted with {quote!r}." if quote else "quotes are ordinary characters.")
         )
     return Dialect(separator, quote, padded, wrapped, decimal), notes
 

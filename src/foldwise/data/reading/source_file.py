@@ -88,13 +88,13 @@ def opened(path: Path, packed: bool) -> IO[bytes]:
     """Open a file to read bytes from it, decompressed."""
     try:
         if not path.is_file():
-            raise InputError(f"File {str(path)!r} does not exist.", f"the working directory is {str(Path.cwd())!r}.")
+            raise InputError(f"file {str(path)!r} does not exist.", f"the working directory is {str(Path.cwd())!r}.")
         # a buffer would copy all bytes once more
         found: Any = gzip.open(path) if packed else path.open("rb", buffering=0)  # noqa: SIM115
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         if isinstance(error, InputError):
             raise
-        raise InputError(f"File {str(path)!r} cannot be opened: {error}.") from error
+        raise InputError(f"file {str(path)!r} cannot be opened: {error}.") from error
     return cast(IO[bytes], found)
 
 

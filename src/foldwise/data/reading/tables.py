@@ -122,7 +122,7 @@ def read_table(
     >>> table.y
     array(['no', 'yes'], dtype=object)
     >>> print(table.notes.about("decimal mark"))
-    decimal mark: The decimal mark is ','.
+    decimal mark: the decimal mark is ','.
     """
     declared = parse_kinds(kinds)
     options = ReadOptions(
@@ -211,7 +211,7 @@ def without_index(
         return frame, []
     if not bool((first.diff().drop_nulls() == 1).all()):
         return frame, []
-    note = f"The first column has no name and counts the rows from {first[0]}. Dropped it; index=False keeps it."
+    note = f"the first column has no name and counts the rows from {first[0]}. Dropped it; index=False keeps it."
     return frame.drop(first.name), [Note("index", note)]
 
 

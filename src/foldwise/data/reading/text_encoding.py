@@ -29,10 +29,10 @@ def as_utf8(data: bytes, encoding: str | None, name: str) -> tuple[bytes, list[N
             data = data[len(codecs.BOM_UTF8) :]
         elif found != "utf-8":
             data = decoded(data.removeprefix(codecs.BOM_UTF8), found, name).encode().removeprefix(codecs.BOM_UTF8)
-    notes = [Note("encoding", f"The text is encoded as {found} ({why}).")]
+    notes = [Note("encoding", f"the text is encoded as {found} ({why}).")]
     if b"\r" in data[: 1 << 20] and b"\n" not in data:
         data = data.replace(b"\r", b"\n")
-        notes.append(Note("lines", "Lines end with a carriage return, as on old Macs."))
+        notes.append(Note("lines", "lines end with a carriage return, as on old Macs."))
     return data, notes
 
 

@@ -48,7 +48,7 @@ class BoosterModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> Any:
         """Raise an error, because the file does not contain the parameters of the fit."""
-        raise InputError("A booster from a file can only predict.", "fit a new model.")
+        raise InputError("a booster from a file can only predict.", "fit a new model.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.booster is not None
@@ -79,7 +79,7 @@ def read(files: Files) -> BoosterModel:
         import_module(library)
     except ImportError as error:
         raise InputError(
-            f"This model needs the library {library!r}, which is not installed.", "pip install 'foldwise[boosters]'"
+            f"this model needs the library {library!r}, which is not installed.", "pip install 'foldwise[boosters]'"
         ) from error
     try:
         booster = LIBRARIES[library].from_bytes(files["booster"])
