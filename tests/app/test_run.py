@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.datasets import load_iris, load_wine
+from sklearn.metrics import log_loss
 
 import foldwise
 from foldwise import open_model
@@ -183,6 +184,27 @@ def test_a_separate_test_is_told_with_its_weights_and_what_is_not_defined_in_it(
     assert f"{known} of the 6 rows of the separate test table also occur in the training table" in " ".join(
         str(found).split()
     )
+
+
+def test_rows_of_a_class_never_seen_count_as_wrong_and_are_left_out_of_log_loss():
+    frame = wine()
+    test = frame[140:].with_columns(
+        pl.when(pl.int_range(38) < 5).then(pl.lit("kind 9")).otherwise("kind").alias("kind")
+    )
+    found = fake_fit(frame[:140], target="kind", test=test, budget=6, models=["decision_tree"])
+    told = found.facts["headline"]["test"]
+    scores = {one["metric"]: one["value"] for one in told["scores"]}
+    assert told["n_rows"] == 38
+    assert told["n_unseen"] == 5
+    assert scores["accuracy"] == pytest.approx((found.predict(test.drop("kind")) == test["kind"].to_numpy()).mean())
+    known = test[5:]
+    proba = found.predict_proba(known.drop("kind"))
+    assert scores["log_loss"] == pytest.approx(log_loss(known["kind"].to_numpy(), proba, labels=found.model.classes_))
+    assert "separate test table (38 rows, 5 of unseen classes)" in str(found)
+    warned = [words for words in found.facts["audit"]["warnings"] if "does not contain: 'kind 9'" in words]
+    assert warned[0].startswith("5 of the 38 rows of the separate test table have a class")
+    with pytest.raises(InputError, match="contains only 'kind 9'"):
+        fake_fit(frame, target="kind", test=test[:5], budget=6, models=["decision_tree"])
 
 
 def test_a_test_that_is_apart_is_not_warned_of():

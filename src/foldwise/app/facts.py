@@ -208,10 +208,10 @@ def test_facts(result: FitResult) -> dict[str, Any] | None:
         return None
     proba = result.final.model.predict_proba(test.X.select(result.setup.X.columns))
     scores = [
-        {"title": metric.title, "metric": metric.name, "value": metric(test.codes, proba, test.weights)}
+        {"title": metric.title, "metric": metric.name, "value": test.score(metric, proba)}
         for metric in shown_metrics(result)
     ]
-    return {"n_rows": len(test.codes), "scores": scores}
+    return {"n_rows": len(test.codes), "n_unseen": test.n_unseen, "scores": scores}
 
 
 def row_facts(line: LeaderboardRow, result: FitResult) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import polars as pl
 
 from foldwise.app.timing import RunTimes
 from foldwise.data.audit import Concern
+from foldwise.data.schema import listing
 from foldwise.evaluation.tables import number
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
     warnings = [warning(c) for c in task.table.audit() if c.check in ("target", "duplicates", "alike")]
     if task.n_unlabeled:
         warnings.append(f"{task.n_unlabeled:,} rows without a value of {task.table.target!r} were dropped.")
-    warnings += [*missing_members(result), *unfinished_models(result), *overrun(times), *shared_rows(result)]
+    warnings += [*missing_members(result), *unfinished_models(result), *overrun(times)]
+    warnings += [*shared_rows(result), *unseen_classes(result)]
     names = {result.final.selection.candidates[i].model for i in result.final.weights}
     inside = sorted(setup.specs[name].title for name in names if name in HOLDING_ROWS)
     if inside and not setup.config.rows:
@@ -81,6 +83,18 @@ def shared_rows(result: FitResult) -> list[str]:
     return [
         f"{shared:,} of the {test.X.height:,} rows of the separate test table also occur in the training table. "
         "Scores on them are too optimistic."
+    ]
+
+
+def unseen_classes(result: FitResult) -> list[str]:
+    """Report test rows of a class that no training row has."""
+    test = result.setup.task.test
+    if test is None or not test.unseen:
+        return []
+    return [
+        f"{test.n_unseen:,} of the {test.X.height:,} rows of the separate test table have a class that the training "
+        f"table does not contain: {listing(test.unseen)}. They count as wrong in accuracy and other scores of "
+        "predicted classes. They are left out of log loss and other scores of probabilities."
     ]
 
 

@@ -23,6 +23,8 @@ from foldwise.data.target import check_weights, encode_target, is_quantity
 from foldwise.data.view import view_of_frame
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix
+from foldwise.evaluation.metrics.metric import Metric
+from foldwise.folds.protocol import Need
 from foldwise.models.column_roles import Outline, outline
 
 FEW_ROWS = 20  # with so few rows, every label may be different
@@ -36,8 +38,23 @@ class HeldOut:
     """The rows of a separate test table, with class codes, and weights if it has the weight column."""
 
     X: pl.DataFrame
-    codes: NDArray[np.int64]
+    codes: NDArray[np.int64]  # those of `unseen` follow those of the training table
     weights: NDArray[np.float64] | None
+    n_known: int  # classes of the training table
+    unseen: tuple[str, ...] = ()  # classes that the training table does not have
+
+    @property
+    def n_unseen(self) -> int:
+        """The number of rows whose class the training table does not have."""
+        return int((self.codes >= self.n_known).sum())
+
+    def score(self, metric: Metric, proba: NDArray[np.float64]) -> float:
+        """Score predicted probabilities. Rows of an unseen class are wrong, or left out if it needs probabilities."""
+        if metric.need == Need.LABELS:
+            wide = np.pad(proba, ((0, 0), (0, len(self.unseen))))
+            return metric(self.codes, wide, self.weights)
+        known = self.codes < self.n_known
+        return metric(self.codes[known], proba[known], None if self.weights is None else self.weights[known])
 
 
 @dataclass(frozen=True)
@@ -312,7 +329,7 @@ def class_index(label: Any, classes: NDArray[Any], target: str) -> int:
 
 
 def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], weights: str | None) -> HeldOut:
-    """Check a separate test table. It needs the same columns and classes; extra columns are ignored."""
+    """Check a separate test table. It needs the same columns; extra columns are ignored."""
     absent = [name for name in columns if name not in table.X.columns]
     if absent:
         raise InputError(
@@ -320,13 +337,15 @@ def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], wei
             "pass a test table with all columns of the training table.",
         )
     assert table.y is not None
-    labels = plain_labels(np.asarray(table.y))
+    labels = plain_labels(np.asarray(table.y)).tolist()
     index = {one: k for k, one in enumerate(classes.tolist())}
-    strange = sorted({str(one) for one in labels.tolist() if one not in index})
-    if strange:
+    unseen = sorted({one for one in labels if one not in index}, key=str)
+    if all(one in unseen for one in set(labels)):
         raise InputError(
-            f"the test table contains {listing(strange)}, which is not a class of the training table.",
+            f"the test table contains only {listing(unseen)}, which the training table does not contain.",
             "check the spelling of its target.",
         )
+    index |= {one: len(classes) + k for k, one in enumerate(unseen)}
     weighed = weighted(table.X[weights], weights) if weights in table.X.columns else None
-    return HeldOut(table.X.select(columns), np.array([index[one] for one in labels.tolist()], dtype=np.int64), weighed)
+    codes = np.array([index[one] for one in labels], dtype=np.int64)
+    return HeldOut(table.X.select(columns), codes, weighed, len(classes), tuple(map(str, unseen)))

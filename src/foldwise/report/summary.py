@@ -124,4 +124,5 @@ def test_lines(test: dict[str, Any] | None) -> list[str]:
         f"  {short_title(one['title'])} {'–' if one['value'] is None else number(one['value'])}"
         for one in test["scores"]
     )
-    return ["", f"  separate test table ({test['n_rows']:,} rows)", *scores]
+    unseen = f", {test['n_unseen']:,} of unseen classes" if test.get("n_unseen") else ""
+    return ["", f"  separate test table ({test['n_rows']:,} rows{unseen})", *scores]

@@ -100,7 +100,9 @@ def separate_test(facts: ReportFacts) -> Html | None:
     rows = [[score.text("title"), number(score.number("value"))] for score in test.records("scores")]
     if not rows:
         return None
-    caption = f"On the separate test table ({counted(test.number('n_rows'), 'row', 'rows')})"
+    unseen = test.number("n_unseen")
+    beside = f", {unseen:,.0f} of classes not in the training table" if unseen else ""
+    caption = f"On the separate test table ({counted(test.number('n_rows'), 'row', 'rows')}{beside})"
     return el("div", el("h3", caption), table(["metric", "score"], rows, class_="small"))
 
 
