@@ -10,20 +10,22 @@ import re
 import runpy
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import typer
-from mkdocs.structure.files import File, Files
 
 import foldwise
 from foldwise.app.cli.commands import app
+
+if TYPE_CHECKING:
+    from mkdocs.structure.files import Files
 
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*.py"))
 PROJECT = {"contributing.md": "CONTRIBUTING.md", "security.md": "SECURITY.md", "changelog.md": "CHANGELOG.md"}
 COMMANDS = "<!-- commands"
+NETWORK_SCRIPT = "https://unpkg.com/iframe-worker/shim"
 
 # rooms whose `__all__` is documented, beside the names of the package itself
 ROOMS = ("decisions", "ensembles", "evaluation", "models", "neighbors", "rules", "storage", "tuning", "folds")
@@ -158,6 +160,8 @@ def on_config(config: Any) -> Any:
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the generated pages."""
+    from mkdocs.structure.files import File
+
     pages: dict[str, str | bytes] = {f"reference/api/{page_of(name)}": api_page(name) for name in NAMES}
     pages["reference/api/index.md"] = api_index()
     pages["gallery/index.md"] = gallery_index()
@@ -186,6 +190,8 @@ def text_of(example: Path) -> str:
 
 def picture(example: Path) -> bytes:
     """Run an example and return what it draws, as PNG."""
+    import matplotlib as mpl
+
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
@@ -241,4 +247,9 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
 def on_post_page(output: str, page: Any, config: Any) -> str:
     """Load the script that lets the search work from files from the site itself, not from the network."""
     up = "../" * page.url.count("/")
-    return output.replace("https://unpkg.com/iframe-worker/shim", f"{up}offline-worker.js")
+    return output.replace(NETWORK_SCRIPT, f"{up}offline-worker.js")
+
+
+def on_post_template(output_content: str, template_name: str, config: Any) -> str:
+    """Do the same in pages without a source, such as 404.html."""
+    return output_content.replace(NETWORK_SCRIPT, "offline-worker.js")

@@ -78,3 +78,10 @@ def test_the_report_page_explains_every_section():
     shown = {title for path in sections for title in re.findall(r'Section\("\w+", "([^"]+)"', path.read_text())}
     assert len(shown) > 5
     assert shown - titles == set()
+
+
+def test_the_api_index_lists_every_public_name():
+    hooks = runpy.run_path(str(ROOT / "docs" / "hooks.py"))
+    index = hooks["api_index"]()  # raises where a name has no topic
+    pages = [hooks["page_of"](name).lower() for name in hooks["NAMES"]]
+    assert len(set(pages)) == len(pages) == len(re.findall(r"^\| \[", index, re.MULTILINE))

@@ -1,4 +1,4 @@
-"""What do we believe about a difference?
+"""How sure is a difference?
 
 The Bayesian correlated t-test gives the probability that one model is better, that both are practically equal, and
 that the other is better.
