@@ -171,7 +171,12 @@ def on_files(files: Files, config: Any) -> Files:
         pages[f"gallery/{path.stem}.png"] = picture(path)
         pages[f"gallery/{path.stem}.md"] = gallery_page(path)
     for page, name in PROJECT.items():
-        pages[f"project/{page}"] = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](../")
+        pages[f"project/{page}"] = (
+            (ROOT / name)
+            .read_text(encoding="utf-8")
+            .replace("](docs/", "](../")
+            .replace("](benchmarks/", "](../benchmarks/")
+        )
     for path_in_site, content in pages.items():
         files.append(File.generated(config, path_in_site, content=content))
     return files
