@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foldwise.app.facts import make_facts, procedure_estimate, short_value
+from foldwise.app import table_facts
+from foldwise.app.facts import make_facts, nomogram_facts, procedure_estimate, scored_folds, short_value
 from foldwise.app.leaderboard import leaderboard
 from foldwise.app.timing import RunTimes
 from foldwise.models.feature_selection import SelectInformative
@@ -93,6 +94,48 @@ def test_a_budget_too_short_for_most_models_is_told():
     result = made_up_result(strength)
     facts = make_facts(result, leaderboard(result), [], TIMES)
     assert any("Only 1 of 3 models" in words for words in facts["audit"]["warnings"])
+
+
+def test_the_area_of_the_curve_is_the_area_of_the_headline(result, facts):
+    [curve] = facts["predictions"]["roc"]
+    [headline] = [one for one in facts["headline"]["others"] if one["metric"] == "roc_auc"]
+    assert curve["area"] == pytest.approx(headline["estimate"]["value"], abs=1e-12)
+    assert facts["predictions"]["area_of"] == "folds"
+
+
+def test_a_class_that_is_never_predicted_is_a_warning(result, facts):
+    selection = result.final.selection
+    proba = np.tile([0.6, 0.4], (len(selection.honest.index), 1))
+    changed = replace(selection, honest=replace(selection.honest, proba=proba))
+    never = table_facts.never_predicted(replace(result, final=replace(result.final, selection=changed)))
+    n_rows = int((selection.tested.codes[selection.honest.index] == 1).sum())
+    assert never == [f"The class 'yes' is never predicted, although {n_rows} held-out rows have it."]
+    assert table_facts.never_predicted(result) == []
+
+
+def test_folds_that_are_not_scored_are_stated(result, facts):
+    tested = replace(result.final.selection.tested, eliminated=True)
+    selection = replace(result.final.selection, tested=tested)
+    words = scored_folds(replace(result, final=replace(result.final, selection=selection)))
+    assert words == f"{tested.n_folds - 1} of {tested.n_folds} folds are scored; the first one selected settings."
+    tested = replace(tested, eliminated=False)
+    selection = replace(selection, tested=tested)
+    assert scored_folds(replace(result, final=replace(result.final, selection=selection))) == ""
+
+
+def test_the_nomogram_is_hidden_where_naive_bayes_is_worse_than_the_baseline():
+    result = made_up_result({"naive_bayes": -1.0, "logistic_regression": 1.0})
+    result = replace(result, final=replace(result.final, bayes=object()))
+    facts = nomogram_facts(result, leaderboard(result))
+    assert facts["hidden"] == "naive Bayes predicts worse probabilities than the baseline on this table"
+    result = made_up_result({"naive_bayes": None, "logistic_regression": 1.0})
+    result = replace(result, final=replace(result.final, bayes=object()))
+    assert "not scored on every fold" in nomogram_facts(result, leaderboard(result))["hidden"]
+
+
+def test_long_lists_of_notes_are_cut():
+    assert table_facts.few(["a"] * 31) == ["a"] * 31
+    assert table_facts.few(["a"] * 100) == [*["a"] * 30, "There are 70 more like these."]
 
 
 def test_values_of_settings_are_short():

@@ -163,8 +163,8 @@ def test_weights_and_costs_and_a_test():
     assert found.facts["predictions"]["expected_cost"] is not None
     assert "least expected cost" in found.facts["final"]["decides"]
     words = found.facts["headline"]["words"]
-    assert words[0].startswith("On new data the model should cost")
-    assert words[1].startswith("If it predicted the most probable class instead, it would be right")
+    assert words[1].startswith("On new data the model should cost")
+    assert words[2].startswith("If it predicted the most probable class instead, it would be right")
     told = found.facts["predictions"]
     assert told["expected_cost"]["chosen"] == pytest.approx(found.estimate.value)
     assert told["confusion"]["predicted"][-1] == "ask"

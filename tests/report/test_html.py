@@ -24,7 +24,18 @@ from foldwise.report.pictures.scales import Scale, round_values
 from tests.report.hostile import PAYLOAD, hostile
 from tests.report.made import cancer_facts, weather_facts, wine_facts
 
-ALL = {"leaderboard", "mistakes", "curves", "importance", "examples", "nomogram", "data", "searches", "repeat"}
+ALL = {
+    "leaderboard",
+    "mistakes",
+    "curves",
+    "importance",
+    "examples",
+    "nomogram",
+    "data",
+    "searches",
+    "repeat",
+    "glossary",
+}
 VOID = {"meta", "input", "br", "link"}
 
 
@@ -83,7 +94,8 @@ def test_the_top_is_in_words_and_shows_the_honest_estimate_beside_the_others() -
 
 def test_models_without_a_score_say_why() -> None:
     words = "".join(Page(render(wine_facts())).words)
-    assert "RBF SVM: too slow, one fold would not end within the budget" in words
+    assert "Without a score: RBF SVM (too slow)." in words
+    assert "one fold would not end within the budget" in words
 
 
 def test_models_tied_with_the_best_are_named() -> None:
@@ -95,6 +107,34 @@ def test_models_tied_with_the_best_are_named() -> None:
     assert f"Statistically tied with it: {board[1]['title']}." in words
     board[1]["tied"] = False
     assert "No other model is tied with it." in "".join(Page(render(facts)).words)
+
+
+@pytest.mark.parametrize(
+    ("n_models", "best", "expected"),
+    [
+        (2, False, "No model is clearly better than the baseline. Best estimate: "),
+        (1, False, "It is not clearly better than the baseline."),
+        (1, True, "It is clearly better than the baseline."),
+    ],
+)
+def test_no_model_is_called_best_without_a_test_or_a_rival(n_models: int, best: bool, expected: str) -> None:
+    facts = copy.deepcopy(wine_facts())
+    facts["headline"]["verdict"]["best"] = best
+    facts["leaderboard"] = facts["leaderboard"][:n_models] + facts["leaderboard"][-1:]
+    words = "".join(Page(render(facts)).words)
+    assert expected in words
+    assert "Best single model" not in words
+
+
+def test_folds_that_are_not_scored_are_mentioned_with_folds() -> None:
+    facts = wine_facts()
+    assert "".join(Page(render(facts)).words).count(facts["task"]["scored_folds"].rstrip(".")) == 4
+
+
+def test_a_hidden_nomogram_says_why_and_needs_no_script() -> None:
+    text = render({**wine_facts(), "bayes": {"hidden": "it is worse than the baseline", "words": "It is."}})
+    assert "The nomogram is not shown, because it is worse than the baseline. It is." in text
+    assert "nomogram-facts" not in text
 
 
 @pytest.mark.parametrize("facts", [wine_facts, cancer_facts, weather_facts])
@@ -217,6 +257,36 @@ def test_a_large_run_stays_small_and_quick(rng: np.random.Generator) -> None:
     proba = rng.dirichlet(np.ones(n_classes), 5000)
     facts["predictions"] = prediction_facts(truth, proba, [f"class {i}" for i in range(n_classes)])
     assert len(render(facts).encode()) < 3_000_000
+
+
+def test_a_matrix_of_many_classes_is_folded_behind_its_worst_pairs(rng: np.random.Generator) -> None:
+    names = [f"class {i}" for i in range(11)]
+    truth = np.repeat(np.arange(11), 20)
+    proba = np.eye(11)[truth]
+    proba[:9] = np.eye(11)[7]  # nine rows of the first class
+    proba[20:23] = np.eye(11)[0]
+    facts = {**wine_facts(), "predictions": prediction_facts(truth, proba, names)}
+    facts["task"] = {**facts["task"], "classes": names, "class_counts": [20] * 11}
+    page = Page(render(facts))
+    words = "|".join(page.words)
+    assert "Most frequent mistakes" in words
+    assert words.index("class 0|class 7|9|45%") < words.index("class 1|class 0|3|15%")
+    assert "Confusion matrix of 11 classes" in words
+    assert "The curves show 6 of 11 classes, those with the most held-out rows." in words
+
+
+def test_rows_without_mistakes_say_so() -> None:
+    truth = np.arange(10).repeat(3)
+    page = render({"predictions": prediction_facts(truth, np.eye(10)[truth], list(range(10)))})
+    assert "No row was predicted as another class." in page
+
+
+def test_a_table_of_very_many_columns_shows_the_first() -> None:
+    facts = copy.deepcopy(cancer_facts())
+    facts["audit"] |= {"columns": facts["audit"]["columns"] * 10, "n_columns": 100_000}
+    text = render(facts)
+    assert "The first 200 of 100,000 columns" in text
+    assert len(text.encode()) < 1_000_000
 
 
 def test_rendering_is_quick() -> None:

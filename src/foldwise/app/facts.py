@@ -12,14 +12,16 @@ import numpy as np
 from foldwise.app.estimates import honest_estimate, score_of
 from foldwise.app.leaderboard import LeaderboardRow
 from foldwise.app.plain_values import plain
-from foldwise.app.selection import HonestPredictions
+from foldwise.app.selection import HonestPredictions, OutOfFoldRows
 from foldwise.app.table_facts import audit_facts
 from foldwise.app.timing import RunTimes
+from foldwise.app.verdict import Verdict, verdict
 from foldwise.bayes.nomogram import nomogram
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import choose
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.metrics import Metric, class_metric, cost_metric
+from foldwise.evaluation.metrics.ranking import areas
 from foldwise.evaluation.prediction_curves import prediction_facts
 from foldwise.evaluation.tables import number
 from foldwise.models.feature_selection import SelectInformative
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MOST_TRIALS = 400  # shown per model
+NOMOGRAM_COLUMNS = 500
+MOST_IMPORTANCES = 200  # columns
 SHOWN_METRICS = ("log_loss", "accuracy", "balanced_accuracy", "roc_auc")
 
 
@@ -49,7 +53,7 @@ def make_facts(
         "searches": [search_facts(line, result) for line in lines if line.name in opened],
         "predictions": predicted_facts(result),
         "final": final_facts(result),
-        "bayes": nomogram_facts(result),
+        "bayes": nomogram_facts(result, lines),
         "importance": importance_facts(result),
         "importance_of": importance_words(result),
         "examples": examples,
@@ -100,7 +104,16 @@ def task_facts(result: FitResult) -> dict[str, Any]:
         "n_columns": task.table.X.width,
         "n_folds": len(result.setup.splits),
         "splitter": result.setup.splitter,
+        "scored_folds": scored_folds(result),
     }
+
+
+def scored_folds(result: FitResult) -> str:
+    """Say how many folds are scored, unless all are."""
+    tested = result.final.selection.tested
+    if len(tested.scored) == tested.n_folds:
+        return ""
+    return f"{len(tested.scored)} of {tested.n_folds} folds are scored; the first one selected settings."
 
 
 def estimate_facts(estimate: Estimate, metric: Metric) -> dict[str, Any]:
@@ -157,8 +170,10 @@ def headline(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any]:
             "baseline": bases[metric.name].value,
         }
     chosen = facts.pop(setup.metric.name)
+    against = verdict(result, lines, estimates[setup.metric.name], bases[setup.metric.name])
     return {
-        "words": words(result, lines, estimates, bases),
+        "words": [against.words, *words(result, lines, against, estimates, bases)],
+        "verdict": {"final": against.final, "best": against.best, "p": against.p},
         "estimate": chosen["estimate"],
         "baseline": estimate_facts(bases[setup.metric.name], setup.metric),
         "others": list(facts.values()),
@@ -169,11 +184,11 @@ def headline(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any]:
 def words(
     result: FitResult,
     lines: list[LeaderboardRow],
+    against: Verdict,
     estimates: Mapping[str, Estimate],
     bases: Mapping[str, Estimate],
 ) -> list[str]:
-    """Write the first sentences of the report, for readers who stop there."""
-    metric = result.setup.metric
+    """Write the sentences that follow the verdict, for readers who stop there."""
     right, usual = estimates["accuracy"], bases["accuracy"]
     low, high = right.interval()
     sentences = []
@@ -188,13 +203,8 @@ def words(
         f"{start} right {right.value:.1%} of the time (95% interval {low:.1%} to {high:.1%}). Always predicting the "
         f"most frequent class would be right {usual.value:.1%} of the time."
     )
-    if metric.signed(estimates[metric.name].value) <= metric.signed(bases[metric.name].value):
-        sentences.append(
-            "The model is not better than the baseline, which predicts the class frequencies. These columns do not "
-            "help to predict the target."
-        )
     tied = [line.title for line in lines[:-1] if line.tied]
-    if len(tied) > 1:
+    if against.best and len(tied) > 1:
         sentences.append(f"Best single model: {tied[0]}. Statistically tied with it: {', '.join(tied[1:])}.")
     if result.interrupted:
         sentences.append("The run was stopped early. With more time it might have found better models.")
@@ -288,9 +298,28 @@ def predicted_facts(result: FitResult) -> dict[str, Any]:
     positive = None if task.positive is None else classes[task.positive]
     weights = tested.weights_at(honest.index)
     codes = tested.codes[honest.index]
-    return prediction_facts(
+    facts = prediction_facts(
         codes, honest.proba, classes, predicted=predicted, positive=positive, weights=weights, costs=task.costs
     )
+    for curve in facts["roc"]:
+        curve["area"] = area_within_folds(classes.index(curve["class"]), honest, tested)
+    return {**facts, "area_of": "folds"}
+
+
+def area_within_folds(code: int, honest: HonestPredictions, tested: OutOfFoldRows) -> float | None:
+    """The area under the ROC curve of a class, averaged over folds as in the headline.
+
+    Models of different folds do not rank rows on a common scale.
+    """
+    fold, codes = tested.fold[honest.index], tested.codes[honest.index]
+    weights = tested.weights_at(honest.index)
+    found = []
+    for k in honest.folds:
+        here = np.flatnonzero(fold == k)
+        given = None if weights is None else weights[here]
+        found.append(float(areas(honest.proba[None, here, code], codes[here] == code, given)[0]))
+    known = [area for area in found if np.isfinite(area)]
+    return float(np.mean(known)) if known else None
 
 
 def final_facts(result: FitResult) -> dict[str, Any]:
@@ -315,25 +344,49 @@ def final_facts(result: FitResult) -> dict[str, Any]:
     }
 
 
-def nomogram_facts(result: FitResult) -> dict[str, Any] | None:
-    """Describe the nomogram of naive Bayes fitted on all rows, with class names instead of codes."""
+def nomogram_facts(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any] | None:
+    """Describe the nomogram of naive Bayes fitted on all rows, with class names instead of codes.
+
+    It shows probabilities as naive Bayes gives them. Where they are worse than class frequencies, it is not shown.
+    """
     pipeline = result.final.bayes
     if pipeline is None:
         return None
+    losses = bayes_losses(result, lines)
+    if losses is None:
+        return {"hidden": "naive Bayes was not scored on every fold in time"}
+    own, base = losses
+    compared = f"The log loss of its probabilities is {number(own)}, that of the baseline {number(base)}."
+    if own > base:
+        return {"hidden": "naive Bayes predicts worse probabilities than the baseline on this table", "words": compared}
+    if result.setup.X.width > NOMOGRAM_COLUMNS:
+        return {"hidden": f"the table has more than {NOMOGRAM_COLUMNS:,} columns"}
     try:
         facts = nomogram(pipeline[-1], pipeline[:-1].transform(result.setup.X))
     except InputError:
         return None
-    return {**facts, "classes": [str(one) for one in result.setup.task.classes.tolist()]}
+    return {**facts, "words": compared, "classes": [str(one) for one in result.setup.task.classes.tolist()]}
+
+
+def bayes_losses(result: FitResult, lines: list[LeaderboardRow]) -> tuple[float, float] | None:
+    """The log loss of naive Bayes on held-out rows as it predicts them, without calibration; and of the baseline."""
+    row = next((line for line in lines if line.name == "naive_bayes" and line.best is not None), None)
+    if row is None or row.best is None:
+        return None
+    tested, base = result.final.selection.tested, lines[-1].honest
+    assert base is not None
+    metric = class_metric("log_loss", result.setup.task.classes)
+    parts = {fold: result.predictions.proba(*row.best, fold) for fold in tested.scored}
+    return score_of(HonestPredictions.of_folds(tested, parts), tested, metric), score_of(base, tested, metric)
 
 
 def importance_facts(result: FitResult) -> list[dict[str, Any]]:
-    facts = []
+    facts: list[dict[str, Any]] = []
     for name, rises in (result.final.importance or {}).items():
         mean = float(np.mean(rises))
         spread = float(np.std(rises, ddof=1) / np.sqrt(len(rises))) if len(rises) > 1 else 0.0
         facts.append({"column": name, "mean": mean, "low": mean - 2 * spread, "high": mean + 2 * spread})
-    return sorted(facts, key=lambda one: -float(one["mean"]))
+    return sorted(facts, key=lambda one: -one["mean"])[:MOST_IMPORTANCES]
 
 
 def importance_words(result: FitResult) -> str:

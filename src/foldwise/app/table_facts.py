@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from foldwise.app.result import FitResult
 
 MANY_LEVELS = 12
+SHOWN_COLUMNS = 200  # described one by one, so that a table of 100,000 columns gives a small report in a short time
+SHOWN_NOTES = 30
 SHARED = 0.05  # of the test rows; fewer may be equal by chance
 OVERRUN = 1.1  # of the budget: more is reported
 HOLDING_ROWS = ("knn", "rbf_svm")  # models that store training rows
@@ -24,20 +26,44 @@ HOLDING_ROWS = ("knn", "rbf_svm")  # models that store training rows
 
 def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
     setup, task = result.setup, result.setup.task
-    columns = [column_facts(task.table.X[name], result) for name in task.table.X.columns]
-    warnings = [warning(c) for c in task.table.audit() if c.check in ("target", "duplicates", "alike")]
+    columns = [column_facts(task.table.X[name], result) for name in task.table.X.columns[:SHOWN_COLUMNS]]
+    warnings = few([warning(c) for c in task.table.audit() if c.check in ("target", "duplicates", "alike")])
     if task.n_unlabeled:
         warnings.append(f"{task.n_unlabeled:,} rows without a value of {task.table.target!r} were dropped.")
-    warnings += [*missing_members(result), *unfinished_models(result), *overrun(times)]
-    warnings += [*shared_rows(result), *unseen_classes(result)]
+    warnings += [*never_predicted(result), *missing_members(result), *unfinished_models(result)]
+    warnings += [*overrun(times), *shared_rows(result), *unseen_classes(result)]
     names = {result.final.selection.candidates[i].model for i in result.final.weights}
     inside = sorted(setup.specs[name].title for name in names if name in HOLDING_ROWS)
     if inside and not setup.config.rows:
         warnings.append(f"The model file contains rows of data, because {', '.join(inside)} predicts from them.")
-    few = [str(c) for c, n in zip(task.classes.tolist(), task.counts, strict=True) if n < len(setup.splits)]
-    if few:
-        warnings.append(f"Some classes have fewer rows than there are folds: {', '.join(few)}.")
-    return {"columns": columns, "notes": [str(note) for note in task.table.notes], "warnings": warnings}
+    rare = [str(c) for c, n in zip(task.classes.tolist(), task.counts, strict=True) if n < len(setup.splits)]
+    if rare:
+        warnings.append(f"Some classes have fewer rows than there are folds: {listing(rare)}.")
+    notes = few([str(note) for note in task.table.notes])
+    return {"columns": columns, "n_columns": task.table.X.width, "notes": notes, "warnings": warnings}
+
+
+def few(sentences: list[str]) -> list[str]:
+    """The first sentences of a long list, and how many more there are."""
+    more = len(sentences) - SHOWN_NOTES
+    return [*sentences[:SHOWN_NOTES], f"There are {more:,} more like these."] if more > 1 else sentences
+
+
+def never_predicted(result: FitResult) -> list[str]:
+    """Report classes that no held-out row is predicted to have. With costs, actions are predicted instead."""
+    task, selection = result.setup.task, result.final.selection
+    if task.costs is not None:
+        return []
+    rows = np.bincount(selection.tested.codes[selection.honest.index], minlength=task.n_classes)
+    predicted = np.bincount(selection.honest.proba.argmax(axis=1), minlength=task.n_classes)
+    missed = np.flatnonzero((predicted == 0) & (rows > 0))
+    if not len(missed):
+        return []
+    names, n_rows = listing([str(one) for one in task.classes[missed].tolist()]), int(rows[missed].sum())
+    held_out = f"{n_rows:,} held-out {'row has' if n_rows == 1 else 'rows have'}"
+    if len(missed) == 1:
+        return [f"The class {names} is never predicted, although {held_out} it."]
+    return [f"{len(missed)} of {task.n_classes} classes are never predicted: {names}. {held_out} one of them."]
 
 
 def missing_members(result: FitResult) -> list[str]:

@@ -13,6 +13,7 @@ from foldwise.report.sections.bayes import bayes
 from foldwise.report.sections.columns import audit, importance
 from foldwise.report.sections.elements import Section
 from foldwise.report.sections.examples import examples
+from foldwise.report.sections.glossary import glossary
 from foldwise.report.sections.headline import headline
 from foldwise.report.sections.leaderboard import leaderboard
 from foldwise.report.sections.predictions import curves, mistakes
@@ -20,7 +21,7 @@ from foldwise.report.sections.reproduction import reproduction
 from foldwise.report.sections.searches import searches
 
 FORMAT = 1
-SECTIONS = (leaderboard, mistakes, curves, importance, examples, bayes, audit, searches, reproduction)
+SECTIONS = (leaderboard, mistakes, curves, importance, examples, bayes, audit, searches, reproduction, glossary)
 # nothing may be loaded, whatever the facts hold: only the page's own script runs
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -55,8 +56,8 @@ def render(facts: dict[str, Any]) -> str:
     made = [section(read) for section in SECTIONS]
     shown = [section for section in made if section is not None]
     body = el("main", headline(read), contents(shown), *(section.html() for section in shown), footer(read))
-    scripts = [Html(f"<script>{page('folds.js')}</script>")]
-    if any(section.name == "nomogram" for section in shown):
+    scripts = [Html(f"<script>{page('page.js')}</script>")]
+    if any('id="nomogram-facts"' in section.body for section in shown):
         scripts.append(Html(f"<script>{page('nomogram.js')}</script>"))
     head = el(
         "head",

@@ -10,7 +10,7 @@ from foldwise.report.markup import Html, el, join
 from foldwise.report.sections.elements import bullets, paragraph, table
 
 SHOWN_MODELS = 8
-WIDTH = 76  # of warnings on a terminal of 80 columns
+WIDTH = 76  # of sentences on a terminal of 80 columns
 SEARCH_SCORE = "search score (optimistic)"
 WARNING_PREFIX = ("  - ", "    ")
 
@@ -20,6 +20,8 @@ def summary_text(facts: dict[str, Any]) -> str:
     task, made, final = facts["task"], facts["made"], facts["final"]
     lines = [
         overview(facts),
+        "",
+        *textwrap.wrap(facts["headline"]["words"][0], WIDTH, initial_indent="  ", subsequent_indent="  "),
         "",
         *estimate_lines(facts),
         *test_lines(facts["headline"]["test"]),
@@ -58,7 +60,7 @@ def summary_html(facts: dict[str, Any]) -> str:
 def overview(facts: dict[str, Any]) -> str:
     """One line on the table."""
     task = facts["task"]
-    columns = f"{task['n_columns']} column{'s' * (task['n_columns'] != 1)}"
+    columns = f"{task['n_columns']:,} column{'s' * (task['n_columns'] != 1)}"
     return f"{facts['title']}: {task['n_rows']:,} rows, {columns}, {len(task['classes'])} classes of {task['target']!r}"
 
 

@@ -9,25 +9,29 @@ from foldwise.report.sections.elements import Section, details, paragraph, table
 
 WORDS = (
     "A naive Bayes model adds up the evidence of each value. Choose the values of a row with the controls or by "
-    "clicking a dot to see the probabilities. Click a class to see the evidence for and against it. This model "
-    "explains the table. The final model may predict differently."
+    "clicking a dot to see the probabilities. Click a class to see the evidence for and against it. The probabilities "
+    "are those of naive Bayes, without calibration, and often too close to 0 or 1. The final model may predict "
+    "differently."
 )
 
 
 def bayes(facts: ReportFacts) -> Section | None:
     """The nomogram, drawn by the page's own script, and the table."""
     model = facts.part("bayes")
+    if hidden := model.text("hidden"):
+        words = f"The nomogram is not shown, because {hidden}. {model.text('words')}".strip()
+        return Section("nomogram", "Naive Bayes nomogram", join([paragraph(words)]))
     if not model.items("classes") or not model.records("columns"):
         return None
     kept = {name: model.values.get(name) for name in ("classes", "log_prior", "rest", "columns")}
     body = [
-        paragraph(WORDS),
+        paragraph(f"{WORDS} {model.text('words')}".strip()),
         el("div", el("noscript", "The nomogram needs JavaScript."), id="nomogram-room", class_="card"),
         columns_not_shown(model),
         probability_table(model),
         embedded(kept, "nomogram-facts"),
     ]
-    return Section("nomogram", "Try it: naive Bayes nomogram", join(body))
+    return Section("nomogram", "Naive Bayes nomogram", join(body))
 
 
 def columns_not_shown(model: ReportFacts) -> Html | None:

@@ -11,6 +11,7 @@ from foldwise.report.pictures.scales import Scale, around
 from foldwise.report.sections.elements import Section, bullets, details, figure, paragraph, strip_row, strips, table
 
 SHOWN = 15
+SHOWN_COLUMNS = 200
 
 
 def importance(facts: ReportFacts) -> Section | None:
@@ -25,7 +26,7 @@ def importance(facts: ReportFacts) -> Section | None:
     body = [
         paragraph(f"How much worse the model gets when a column is shuffled{', ' + of if of else ''}."),
         figure("", strips(rows[:SHOWN], scale), class_="card"),
-        details(f"{len(rows) - SHOWN} less important columns", strips(rows[SHOWN:])) if len(rows) > SHOWN else None,
+        details("Less important columns", strips(rows[SHOWN:SHOWN_COLUMNS])) if len(rows) > SHOWN else None,
     ]
     return Section("importance", "Column importance", join(body))
 
@@ -48,7 +49,8 @@ def audit(facts: ReportFacts) -> Section | None:
     task = facts.part("task")
     if not columns and not notes and not task.items("classes"):
         return None
-    body = [class_frequencies(task), bullets(notes), columns_table(columns) if columns else None]
+    n_columns = facts.part("audit").number("n_columns") or len(columns)
+    body = [class_frequencies(task), bullets(notes), columns_table(columns, int(n_columns)) if columns else None]
     return Section("data", "The data", join(body))
 
 
@@ -71,12 +73,16 @@ def class_frequencies(task: ReportFacts) -> Html | None:
     return figure(f"Rows per class of {task.text('target')}", strips(rows), note, class_="card")
 
 
-def columns_table(columns: list[ReportFacts]) -> Html:
+def columns_table(columns: list[ReportFacts], n_columns: int) -> Html:
+    """The first columns, one by one."""
     rows = []
-    for column in columns:
+    for column in columns[:SHOWN_COLUMNS]:
         missing, left_out = column.number("missing") or 0.0, column.text("left_out")
         summary = join([column.text("summary"), " ", el("em", left_out) if left_out else None])
         share = percent(missing) if missing > 0 else ""
         rows.append([column.text("name"), column.text("role"), share, number(column.number("n_distinct")), summary])
     heads = ["column", "used as", "missing", "distinct values", "summary"]
-    return details(f"All {len(columns)} columns", table(heads, rows, left=(0, 1, 4), class_="audit"))
+    title = (
+        f"All {n_columns:,} columns" if len(rows) == n_columns else f"The first {len(rows)} of {n_columns:,} columns"
+    )
+    return details(title, table(heads, rows, left=(0, 1, 4), class_="audit"))

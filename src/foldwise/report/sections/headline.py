@@ -23,7 +23,7 @@ def headline(facts: ReportFacts) -> Html:
         "header",
         el("p", overview(facts), class_="kicker"),
         el("h1", title),
-        *(paragraph(word, None if i else "lead") for i, word in enumerate(words)),
+        *(paragraph(word, "lead" if i == 0 else None) for i, word in enumerate(words)),
         performance(facts),
         other_metrics(facts),
         separate_test(facts),
@@ -71,7 +71,7 @@ def performance(facts: ReportFacts) -> Html | None:
     return figure(
         f"Expected performance on new data ({title}, {better} is better)",
         strips(rows, scale, "estimate"),
-        paragraph(f"Method: {method}." if method else "", "note"),
+        paragraph(f"Method: {method}. {task.text('scored_folds')}".strip() if method else "", "note"),
         class_="card",
     )
 

@@ -19,22 +19,33 @@ def leaderboard(facts: ReportFacts) -> Section | None:
         return None
     scored = [entry for entry in entries if entry.part("estimate").number("value") is not None]
     body = [
-        paragraph(tied_words(scored)),
+        paragraph(tied_words(facts, scored)),
         ranking(facts, scored) if scored else None,
-        paragraph(LEGEND, "note"),
+        paragraph(f"{LEGEND} {facts.part('task').text('scored_folds')}".strip(), "note"),
         without_score([entry for entry in entries if entry not in scored]),
         all_models(entries),
     ]
     return Section("leaderboard", "Models", join(body))
 
 
-def tied_words(scored: list[ReportFacts]) -> str:
-    """Which models are statistically tied with the best."""
-    if not scored:
+def tied_words(facts: ReportFacts, scored: list[ReportFacts]) -> str:
+    """Which model is best, if the test against the baseline says so, and which are statistically tied with it."""
+    models = [entry for entry in scored if entry.text("model") != "baseline"]
+    if not models:
         return ""
-    tied = [entry.text("title") for entry in scored[1:] if entry.flag("tied")]
-    others = f"Statistically tied with it: {', '.join(tied)}." if tied else "No other model is tied with it."
-    return f"Best single model: {scored[0].text('title')}. {others if len(scored) > 1 else ''}".strip()
+    first, verdict = models[0].text("title"), facts.part("headline", "verdict")
+    if len(models) == 1:
+        start = f"Only one model was scored: {first}."
+        clear = verdict.flag("best")
+        against = f"It is {'' if clear else 'not '}clearly better than the baseline." if verdict else ""
+        return f"{start} {against}".strip()
+    names = [entry.text("title") for entry in models[1:] if entry.flag("tied")]
+    tied = f"Statistically tied with it: {', '.join(names)}." if names else "No other model is tied with it."
+    if not verdict:
+        return f"Best estimate: {first}. {tied}"
+    if verdict.flag("best"):
+        return f"Best single model: {first}. {tied}"
+    return f"No model is clearly better than the baseline. Best estimate: {first}. {tied}"
 
 
 def ranking(facts: ReportFacts, scored: list[ReportFacts]) -> Html:
@@ -64,12 +75,12 @@ def tags(entry: ReportFacts, first: bool) -> list[Html]:
 
 
 def without_score(entries: list[ReportFacts]) -> Html | None:
-    """Models without a score, and why."""
-    rows = [
-        el("li", el("b", entry.text("title")), ": ", ", ".join(filter(None, map(entry.text, ("status", "why")))))
-        for entry in entries
-    ]
-    return join([el("h3", "Without a score"), el("ul", *rows)]) if rows else None
+    """Models without a score, in one line; the table of all models says why."""
+    by_status: dict[str, list[str]] = {}
+    for entry in entries:
+        by_status.setdefault(entry.text("status") or "not scored", []).append(entry.text("title"))
+    groups = [f"{', '.join(titles)} ({status})" for status, titles in by_status.items()]
+    return paragraph(f"Without a score: {'; '.join(groups)}." if groups else None, "note")
 
 
 def all_models(entries: list[ReportFacts]) -> Html:
@@ -79,13 +90,14 @@ def all_models(entries: list[ReportFacts]) -> Html:
         estimate, n_settings, p = entry.part("estimate"), entry.number("n_settings"), entry.number("p")
         tried = "" if n_settings is None else counted(n_settings, "setting", "settings")
         settings = settings_text(entry.part("settings"), "default settings" if estimate and n_settings else "")
+        why = entry.text("why") if estimate.number("value") is None else ""
         figures = [
             estimate_text(estimate),
             number(estimate.number("search_score")),
             "" if p is None else number(p),
             tried,
         ]
-        rows.append([entry.text("title"), *figures, duration(entry.number("seconds")), settings])
+        rows.append([entry.text("title"), *figures, duration(entry.number("seconds")), why or settings])
     heads = [
         "model",
         "estimate (95% interval)",
@@ -93,6 +105,6 @@ def all_models(entries: list[ReportFacts]) -> Html:
         "p against the best",
         "tried",
         "time",
-        "best settings",
+        "best settings, or why there is no score",
     ]
     return details("Scores and settings of every model", table(heads, rows, left=(0, 6)))

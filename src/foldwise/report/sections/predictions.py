@@ -8,16 +8,19 @@ from foldwise.report.facts import ReportFacts
 from foldwise.report.formatting import class_label, counted, number, percent
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures import curves as draw
-from foldwise.report.sections.elements import Section, figure, legend, paragraph, table
+from foldwise.report.sections.elements import Section, details, figure, legend, paragraph, table
 
-DENSE = 8  # more columns show their counts only
+DENSE = 8  # a matrix with more columns is folded away behind its most frequent mistakes
+PAIRS = 10  # most frequent mistakes
+OTHERS = "(others)"  # the classes that a matrix of very many does not list
 LIFT_SHARE = 0.1  # the share of rows whose lift the text reports
 COSTS = {
     "chosen": "by least expected cost",
     "most_probable": "by the most probable class",
     "best_constant": "the same action for all rows",
 }
-ROC_NOTE = "The area is the probability that a row of the class ranks above a row of another class."
+ROC_NOTE = "AUC is the probability that a row of the class ranks above a row of another class."
+FOLDS_NOTE = "It is the mean of the areas within folds. The curve pools the rows of all folds."
 PR_NOTE = "Precision is the share of rows predicted as the class that belong to it. The number is average precision."
 
 Matrix = Sequence[Sequence[float]]
@@ -33,13 +36,45 @@ def mistakes(facts: ReportFacts) -> Section | None:
     counts = confusion.matrix("counts", len(classes), len(predicted))
     if not counts:
         return None
-    n_rows = predictions.number("n")
-    words = f"Each row was predicted by models that had not seen it: {predictions.text('of')}" if n_rows else ""
-    words += f" ({counted(n_rows, 'row', 'rows')})." if words else ""
+    words = [paragraph(held_out_words(facts, predictions))]
     has_rates = bool(set(classes) & set(predicted))  # actions need not be classes
     rates = class_rates(classes, predicted, counts) if has_rates else None
-    tables = el("div", confusion_matrix(classes, predicted, counts), rates, class_="beside")
-    return Section("mistakes", "Confusion matrix", join([paragraph(words), tables]))
+    matrix = confusion_matrix(classes, predicted, counts)
+    if len(predicted) <= DENSE:
+        return Section("mistakes", "Confusion matrix", join([*words, el("div", matrix, rates, class_="beside")]))
+    body = [
+        *words,
+        most_frequent_mistakes(classes, predicted, counts),
+        details("Recall and precision of each class", rates) if rates else None,
+        details(f"Confusion matrix of {len(classes)} classes", matrix),
+    ]
+    return Section("mistakes", "Confusion matrix", join(body))
+
+
+def held_out_words(facts: ReportFacts, predictions: ReportFacts) -> str:
+    """Which rows are counted, and which models predicted them."""
+    n_rows = predictions.number("n")
+    if not n_rows:
+        return ""
+    start = f"Each row was predicted by models that had not seen it: {predictions.text('of')}"
+    return f"{start} ({counted(n_rows, 'row', 'rows')}). {facts.part('task').text('scored_folds')}".strip()
+
+
+def most_frequent_mistakes(classes: Sequence[str], predicted: Sequence[str], counts: Matrix) -> Html:
+    """The pairs of true and predicted class with the most rows."""
+    pairs = [
+        (count, name, column, count / (sum(row) or 1))
+        for name, row in zip(classes, counts, strict=True)
+        for column, count in zip(predicted, row, strict=True)
+        if count and column != name and column in classes and OTHERS not in (name, column)
+    ]
+    if not pairs:
+        return el("p", "No row was predicted as another class.")
+    ranked = sorted(pairs, key=lambda pair: (-pair[0], -pair[3]))[:PAIRS]
+    rows = [[name, column, amount(count), percent(share)] for count, name, column, share in ranked]
+    note = f"The {len(rows)} most frequent of {len(pairs)} kinds of mistakes." if len(pairs) > len(rows) else ""
+    heads = ["true class", "predicted as", "rows", "share of the true class"]
+    return figure("Most frequent mistakes", table(heads, rows, left=(0, 1)), paragraph(note, "note"))
 
 
 def confusion_matrix(classes: Sequence[str], predicted: Sequence[str], counts: Matrix) -> Html:
@@ -83,9 +118,10 @@ def curves(facts: ReportFacts) -> Section | None:
     """ROC, precision-recall, calibration, lift and cost."""
     predictions = facts.part("predictions")
     gap, lifts = predictions.number("calibration_error"), predictions.records("lift")
+    note = f"{ROC_NOTE} {FOLDS_NOTE}" if predictions.text("area_of") == "folds" else ROC_NOTE
     off = "" if gap is None else f"Predicted probabilities and observed shares differ by {percent(gap, 1)} on average."
     found = [
-        curve("ROC", draw.roc, predictions.records("roc"), ROC_NOTE, "area"),
+        curve("ROC (AUC)", draw.roc, predictions.records("roc"), note, "area"),
         curve("Precision and recall", draw.precision_recall, predictions.records("precision_recall"), PR_NOTE, "area"),
         curve("Calibration", draw.calibration, predictions.records("calibration"), off),
         curve("Lift", draw.lift, lifts, lift_words(lifts)),
@@ -93,7 +129,19 @@ def curves(facts: ReportFacts) -> Section | None:
     ]
     drawn = [picture for picture in found if picture is not None]
     title = "Ranking and probabilities"
-    return Section("curves", title, el("div", *drawn, class_="grid")) if drawn else None
+    words = paragraph(classes_drawn(facts.part("task"), predictions.records("roc")))
+    return Section("curves", title, join([words, el("div", *drawn, class_="grid")])) if drawn else None
+
+
+def classes_drawn(task: ReportFacts, drawn: list[ReportFacts]) -> str:
+    """Which classes have curves, and why."""
+    n_classes = len(task.items("classes"))
+    if n_classes == 2 and len(drawn) == 1:
+        reason = "the positive class" if task.text("positive") else "the second of the two classes"
+        return f"The curves describe {class_label(drawn[0])}, {reason}."
+    if 0 < len(drawn) < n_classes:
+        return f"The curves show {len(drawn)} of {n_classes} classes, those with the most held-out rows."
+    return ""
 
 
 def curve(title: str, picture: Picture, records: list[ReportFacts], note: str, value: str | None = None) -> Html | None:

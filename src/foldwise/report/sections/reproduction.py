@@ -41,7 +41,7 @@ def configuration(facts: ReportFacts) -> Html:
         ("date", made.text("when").replace("T", " ")[:16]),
         ("tried", tried(made)),
         ("metric", task.text("metric_title")),
-        ("folds", task.text("splitter")),
+        ("folds", f"{task.text('splitter')}. {task.text('scored_folds')}".strip(". ")),
         ("groups", task.text("groups")),
         ("time column", task.text("time")),
         ("weights", task.text("weights")),

@@ -1,0 +1,82 @@
+"""The verdict of a run: whether its models are clearly better than the baseline, by the corrected paired test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from foldwise.app.estimates import paired_test
+from foldwise.app.leaderboard import LEVEL, LeaderboardRow
+from foldwise.evaluation.estimates import Estimate
+from foldwise.evaluation.tables import number
+
+if TYPE_CHECKING:
+    from foldwise.app.result import FitResult
+
+BASELINE = "the baseline, which predicts the class frequencies"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the final model and the best single model are clearly better than the baseline."""
+
+    final: bool
+    best: bool
+    p: float | None  # of the final model against the baseline
+    words: str
+
+
+def verdict(result: FitResult, lines: list[LeaderboardRow], estimate: Estimate, base: Estimate) -> Verdict:
+    """Compare with the baseline by the corrected paired t-test.
+
+    The selection of the final model is repeated for each fold, so its p-value needs no further correction. The best
+    of several models was selected by the very scores that are tested, so its p-value is adjusted for all of them.
+    """
+    setup, selection = result.setup, result.final.selection
+    metric, frequencies = setup.metric, lines[-1]
+    assert frequencies.honest is not None
+    test = paired_test(selection.honest, frequencies.honest, selection.tested, metric, setup.splits)
+    p = float(test.p) if test is not None and np.isfinite(test.p) else None
+
+    def clearly(better: bool, p: float | None) -> bool:
+        return better and p is not None and p <= LEVEL
+
+    final = clearly(metric.signed(estimate.value) > metric.signed(base.value), p)
+    best = clearly(leads(lines, result), frequencies.p)
+    scores = f"{number(estimate.value)}, that of the baseline {number(base.value)} ({p_text(p)})."
+    values = f"Its {metric.title} is {scores}"
+    if final and best:
+        words = f"The final model is clearly better than {BASELINE}. {values}"
+    elif final:
+        words = (
+            f"The final model is clearly better than {BASELINE}. {values} No single model is clearly better, once the "
+            "p-values are adjusted for the number of models."
+        )
+    elif best:
+        words = (
+            f"The final model is not clearly better than {BASELINE}. {values} On its own, {lines[0].title} is clearly "
+            "better."
+        )
+    else:
+        words = f"No model is clearly better than {BASELINE}. The {metric.title} of the final model is {scores}"
+    return Verdict(final, best, p, words)
+
+
+def leads(lines: list[LeaderboardRow], result: FitResult) -> bool:
+    """Whether the first model scores better than the baseline."""
+    first, base = lines[0].estimate, lines[-1].estimate
+    signed = result.setup.metric.signed
+    return first is not None and base is not None and signed(first.value) > signed(base.value)
+
+
+def p_text(p: float | None) -> str:
+    """Format a p-value as the words of a report.
+
+    >>> p_text(0.0001), p_text(0.0423), p_text(None)
+    ('p < 0.001', 'p = 0.042', 'too few rows for a test')
+    """
+    if p is None:
+        return "too few rows for a test"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
