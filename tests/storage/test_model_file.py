@@ -354,10 +354,7 @@ class TestTheTableAtTheDoor:
         stored = open_model(bayes_file)
         moved = TABLE.X.select(reversed(TABLE.X.columns)).with_columns(y=pl.lit("up"), more=pl.lit(1))
         np.testing.assert_array_equal(stored.predict_proba(moved), stored.predict_proba(TABLE.X))
-        assert (
-            str(stored.check(moved))
-            == "columns: columns 'y', 'more' were ignored, because the model was trained without them."
-        )
+        assert "'y', 'more' were ignored" in stored.check(moved)[0].text
         assert not str(stored.check(TABLE.X))
 
     @pytest.mark.parametrize(
