@@ -14,11 +14,10 @@ from tests.summaries.small import small_moments
 
 
 @pytest.mark.parametrize("missing", ["ignore", "category"])
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_family_keeps_the_laws(family, alpha, missing):
-    check_family(family, alpha=alpha, missing=missing)
-    check_family(family, alpha=alpha, missing=missing, gaps=0.5, seed=1, unseen="smooth")
+def test_every_family_keeps_the_laws(family, missing):
+    check_family(family, alpha=0.0, missing=missing, n_rows=120)
+    check_family(family, alpha=1.0, missing=missing, n_rows=120, gaps=0.5, seed=1, unseen="smooth")
 
 
 def test_moments_merge(rng):

@@ -21,20 +21,20 @@ SLOW = pytest.mark.fuzz
 FREELY = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
-@settings(max_examples=150, **FREELY)
+@settings(max_examples=75, **FREELY)
 @given(delimited(), st.sampled_from(["t.csv", "t.tsv", "t.txt"]))
 def test_delimited(data, name):
     run(name, data)
 
 
-@settings(max_examples=150, **FREELY)
+@settings(max_examples=75, **FREELY)
 @given(arff())
 def test_arff(data):
     run("t.arff", data)
 
 
 def test_mutated_files(tmp_path):
-    outcomes = [survives(name, data, tmp_path) for name, data in mutated_files(seed=1, cases=150)]
+    outcomes = [survives(name, data, tmp_path) for name, data in mutated_files(seed=1, cases=75)]
     assert any(outcomes)
     assert not all(outcomes)
 
@@ -85,7 +85,7 @@ def as_text(kind, cell, decimal):
     return str(cell)
 
 
-@settings(max_examples=150, **FREELY)
+@settings(max_examples=100, **FREELY)
 @given(
     st.lists(COLUMNS, min_size=2, max_size=4),
     st.sampled_from([",", ";", "\t", "|"]),
@@ -113,7 +113,7 @@ def test_what_is_written_is_read(columns, separator, quoting, encoding, end, com
         assert series.to_list() == [cell / 8 if kind == "fractions" and cell is not None else cell for cell in cells]
 
 
-@settings(max_examples=200, **FREELY)
+@settings(max_examples=100, **FREELY)
 @given(
     st.lists(
         st.lists(st.sampled_from(["a", "", "b c", 'd"e', "f,g", '"', ","]), min_size=1, max_size=5),
