@@ -53,7 +53,7 @@ CASES = {
     "money": ("k,n\nx,$1.5M\ny,-$2K\nz,$3\n", [("x", 1.5e6), ("y", -2000.0), ("z", 3.0)], "currency $"),
     "accounts": ('k,n\nx,"(1,200)"\ny,300\n', [("x", -1200), ("y", 300)], "thousands"),
     "percent": ("k,n\nx,+13%\ny,-24%\n", [("x", 13), ("y", -24)], "percent signs"),
-    "a dash for missing": ("k,n\nx,1\ny,-\nz,3\n", [("x", 1), ("y", None), ("z", 3)], "with '-' among numbers"),
+    "a dash for missing": ("k,n\nx,1\ny,-\nz,3\n", [("x", 1), ("y", None), ("z", 3)], "('-' among numbers)"),
     "codes": ("zip,n\n00501,1\n10001,2\n", [("00501", 1), ("10001", 2)], "would lose digits"),
     "a footnote": ("a,b\n1,2\n3,4\n\nSource: our own count\n", [(1, 2), (3, 4)], "'Source: our own count'"),
     "single quotes": ("a,b\n1,'x'\n2,'y, z'\n", [(1, "x"), (2, "y, z")], "quoted with"),

@@ -159,7 +159,7 @@ WORKBOOKS = {
         {},
         ["a", "b", "c"],
         [(1, "x", 5), (2, "y", None), (3, None, None)],
-        "3 cells as missing (empty)",
+        "3 missing cells (empty)",
     ),
     "only names": ([["a", "b"]], {}, ["a", "b"], [], "the only row"),
 }
@@ -191,7 +191,7 @@ def test_sqlite_keeps_decimals_as_whole_numbers(tmp_path):
         connection.commit()
     table = read_table(tmp_path / "a.db")
     assert table.X.rows() == [(2.0, str(2**60), 1), (2.5, "2.5", 2), (None, "x", None)]
-    assert "2 cells as missing (empty)" in str(table.notes)
+    assert "2 missing cells (empty)" in str(table.notes)
 
 
 def test_duckdb_tables_of_other_schemas(tmp_path):
@@ -211,7 +211,7 @@ def test_tokens_leave_declared_levels(tmp_path):
     table = read_table(tmp_path / "a.parquet", missing_values=["unasked", "-9"])
     assert table.X.schema == frame.schema
     assert table.X.rows() == [("low", 1, "x"), (None, None, "y"), ("high", 3, None)]
-    assert "3 cells as missing ('unasked' or '-9' or empty)" in " ".join(str(table.notes).split())
+    assert "3 missing cells ('unasked' or '-9' or empty)" in " ".join(str(table.notes).split())
 
 
 def test_json_numbers_that_nothing_holds(tmp_path):

@@ -32,7 +32,7 @@ RAW: dict[str, tuple[int, int, int, dict[str, int], list[str]]] = {
     "attrition_rownames.csv": (1470, 32, 0, {"String": 15, "Int64": 17}, ["the first row is the header"]),
     "biopics.csv": (
         *(761, 14, 528, {"String": 10, "Int64": 3, "Float64": 1}),
-        ["latin-1", "324 cells of 'box_office' with '-'", "'$56.7M'", "the currency $"],
+        ["latin-1", "324 missing cells in 'box_office' ('-'", "'$56.7M'", "the currency $"],
     ),
     "credit-g.arff": (1000, 21, 0, {"Enum": 14, "Int64": 7}, ["ARFF"]),
     "gdp_per_capita.csv": (

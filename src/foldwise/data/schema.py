@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 from foldwise.data.html import html_table
@@ -70,12 +71,14 @@ class Schema:
     """
 
     columns: tuple[Column, ...]
-    _index: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
         check_unique_names(self.names)
-        object.__setattr__(self, "_index", {column.name: j for j, column in enumerate(self.columns)})
+
+    @cached_property
+    def _by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -89,12 +92,12 @@ class Schema:
         return iter(self.columns)
 
     def __getitem__(self, name: str) -> Column:
-        if name in self._index:
-            return self.columns[self._index[name]]
+        if name in self._by_name:
+            return self._by_name[name]
         raise InputError(f"the schema has no column {name!r}.", f"the columns are {listing(self.names)}.")
 
     def __contains__(self, name: object) -> bool:
-        return name in self._index
+        return name in self._by_name
 
     def to_json(self) -> str:
         """Write the schema as JSON.

@@ -90,7 +90,7 @@ def unregister(name: str) -> None:
     False
     """
     if name not in _REGISTERED:
-        raise InputError(f"no model called {name!r} was registered.", f"registered are {listing(_REGISTERED)}.")
+        raise InputError(f"no model called {name!r} was registered.", f"registered models: {listing(_REGISTERED)}.")
     del _REGISTERED[name]
 
 

@@ -61,7 +61,7 @@ def read_arff(source: SourceFile, options: ReadOptions) -> ParsedFile:
     n_missing = sum(frame.null_count().row(0))
     if n_missing:
         words = " or ".join(map(repr, (*MISSING, *(options.missing_values or ()))))
-        notes.append(Note("missing", f"read {counted(n_missing, 'cell')} with {words} as missing."))
+        notes.append(Note("missing", f"found {counted(n_missing, 'missing cell')} ({words})."))
     return ParsedFile(frame, (*notes, *said))
 
 

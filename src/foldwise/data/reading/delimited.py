@@ -168,7 +168,7 @@ class DelimitedParser:
         except READ_ERRORS as error:
             raise InputError(f"{self.name} cannot be read as delimited text: {first_line(error)}.", HINT) from error
         self.notes.append(
-            Note("quotes", "some cells have misplaced quotes. They were read like Python's csv module does.")
+            Note("quotes", "some cells have misplaced quotes; they were read as Python's csv module reads them.")
         )
         return frame
 

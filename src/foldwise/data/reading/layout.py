@@ -33,7 +33,7 @@ def find_layout(lines: Sequence[str], dialect: Dialect, options: ReadOptions, na
     notes: list[Note] = []
     start = options.skip_rows or 0
     if options.skip_rows:
-        notes.append(Note("skipped", f"skipped {counted(options.skip_rows, 'line')} at the start, as requested."))
+        notes.append(Note("lines", f"skipped {counted(options.skip_rows, 'line')} at the start, as requested."))
     while start < len(lines) and not lines[start].strip():
         start += 1
     if start >= len(lines):
@@ -61,7 +61,7 @@ def layout_of_rows(
         refuse_partial_names(rows, first, width, name)
     if first:
         left_out = "; ".join(repr(", ".join(map(str.strip, row))[:60]) for row in rows[:first])
-        notes.append(Note("skipped", f"skipped {counted(first, 'line')} before the table: {left_out}."))
+        notes.append(Note("lines", f"skipped {counted(first, 'line')} before the table: {left_out}."))
     rows, ends = rows[first:], [start, *(end for _, end in numbered)][first:]  # ends[k]: lines before row k
     if n_columns is not None:
         width, rows = n_columns, [row + [""] * (n_columns - len(row)) for row in rows]
@@ -369,4 +369,4 @@ def without_footnotes(data: bytes, dialect: Dialect, width: int) -> tuple[bytes,
     cut = sum(map(len, lines[keep:]))
     said = "; ".join(repr(text[:60]) for text in dropped)
     note = f"skipped {counted(len(dropped), 'line')} after the table: {said}."
-    return data[: len(data) - cut], [Note("skipped", note)]
+    return data[: len(data) - cut], [Note("lines", note)]

@@ -103,8 +103,8 @@ def with_column_tokens(
         if column.dtype == pl.String:
             column, converted = convert(column, options, decimal)
         frame = frame.with_columns(column)
-        n_cells = counted(int(marked.sum() or 0), "cell")
-        note = f"read {n_cells} of {name!r} with {listing(words)} as missing, as requested."
+        n_cells = counted(int(marked.sum() or 0), "missing cell")
+        note = f"found {n_cells} in {name!r} ({listing(words)}, as requested)."
         notes += [Note("missing", note, name), *converted]
     return frame, notes
 
@@ -115,4 +115,4 @@ def missing_notes(seen: Sequence[str], frame: pl.DataFrame) -> list[Note]:
     if not n_missing:
         return []
     words = " or ".join([*(repr(token) for token in dict.fromkeys(seen) if token), "empty"])
-    return [Note("missing", f"read {counted(n_missing, 'cell')} as missing ({words}).")]
+    return [Note("missing", f"found {counted(n_missing, 'missing cell')} ({words}).")]

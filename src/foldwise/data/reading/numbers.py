@@ -86,9 +86,9 @@ def convert(text: pl.Series, options: ReadOptions, decimal: str) -> tuple[pl.Ser
         return text, [Note("codes", note, name)]
     notes = []
     if missing:
-        n_cells = counted(int(marked.sum() or 0), "cell")
+        n_cells = counted(int(marked.sum() or 0), "missing cell")
         said = ", ".join(map(repr, missing))
-        notes.append(Note("missing", f"read {n_cells} of {name!r} with {said} among numbers as missing.", name))
+        notes.append(Note("missing", f"found {n_cells} in {name!r} ({said} among numbers).", name))
     found = plain_type(plain, decimal)
     if found.dtype != pl.String:
         return found.alias(name), notes

@@ -72,13 +72,13 @@ def sniff(lines: Sequence[str], options: ReadOptions) -> tuple[Dialect, list[Not
     note = f"cells are separated by {by} ({why})." if separator else "there is one column, because no separator fits."
     notes = [Note("separator", note)]
     if wrapped:
-        notes.append(Note("quotes", "each line of data is one quoted cell. Removed the quotes around the lines."))
+        notes.append(Note("quotes", "each line of data is one quoted cell; the quotes around the lines were removed."))
         lines = [lines[0], *map(unwrapped, lines[1:])]
         quote = '"'
     rows = split_rows(lines, separator, quote)
     padded = separator not in ("", " ") and is_padded(rows)
     if padded:
-        notes.append(Note("spaces", "a space follows every separator. Removed the spaces around cells."))
+        notes.append(Note("spaces", "a space follows every separator; the spaces around cells were removed."))
     decimal = options.decimal or find_decimal(rows, separator)
     doubtful = doubtful_cell(rows) if options.decimal is None and decimal == "." and separator != "," else None
     if doubtful is not None:

@@ -207,11 +207,10 @@ def without_index(
         or first.dtype != pl.Int64
         or first.null_count()
         or first[0] not in (0, 1)
+        or not bool((first.diff().drop_nulls() == 1).all())
     ):
         return frame, []
-    if not bool((first.diff().drop_nulls() == 1).all()):
-        return frame, []
-    note = f"the first column has no name and counts the rows from {first[0]}. Dropped it; index=False keeps it."
+    note = f"the first column has no name and counts the rows from {first[0]}. It was dropped; index=False keeps it."
     return frame.drop(first.name), [Note("index", note)]
 
 

@@ -101,39 +101,9 @@ def leafwise(size: str, leaves: str, least: str, penalty: str, columns: str) -> 
     }
 
 
-def search_histograms(outline: Outline) -> dict[str, Any]:
-    return leafwise("max_iter", "max_leaf_nodes", "min_samples_leaf", "l2_regularization", "max_features")
-
-
-def search_lightgbm(outline: Outline) -> dict[str, Any]:
-    return leafwise("n_estimators", "num_leaves", "min_child_samples", "reg_lambda", "colsample_bytree")
-
-
-def search_xgboost(outline: Outline) -> dict[str, Any]:
-    inner = {
-        **rates_and_rounds("n_estimators"),
-        "max_depth": randint(2, 9),
-        "min_child_weight": loguniform(0.1, 20.0),
-        "reg_lambda": loguniform(1e-3, 10.0),
-        "subsample": uniform(0.5, 0.5),
-        "colsample_bytree": uniform(0.3, 0.7),
-    }
-    return inside(inner)
-
-
-def search_catboost(outline: Outline) -> dict[str, Any]:
-    inner = {
-        **rates_and_rounds("n_estimators"),
-        "depth": randint(2, 9),
-        "l2_leaf_reg": loguniform(0.5, 20.0),
-        "random_strength": loguniform(0.1, 5.0),
-    }
-    return inside(inner)
-
-
-def inside(space: dict[str, Any]) -> dict[str, Any]:
-    """Return the search space of an estimator that is wrapped in `CodedLabels`."""
-    return {f"estimator__{name}": values for name, values in space.items()}
+def inside(**space: Any) -> dict[str, Any]:
+    """Return the search space of a booster that is wrapped in `CodedLabels`."""
+    return {f"estimator__{name}": values for name, values in {**rates_and_rounds("n_estimators"), **space}.items()}
 
 
 SPECS = (
@@ -156,7 +126,9 @@ SPECS = (
         title="histogram gradient boosting",
         make=make_histograms,
         prepare=native,
-        search=search_histograms,
+        search=lambda outline: leafwise(
+            "max_iter", "max_leaf_nodes", "min_samples_leaf", "l2_regularization", "max_features"
+        ),
         cost=Cost(cell=6e-7, start=0.15, each_class=True),
         stages="model__max_iter",
     ),
@@ -165,7 +137,9 @@ SPECS = (
         title="LightGBM",
         make=make_lightgbm,
         prepare=lambda outline: coded(outline, "category"),
-        search=search_lightgbm,
+        search=lambda outline: leafwise(
+            "n_estimators", "num_leaves", "min_child_samples", "reg_lambda", "colsample_bytree"
+        ),
         cost=Cost(cell=3.5e-7, start=0.06, each_class=True),
         stages="model__n_estimators",
         module="lightgbm",
@@ -176,7 +150,13 @@ SPECS = (
         title="XGBoost",
         make=make_xgboost,
         prepare=lambda outline: for_trees(outline, impute=False),
-        search=search_xgboost,
+        search=lambda outline: inside(
+            max_depth=randint(2, 9),
+            min_child_weight=loguniform(0.1, 20.0),
+            reg_lambda=loguniform(1e-3, 10.0),
+            subsample=uniform(0.5, 0.5),
+            colsample_bytree=uniform(0.3, 0.7),
+        ),
         cost=Cost(cell=3.5e-7, start=0.06, each_class=True),
         stages="model__estimator__n_estimators",
         module="xgboost",
@@ -187,7 +167,9 @@ SPECS = (
         title="CatBoost",
         make=make_catboost,
         prepare=lambda outline: coded(outline, "integer"),
-        search=search_catboost,
+        search=lambda outline: inside(
+            depth=randint(2, 9), l2_leaf_reg=loguniform(0.5, 20.0), random_strength=loguniform(0.1, 5.0)
+        ),
         cost=Cost(cell=1.1e-6, start=0.08, each_class=True),
         stages="model__estimator__n_estimators",
         takes_constants=False,

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from scipy.stats import loguniform
 from sklearn.linear_model import Perceptron
 from sklearn.neural_network import MLPClassifier
 
-from foldwise.models.column_roles import Outline
 from foldwise.models.preprocessing import scaled
 from foldwise.models.spec import Cost, ModelSpec
 
 MOST_WORDS = 2_000  # each word has a weight per hidden unit
-
-
-def search_network(outline: Outline) -> dict[str, Any]:
-    return {
-        "hidden_layer_sizes": [(16,), (32,), (64,), (128,), (64, 32)],
-        "alpha": loguniform(1e-6, 1.0),
-        "learning_rate_init": loguniform(3e-4, 1e-2),
-        "activation": ["relu", "tanh"],
-    }
 
 
 SPECS = (
@@ -42,7 +30,12 @@ SPECS = (
         # no early stopping: it needs a validation row of each class, but a class may have a single row
         make=lambda outline, seed: MLPClassifier(hidden_layer_sizes=(64,), alpha=1e-2, random_state=seed),
         prepare=lambda outline: scaled(outline, n_words=MOST_WORDS),
-        search=search_network,
+        search=lambda outline: {
+            "hidden_layer_sizes": [(16,), (32,), (64,), (128,), (64, 32)],
+            "alpha": loguniform(1e-6, 1.0),
+            "learning_rate_init": loguniform(3e-4, 1e-2),
+            "activation": ["relu", "tanh"],
+        },
         cost=Cost(cell=1.4e-5, start=0.2),
         scales=True,
     ),

@@ -8,27 +8,8 @@ from scipy.stats import loguniform, randint, uniform
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from foldwise.models.column_roles import Outline
 from foldwise.models.preprocessing import for_trees
 from foldwise.models.spec import Cost, ModelSpec
-
-
-def search_tree(outline: Outline) -> dict[str, Any]:
-    return {
-        "ccp_alpha": loguniform(1e-5, 0.05),
-        "criterion": ["gini", "entropy"],
-        "min_samples_leaf": randint(1, 21),
-        "max_depth": [None, 3, 5, 8, 12],
-    }
-
-
-def search_forest(outline: Outline) -> dict[str, Any]:
-    return {
-        "max_features": uniform(0.05, 0.9),
-        "min_samples_leaf": [1, 2, 3, 5, 10, 20],
-        "criterion": ["gini", "entropy"],
-        "max_depth": [None, None, 6, 12],
-    }
 
 
 def forest(name: str, title: str, kind: Any, seconds: float) -> ModelSpec:
@@ -38,7 +19,12 @@ def forest(name: str, title: str, kind: Any, seconds: float) -> ModelSpec:
         title=title,
         make=lambda outline, seed: kind(n_estimators=200, min_samples_leaf=2, random_state=seed),
         prepare=for_trees,
-        search=search_forest,
+        search=lambda outline: {
+            "max_features": uniform(0.05, 0.9),
+            "min_samples_leaf": [1, 2, 3, 5, 10, 20],
+            "criterion": ["gini", "entropy"],
+            "max_depth": [None, None, 6, 12],
+        },
         cost=Cost(cell=seconds, power=1.1, start=0.2),
         stages="model__n_estimators",
         large_files=True,
@@ -51,7 +37,12 @@ SPECS = (
         title="decision tree",
         make=lambda outline, seed: DecisionTreeClassifier(ccp_alpha=1e-3, min_samples_leaf=3, random_state=seed),
         prepare=for_trees,
-        search=search_tree,
+        search=lambda outline: {
+            "ccp_alpha": loguniform(1e-5, 0.05),
+            "criterion": ["gini", "entropy"],
+            "min_samples_leaf": randint(1, 21),
+            "max_depth": [None, 3, 5, 8, 12],
+        },
         shares=("ccp_alpha",),
         cost=Cost(cell=1e-7, power=1.1),
     ),
