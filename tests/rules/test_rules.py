@@ -30,7 +30,7 @@ def test_the_eight_ways_to_win_are_found():
 
 
 @needs_real_tables
-def test_mushrooms_are_told_apart_by_smell():
+def test_mushrooms_are_classified_by_odor():
     table = real("mushroom", 2000)
     model = RuleList().fit(table.X[:1500], table.y[:1500])
     assert str(model).startswith("if odor = ")
@@ -130,5 +130,5 @@ def test_seeds_repeat_and_parameters_are_checked():
     X, y = rng.normal(size=(100, 4)), rng.integers(0, 3, 100)
     model = RuleList(random_state=3).fit(X, y)
     assert clone(model).fit(X, y).rules_ == model.rules_
-    with pytest.raises(InputError, match="min_rows at least 1"):
+    with pytest.raises(InputError, match="min_rows must be a whole number of at least 1"):
         RuleList(min_rows=0).fit(X, y)

@@ -1,4 +1,4 @@
-"""Rule lists: the estimator, its conditions, and the learning algorithm (RIPPER)."""
+"""Rule lists: the estimator `RuleList`, its conditions, and the RIPPER algorithm that learns them."""
 
 from foldwise.rules.estimator import RuleList
 

@@ -1,4 +1,4 @@
-"""Columns as small codes that conditions compare: categories by equality, numbers by cut points learned from rows."""
+"""Conditions of rules, and the integer codes they are tested on: category levels, or intervals between cut points."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_CUTS = 63
 
 @dataclass(frozen=True)
 class Condition:
-    """One test of a cell: `column = level`, `column ≤ cut` or `column > cut`. A missing cell fails each."""
+    """A condition on one column: `column = level`, `column <= cut` or `column > cut`. A missing value fails it."""
 
     column: str
     sign: str  # "=", "<=" or ">"
@@ -31,18 +31,18 @@ class Condition:
 
 @dataclass(frozen=True)
 class CodingScheme:
-    """How columns become codes: by levels of a categorical column, by cut points of a numeric one."""
+    """How columns become integer codes: by the levels of a categorical column or the cut points of a numeric one."""
 
     names: tuple[str, ...]
-    levels: tuple[tuple[Level, ...] | None, ...]  # None for a column of numbers
+    levels: tuple[tuple[Level, ...] | None, ...]  # None for a numeric column
     cuts: tuple[tuple[float, ...], ...]
 
     def codes(self, table: View) -> Codes:  # (rows, columns); -1 where missing or unknown
-        """Codes of rows: the index of a level, or how many cut points lie below the number."""
+        """Encode rows: the index of a level, or the number of cut points below a value."""
         out = np.empty((table.n_rows, table.n_columns), dtype=np.int32)
         for j, (levels, cuts) in enumerate(zip(self.levels, self.cuts, strict=True)):
             if levels is None:
-                cells = np.asarray(table.numbers([j]).chunk(0, table.n_rows).rows, dtype=np.float64)[:, 0]
+                cells = numbers_of(table, j)
                 out[:, j] = np.where(np.isnan(cells), -1, np.searchsorted(np.array(cuts), cells, side="left"))
             else:
                 read = np.empty(table.n_rows, dtype=np.int64)
@@ -51,23 +51,23 @@ class CodingScheme:
         return out
 
     def n_codes(self, j: int) -> int:
-        """How many codes a column has."""
+        """Count the codes of a column."""
         levels = self.levels[j]
         return len(self.cuts[j]) + 1 if levels is None else len(levels)
 
     def condition(self, j: int, sign: str, code: int) -> Condition:
-        """A test in terms of the table."""
+        """Translate a test of codes into a readable condition."""
         levels = self.levels[j]
         return Condition(self.names[j], sign, self.cuts[j][code] if levels is None else levels[code])
 
 
 def fit_scheme(table: View) -> CodingScheme:
-    """Levels of categories; cut points of numbers midway between adjacent values, at most 63 per column."""
+    """Learn the levels of categorical columns and at most 63 cut points per numeric column."""
     levels: list[tuple[Level, ...] | None] = []
     cuts: list[tuple[float, ...]] = []
     for j, source in enumerate(table.sources):
         if source.column.kind == "numeric":
-            cells = np.asarray(table.numbers([j]).chunk(0, table.n_rows).rows, dtype=np.float64)[:, 0]
+            cells = numbers_of(table, j)
             levels.append(None)
             cuts.append(cut_points(cells[np.isfinite(cells)]))
         else:
@@ -76,8 +76,13 @@ def fit_scheme(table: View) -> CodingScheme:
     return CodingScheme(tuple(column.name for column in table.columns), tuple(levels), tuple(cuts))
 
 
+def numbers_of(table: View, j: int) -> NDArray[np.float64]:  # (rows,)
+    """Read a numeric column; NaN where missing."""
+    return np.asarray(table.numbers([j]).chunk(0, table.n_rows).rows, dtype=np.float64)[:, 0]
+
+
 def cut_points(cells: NDArray[np.float64]) -> tuple[float, ...]:
-    """Where a column of numbers may be cut."""
+    """Find cut points midway between adjacent values; at quantiles if there are too many values."""
     values = np.unique(cells)
     if len(values) > MOST_CUTS + 1:
         shares = np.linspace(0, 1, MOST_CUTS + 2)[1:-1]
@@ -89,7 +94,7 @@ def cut_points(cells: NDArray[np.float64]) -> tuple[float, ...]:
 
 
 def matches(codes: Codes, tests: Sequence[tuple[int, str, int]]) -> NDArray[np.bool_]:
-    """The rows that pass all tests, each a column, a sign and a code."""
+    """Mark the rows that pass all tests. A test is a column, a sign and a code."""
     passed = np.ones(len(codes), dtype=np.bool_)
     for test in tests:
         passed &= passes(codes, test)
@@ -97,7 +102,7 @@ def matches(codes: Codes, tests: Sequence[tuple[int, str, int]]) -> NDArray[np.b
 
 
 def passes(codes: Codes, test: tuple[int, str, int]) -> NDArray[Any]:
-    """The rows that pass one test. Cells ≤ a cut have at most as many cut points below as the cut itself."""
+    """Mark the rows that pass one test. A value <= cut number i has at most i cut points below it."""
     j, sign, code = test
     column = codes[:, j]
     if sign == "=":

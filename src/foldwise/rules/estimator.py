@@ -1,4 +1,4 @@
-"""`RuleList`: an ordered list of if-then rules; the first rule that matches a row predicts."""
+"""`RuleList`: an ordered list of if-then rules. The first rule that matches a row makes the prediction."""
 
 from __future__ import annotations
 
@@ -10,18 +10,25 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from foldwise.data.arguments import at_least_zero
+from foldwise.data.arguments import at_least_zero, whole_at_least
 from foldwise.data.target import encode_target
 from foldwise.data.validation import validate_table
 from foldwise.data.view import View
-from foldwise.errors import InputError
 from foldwise.rules.conditions import CodingScheme, Condition, fit_scheme, matches
 from foldwise.rules.ripper import RipperLearner, Rule
 
 
 @dataclass(frozen=True)
 class ListedRule:
-    """A rule in readable form, with the number of training rows of each class that it decided."""
+    """One rule with the number of training rows of each class that it decided.
+
+    Attributes
+    ----------
+    conditions : tuple of Condition
+        All of them must hold. Empty for the last rule, which matches every row.
+    counts : tuple of int
+        Training rows per class, in the order of `classes_`.
+    """
 
     conditions: tuple[Condition, ...]
     counts: tuple[int, ...]
@@ -31,23 +38,31 @@ class ListedRule:
 
 
 class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """An ordered list of rules learned by RIPPER, the rarest class first, for tables of mixed columns.
+    """Classify by an ordered list of if-then rules, learned by RIPPER.
+
+    Columns may be numeric or categorical, with missing values. Rules for the rarest class come first.
 
     Parameters
     ----------
     n_optimizations : int, default 2
-        How often the list of rules is optimized after it was built.
+        Number of optimization passes after the rules are built.
     min_rows : int, default 2
-        The least number of rows of its class that a rule must cover.
+        Minimum number of training rows of its own class that a rule must cover.
     laplace : float, default 1.0
-        Pseudo-count added to every class in the probabilities of a rule.
-    random_state : int
-        Splits rows into those for growing and those for pruning.
+        Pseudo-count added to each class when the probabilities of a rule are computed.
+    random_state : int, default 0
+        Seed of the random split of training rows into rows for growing and rows for pruning.
 
     Attributes
     ----------
-    rules_ : the rules with their conditions and counts; the last one matches every row
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    rules_ : list of ListedRule
+        The rules in order, with their conditions and counts. The last rule matches every row.
+    classes_ : ndarray
+        The class labels, sorted.
+    n_features_in_ : int
+        Number of columns seen during `fit`.
+    feature_names_in_ : ndarray
+        Names of the columns seen during `fit`. Defined only if X has column names that are all strings.
 
     Examples
     --------
@@ -60,8 +75,12 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    A condition on a missing value, or on a category that was not in the training rows, is false, so such rows fall
-    through to later rules. Numbers are compared with at most 63 cut points per column.
+    A condition is false for a missing value and for a category that did not occur in training. Such rows fall through
+    to later rules. Numeric columns have at most 63 cut points.
+
+    References
+    ----------
+    Cohen (1995), Fast effective rule induction, ICML.
     """
 
     classes_: NDArray[Any]
@@ -76,14 +95,25 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the rules."""
-        if self.n_optimizations < 0 or self.min_rows < 1:
-            given = f"{self.n_optimizations} and {self.min_rows}"
-            raise InputError(f"n_optimizations must be at least 0 and min_rows at least 1, got {given}.")
+        """Learn the rules from training rows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_columns)
+            Training rows.
+        y : array-like of shape (n_rows,)
+            Class labels.
+
+        Returns
+        -------
+        RuleList
+            The fitted estimator itself.
+        """
+        whole_at_least("n_optimizations", self.n_optimizations, 0)
+        whole_at_least("min_rows", self.min_rows, 1)
         at_least_zero("laplace", self.laplace)
         table = validate_table(self, X, None).table
-        if not isinstance(table, View):
-            raise InputError("RuleList does not take sparse matrices.", "pass a frame or an array.")
+        assert isinstance(table, View)
         target = encode_target(y, table.n_rows)
         self.classes_ = target.classes
         self._scheme = fit_scheme(table)
@@ -102,7 +132,7 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         counts = np.zeros((len(self._tests), len(self.classes_)), dtype=np.int64)
         np.add.at(counts, (first, target.codes), 1)
         if not counts[-1].any():
-            counts[-1] = sizes  # no row got there: use the class frequencies of all rows
+            counts[-1] = sizes  # no training row reaches the last rule: use the class frequencies of all rows
         self.rules_ = [
             ListedRule(tuple(self._scheme.condition(*test) for test in without_implied(rule)), tuple(row))
             for rule, row in zip(self._tests, counts.tolist(), strict=True)
@@ -110,12 +140,34 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most frequent class of the first rule that matches."""
+        """Predict the most frequent class of the first rule that matches each row.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_columns)
+            Rows with the columns seen during `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
         labels: NDArray[Any] = self.classes_[self._counts()[self._rows(X)].argmax(axis=1)]
         return labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The shares of classes among the training rows of that rule."""
+        """Predict the class frequencies among the training rows of the first rule that matches each row.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_columns)
+            Rows with the columns seen during `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities, with one column per class in the order of `classes_`.
+        """
         counts = self._counts() + self.laplace
         shares: NDArray[np.float64] = counts / counts.sum(axis=1, keepdims=True)
         return shares[self._rows(X)]
@@ -139,7 +191,7 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._first(self._scheme.codes(table))
 
     def _first(self, codes: Any) -> NDArray[np.intp]:
-        """The index of the first rule that matches each row."""
+        """Find the index of the first rule that matches each row."""
         first = np.full(len(codes), len(self._tests) - 1, dtype=np.intp)
         for i in reversed(range(len(self._tests) - 1)):
             first[matches(codes, self._tests[i])] = i
@@ -155,7 +207,7 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def without_implied(rule: Rule) -> Rule:
-    """The tests without those that a stricter test of the same column implies; for reading only."""
+    """Drop tests that a stricter test of the same column implies, to make the rule shorter to read."""
     kept = []
     for i, (j, sign, code) in enumerate(rule):
         same = [other for k, (column, its, other) in enumerate(rule) if (column, its) == (j, sign) and k != i]

@@ -1,12 +1,12 @@
-"""RIPPER: rules for one class against the rest, grown and pruned on different rows, kept by description length.
+"""RIPPER: learns rules for one class against all others, and selects them by description length.
 
-Rules are grown by FOIL's gain on two thirds of the rows, and pruned on the rest from their end by (p + 1)/(p + n + 2),
-as Weka does (Cohen's (p - n)/(p + n) takes one right row for as good as a hundred). They are added until the
-description is 64 bits longer than the shortest so far. Then the list is optimized: each rule is
-kept, replaced by a new one, or extended, whichever makes the whole list shortest. Finally, rules are dropped if the
-description is shorter without them.
+A rule is grown on two thirds of the rows by FOIL's information gain. It is then pruned from its end on the other third
+by the value (p + 1)/(p + n + 2), as in Weka. (Cohen's (p - n)/(p + n) rates one correct row as high as a hundred.)
+Rules are added until the description is 64 bits longer than the shortest so far. Then each rule is kept, replaced or
+extended, whichever makes the description of the whole list shortest. Finally, rules that lengthen the description are
+dropped.
 
-Reference: Cohen, Fast effective rule induction (1995), ICML.
+Reference: Cohen (1995), Fast effective rule induction, ICML.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from foldwise.rules.conditions import Codes, CodingScheme, matches, passes
 Test = tuple[int, str, int]  # column, sign, code
 Rule = tuple[Test, ...]
 Mask = NDArray[np.bool_]
-SLACK = 64.0  # bits
+SLACK = 64.0  # bits by which the description may exceed the shortest one so far
 
 
 @dataclass
 class RipperLearner:
-    """Rules for the rows marked `positive`, among rows of codes."""
+    """Learns rules that separate the rows marked `positive` from the other rows."""
 
     codes: Codes
     positive: Mask
@@ -44,7 +44,7 @@ class RipperLearner:
         self.n_tests = float(max(sum(tests), 1))
 
     def learn(self) -> list[Rule]:
-        """The rules, in order."""
+        """Learn the rules, in order."""
         rules = self.add([], np.zeros(len(self.codes), dtype=np.bool_))
         for _ in range(self.n_optimizations):
             rules = self.optimize(rules)
@@ -52,7 +52,7 @@ class RipperLearner:
         return self.without_redundant(rules)
 
     def add(self, rules: list[Rule], covered: Mask) -> list[Rule]:
-        """Add rules for rows that are not covered yet, until the description gets too long."""
+        """Add rules for positive rows that are not covered yet, until the description gets too long."""
         rules, covered = list(rules), covered.copy()
         shortest = self.length(rules)
         while (self.positive & ~covered).any():
@@ -64,7 +64,7 @@ class RipperLearner:
                 break
             held = prune & matches(self.codes, rule)
             if held.any() and (held & self.positive).sum() * 2 < held.sum():
-                break  # wrong in more than half of the rows that it was not grown on
+                break  # wrong on more than half of the pruning rows it covers
             rules.append(rule)
             length = self.length(rules)
             if length > shortest + SLACK:
@@ -74,7 +74,7 @@ class RipperLearner:
         return rules
 
     def optimize(self, rules: list[Rule]) -> list[Rule]:
-        """Each rule in turn kept, replaced, or extended, whichever makes the list shortest."""
+        """Keep, replace or extend each rule in turn, whichever makes the description shortest."""
         rules = list(rules)
         for i, rule in enumerate(rules):
             others = self.covered(rules[:i] + rules[i + 1 :])
@@ -90,7 +90,7 @@ class RipperLearner:
         return rules
 
     def without_redundant(self, rules: list[Rule]) -> list[Rule]:
-        """Drop rules without which the description is shorter, the last first."""
+        """Drop rules that lengthen the description, starting with the last one."""
         rules = list(rules)
         for i in reversed(range(len(rules))):
             shorter = rules[:i] + rules[i + 1 :]
@@ -99,7 +99,7 @@ class RipperLearner:
         return rules
 
     def split(self, rows: Mask) -> tuple[Mask, Mask]:
-        """Two thirds of some rows to grow on, one to prune on, alike in classes."""
+        """Split rows at random into two thirds for growing and one third for pruning, stratified by class."""
         prune = np.zeros(len(rows), dtype=np.bool_)
         for part in (rows & self.positive, rows & ~self.positive):
             indices = self.rng.permutation(np.flatnonzero(part))
@@ -107,7 +107,7 @@ class RipperLearner:
         return rows & ~prune, prune
 
     def grown(self, start: Rule, rows: Mask) -> Rule:
-        """A rule with one test after another, each of the greatest gain, until no wrong row is left or none gains."""
+        """Extend a rule by the test with the greatest gain, until it covers only positive rows or no test gains."""
         rule = start
         codes, positive = self.codes[rows], self.positive[rows]
         while not positive.all() and positive.any():
@@ -120,7 +120,7 @@ class RipperLearner:
         return rule
 
     def best_test(self, codes: Codes, positive: Mask) -> Test | None:
-        """The test of the greatest gain p·(log p/(p+n) - log P/(P+N)); None where none gains."""
+        """Find the test with the greatest gain p·(log p/(p+n) - log P/(P+N)); None if no test gains."""
         total, right = len(codes), int(positive.sum())
         before = np.log2(right / total)
         best, found = 1e-9, None
@@ -134,13 +134,13 @@ class RipperLearner:
             for sign in signs:
                 p, all_rows = counts(sign, good), counts(sign, every)
                 gain = np.where(p > 0, p * (np.log2(np.maximum(p, 1e-300) / np.maximum(all_rows, 1)) - before), -1.0)
-                gain[all_rows == total] = -1.0  # a test that all rows pass
+                gain[all_rows == total] = -1.0  # all rows pass this test
                 if gain.size and gain.max() > best:
                     best, found = float(gain.max()), (j, sign, int(gain.argmax()))
         return found
 
     def pruned(self, rule: Rule, rows: Mask) -> Rule:
-        """The rule without those of its last tests that do harm on other rows."""
+        """Cut off the last tests of a rule where that raises its value on the pruning rows."""
         codes, positive = self.codes[rows], self.positive[rows]
         if not len(codes):
             return rule
@@ -153,14 +153,14 @@ class RipperLearner:
         return rule[: int(np.argmax(values)) + 1] if values else rule
 
     def covered(self, rules: list[Rule]) -> Mask:
-        """The rows that some rule covers."""
+        """Mark the rows that any rule covers."""
         found = np.zeros(len(self.codes), dtype=np.bool_)
         for rule in rules:
             found |= matches(self.codes, rule)
         return found
 
     def length(self, rules: list[Rule]) -> float:
-        """Bits to write the rules, half of them for what tests repeat, and the rows in which they are wrong."""
+        """Compute the description length in bits of the rules (halved for redundancy) and of their errors."""
         hit = self.covered(rules)
         wrong, missed = int((hit & ~self.positive).sum()), int((~hit & self.positive).sum())
         theory = 0.5 * sum(len(rule) * (np.log2(self.n_tests) + 1.0) for rule in rules)
@@ -168,7 +168,7 @@ class RipperLearner:
 
 
 def counts(sign: str, of_code: NDArray[Any]) -> NDArray[Any]:
-    """Rows that pass a test by each code: equal to it, up to it, or above it."""
+    """Count the rows that pass the test on each code: equal to it, up to it, or above it."""
     if sign == "=":
         return of_code
     up_to = np.cumsum(of_code)[:-1]
@@ -176,7 +176,7 @@ def counts(sign: str, of_code: NDArray[Any]) -> NDArray[Any]:
 
 
 def subset_bits(total: int, chosen: int) -> float:
-    """Bits to say how many of some rows are chosen, and which."""
+    """Compute the bits needed to encode which `chosen` of `total` rows are selected."""
     if total == 0:
         return 0.0
     share = chosen / total
