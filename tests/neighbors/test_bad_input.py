@@ -29,15 +29,15 @@ MIXED = pl.DataFrame({"city": ["a", "b", None, "a", "c", "c"], "age": [1.0, None
         ({"ties": "random"}, InputError, "ties must be"),
         ({"laplace": -1}, InputError, "at least 0"),
         ({"column_weights": [1.0]}, InputError, "one number per column"),
-        ({"column_weights": [0, 0]}, InputError, "all rows are alike"),
+        ({"column_weights": [0, 0]}, InputError, "every distance would be 0"),
         ({"column_weights": {"z": 1}}, InputError, "does not have"),
         ({"column_weights": [1, -1]}, InputError, "at least 0"),
         ({"pca": 3}, InputError, "more components"),
         ({"pca": 1.5}, InputError, "share of the variance"),
-        ({"metric": "gower", "scale": "standard"}, InputError, "by its own definition"),
-        ({"metric": "heom", "pca": 1}, InputError, "by its own definition"),
+        ({"metric": "gower", "scale": "standard"}, InputError, "its own scaling"),
+        ({"metric": "heom", "pca": 1}, InputError, "its own scaling"),
         ({"categorical": ["z"]}, InputError, "does not have"),
-        ({"categorical": "x0"}, FoldwiseTypeError, "list of names"),
+        ({"categorical": "x0"}, FoldwiseTypeError, "list of column names"),
         ({"categorical": [0], "metric": "euclidean"}, FoldwiseTypeError, "metric='gower'"),
         ({"n_jobs": 0}, InputError, "n_jobs"),
     ],
@@ -49,21 +49,21 @@ def test_parameters_are_refused_in_words(params, error, words):
 
 def test_more_neighbors_than_rows():
     model = KNNClassifier(n_neighbors=7).fit(X, Y)
-    with pytest.raises(InputError, match="has no more neighbors"):
+    with pytest.raises(InputError, match="n_samples_fit = 6"):
         model.predict(X)
     model = KNNClassifier(n_neighbors=6).fit(X, Y)
     assert model.predict(X).tolist() == model.predict(X).tolist()
-    with pytest.raises(InputError, match="none is its own"):
+    with pytest.raises(InputError, match="not its own neighbor"):
         model.predict(None)
 
 
 def test_missing_cells_and_infinity():
     broken = X.copy()
     broken[2, 1] = np.nan
-    with pytest.raises(InputError, match=r"'x1' has 1 missing cells .* metric='gower'"):
+    with pytest.raises(InputError, match=r"'x1' has 1 of them.* metric='gower'"):
         KNNClassifier(2).fit(broken, Y)
     model = KNNClassifier(2).fit(X, Y)
-    with pytest.raises(InputError, match="missing cells"):
+    with pytest.raises(InputError, match="missing values"):
         model.predict(broken)
     assert KNNClassifier(2, metric="gower").fit(broken, Y).predict(broken).shape == (6,)
     broken[2, 1] = np.inf
@@ -157,9 +157,9 @@ def test_targets():
 
 
 def test_numbers_too_large_for_their_powers():
-    with pytest.raises(InputError, match=r"'x1' holds 1e\+160 in row 2"):
+    with pytest.raises(InputError, match=r"'x1' contains 1e\+160 in row 2"):
         KNNClassifier(1).fit([[0.0, 1.0], [1.0, 1.0], [2.0, 1e160]], [0, 1, 1])
-    with pytest.raises(InputError, match="powers of such numbers"):
+    with pytest.raises(InputError, match="overflow"):
         KNNClassifier(1, metric="minkowski", p=3).fit([[0.0], [1e120]], [0, 1])
     assert KNNClassifier(1, metric="heom").fit([[0.0], [1e160]], [0, 1]).predict([[9e159]]).tolist() == [1]
 
@@ -167,7 +167,7 @@ def test_numbers_too_large_for_their_powers():
 def test_principal_components_that_are_not_there():
     with pytest.raises(InputError, match="pca=4"):
         KNNClassifier(1, pca=4).fit(np.eye(3, 5), [0, 1, 1])
-    with pytest.raises(InputError, match="all rows are alike"):
+    with pytest.raises(InputError, match="all training rows are equal"):
         KNNClassifier(1, pca=0.5).fit(np.ones((4, 2)), [0, 1, 0, 1])
 
 

@@ -60,13 +60,14 @@ def test_choosing_is_estimated_without_bias(iris, curve):
 def test_it_prints_within_80_columns(curve):
     text = str(curve)
     assert max(map(len, text.splitlines())) <= 80
-    assert text.startswith("accuracy of choosing k: 0.9")  # the unbiased figure first
-    assert f"best k: {curve.best_k}" in text
+    assert text.startswith("Honest estimate (nested): accuracy 0.9")  # the unbiased figure first
+    assert f"Best k: {curve.best_k}" in text
+    assert curve._repr_html_().startswith("<p>Honest estimate (nested): accuracy 0.9")
 
 
 def test_the_picture(curve):
     ax = curve.plot()
-    assert ax.get_xlabel() == "number of neighbors k"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("Number of neighbors k", "Accuracy")
     line = ax.get_lines()[0]
     np.testing.assert_array_equal(line.get_ydata(), curve.means)
     assert curve.plot(ax) is ax
@@ -89,12 +90,12 @@ def test_regression(rng):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"ks": []}, "no number of neighbors"),
+        ({"ks": []}, "at least one number of neighbors"),
         ({"ks": [0]}, "at least 1"),
         ({"ks": [500]}, "smallest training set"),
         ({"ks": [110]}, "nested=False"),
-        ({"ks": 5}, "several numbers"),
-        ({"estimator": GaussianNB()}, "no parameter n_neighbors"),
+        ({"ks": 5}, "iterable"),
+        ({"estimator": GaussianNB()}, "must have a parameter n_neighbors"),
         ({"scoring": ["accuracy", "f1_macro"]}, "one metric"),
         ({"level": 2.0}, "level"),
     ],

@@ -240,5 +240,5 @@ def test_tiny_and_huge_cells(metric: str, unit: float) -> None:
 
 def test_a_missing_number_is_refused_by_numeric_metrics() -> None:
     cells = EncodedRows(np.array([[1.0], [np.nan]]), np.zeros((2, 0), dtype=np.int32), ())
-    with pytest.raises(ValueError, match="finite cells"):
+    with pytest.raises(ValueError, match="finite values"):
         everything(DistanceSpec("euclidean"), cells, cells)

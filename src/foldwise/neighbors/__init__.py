@@ -1,4 +1,4 @@
-"""k nearest neighbors for mixed tables: distances, the space they are measured in, an exact search, the estimators."""
+"""k nearest neighbors for tables with numeric and categorical columns: the estimators, and how to choose k."""
 
 from foldwise.neighbors.choose_k import KCurve, choose_k
 from foldwise.neighbors.estimators import KNNClassifier, KNNRegressor

@@ -1,4 +1,4 @@
-"""Rows in the memory layout of the kernels: training rows in blocks, queries row after row."""
+"""Converts rows to the memory layout of the kernels: training rows in blocks of columns, queries row by row."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from foldwise.neighbors.encoding import MISSING, UNKNOWN, EncodedRows
 from foldwise.neighbors.kernels import BLOCK, Queries, TrainingBlocks
-from foldwise.neighbors.space import Points, Space, bytes_per_code
+from foldwise.neighbors.space import Space, bytes_per_code
 
 
 def block_rows(space: Space, rows: EncodedRows) -> TrainingBlocks:
-    """Training rows in blocks."""
+    """Arrange training rows in blocks."""
     points = space.points(rows)
     return TrainingBlocks(
         numbers=_in_blocks(points.numbers),
@@ -26,10 +26,10 @@ def block_rows(space: Space, rows: EncodedRows) -> TrainingBlocks:
 
 
 def prepare_queries(space: Space, rows: EncodedRows, leave_out: NDArray[np.intp] | None) -> Queries:
-    """Queries, row after row."""
+    """Arrange queries row by row."""
     points = space.points(rows)
     numbers = points.numbers
-    if space.distance.metric == "cosine":  # a row of zeros is far from training rows of zeros
+    if space.distance.metric == "cosine":  # see `_directions`: two rows of zeros are at distance 1
         numbers[:, -2:] = numbers[:, [-1, -2]]
     return Queries(
         numbers=numbers,
@@ -50,7 +50,7 @@ def take_blocks(blocks: TrainingBlocks, first: int, last: int) -> TrainingBlocks
 
 
 def rows_of(blocks: TrainingBlocks, n_numbers: int) -> NDArray[np.float64]:  # (n, n_numbers)
-    """The numbers of training rows, row after row again."""
+    """Rearrange the numeric columns of training blocks row by row."""
     numbers = blocks.numbers.reshape(-1, n_numbers, BLOCK).transpose(0, 2, 1).reshape(-1, n_numbers)
     return numbers[: blocks.stop - blocks.start]
 
@@ -65,8 +65,8 @@ def _in_blocks(rows: NDArray[Any]) -> NDArray[Any]:  # (n, d) -> (n_blocks, d * 
     return out.reshape(n_blocks, d * BLOCK)
 
 
-def _planes(space: Space, points: Points, unknown: int) -> NDArray[np.uint8]:  # (n, n_planes)
-    """The bytes of the codes. An unknown category gets a code of its own, another in queries than in training rows."""
+def _planes(space: Space, points: EncodedRows, unknown: int) -> NDArray[np.uint8]:  # (n, n_planes)
+    """Split codes into bytes. Unknown categories have one code in queries and another in training rows: they differ."""
     planes = [np.zeros((points.n_rows, 0), dtype=np.uint8)]
     if space.dist.plane_bits.size:
         for j, n_levels in enumerate(space.n_levels):
@@ -77,8 +77,8 @@ def _planes(space: Space, points: Points, unknown: int) -> NDArray[np.uint8]:  #
     return np.concatenate(planes, axis=1)
 
 
-def _gaps(space: Space, points: Points) -> NDArray[np.uint8]:  # (n, n_bytes)
-    """The bits of missing cells: code columns first where they own bits, then numeric ones."""
+def _gaps(space: Space, points: EncodedRows) -> NDArray[np.uint8]:  # (n, n_bytes)
+    """Pack one bit per column that marks a missing value: categorical columns first (not for hvdm), then numeric."""
     n_bytes = len(space.dist.bit_weights)
     if not n_bytes:
         return np.zeros((points.n_rows, 0), dtype=np.uint8)
@@ -88,8 +88,8 @@ def _gaps(space: Space, points: Points) -> NDArray[np.uint8]:  # (n, n_bytes)
     return np.packbits(missing, axis=1, bitorder="little")
 
 
-def _slots(space: Space, points: Points) -> NDArray[np.int32]:  # (n, n_looked_up)
-    """Where codes are looked up: a column's levels, then the unknown one, then the missing cell."""
+def _slots(space: Space, points: EncodedRows) -> NDArray[np.int32]:  # (n, n_looked_up)
+    """Compute the index of each code in the look-up table: levels of a column, then unknown, then missing."""
     starts = space.dist.slot_starts
     if starts.size == 1:
         return np.zeros((points.n_rows, 0), dtype=np.int32)

@@ -1,4 +1,4 @@
-"""How the columns of a table are encoded so that a distance can compare them: as numbers, or as category codes."""
+"""Encodes the columns of a table for a distance: numeric columns as floats, categorical columns as integer codes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from foldwise.data.view import View
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.neighbors.distance import MIXED
 
-MISSING = -1  # the code of a missing category
-UNKNOWN = -2  # the code of a category that was not known when the levels were made
+MISSING = -1  # code of a missing value
+UNKNOWN = -2  # code of a category that is not among the known levels
 
 
 @dataclass(frozen=True)
 class EncodedRows:
     """Rows of a table: numeric columns as float64 (NaN where missing), categorical columns as codes.
 
-    A code from 0 on is a level of its column; `MISSING` and `UNKNOWN` are negative. Nothing is learned from rows.
+    Codes of 0 or more are levels of the column; `MISSING` and `UNKNOWN` are negative.
     """
 
     numbers: NDArray[np.float64]  # (rows, n_numeric), C-contiguous
@@ -43,25 +43,25 @@ class EncodedRows:
         return len(self.numbers)
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> EncodedRows:
-        """Some of the rows, in the given order; the levels stay."""
+        """Select rows, in the given order."""
         numbers, codes = np.ascontiguousarray(self.numbers[rows]), np.ascontiguousarray(self.codes[rows])
         return EncodedRows(numbers, codes, self.n_levels)
 
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """Which columns are compared as numbers and which as categories, by index; and the known categories."""
+    """Which columns are compared as numbers and which as categories (by index), and the known levels."""
 
     metric: str
     names: tuple[str, ...]
     numbers: tuple[int, ...]
     categories: tuple[int, ...]
-    levels: tuple[tuple[Level, ...], ...]  # of each column of categories
+    levels: tuple[tuple[Level, ...], ...]  # per categorical column
 
     def encode(self, table: View, p: float = 2.0) -> EncodedRows:
-        """Encode the rows of a table; values that the distance is not defined for are refused.
+        """Encode the rows of a table, and raise for values that the distance is not defined for.
 
-        `p` is the greatest power that the distance takes.
+        `p` is the power of the Minkowski distance; it bounds how large values may be.
         """
         numbers = np.empty((table.n_rows, len(self.numbers)))
         if self.numbers:
@@ -81,26 +81,27 @@ class ColumnRoles:
         return np.where(read < len(levels), read, len(levels) - 1 - read).astype(np.int32)  # -1 missing, -2 unknown
 
     def _check_finite(self, numbers: NDArray[np.float64]) -> None:
-        """Refuse infinity, and, for a distance without a definition for them, missing cells."""
+        """Raise for infinite values, and for missing values if the distance is not defined for them."""
         infinite, missing = np.isinf(numbers), np.isnan(numbers)
         for k, j in enumerate(self.numbers):
             if infinite[:, k].any():
                 raise InputError(
-                    f"column {self.names[j]!r} holds infinity (inf) in row {int(infinite[:, k].argmax())}.",
-                    "replace it by a number, or mark it as missing.",
+                    f"column {self.names[j]!r} contains infinity (inf) in row {int(infinite[:, k].argmax())}.",
+                    "replace it with a finite number or a missing value.",
                 )
             if self.metric not in MIXED and missing[:, k].any():
                 raise InputError(
-                    f"column {self.names[j]!r} has {int(missing[:, k].sum())} missing cells (NaN), the first in row "
-                    f"{int(missing[:, k].argmax())}, and the {self.metric} distance has no definition for them.",
-                    "metric='gower', 'heom' or 'hvdm' compares rows with missing cells; or impute them in a pipeline.",
+                    f"the {self.metric} distance does not support missing values (NaN), but column {self.names[j]!r} "
+                    f"has {int(missing[:, k].sum())} of them, the first in row {int(missing[:, k].argmax())}.",
+                    "use metric='gower', 'heom' or 'hvdm', which support them, or impute them in a pipeline.",
                 )
 
 
 def column_roles(table: View, metric: str, categorical: Sequence[Any] | None) -> ColumnRoles:
-    """The roles of a table's columns. Types decide; `categorical` names columns of numbers that stand for categories.
+    """Decide by their types which columns are numeric and which are categorical.
 
-    "auto" is euclidean if all columns are numbers or truth values, and Gower's distance otherwise.
+    `categorical` names numeric columns whose values are category codes. "auto" becomes the Euclidean distance if all
+    columns are numeric or boolean, and Gower's distance otherwise.
     """
     columns = table.columns
     names = tuple(column.name for column in columns)
@@ -108,14 +109,14 @@ def column_roles(table: View, metric: str, categorical: Sequence[Any] | None) ->
     for column in columns:
         if column.kind == "date":
             raise InputError(
-                f"column {column.name!r} holds dates or times, which are neither numbers nor categories.",
-                "turn it into numbers first (a year, days since a date), or leave it out.",
+                f"column {column.name!r} contains dates or times, which distances cannot compare.",
+                "convert the column to numbers (the year, or days since a date), or drop it.",
             )
     named = [j for j, column in enumerate(columns) if column.kind == "categorical" or j in declared]
     if metric == "auto":
         metric = "gower" if named else "euclidean"
     if metric not in MIXED:
-        # an object column of numbers may be measured where that is asked for by name; reading it refuses text
+        # an object column may hold numbers; reading it raises if it holds text
         text = [j for j in named if j in declared or not isinstance(table.sources[j], ObjectColumn)]
         if text:
             refuse_categories(metric, [names[j] for j in text])
@@ -125,32 +126,33 @@ def column_roles(table: View, metric: str, categorical: Sequence[Any] | None) ->
     categories = tuple(sorted(as_codes))
     levels = tuple(sort_levels(table.sources[j].distinct(0, table.n_rows)) for j in categories)
     for j, known in zip(categories, levels, strict=True):
-        warn_of_broken_levels(table.sources[j], known, "name a distance of numbers as metric")
+        warn_of_broken_levels(table.sources[j], known, "choose a numeric distance, such as metric='euclidean'")
     return ColumnRoles(metric, names, numbers, categories, levels)
 
 
 def check_range(numbers: NDArray[np.float64], names: Sequence[str], greatest: float) -> None:
-    """Refuse numbers whose powers would leave the range of floats: all distances would be infinite, or alike."""
+    """Raise for numbers whose powers overflow: all distances would be infinite."""
     if max(-float(numbers.min()), float(numbers.max())) > greatest:
         i, j = np.unravel_index(np.abs(numbers).argmax(), numbers.shape)
         raise InputError(
-            f"column {names[int(j)]!r} holds {numbers[i, j]:g} in row {i}, and powers of such numbers are infinite.",
+            f"column {names[int(j)]!r} contains {numbers[i, j]:g} in row {i}; distances between such large numbers "
+            "overflow.",
             "divide the column by a constant.",
         )
 
 
 def refuse_categories(metric: str, names: Sequence[str]) -> NoReturn:
-    """Raise for columns that a distance of numbers cannot compare."""
+    """Raise for categorical columns that a numeric distance cannot compare."""
     raise FoldwiseTypeError(
-        f"{listing(names)}: categories, but the {metric} distance compares numbers.",
-        "metric='gower', 'heom' or 'hvdm' compares mixed columns; or encode them in a pipeline.",
+        f"the {metric} distance supports numeric columns only, but these are categorical: {listing(names)}.",
+        "use metric='gower', 'heom' or 'hvdm', which support both, or encode the columns in a pipeline.",
     )
 
 
 def categorical_columns(categorical: Sequence[Any] | None, names: Sequence[str]) -> set[int]:
-    """The indices of the columns that are declared to be categories."""
+    """Find the indices of the columns declared categorical."""
     if categorical is None:
         return set()
     if isinstance(categorical, str) or not hasattr(categorical, "__iter__"):
-        raise FoldwiseTypeError(f"categorical must be None or a list of names or indices, got {categorical!r}.")
+        raise FoldwiseTypeError(f"categorical must be None or a list of column names or indices, got {categorical!r}.")
     return {column_index("categorical", key, names) for key in categorical}

@@ -1,4 +1,4 @@
-"""`KNNClassifier` and `KNNRegressor`: the nearest training rows vote, or their values are averaged."""
+"""`KNNClassifier` and `KNNRegressor`: predict by a vote, or by the mean, of the nearest training rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from foldwise.data.arguments import at_least_zero, check_jobs
+from foldwise.data.arguments import at_least_zero, check_jobs, whole_at_least
 from foldwise.data.schema import Level, Schema
 from foldwise.data.target import encode_target, number_target
 from foldwise.data.validation import validate_table
@@ -20,22 +20,21 @@ from foldwise.neighbors.distance import MIXED
 from foldwise.neighbors.encoding import ColumnRoles, EncodedRows, column_roles
 from foldwise.neighbors.parameters import (
     VotingParams,
-    check_count,
     check_distance,
     check_enough,
     check_metric,
     check_voting,
 )
-from foldwise.neighbors.search import NeighborIndex
+from foldwise.neighbors.search import NeighborIndex, array_per_query
 from foldwise.neighbors.space import learn_space
 from foldwise.neighbors.votes import Floats, Neighbors, Votes, Weights, class_votes, mean_values, with_laplace
 from foldwise.summaries.passes import n_threads
 
-SMALL = 1 << 23  # cells compared; below, starting a thread costs more than it saves
+SMALL = 1 << 23  # compared values; with fewer, starting threads costs more than it saves
 
 
 class NeighborsBase(BaseEstimator):  # type: ignore[misc]
-    """The parameters, the training rows and the search that both estimators share."""
+    """Parameters, training rows and search that both estimators share."""
 
     schema_: Schema
     effective_metric_: str
@@ -69,14 +68,14 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
 
     def _validated(self, X: Any) -> View:
-        """The table given to `fit`, after the parameters were checked."""
+        """Check the parameters and the table given to `fit`."""
         self._voting()
         table = validate_table(self, X, None).table
         assert isinstance(table, View)
         return table
 
     def _index_rows(self, table: View, y: NDArray[np.int64] | None, n_classes: int) -> None:
-        """Learn the space from the training rows and index them in it."""
+        """Learn the distance from the training rows and index them."""
         check_jobs(self.n_jobs)
         roles = column_roles(table, check_metric(self.metric, self.scale, self.pca), self.categorical)
         distance = check_distance(roles, self.p, self.scale, self.column_weights, self.pca)
@@ -88,20 +87,47 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
         self.n_samples_fit_ = rows.n_rows
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
-        """Find the nearest training rows: distances and indices, both (rows, n_neighbors), nearest first.
+        """Find the nearest training rows of each row.
 
-        Rows at the same distance come in the order of the training rows. Without X the queries are the training rows
-        themselves, and no row is its own neighbor.
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_columns), or None
+            Query rows. None queries the training rows; no row is then its own neighbor.
+        n_neighbors : int, optional
+            Number of neighbors; by default that of the estimator.
+        return_distance : bool, default True
+            Whether to return distances as well.
+
+        Returns
+        -------
+        distances, indices : ndarray of shape (n_rows, n_neighbors)
+            Nearest first. Training rows at equal distances are ordered by index. Only `indices` if `return_distance`
+            is False.
         """
         check_is_fitted(self)
-        k = check_count("n_neighbors", self.n_neighbors if n_neighbors is None else n_neighbors)
+        k = whole_at_least("n_neighbors", self.n_neighbors if n_neighbors is None else n_neighbors, 1)
         queries, leave_out = self._queries(X)
         check_enough(k, self.n_samples_fit_, queries.n_rows, X is None)
         distances, indices = self._index.nearest(queries, k, leave_out, self._threads(queries))
         return (distances, indices) if return_distance else indices
 
     def radius_neighbors(self, X: Any = None, radius: float = 1.0, return_distance: bool = True) -> Any:
-        """Find the training rows within a radius: distances and indices, each an array of arrays, nearest first."""
+        """Find all training rows within a radius of each row.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_columns), or None
+            Query rows. None queries the training rows; no row is then its own neighbor.
+        radius : float, default 1.0
+            Greatest distance; may be infinite.
+        return_distance : bool, default True
+            Whether to return distances as well.
+
+        Returns
+        -------
+        distances, indices : ndarray of shape (n_rows,) of arrays
+            Nearest first. Only `indices` if `return_distance` is False.
+        """
         check_is_fitted(self)
         radius = np.inf if radius == np.inf else at_least_zero("radius", radius)
         queries, leave_out = self._queries(X)
@@ -110,7 +136,7 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
         return tuple(by_query) if return_distance else by_query[1]
 
     def _neighbors(self, X: Any, voting: VotingParams) -> Neighbors:
-        """The neighbors that vote, and one more where there is one: it sets the bandwidth of a kernel."""
+        """Find the neighbors that vote and, if there is one, the next: its distance is the bandwidth of a kernel."""
         check_is_fitted(self)
         queries, leave_out = self._queries(X)
         itself = X is None
@@ -119,7 +145,7 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
         return Neighbors(*self._index.nearest(queries, k, leave_out, self._threads(queries)))
 
     def known_levels(self) -> dict[str, Sequence[Level]]:
-        """The levels of each column of categories; empty before the fit."""
+        """Return the known levels of each categorical column; empty before `fit`."""
         if not hasattr(self, "_roles"):
             return {}
         columns = zip(self._roles.categories, self._roles.levels, strict=True)
@@ -130,7 +156,7 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
         return 1 if small else n_threads(self.n_jobs)
 
     def _queries(self, X: Any) -> tuple[EncodedRows, NDArray[np.intp] | None]:
-        """The encoded queries; for the training rows themselves, also the index that each must not find."""
+        """Encode the query rows. If they are the training rows, also return the index that each must not find."""
         if X is None:
             return self._rows, np.arange(self.n_samples_fit_)
         table = validate_table(self, X, self.schema_.names).table
@@ -141,7 +167,7 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
         return check_voting(self.n_neighbors, self.weights)
 
     def _open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
-        """Open the fold session that answers many settings and splits of this estimator from one search."""
+        """Open the fold session that evaluates many settings and splits with one neighbor search."""
         from foldwise.neighbors.session import open_knn
 
         return open_knn(self, X, y, fit_params)
@@ -157,41 +183,56 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
 
 
 class KNNClassifier(ClassifierMixin, NeighborsBase):  # type: ignore[misc]
-    """k nearest neighbors for tables of mixed columns, with missing values, from arrays or frames.
+    """Classify by a vote of the k nearest training rows.
+
+    Columns may be numeric or categorical, with missing values, in an array or a data frame.
 
     Parameters
     ----------
     n_neighbors : int, default 5
-    weights : "uniform", "distance", a kernel, or a function from distances to weights
-        The kernels are "triangular", "epanechnikov", "biweight" and "gaussian"; their bandwidth is the distance of the
-        first neighbor that has no vote. With "distance", rows at distance 0 have all the votes.
-    metric : "auto", "euclidean", "manhattan", "minkowski", "chebyshev", "cosine", "gower", "heom" or "hvdm"
-        The last three compare columns of any kind, with missing values; the others compare numbers. "auto" is Gower's
-        distance if the type of some column is not numeric, otherwise the euclidean distance.
+        Number of neighbors.
+    weights : str or callable, default "uniform"
+        Weights of the neighbors: "uniform", "distance" (1/d; rows at distance 0 decide alone), a kernel
+        ("triangular", "epanechnikov", "biweight" or "gaussian"), or a function from distances to weights. The
+        bandwidth of a kernel is the distance of neighbor k + 1.
+    metric : str, default "auto"
+        "euclidean", "manhattan", "minkowski", "chebyshev" or "cosine" for numeric columns without missing values;
+        "gower", "heom" or "hvdm" for columns of any kind, with missing values. "auto" is "gower" if any column is
+        not numeric, and "euclidean" otherwise.
     p : float, default 2
         Power of the Minkowski distance; at least 1.
-    scale : None, "standard", "minmax" or "robust"
-        Scaling of numeric columns, learned from the training rows; mixed distances have their own.
-    ties : "nearest" or "class"
-        A tied vote goes to the class whose voters are nearer (by the sum of their distances), or to the first class
-        in order, as in scikit-learn.
-    laplace : float, default 0
-        Pseudo-votes per class in `predict_proba`: (k·share + laplace) / (k + laplace·classes).
-    column_weights : None, one number per column, or a mapping from columns to numbers
-        How much a column counts in the distance; columns not named count 1.
-    pca : None, a number of components, or a share of the variance
-        Distances are measured between principal components of the scaled columns.
-    categorical : None or a list of names or indices
-        Columns of numbers that stand for categories.
-    n_jobs : int or None
-        Threads; None uses all cores.
+    scale : {None, "standard", "minmax", "robust"}, default None
+        Scaling of numeric columns, learned from the training rows. "gower", "heom" and "hvdm" have their own scaling.
+    ties : {"nearest", "class"}, default "nearest"
+        Winner of a tied vote: the class whose voters are nearer (smaller sum of distances), or the first class in
+        sorted order, as in scikit-learn.
+    laplace : float, default 0.0
+        Pseudo-votes added to each class in `predict_proba`: (k·share + laplace) / (k + laplace·n_classes).
+    column_weights : array-like or mapping, optional
+        Weights of the columns in the distance: one number per column, or a mapping from columns to numbers. Columns
+        that the mapping does not name have weight 1.
+    pca : int or float, optional
+        Compute distances between principal components of the scaled columns: a number of components, or the share of
+        the variance they must explain.
+    categorical : list of str or int, optional
+        Names or indices of numeric columns whose values are category codes.
+    n_jobs : int, optional
+        Number of threads. None uses all cores on large tables.
 
     Attributes
     ----------
-    classes_ : the classes, sorted
-    schema_ : the columns as they were at `fit`
-    effective_metric_ : the distance in use
-    n_samples_fit_, n_features_in_, feature_names_in_ : as in scikit-learn
+    classes_ : ndarray
+        The class labels, sorted.
+    schema_ : Schema
+        The columns seen during `fit`.
+    effective_metric_ : str
+        The distance in use.
+    n_samples_fit_ : int
+        Number of training rows.
+    n_features_in_ : int
+        Number of columns seen during `fit`.
+    feature_names_in_ : ndarray
+        Names of the columns seen during `fit`. Defined only if X has column names that are all strings.
 
     Examples
     --------
@@ -204,8 +245,9 @@ class KNNClassifier(ClassifierMixin, NeighborsBase):  # type: ignore[misc]
 
     Notes
     -----
-    The search is exact. Training rows at the same distance are ordered by their index: among rows that tie for the
-    k-th neighbor, the earlier one votes. `predict(None)` is the leave-one-out prediction of the training rows.
+    The search is exact. If several training rows tie for the k-th neighbor, the one with the lowest index votes.
+    `predict(None)` returns leave-one-out predictions of the training rows. The formulas of the distances are in
+    `foldwise.neighbors.distance`.
     """
 
     classes_: NDArray[Any]
@@ -232,7 +274,20 @@ class KNNClassifier(ClassifierMixin, NeighborsBase):  # type: ignore[misc]
         self.laplace = laplace
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Index the rows of X with labels y."""
+        """Index the training rows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_columns)
+            Training rows.
+        y : array-like of shape (n_rows,)
+            Class labels.
+
+        Returns
+        -------
+        KNNClassifier
+            The fitted estimator itself.
+        """
         table = self._validated(X)
         target = encode_target(y, table.n_rows)
         self._index_rows(table, target.codes, len(target.classes))
@@ -240,12 +295,34 @@ class KNNClassifier(ClassifierMixin, NeighborsBase):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class with the most votes; with X=None, each training row by the others."""
+        """Predict the class with the most votes.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_columns), or None
+            Rows to predict. None predicts each training row from all other training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
         codes = self._votes(X, shares=False).labels[0]
         return np.asarray(self.classes_[codes])
 
     def predict_proba(self, X: Any) -> Floats:
-        """Predict the share of each class in the votes, in the order of `classes_`."""
+        """Predict the share of the votes of each class.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_columns), or None
+            Rows to predict. None predicts each training row from all other training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities, with one column per class in the order of `classes_`.
+        """
         shares = self._votes(X, shares=True).shares
         assert shares is not None
         voting = self._voting()
@@ -264,10 +341,49 @@ class KNNClassifier(ClassifierMixin, NeighborsBase):  # type: ignore[misc]
 
 
 class KNNRegressor(RegressorMixin, NeighborsBase):  # type: ignore[misc]
-    """The (weighted) mean of the nearest rows of a table of mixed columns, with missing values.
+    """Predict the (weighted) mean target of the k nearest training rows.
 
-    Parameters are those of `KNNClassifier`, except `ties` and `laplace`, which concern votes only. The distance "hvdm"
-    learns from classes, so it is not available for regression.
+    Columns may be numeric or categorical, with missing values, in an array or a data frame.
+
+    Parameters
+    ----------
+    n_neighbors : int, default 5
+        Number of neighbors.
+    weights : str or callable, default "uniform"
+        Weights of the neighbors: "uniform", "distance" (1/d; rows at distance 0 decide alone), a kernel
+        ("triangular", "epanechnikov", "biweight" or "gaussian"), or a function from distances to weights. The
+        bandwidth of a kernel is the distance of neighbor k + 1.
+    metric : str, default "auto"
+        "euclidean", "manhattan", "minkowski", "chebyshev" or "cosine" for numeric columns without missing values;
+        "gower" or "heom" for columns of any kind, with missing values. "auto" is "gower" if any column is
+        not numeric, and "euclidean" otherwise.
+    p : float, default 2
+        Power of the Minkowski distance; at least 1.
+    scale : {None, "standard", "minmax", "robust"}, default None
+        Scaling of numeric columns, learned from the training rows. "gower" and "heom" have their own scaling.
+    column_weights : array-like or mapping, optional
+        Weights of the columns in the distance: one number per column, or a mapping from columns to numbers. Columns
+        that the mapping does not name have weight 1.
+    pca : int or float, optional
+        Compute distances between principal components of the scaled columns: a number of components, or the share of
+        the variance they must explain.
+    categorical : list of str or int, optional
+        Names or indices of numeric columns whose values are category codes.
+    n_jobs : int, optional
+        Number of threads. None uses all cores on large tables.
+
+    Attributes
+    ----------
+    schema_ : Schema
+        The columns seen during `fit`.
+    effective_metric_ : str
+        The distance in use.
+    n_samples_fit_ : int
+        Number of training rows.
+    n_features_in_ : int
+        Number of columns seen during `fit`.
+    feature_names_in_ : ndarray
+        Names of the columns seen during `fit`. Defined only if X has column names that are all strings.
 
     Examples
     --------
@@ -279,10 +395,24 @@ class KNNRegressor(RegressorMixin, NeighborsBase):  # type: ignore[misc]
     _y: NDArray[np.float64]
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Index the rows of X with values y."""
+        """Index the training rows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_columns)
+            Training rows.
+        y : array-like of shape (n_rows,)
+            Target values.
+
+        Returns
+        -------
+        KNNRegressor
+            The fitted estimator itself.
+        """
         if self.metric == "hvdm":
             raise InputError(
-                "metric='hvdm' learns from classes, and a regression has none.", "metric='heom' or 'gower' needs none."
+                "metric='hvdm' learns from classes, so it is not available for regression.",
+                "use metric='heom' or 'gower'.",
             )
         table = self._validated(X)
         values = number_target(y, table.n_rows)
@@ -291,17 +421,20 @@ class KNNRegressor(RegressorMixin, NeighborsBase):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> Floats:
-        """Predict the mean of the neighbors; with X=None, each training row by the others."""
+        """Predict the (weighted) mean target of the neighbors.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_columns), or None
+            Rows to predict. None predicts each training row from all other training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted values.
+        """
         check_is_fitted(self)
         voting = self._voting()
         return np.asarray(mean_values(self._neighbors(X, voting), self._y, [voting.k], voting.weights)[0])
 
     open_folds = NeighborsBase._open_folds
-
-
-def array_per_query(flat: NDArray[Any], offsets: NDArray[np.intp]) -> NDArray[Any]:
-    """An array with one array per query, as scikit-learn returns results of different lengths."""
-    found = np.empty(len(offsets) - 1, dtype=object)
-    for i in range(len(found)):
-        found[i] = flat[offsets[i] : offsets[i + 1]]
-    return found

@@ -1,12 +1,12 @@
-"""Compiled distances of one or four queries to a block of training rows. The search itself is in `selection`.
+"""Compiled distances between a few queries and a block of training rows. The search itself is in `selection`.
 
-The innermost loop runs over the rows of a block, so it vectorizes, and over four columns at a time, so that the sums
-are loaded and stored once. Every sum is made in the order of the columns with one rounding per step (`fma`): the
-distance of two rows is the same wherever they lie in a block and whichever other queries come along, so duplicate
-rows tie and a query that equals a training row is at distance 0.
+The innermost loop runs over the rows of a block, so that it vectorizes, and over four columns at a time, so that sums
+are loaded and stored once. Every sum is computed in the order of the columns with one rounding per step (`fma`). So
+the distance between two rows depends neither on their position in a block nor on the other queries: duplicate rows
+tie exactly, and a query equal to a training row is at distance 0.
 
-Only the entries in `selection` and `tree` are cached, with all of this inside. Numba watches their files alone: after
-a change here, remove `__pycache__/*.nbi`.
+Numba caches the entry points in `selection` with these functions inlined, but watches only that file. After a change
+here, remove `__pycache__/*.nbi`.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
-BLOCK = 512  # training rows measured in one go: sums and four columns stay in the first cache
-PANEL = 64  # numeric columns of a block summed up in one go where there are many
-TILE = 4  # queries measured in one go: a training cell is loaded once for all of them
+BLOCK = 512  # training rows per block: their sums and four columns fit into the L1 cache
+PANEL = 64  # numeric columns of a block that are summed at a time
+TILE = 4  # queries handled together: each training value is loaded once for all of them
 
-# what a numeric column adds to the sum; f is the column's factor
+# terms: what a numeric column adds to the sum; f is the factor of the column
 PLAIN_SQUARES = 0  # (a - b)²
-SQUARES = 1  # f (a - b)², 0 where a cell is missing
-LENGTHS = 2  # f |a - b|, 0 where a cell is missing
+SQUARES = 1  # f (a - b)², 0 if a value is missing
+LENGTHS = 2  # f |a - b|, 0 if a value is missing
 POWERS = 3  # f |a - b|^p
-GREATEST = 4  # the greatest f |a - b|, instead of a sum
+GREATEST = 4  # the maximum of f |a - b| instead of a sum
 
-# how a sum becomes a distance
+# forms: how a sum becomes a distance
 ITSELF = 0
 ROOT = 1
 POWER_ROOT = 2
 HALF = 3
-RATIO = 4  # of the sum and the weight of the columns present in both rows; 1 where that weight is 0
+RATIO = 4  # the sum divided by the weight of the columns present in both rows; 1 if that weight is 0
 
 
 def _fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
@@ -57,57 +57,57 @@ def _popcount(typing: Any, byte: Any) -> Any:
 
 
 fma: Callable[[float, float, float], float] = cast(Any, intrinsic(_fma))
-"""a·b + c in float64, rounded once; numba's `fastmath` does not promise that."""
+"""Compute a·b + c in float64 with one rounding, which numba's `fastmath` does not guarantee."""
 
 popcount: Callable[[np.uint8], np.uint8] = cast(Any, intrinsic(_popcount))
-"""How many bits of a byte are set."""
+"""Count the bits of a byte that are set."""
 
 
 class CompiledDistance(NamedTuple):
-    """How two rows are compared, as the kernels need it.
+    """A distance in the form that the kernels need.
 
-    Columns that may be missing, or are compared as equal or different, own a bit each, eight to a byte; a byte of
-    such bits is looked up in `bit_weights`.
+    Each column that may be missing, or is compared by equality, has one bit. Eight bits form a byte, which is looked
+    up in `bit_weights`.
     """
 
     term: int  # PLAIN_SQUARES ... GREATEST
     form: int  # ITSELF ... RATIO
     p: float
     factors: Floats  # (n_numbers,)
-    bit_weights: Floats  # (n_bytes, 256): the weight of the columns whose bits are set
-    all_ones: bool  # every weight is 1 and there are at most 255: bits are counted, not looked up
-    total_weight: float  # of all columns with a bit
-    plane_starts: Ints  # (n_bytes + 1,): the planes whose bits are in a byte
+    bit_weights: Floats  # (n_bytes, 256): total weight of the columns whose bits are set
+    all_ones: bool  # all weights are 1, at most 255 columns: bits are counted instead of looked up
+    total_weight: float  # of all columns that have a bit
+    plane_starts: Ints  # (n_bytes + 1,): first plane of each byte
     plane_bits: Bytes  # (n_planes,)
     shares: Floats  # (n_slots, n_classes): P(class | level)
     slot_weights: Floats  # (n_slots,)
-    slot_starts: Ints  # (n_looked_up + 1,): the slots of a column; its last is the missing cell
+    slot_starts: Ints  # (n_looked_up + 1,): first slot of each column; its last slot is for missing values
 
 
 class TrainingBlocks(NamedTuple):
-    """Training rows, column after column within a block of `BLOCK` rows; the last block is padded."""
+    """Training rows in blocks of `BLOCK` rows, stored column by column within a block; the last block is padded."""
 
     numbers: Floats  # (n_blocks, n_numbers * BLOCK)
     planes: Bytes  # (n_blocks, n_planes * BLOCK): the bytes of the codes
-    gaps: Bytes  # (n_blocks, n_bytes * BLOCK): the bits of missing cells
+    gaps: Bytes  # (n_blocks, n_bytes * BLOCK): bits that mark missing values
     slots: NDArray[np.int32]  # (n_blocks, n_looked_up * BLOCK)
     start: int  # index of the first row
     stop: int  # index after the last row
 
 
 class Queries(NamedTuple):
-    """Queries, row after row, encoded like the training rows."""
+    """Queries, stored row by row and encoded like the training rows."""
 
     numbers: Floats  # (m, n_numbers)
     planes: Bytes  # (m, n_planes)
     gaps: Bytes  # (m, n_bytes)
     slots: NDArray[np.int32]  # (m, n_looked_up)
-    leave_out: Ints  # (m,): the index of a training row that must not be found, or -1
+    leave_out: Ints  # (m,): index of a training row to exclude, or -1
 
 
 @njit(nogil=True, forceinline=True)
 def add(term: int, total: float, a: float, b: float, f: float) -> float:
-    """`total` and what one numeric column adds to it. `term` is a constant in every call."""
+    """Add the term of one numeric column to `total`. `term` is a compile-time constant in every call."""
     d = a - b
     if term == PLAIN_SQUARES:
         return fma(d, d, total)
@@ -122,9 +122,9 @@ def add(term: int, total: float, a: float, b: float, f: float) -> float:
 
 @njit(nogil=True, forceinline=True)
 def add_columns(term: int, q: Floats, factors: Floats, first: int, last: int, block: Floats, sums: Floats) -> None:
-    """`sums` (TILE * BLOCK,) of the queries `q` (TILE, d) plus the numeric columns first..last, each added by `add`.
+    """Add the numeric columns first..last to the `sums` (TILE * BLOCK,) of the queries `q` (TILE, d).
 
-    One flat array and a constant BLOCK let the compiler see that sums and cells do not overlap.
+    One flat array and a constant BLOCK let the compiler see that sums and values do not overlap.
     """
     fours = first + (last - first) // 4 * 4
     for j in range(first, fours, 4):
@@ -157,7 +157,7 @@ def add_columns(term: int, q: Floats, factors: Floats, first: int, last: int, bl
 
 @njit(nogil=True)
 def add_powers(q: Floats, dist: CompiledDistance, first: int, last: int, block: Floats, sums: Floats) -> None:
-    """`sums` (BLOCK,) of one query plus f |a - b|^p: a power costs more than loading cells again."""
+    """Add f |a - b|^p to the `sums` (BLOCK,) of one query; a power costs more than loading values again."""
     for j in range(first, last):
         for i in range(BLOCK):
             sums[i] += dist.factors[j] * abs(q[j] - block[j * BLOCK + i]) ** dist.p
@@ -165,7 +165,7 @@ def add_powers(q: Floats, dist: CompiledDistance, first: int, last: int, block: 
 
 @njit(nogil=True)
 def sum_pair(dist: CompiledDistance, a: Floats, b: Floats) -> float:
-    """The sum over the numeric columns of one query and one training row."""
+    """Sum the terms of all numeric columns for one query and one training row."""
     total = 0.0
     for j in range(a.size):
         if dist.term == POWERS:
@@ -177,8 +177,8 @@ def sum_pair(dist: CompiledDistance, a: Floats, b: Floats) -> float:
 
 @njit(nogil=True, cache=True)
 def add_numbers(dist: CompiledDistance, q: Floats, first: int, last: int, block: Floats, sums: Floats) -> None:
-    """`sums` (TILE * BLOCK,) of the queries `q` (TILE, d) plus the numeric columns first..last."""
-    if dist.term == PLAIN_SQUARES:  # a constant in every call, so every term gets a loop without a branch
+    """Add the numeric columns first..last to the `sums` (TILE * BLOCK,) of the queries `q` (TILE, d)."""
+    if dist.term == PLAIN_SQUARES:  # constants, so that each term has a loop without branches
         add_columns(PLAIN_SQUARES, q, dist.factors, first, last, block, sums)
     elif dist.term == SQUARES:
         add_columns(SQUARES, q, dist.factors, first, last, block, sums)
@@ -188,15 +188,15 @@ def add_numbers(dist: CompiledDistance, q: Floats, first: int, last: int, block:
         add_columns(GREATEST, q, dist.factors, first, last, block, sums)
     else:
         for t in range(TILE):
-            if t == 0 or not np.isnan(q[t, 0]):  # powers are dear: none for the fill-up of a tile
+            if t == 0 or not np.isnan(q[t, 0]):  # powers are expensive: skip the padding of a tile
                 add_powers(q[t], dist, first, last, block, sums[t * BLOCK : (t + 1) * BLOCK])
 
 
 @njit(nogil=True, cache=True)
 def sum_numbers(dist: CompiledDistance, tiles: Floats, block: Floats, sums: Floats) -> None:
-    """`sums` (m * BLOCK,) over the numeric columns for queries in whole tiles, a panel of columns at a time.
+    """Compute the `sums` (m * BLOCK,) over all numeric columns for whole tiles of queries, one panel at a time.
 
-    A block of many columns leaves the near caches before the next tile comes; a panel stays.
+    A panel of columns stays in the cache from tile to tile; a block of many columns would not.
     """
     sums[:] = 0.0
     n_columns = dist.factors.size
@@ -208,7 +208,7 @@ def sum_numbers(dist: CompiledDistance, tiles: Floats, block: Floats, sums: Floa
 
 @njit(nogil=True)
 def mark_differences(values: Bytes, bits: Bytes, planes: Bytes, marks: Bytes) -> None:
-    """`marks` (BLOCK,): for every row the bits of the planes in which it differs from the query."""
+    """Set the bits of the planes in which each row differs from the query, in `marks` (BLOCK,)."""
     marks[:] = 0
     for j in range(values.size):
         x = planes[j * BLOCK : (j + 1) * BLOCK]
@@ -219,9 +219,9 @@ def mark_differences(values: Bytes, bits: Bytes, planes: Bytes, marks: Bytes) ->
 
 @njit(nogil=True)
 def count_bits(is_ratio: bool, marks: Bytes, gap: Bytes, own_gap: int, differ: Bytes, absent: Bytes) -> None:
-    """`differ` and `absent` (BLOCK,) plus the columns of one byte: different ones, and those missing in either row.
+    """Add the columns of one byte that differ, or are missing in either row, to `differ` and `absent` (BLOCK,).
 
-    Where sums do not become ratios a missing cell differs.
+    Unless the distance is a ratio, a missing value counts as different.
     """
     own = np.uint8(own_gap)
     if is_ratio:
@@ -245,7 +245,7 @@ def add_overlap(
     sums: Floats,
     weights: Floats,
 ) -> None:
-    """`sums` (BLOCK,) of one query plus its columns that own bits; `weights` (BLOCK,) of those present, for ratios."""
+    """Add the columns that have bits to the `sums` (BLOCK,) of one query; for ratios, also compute `weights`."""
     n_bytes = own_gaps.size
     is_ratio = dist.form == RATIO
     marks, differ, absent = work[:BLOCK], work[BLOCK : 2 * BLOCK], work[2 * BLOCK : 3 * BLOCK]
@@ -262,7 +262,7 @@ def add_overlap(
             for i in range(BLOCK):
                 weights[i] = dist.total_weight - absent[i]
         return
-    over = np.zeros(BLOCK)  # apart from `sums`, where it would be rounded at every step
+    over = np.zeros(BLOCK)  # separate from `sums`, which would round at every step
     weights[:] = dist.total_weight
     for g in range(n_bytes):
         first, last = dist.plane_starts[g], dist.plane_starts[g + 1]
@@ -281,12 +281,12 @@ def add_overlap(
 
 @njit(nogil=True)
 def fill_look_up(dist: CompiledDistance, slots: NDArray[np.int32], look_up: Floats) -> None:
-    """`look_up` (n_slots,): w Σ_c (P(c|a) - P(c|b))² for the levels a of one query and all levels b."""
+    """Fill `look_up` (n_slots,) with w Σ_c (P(c|a) - P(c|b))² for the levels a of one query and all levels b."""
     for j in range(slots.size):
         first, last = dist.slot_starts[j], dist.slot_starts[j + 1]
         own = slots[j]
         for t in range(first, last):
-            if own == last - 1 or t == last - 1:  # a missing cell
+            if own == last - 1 or t == last - 1:  # missing
                 look_up[t] = dist.slot_weights[t]
                 continue
             total = 0.0
@@ -298,7 +298,7 @@ def fill_look_up(dist: CompiledDistance, slots: NDArray[np.int32], look_up: Floa
 
 @njit(nogil=True)
 def add_look_ups(look_up: Floats, n_columns: int, slots: NDArray[np.int32], sums: Floats) -> None:
-    """`sums` (BLOCK,) of one query plus its columns that are looked up by slot."""
+    """Add the columns that are looked up by slot to the `sums` (BLOCK,) of one query."""
     for j in range(n_columns):
         x = slots[j * BLOCK : (j + 1) * BLOCK]
         for i in range(BLOCK):
@@ -306,11 +306,11 @@ def add_look_ups(look_up: Floats, n_columns: int, slots: NDArray[np.int32], sums
 
 
 class Workspace(NamedTuple):
-    """The arrays that one search reuses for every block."""
+    """Arrays that one search reuses for every block."""
 
     tiles: Floats  # (m rounded up, n_numbers): the queries, padded with NaN to whole tiles
     look_ups: Floats  # (m, n_slots), as `fill_look_up` makes them
-    sums: Floats  # (TILE * BLOCK,); if there are many columns, for all tiles
+    sums: Floats  # (TILE * BLOCK,), or of all tiles if there are more columns than a panel
     weights: Floats  # (TILE * BLOCK,)
 
 
@@ -331,7 +331,7 @@ def workspace(dist: CompiledDistance, queries: Queries) -> Workspace:
 def tile_sums(
     dist: CompiledDistance, blocks: TrainingBlocks, b: int, queries: Queries, first: int, work: Workspace
 ) -> Floats:
-    """The sums (TILE * BLOCK,) of the queries from `first` on for block `b`; their weights go to `work.weights`."""
+    """Compute the sums (TILE * BLOCK,) of the tile of queries at `first` for block `b`; fills `work.weights`."""
     if dist.factors.size <= PANEL:
         sums = work.sums
         sum_numbers(dist, work.tiles[first : first + TILE], blocks.numbers[b], sums)
@@ -357,7 +357,7 @@ def tile_sums(
 
 @njit(nogil=True)
 def distance_of(dist: CompiledDistance, total: float, weight: float) -> float:
-    """The distance that a sum stands for."""
+    """Convert a sum to a distance."""
     if dist.form == ROOT:
         return np.sqrt(total)  # type: ignore[no-any-return]
     if dist.form == RATIO:
@@ -371,9 +371,9 @@ def distance_of(dist: CompiledDistance, total: float, weight: float) -> float:
 
 @njit(nogil=True)
 def bound_of(dist: CompiledDistance, distance: float) -> float:
-    """No sum above it (for ratios: above it times the weight) is nearer than `distance`.
+    """Compute a bound that every sum nearer than `distance` stays below (for ratios: below the bound times the weight).
 
-    The slack is above what rounding of the root, or of the ratio, can do; 1e-300 is for what vanishes below.
+    The slack exceeds the rounding error of the root or the ratio; 1e-300 covers underflow.
     """
     if dist.form == ROOT:
         return distance * distance * (1.0 + 1e-14) + 1e-300
@@ -388,7 +388,7 @@ def bound_of(dist: CompiledDistance, distance: float) -> float:
 
 @njit(nogil=True, cache=True)
 def project(numbers: Floats, center: Floats, axes: Floats, out: Floats) -> None:
-    """`out` (n, n_axes): the rows on the axes (n_columns, n_axes), each by itself, unlike a matrix product."""
+    """Project rows on axes (n_columns, n_axes); unlike in a matrix product, a row's result never depends on others."""
     for i in range(numbers.shape[0]):
         out[i] = 0.0
         for j in range(numbers.shape[1]):

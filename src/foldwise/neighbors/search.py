@@ -1,58 +1,66 @@
-"""Exact search for the nearest rows: threads share the queries or, where queries are few, the training rows."""
+"""Exact search for the nearest training rows. Threads divide the queries or, if they are few, the training rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.neighbors import KDTree
 
 from foldwise.neighbors.blocks import block_rows, prepare_queries, rows_of, take_blocks, take_queries
+from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows
-from foldwise.neighbors.kernels import TILE, Queries
-from foldwise.neighbors.selection import find_nearest, measure_all
+from foldwise.neighbors.kernels import TILE, CompiledDistance, Queries
+from foldwise.neighbors.selection import find_nearest, measure_all, sort_candidates
 from foldwise.neighbors.space import Space
-from foldwise.neighbors.tree import CertifiedTree, tree_helps
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Found = TypeVar("Found")
 Part = TypeVar("Part")
 
-QUERIES = 128  # searched in one go: often enough that a block of training rows is worth fetching
-HELD = 1 << 20  # rows held at once by the queries of one thread
-MANY_QUERIES = 256  # from here on a tree may be worth building
-SMALL = 1 << 22  # pairs of cells compared in less time than threads take to start
+QUERIES = 128  # searched together, so that fetching a block of training rows pays
+HELD = 1 << 20  # neighbors that the queries of one thread may hold at a time
+MANY_QUERIES = 256  # with fewer, building a tree does not pay
+SMALL = 1 << 22  # compared values; with fewer, starting threads costs more than it saves
+
+TREE_METRICS = ("euclidean", "manhattan", "minkowski", "chebyshev")
+# thresholds measured on random noise, the worst case: below them, the search of all rows is as fast
+MOST_COLUMNS = 5
+LEAST_ROWS = 2000  # doubles with every column
+ROWS_PER_NEIGHBOR = 200
+SPARE = 4  # candidates beyond k: to see that a tie at the k-th neighbor has ended
+CERTAIN = 1.0 - 1e-9  # distances of the tree and of the kernels differ by a few roundings
 
 
 class NeighborIndex:
-    """Training rows in a space, ready to be searched.
+    """Training rows, ready to be searched.
 
-    Neighbors come in the order of (distance, index). They depend neither on threads, nor on the other queries, nor on
-    the other training rows.
+    Neighbors are ordered by (distance, index). Results do not depend on the number of threads or on the other queries.
     """
 
     def __init__(self, space: Space, rows: EncodedRows) -> None:
         self.space = space
         self.n_rows = rows.n_rows
         self._blocks = block_rows(space, rows)
-        self._tree: CertifiedTree | None = None  # built when it first helps
+        self._tree: CertifiedTree | None = None  # built at the first search that it speeds up
 
     def nearest(
         self, rows: EncodedRows, k: int, leave_out: Indices | None = None, threads: int = 1
     ) -> tuple[Floats, Indices]:
-        """Distances and indices (m, k) of the k nearest training rows of each query.
+        """Find distances and indices (m, k) of the k nearest training rows of each query.
 
-        `leave_out` holds, for each query, the index of a training row that must not be found, or -1.
+        `leave_out` is, for each query, the index of a training row to exclude, or -1.
         """
         queries = prepare_queries(self.space, rows, leave_out)
         m = rows.n_rows
         n_found = self.n_rows - bool((queries.leave_out >= 0).any())
         if not 1 <= k <= n_found:
-            raise ValueError(f"k must be from 1 to {n_found}, the rows that can be found, but is {k}.")
+            raise ValueError(f"k must be from 1 to {n_found}, the number of training rows, got {k}.")
         distances, indices = np.empty((m, k)), np.full((m, k), -1, dtype=np.intp)
         threads = self._useful_threads(threads, m)
         if m < TILE * threads and 1 < threads <= len(self._blocks.numbers):
@@ -62,13 +70,13 @@ class NeighborIndex:
         else:
             self._by_queries(queries, distances, indices, threads)
         if m and indices[:, -1].min() < 0:
-            raise ValueError("a distance is not a number. Hint: numeric metrics need finite cells.")
+            raise ValueError("a distance is NaN. Hint: numeric distances need finite values.")
         return distances, indices
 
     def within(
         self, rows: EncodedRows, radius: float, leave_out: Indices | None = None, threads: int = 1
     ) -> tuple[Floats, Indices, Indices]:
-        """Distances and indices of all training rows within `radius`, and the offsets (m + 1,) of the queries."""
+        """Find distances and indices of all training rows within `radius`, and the offsets (m + 1,) of the queries."""
         queries = prepare_queries(self.space, rows, leave_out)
         threads = self._useful_threads(threads, rows.n_rows)
 
@@ -86,12 +94,12 @@ class NeighborIndex:
         return distances, indices, counts.cumsum()
 
     def _useful_threads(self, threads: int, m: int) -> int:
-        """The number of threads that pays for `m` queries."""
+        """Use one thread if there is too little work for several."""
         n_columns = len(self.space.number_columns) + len(self.space.code_columns)
         return threads if m * self.n_rows * n_columns >= SMALL else 1
 
     def _by_queries(self, queries: Queries, distances: Floats, indices: Indices, threads: int) -> None:
-        """Every thread searches all training rows for some of the queries."""
+        """Search with the queries divided among threads."""
 
         def search(part: slice) -> None:
             some = take_queries(queries, part)
@@ -100,7 +108,7 @@ class NeighborIndex:
         _map(search, _parts(len(distances), distances.shape[1], threads), threads)
 
     def _by_tree(self, queries: Queries, distances: Floats, indices: Indices, threads: int) -> None:
-        """A tree proposes rows; queries whose answers are not certain search all rows."""
+        """Search with a tree; queries with uncertain results search all rows."""
         if self._tree is None:
             numbers = rows_of(self._blocks, self.space.dist.factors.size)
             self._tree = CertifiedTree(self.space.distance, self.space.dist, numbers)
@@ -121,7 +129,7 @@ class NeighborIndex:
             distances[rest], indices[rest] = some
 
     def _by_training_rows(self, queries: Queries, k: int, threads: int) -> tuple[Floats, Indices]:
-        """Few queries: every thread searches a share of the training rows, and the nearest of all shares remain."""
+        """Search with the training rows divided among threads, and keep the nearest of all parts."""
         edges = np.linspace(0, len(self._blocks.numbers), threads + 1).astype(int).tolist()
         shares = [take_blocks(self._blocks, a, b) for a, b in pairwise(edges)]
         m = len(queries.leave_out)
@@ -139,15 +147,59 @@ class NeighborIndex:
 
 
 def _parts(m: int, k: int, threads: int) -> list[slice]:
-    """Ranges of queries: whole tiles, enough for all threads, and within the memory allowed."""
+    """Divide queries into ranges of whole tiles: enough for all threads, and small enough for memory."""
     size = min(QUERIES, HELD // (2 * k + 64), -(-m // threads))
     size = max(TILE, -(-size // TILE) * TILE)
     return [slice(first, min(first + size, m)) for first in range(0, m, size)]
 
 
 def _map(search: Callable[[Part], Found], parts: Sequence[Part], threads: int) -> list[Found]:
-    """The results of `search` for every part; the kernels run without the GIL."""
+    """Run `search` on every part, in threads: the kernels release the GIL."""
     if threads == 1 or len(parts) < 2:
         return [search(part) for part in parts]
     with ThreadPoolExecutor(min(threads, len(parts))) as pool:
         return list(pool.map(search, parts))
+
+
+def array_per_query(flat: NDArray[Any], offsets: NDArray[np.intp]) -> NDArray[Any]:
+    """Split flat results into one array per query, in an array of objects as scikit-learn returns it."""
+    found = np.empty(len(offsets) - 1, dtype=object)
+    for i in range(len(found)):
+        found[i] = flat[offsets[i] : offsets[i + 1]]
+    return found
+
+
+def tree_helps(distance: DistanceSpec, dist: CompiledDistance, n_rows: int, k: int) -> bool:
+    """Decide whether a k-d tree is likely to be faster than the search of all rows.
+
+    Not for weighted columns: differences of stretched axes round differently from weighted differences.
+    """
+    return (
+        distance.metric in TREE_METRICS
+        and 0 < dist.factors.size <= MOST_COLUMNS
+        and bool((dist.factors == 1.0).all())
+        and n_rows >= max(LEAST_ROWS << dist.factors.size, ROWS_PER_NEIGHBOR * k)
+    )
+
+
+class CertifiedTree:
+    """scikit-learn's k-d tree proposes neighbors; they are measured again by the kernels and certified.
+
+    A result is used only if all rows that were not proposed are certainly farther away. Otherwise, mostly because of
+    ties, the caller searches all rows.
+    """
+
+    def __init__(self, distance: DistanceSpec, dist: CompiledDistance, numbers: Floats) -> None:
+        options = {"p": distance.p} if distance.metric == "minkowski" else {}
+        self._tree = KDTree(numbers, metric=distance.metric, **options)
+        self._numbers = numbers
+        self._dist = dist
+
+    def nearest(self, queries: Queries, distances: Floats, indices: Indices) -> NDArray[np.bool_]:
+        """Fill `distances` and `indices` (m, k), and mark the queries for which they are certain."""
+        k = distances.shape[1]
+        n_candidates = k + SPARE + bool((queries.leave_out >= 0).any())
+        proposed, candidates = self._tree.query(queries.numbers, n_candidates, sort_results=False)
+        measured = sort_candidates(self._dist, queries, self._numbers, candidates)
+        distances[:], indices[:] = measured[:, :k], candidates[:, :k]
+        return np.asarray(distances[:, -1] < proposed.max(axis=1) * CERTAIN)

@@ -1,7 +1,7 @@
-"""Compiled choice of the nearest rows: block after block, skipping rows that cannot be among them.
+"""Compiled selection of the nearest rows, block by block, skipping rows that cannot be among them.
 
-Rows are ordered by (distance, index). Indices rise from block to block, so once k rows are held a row must be
-strictly nearer than the k-th to enter, and held rows stay in the order of their indices until they are sorted.
+Rows are ordered by (distance, index). Indices increase from block to block: once k rows are held, a new row must be
+strictly nearer than the k-th, and held rows stay in the order of their indices until they are sorted.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from foldwise.neighbors.kernels import (
     workspace,
 )
 
-STRIP = 64  # sums compared with the bound at once
-GUESSES = 20  # at a distance that about k rows do not exceed
+STRIP = 64  # sums that are compared with the bound together
+GUESSES = 20  # bisection steps for a distance that about k rows do not exceed
 
 
 @njit(nogil=True)
 def mark_hits(is_ratio: bool, sums: Floats, weights: Floats, bound: float, n_rows: int, hits: Ints) -> int:
-    """Which of the `n_rows` sums are within the bound, in `hits`, and how many; a strip at a time, without a branch.
+    """Write the indices of the sums within the bound to `hits` and return their number; one strip at a time.
 
-    An infinite bound times a weight of 0 excludes nothing.
+    An infinite bound times a weight of 0 is NaN, which excludes no row.
     """
     n_hits = 0
-    for strip in range(BLOCK // STRIP):  # constants, so that no index can be below 0 and the loops vectorize
+    for strip in range(BLOCK // STRIP):  # constants, so that the compiler rules out negative indices and vectorizes
         n_here = 0
         if is_ratio:
             for i in range(STRIP):
@@ -53,10 +53,10 @@ def mark_hits(is_ratio: bool, sums: Floats, weights: Floats, bound: float, n_row
 
 @njit(nogil=True)
 def keep_nearest(distances: Floats, indices: Ints, n: int, k: int, most: int, limit: float) -> tuple[int, float]:
-    """Keep the `k` nearest of `n` rows, in their order, and up to `most` rows; how many, and their greatest distance.
+    """Keep at least the `k` and at most the `most` nearest of `n` rows, in order; return their number and a limit.
 
-    A few guesses at a distance that enough rows do not exceed are cheaper than a selection, which follows where rows
-    tie so that no guess will do. No distance is greater than `limit`.
+    No distance that is kept exceeds the limit. Bisection for such a limit is cheaper than an exact selection, which is
+    needed only if rows tie. No distance is greater than `limit` at the start.
     """
     low, high = 0.0, limit
     if limit == np.inf:
@@ -82,7 +82,7 @@ def keep_nearest(distances: Floats, indices: Ints, n: int, k: int, most: int, li
     for i in range(n):
         d = distances[i]
         if d <= limit and (d < limit or n_below < k):
-            n_below += d == limit  # of the rows at the limit the first ones stay
+            n_below += d == limit  # of the rows at the limit, the first ones stay
             distances[kept], indices[kept] = d, indices[i]
             kept += 1
     return k, limit
@@ -92,9 +92,9 @@ def keep_nearest(distances: Floats, indices: Ints, n: int, k: int, most: int, li
 def find_nearest(
     dist: CompiledDistance, blocks: TrainingBlocks, queries: Queries, distances: Floats, indices: Ints
 ) -> None:
-    """`distances` and `indices` (m, k) of the k nearest rows of each query; indices stay -1 where there are none."""
+    """Fill `distances` and `indices` (m, k) with the k nearest rows of each query; unused indices stay -1."""
     m, k = distances.shape
-    room = k + max(k, 64)  # rows are gathered until the room is full, then only the k nearest stay
+    room = k + max(k, 64)  # rows are collected until this many are held, then about the k nearest stay
     held_distances, held_indices = np.empty((m, room)), np.empty((m, room), dtype=np.int64)
     n_held = np.zeros(m, dtype=np.int64)
     limits, bounds = np.full(m, np.inf), np.full(m, np.inf)
@@ -135,7 +135,7 @@ def find_nearest(
 
 @njit(nogil=True, cache=True)
 def measure_all(dist: CompiledDistance, blocks: TrainingBlocks, queries: Queries) -> Floats:
-    """The distances (m, n) of queries to all training rows."""
+    """Compute the distances (m, n) of queries to all training rows."""
     m = queries.leave_out.size
     out = np.empty((m, blocks.stop - blocks.start))
     work = workspace(dist, queries)
@@ -152,9 +152,9 @@ def measure_all(dist: CompiledDistance, blocks: TrainingBlocks, queries: Queries
 
 @njit(nogil=True, cache=True)
 def sort_candidates(dist: CompiledDistance, queries: Queries, numbers: Floats, candidates: Ints) -> Floats:
-    """Sort candidates (m, c) of each query among rows of numbers by (distance, index), in place; their distances.
+    """Sort the candidates (m, c) of each query by (distance, index), in place, and return their distances.
 
-    A row that must not be found is infinitely far.
+    A row that must not be found is at an infinite distance.
     """
     m, n_candidates = candidates.shape
     out = np.empty((m, n_candidates))

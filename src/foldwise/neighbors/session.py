@@ -1,8 +1,8 @@
-"""The fold session of both estimators: one search answers every number of neighbors and every way of voting.
+"""The fold session of both estimators: one neighbor search serves every number of neighbors and every weighting.
 
-If a distance learns nothing from the training rows, one search answers all splits too: a row's neighbors in a training
-set are those of its neighbors among all rows that belong to it. A distance that learns (a scale, ranges, value
-differences, principal components) differs between training sets, so each split is searched by itself.
+If a distance learns nothing from the training rows, one search serves all splits as well: the neighbors of a row in a
+training set are found by filtering its neighbors among all rows. A distance that learns (a scale, ranges, class shares,
+principal components) differs between training sets, so each split has its own search.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sklearn.base import clone
 from foldwise.data.arguments import check_jobs
 from foldwise.data.validation import validate_table
 from foldwise.data.view import View, mixes_text_and_numbers
+from foldwise.folds.caches import KeyedCache
 from foldwise.folds.fallback import refitted
 from foldwise.folds.groups import group_settings, value_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession
@@ -26,7 +27,7 @@ from foldwise.folds.nearest.lists import LazyLists, ListStore, NeighborLists, Se
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows, TargetValues
 from foldwise.folds.rows import take_rows
 from foldwise.neighbors.distance import DistanceSpec
-from foldwise.neighbors.encoding import ColumnRoles, EncodedRows, column_roles
+from foldwise.neighbors.encoding import EncodedRows, column_roles
 from foldwise.neighbors.parameters import VotingParams, check_distance, check_metric, check_voting
 from foldwise.neighbors.search import NeighborIndex
 from foldwise.neighbors.space import learn_space
@@ -34,22 +35,22 @@ from foldwise.neighbors.votes import Floats, Neighbors, class_votes, mean_values
 from foldwise.summaries.passes import n_threads
 
 LAZY = frozenset({"n_neighbors", "weights", "ties", "laplace", "n_jobs"})
-DISTANCE = ("metric", "p", "scale", "column_weights", "pca", "categorical")  # the parameters that decide distances
-BLOCK_CELLS = 1 << 22  # probabilities of a block
+DISTANCE = ("metric", "p", "scale", "column_weights", "pca", "categorical")  # the parameters of the distance
+BLOCK_CELLS = 1 << 22  # probabilities per block of settings
 
 
 @dataclass(frozen=True)
 class MeasuredTable:
-    """The encoded rows of the whole table for one distance."""
+    """The whole table, encoded for one distance."""
 
     rows: EncodedRows
     distance: DistanceSpec
-    lists: LazyLists | None  # of neighbors among all rows, if the distance learns nothing from some of them
+    lists: LazyLists | None  # neighbors among all rows; None if the distance learns from training rows
 
 
 @dataclass(frozen=True)
 class TrainTargets:
-    """The targets of the training rows: values, or codes among the classes that occur in them."""
+    """The targets of the training rows: values, or codes of the classes that occur in them."""
 
     y: NDArray[Any]
     present: NDArray[np.intp]
@@ -60,26 +61,26 @@ class TrainTargets:
 
 
 class KNNSession(ModelSession):
-    """Settings share a search; so do splits, if nothing is learned from their rows."""
+    """Settings share one neighbor search; so do splits, if the distance learns nothing from their rows."""
 
     threads = True
 
     def __init__(self, estimator: Any, X: Any, y: Any, table: View) -> None:
         super().__init__(estimator, X, y)
         self._table = table
-        self._params = estimator.get_params(deep=False)
-        self._encoded: dict[tuple[ColumnRoles, float], EncodedRows] = {}
+        self._encoded: KeyedCache[EncodedRows] = KeyedCache()  # by column roles and power
         self._store: ListStore[MeasuredTable | None] = ListStore()
-        self._learns: set[bool] = set()  # of the distances asked for
+        self._used: KeyedCache[bool] = KeyedCache()  # whether a distance that learns (True), or not (False), was used
 
     @property
     def shares(self) -> str:  # type: ignore[override]
-        """What the settings asked for so far shared; before any, what the estimator's own parameters would share."""
-        own = None if self._learns else self._measured({})
-        learns = self._learns or {own is None or own.distance.learns}
-        if learns == {True}:
-            return "neighbors of each split"
-        return "neighbors" if learns == {False} else "neighbors, in part of each split"
+        """What the settings evaluated so far have shared; before any, what the estimator's own setting would share."""
+        used = [learns for learns in (True, False) if self._used.find(learns)]
+        if len(used) == 2:
+            return "neighbors, in part of each split"
+        own = None if used else self._measured({})
+        learns = used[0] if used else own is None or own.distance.learns
+        return "neighbors of each split" if learns else "neighbors"
 
     def lazy(self, params: Params) -> frozenset[str]:
         return LAZY
@@ -90,22 +91,18 @@ class KNNSession(ModelSession):
             table = self._measured(settings[group[0]])
             for i in group:
                 voting = None if table is None else self._voting(settings[i], len(train))
-                if voting is None:  # the estimator itself says what is wrong
-                    yield [i], self._refit(settings[i], train, test, need)
+                if voting is None:  # the refit raises the error
+                    yield [i], self.answer_alone(settings[i], train, take_rows(self.X, test), need)
                 else:
                     votings[i] = voting
             if table is not None and votings:
                 yield from self._answers(votings, table, settings, train, test, need)
 
-    def _refit(self, setting: Params, train: Rows, test: Rows, need: Need) -> Answer | Failure:
-        model = self.fit_alone(setting, train)
-        return model if isinstance(model, Failure) else self.predict(model, take_rows(self.X, test), need)
-
     def _voting(self, setting: Params, n_train: int) -> VotingParams | None:
-        """How the neighbors vote; None where the estimator would refuse."""
+        """Check how neighbors vote; None if the estimator would raise."""
         try:
-            params = {**self._params, **setting}
-            if len(params) > len(self._params):
+            params = self.merged(setting)
+            if len(params) > len(self.own_params):
                 return None
             check_jobs(params["n_jobs"])
             ties = {name: params[name] for name in ("ties", "laplace") if name in params}
@@ -115,8 +112,8 @@ class KNNSession(ModelSession):
             return None
 
     def _measured(self, setting: Params) -> MeasuredTable | None:
-        """The table as one distance sees it; None where the estimator would refuse some row of it."""
-        params = {**self._params, **setting}
+        """Encode the table for the distance of a setting; None if the estimator would raise."""
+        params = self.merged(setting)
 
         def make() -> tuple[MeasuredTable | None, LazyLists | None]:
             try:
@@ -130,15 +127,14 @@ class KNNSession(ModelSession):
     def _measure(self, params: dict[str, Any]) -> MeasuredTable:
         metric = check_metric(params["metric"], params["scale"], params["pca"])
         if metric == "hvdm" and isinstance(self.target, TargetValues):
-            raise ValueError("a regression has no classes")
+            raise ValueError("hvdm is not available for regression")
         roles = column_roles(self._table, metric, params["categorical"])
         distance = check_distance(roles, **{name: params[name] for name in ("p", "scale", "column_weights", "pca")})
-        if (roles, distance.p) not in self._encoded:  # distances that see the same values share them
-            self._encoded[roles, distance.p] = roles.encode(self._table, distance.p)
-        rows = self._encoded[roles, distance.p]
+        # distances over the same columns share their encoded rows
+        rows = self._encoded.get((roles, distance.p), lambda: roles.encode(self._table, distance.p))
         if distance.learns:
             return MeasuredTable(rows, distance, None)
-        threads = n_threads(self._params["n_jobs"])
+        threads = n_threads(self.own_params["n_jobs"])
 
         def open_search() -> Search:
             index = NeighborIndex(learn_space(distance, rows), rows)
@@ -155,15 +151,16 @@ class KNNSession(ModelSession):
         test: Rows,
         need: Need,
     ) -> Iterator[IndexedAnswer]:
-        """The answers to settings of one distance."""
-        self._learns.add(table.distance.learns)
+        """Answer settings that share a distance."""
+        self._used.keep(table.distance.learns, True)
         depth = min(len(train), 1 + max(voting.k for voting in votings.values()))
         try:
             targets = self._targets(train)
             found = self._nearest(table, targets, train, test, depth)
-        except (TypeError, ValueError) as error:  # what is learned is refused: each setting fails by itself
+        except (TypeError, ValueError) as error:  # the distance cannot be learned: each setting fails by itself
             for i in votings:
-                yield [i], refitted(self._refit(settings[i], train, test, need), error)
+                alone = self.answer_alone(settings[i], train, take_rows(self.X, test), need)
+                yield [i], refitted(alone, error)
             return
         for group in group_votings(votings):
             most = max(1, BLOCK_CELLS // max(1, len(test) * targets.n_classes)) if need & ~Need.LABELS else len(group)
@@ -179,7 +176,7 @@ class KNNSession(ModelSession):
         return TrainTargets(codes.astype(np.int64), present)
 
     def _nearest(self, table: MeasuredTable, targets: TrainTargets, train: Rows, test: Rows, k: int) -> Neighbors:
-        """The k nearest training rows of each test row, by their indices in `train`."""
+        """Find the k nearest training rows of each test row, as indices in `train`."""
         lists = None
         if table.lists is not None and np.bincount(train).max() == 1:
             lists = table.lists.of(k, len(train), test)
@@ -194,16 +191,16 @@ class KNNSession(ModelSession):
         return kept
 
     def _search(self, table: MeasuredTable, targets: TrainTargets, train: Rows, test: Rows, k: int) -> Neighbors:
-        """The same by a search among the training rows alone."""
+        """Find the same by a search among the training rows alone."""
         y = None if targets.n_classes == 0 else targets.y
         rows = table.rows.take(train)
         index = NeighborIndex(learn_space(table.distance, rows, y, targets.n_classes), rows)
-        return Neighbors(*index.nearest(table.rows.take(test), k, None, n_threads(self._params["n_jobs"])))
+        return Neighbors(*index.nearest(table.rows.take(test), k, None, n_threads(self.own_params["n_jobs"])))
 
     def _vote(
         self, found: Neighbors, targets: TrainTargets, votings: Sequence[VotingParams], need: Need
     ) -> Answer | Failure:
-        """The predictions of settings that differ in the number of neighbors and in Laplace only."""
+        """Predict for settings that differ only in `n_neighbors` and `laplace`."""
         try:
             ks, weights = [voting.k for voting in votings], votings[0].weights
             if targets.n_classes == 0:
@@ -220,7 +217,7 @@ class KNNSession(ModelSession):
 
 
 def group_votings(votings: dict[int, VotingParams]) -> list[list[int]]:
-    """The indices of settings that differ only in the number of neighbors, ascending, and in Laplace."""
+    """Group settings that differ only in `n_neighbors` (ascending) and `laplace`, by index."""
     groups: dict[Any, list[int]] = {}
     for i in sorted(votings, key=lambda i: votings[i].k):
         groups.setdefault((value_key(votings[i].weights), votings[i].ties), []).append(i)
@@ -230,9 +227,9 @@ def group_votings(votings: dict[int, VotingParams]) -> list[list[int]]:
 def filter_lists(
     found: NeighborLists, rows: NDArray[np.intp], position: NDArray[np.int32], k: int
 ) -> tuple[Neighbors, NDArray[np.intp]]:
-    """The k nearest training rows from lists of neighbors among all rows; and the rows whose lists are too short.
+    """Filter lists of neighbors among all rows for the k nearest training rows; also find lists that are too short.
 
-    `position` of every row of the table is its index in the training set, or -1. Order is by (distance, position).
+    `position` is the index of each row in the training set, or -1. Neighbors are ordered by (distance, position).
     """
     kept = Neighbors(np.empty((len(rows), k)), np.empty((len(rows), k), dtype=np.int64))
     short = np.empty(len(rows), dtype=np.bool_)
@@ -253,7 +250,7 @@ def take_members(
     indices: NDArray[np.int64],  # (rows, k)
     short: NDArray[np.bool_],
 ) -> None:
-    """Follow each list until the k-th distance is passed: rows that tie for the k-th neighbor come in any order."""
+    """Follow each list until the k-th distance is exceeded: rows that tie for the k-th neighbor are in any order."""
     depth, k = near.shape[1], distances.shape[1]
     d, p = np.empty(depth), np.empty(depth, dtype=np.int64)
     for row in range(at.size):
@@ -276,7 +273,7 @@ def take_members(
 
 
 def open_knn(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> KNNSession | None:
-    """A session, or None where a refit must decide: `fit` takes no parameters, and some tables are refused by row."""
+    """Open a session; None if refits must answer: for fit parameters, or if only some rows of a column are valid."""
     if fit_params:
         return None
     table = validate_table(clone(estimator), X, None).table

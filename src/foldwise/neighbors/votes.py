@@ -1,15 +1,15 @@
-"""Votes of classes and means of values among neighbors, for every number of neighbors in one pass.
+"""Votes and means of neighbors, for every number of neighbors k in one pass.
 
-Neighbors come sorted by distance. A weight depends on the distance d and, for the kernels, on the bandwidth h, the
-distance of the first neighbor that does not vote (Hechenbichler & Schliep 2004):
+Neighbors are sorted by distance. A weight depends on the distance d and, for kernels, on the bandwidth h, which is the
+distance of neighbor k + 1 (Hechenbichler & Schliep 2004):
 
 - uniform: 1
-- distance: 1/d; where some distance is 0, only those neighbors vote, alike
+- distance: 1/d; if any distance is 0, only neighbors at distance 0 vote, with equal weights
 - triangular: 1 - d/h; epanechnikov: 1 - (d/h)²; biweight: (1 - (d/h)²)²; gaussian: exp(-(2.5·d/h)²/2), the normal
   density with h at 2.5 standard deviations
 
-Where h is 0, or no neighbor has a weight above 0, all vote alike. Where every training row votes, h is the distance
-of the last of them.
+If h is 0, or if no neighbor has a weight above 0, all weights are equal. If every training row votes, h is the
+distance of the last one.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Weights = str | Callable[[Floats], Floats] | None
 
 FORMS = {"uniform": 0, "distance": 1, "triangular": 2, "epanechnikov": 3, "biweight": 4, "gaussian": 5}
 UNIFORM, DISTANCE, TRIANGULAR, EPANECHNIKOV, BIWEIGHT, GAUSSIAN = range(6)
-GIVEN = 6  # the weights come with the neighbors
-SPREAD = 2.5  # standard deviations of the gaussian kernel in a bandwidth
+GIVEN = 6  # the weights are computed by a function of the user
+SPREAD = 2.5  # standard deviations of the gaussian kernel per bandwidth
 
 
 @dataclass(frozen=True)
 class Neighbors:
-    """The nearest rows of some queries, sorted by distance: those that vote, and one more where there is one."""
+    """The nearest rows of each query, sorted by distance: those that vote and, if there is one, the next."""
 
     distances: Floats  # (queries, neighbors)
     indices: NDArray[Any]  # (queries, neighbors)
@@ -43,32 +43,32 @@ class Neighbors:
 
 @dataclass(frozen=True)
 class Votes:
-    """The votes on some queries under several numbers of neighbors."""
+    """The votes for each query, for several numbers of neighbors."""
 
     labels: NDArray[np.int64]  # (ks, queries)
     shares: Floats | None  # (ks, queries, classes)
 
 
 def weights_of(weights: Callable[[Floats], Floats], distances: Floats) -> Floats:
-    """The weights that a function gives to neighbors at these distances."""
+    """Compute the weights of neighbors by a function of the user, and check them."""
     found = np.asarray(weights(distances), dtype=np.float64)
     if found.shape != distances.shape:
         raise InputError(
-            f"the function given as weights must return one number per distance; it returned shape {found.shape} for "
+            f"the weights function must return one number per distance; it returned shape {found.shape} for "
             f"distances of shape {distances.shape}."
         )
     bad = ~np.isfinite(found) | (found < 0)
     if bad.any():
         raise InputError(
-            "the function given as weights must return finite numbers of at least 0; it returned "
+            "the weights function must return finite numbers of at least 0; it returned "
             f"{float(found[bad][0])!r} for the distance {float(distances[bad][0])!r}.",
-            "a weight of 1/d is infinite at distance 0: weights='distance' knows what to do there.",
+            "for weights of 1/d, use weights='distance', which handles distances of 0.",
         )
     return found
 
 
 def weight_batches(weights: Weights, distances: Floats, ks: Sequence[int]) -> Iterator[tuple[slice, int, Floats]]:
-    """The numbers of neighbors that one call of a kernel answers, with the form of the weights and given weights."""
+    """Group the numbers of neighbors by kernel call: a slice of `ks`, the form of the weights, and given weights."""
     if callable(weights):
         for i, k in enumerate(ks):
             yield slice(i, i + 1), GIVEN, weights_of(weights, distances[:, :k])
@@ -85,7 +85,7 @@ def class_votes(
     ties: str,
     shares: bool,
 ) -> Votes:
-    """The votes of the first k neighbors, for each of ascending `ks`."""
+    """Count the votes of the first k neighbors, for each of ascending `ks`."""
     labels = np.empty((len(ks), len(found.distances)), dtype=np.int64)
     parts = np.empty((len(ks), len(found.distances), n_classes)) if shares else np.empty((0, 0, 0))
     codes, counts, nearest = y[found.indices], np.array(ks), ties == "nearest"
@@ -95,7 +95,7 @@ def class_votes(
 
 
 def with_laplace(shares: Floats, ks: Sequence[int], laplaces: Sequence[float]) -> Floats:  # (ks, queries, classes)
-    """Shares after each class was given its pseudo-votes."""
+    """Add the pseudo-votes of each class to shares of votes."""
     if not any(laplaces):
         return shares
     k, laplace = (np.array(values, dtype=np.float64)[:, None, None] for values in (ks, laplaces))
@@ -103,7 +103,7 @@ def with_laplace(shares: Floats, ks: Sequence[int], laplaces: Sequence[float]) -
 
 
 def mean_values(found: Neighbors, y: Floats, ks: Sequence[int], weights: Weights) -> Floats:  # (ks, queries)
-    """The (weighted) mean of the first k neighbors, for each of ascending `ks`."""
+    """Compute the (weighted) mean of the first k neighbors, for each of ascending `ks`."""
     means = np.empty((len(ks), len(found.distances)))
     values, counts = y[found.indices], np.array(ks)
     for at, form, given in weight_batches(weights, found.distances, ks):
@@ -113,7 +113,7 @@ def mean_values(found: Neighbors, y: Floats, ks: Sequence[int], weights: Weights
 
 @njit(nogil=True, cache=True)
 def weigh(distances: Floats, given: Floats, k: int, form: int, out: Floats) -> None:
-    """The weights of the first k neighbors of one query."""
+    """Compute the weights of the first k neighbors of one query."""
     if form == GIVEN:
         for i in range(k):
             out[i] = given[i]
@@ -142,9 +142,9 @@ def weigh(distances: Floats, given: Floats, k: int, form: int, out: Floats) -> N
         most = max(most, out[i])
     if not 0.0 < total < np.inf:
         for i in range(k):
-            if most == np.inf:  # 1/d of a tiny d: only those count
+            if most == np.inf:  # 1/d overflows for a tiny d: only such neighbors count
                 out[i] = 1.0 if out[i] == np.inf else 0.0
-            else:  # nobody has a weight: all alike; or the sum is too large
+            else:  # all weights are 0, or their sum overflows
                 out[i] = out[i] / most if most > 0.0 else 1.0
 
 
@@ -152,7 +152,7 @@ def weigh(distances: Floats, given: Floats, k: int, form: int, out: Floats) -> N
 def vote(
     distances: Floats,  # (queries, neighbors)
     codes: NDArray[np.int64],  # (queries, neighbors)
-    given: Floats,  # (queries, k) where the form is GIVEN
+    given: Floats,  # (queries, k) if the form is GIVEN
     ks: NDArray[np.int64],
     form: int,
     nearest: bool,
@@ -160,10 +160,10 @@ def vote(
     labels: NDArray[np.int64],  # (ks, queries)
     shares: Floats,  # (ks, queries, classes), or empty
 ) -> None:
-    """Each query's winner, and the shares of the classes where there is room for them."""
+    """Find the winner of each query and, unless `shares` is empty, the share of the votes of each class."""
     votes, near = np.empty(n_classes), np.empty(n_classes)
     weights = np.empty(distances.shape[1])
-    grows = form in (UNIFORM, DISTANCE)  # a neighbor's weight is the same for every k
+    grows = form in (UNIFORM, DISTANCE)  # the weight of a neighbor is the same for every k
     nothing = np.empty(0)
     for q in range(distances.shape[0]):
         own = given[q] if form == GIVEN else nothing
@@ -181,7 +181,7 @@ def vote(
                 near[:] = 0.0
             for i in range(done, k):
                 c = codes[q, i]
-                if weights[i] > 0.0:  # who has no vote decides no tie
+                if weights[i] > 0.0:  # neighbors without weight do not decide ties
                     votes[c] += weights[i]
                     near[c] += distances[q, i]
             done = k
@@ -192,7 +192,7 @@ def vote(
             labels[at, q] = best
             if shares.size:
                 total = 0.0
-                for c in range(n_classes):  # over classes, as scikit-learn adds them up
+                for c in range(n_classes):  # in the order of classes, as in scikit-learn
                     total += votes[c]
                 for c in range(n_classes):
                     shares[at, q, c] = votes[c] / total
@@ -202,7 +202,7 @@ def vote(
 def average(
     distances: Floats, values: Floats, given: Floats, ks: NDArray[np.int64], form: int, means: Floats
 ) -> None:  # means (ks, queries)
-    """Each query's weighted mean of its neighbors' values."""
+    """Compute the weighted mean of the neighbors of each query."""
     weights = np.empty(distances.shape[1])
     nothing = np.empty(0)
     grows = form in (UNIFORM, DISTANCE)
