@@ -102,7 +102,7 @@ def test_negative_and_fractional_counts():
 
 @pytest.mark.parametrize("form", [np.array, sp.csr_array])
 def test_marks_that_are_not_0_or_1(form):
-    with refuses(InputError, "'x0'", "holds 2", "0 or 1", "X > 0"):
+    with refuses(InputError, "'x0'", "got 2", "0 and 1", "X > 0"):
         NaiveBayes(families="bernoulli").fit(form([[0, 1], [2, 0], [1, 1], [0, 1]]), Y)
     model = NaiveBayes(families="bernoulli").fit(form([[0, 1], [1, 0], [1, 1], [0, 1]]), Y)
     with refuses(InputError, "'x1'", "0.5"):
@@ -123,7 +123,7 @@ def test_marks_that_are_not_0_or_1(form):
         ({"priors": "flat"}, ("priors", "'flat'")),
         ({"priors": [0.5, 0.6]}, ("priors", "sum to 1", "1.1")),
         ({"priors": [-0.5, 1.5]}, ("priors", "at least 0", "-0.5")),
-        ({"priors": [1.0]}, ("priors", "2 for 0, 1")),
+        ({"priors": [1.0]}, ("priors", "2 for the classes 0, 1")),
         ({"priors": {0: 0.5, 7: 0.5}}, ("priors", "0, 1", "0, 7")),
     ],
 )
@@ -224,7 +224,7 @@ def test_things_that_are_no_table():
 def test_sparse_with_a_family_that_wants_columns():
     with refuses(FoldwiseTypeError, "gaussian", "toarray"):
         NaiveBayes(families="gaussian").fit(sp.csr_array(X), Y)
-    with refuses(InputError, "one family"):
+    with refuses(InputError, "one name"):
         NaiveBayes(families={"x0": "gaussian"}).fit(sp.csr_array(X), Y)
 
 

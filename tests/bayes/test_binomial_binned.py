@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from foldwise import NaiveBayes
-from foldwise.bayes.families.cuts import TIE, by_entropy, equal_frequency, equal_width
+from foldwise.bayes.families.binned import TIE, by_entropy, equal_frequency, equal_width
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries import ValueWeights
 from foldwise.testing import check_family, check_foldable
@@ -33,12 +33,12 @@ def test_binomial_is_scipys(trials, rng):
 
 def test_more_successes_than_trials():
     X, y = pl.DataFrame({"hits": [1, 2, 3, 5]}), [0, 0, 1, 1]
-    with pytest.raises(InputError, match="column 'hits' holds 5, which is more than the 4 trials given"):
+    with pytest.raises(InputError, match="column 'hits' contains 5, which is more than trials=4"):
         NaiveBayes(families="binomial", trials=4).fit(X, y)
     model = NaiveBayes(families="binomial").fit(X, y)
     new = pl.DataFrame({"hits": [6]})
     np.testing.assert_allclose(model.predict_proba(new), [[0.5, 0.5]])
-    assert "more than 5 trials, left out" in str(model.explain(new))
+    assert "more than 5 trials, ignored" in str(model.explain(new))
     zeros = NaiveBayes(families="binomial").fit([[0], [0], [3], [3]], y)
     assert np.isfinite(zeros.predict_log_proba([[0], [3], [2]])).all()
 

@@ -78,5 +78,5 @@ def test_columns_that_are_not_there(table):
     X, y = table
     with pytest.raises(InputError, match="columns refers to column 'nothing', which the table does not have"):
         NaiveBayes(columns=["nothing"]).fit(X, y)
-    with pytest.raises(TypeError, match="a list of names or indices"):
+    with pytest.raises(TypeError, match="a list of column names or indices"):
         NaiveBayes(columns="outlook").fit(X, y)

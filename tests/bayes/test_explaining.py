@@ -44,17 +44,17 @@ windy        false          2/5      6/9
              true           3/5      3/9"""
 
 CALCULATION = """\
-predicted: no (probability 0.792098); log-odds are of no : yes
-                                  no          yes  log-odds
------------------------------------------------------------
-prior                           5/14         9/14   -0.5878
-outlook = sunny                  3/5          2/9   +0.9933
-temperature = 66           0.0279176    0.0339635   -0.1960
-humidity = 90               0.037986    0.0221275   +0.5404
-windy = true                     3/5          3/9   +0.5878
------------------------------------------------------------
-product                  0.000136347  3.57871e-05   +1.3376
-÷ their sum 0.000172134     0.792098     0.207902"""
+Predicted: no (probability 0.792098). Log-odds compare no with yes.
+                            no          yes  log-odds
+-----------------------------------------------------
+prior                     5/14         9/14   -0.5878
+outlook = sunny            3/5          2/9   +0.9933
+temperature = 66     0.0279176    0.0339635   -0.1960
+humidity = 90         0.037986    0.0221275   +0.5404
+windy = true               3/5          3/9   +0.5878
+-----------------------------------------------------
+product            0.000136347  3.57871e-05   +1.3376
+÷ sum 0.000172134     0.792098     0.207902"""
 
 
 def test_the_table_in_a_terminal(weather):
@@ -106,9 +106,9 @@ def test_what_is_left_out_says_so():
     X = pl.DataFrame({"a": ["x", "y"], "v": [1.0, 2.0], "c": [5.0, 5.0]})
     model = NaiveBayes().fit(X, [0, 1])
     text = str(model.explain(pl.DataFrame({"a": ["z"], "v": [None], "c": [6.0]}, schema=X.schema)))
-    assert "never seen, left out" in text
-    assert "missing, left out" in text
-    assert "one value was seen at most, left out" in text
+    assert "unseen, ignored" in text
+    assert "missing, ignored" in text
+    assert "constant in the training rows, ignored" in text
     evidence = NaiveBayes(missing="category", unseen="smooth").fit(
         pl.DataFrame({"a": ["x", None, "y"], "v": [None, 2.0, 3.0]}), [0, 1, 1]
     )
@@ -116,8 +116,8 @@ def test_what_is_left_out_says_so():
         pl.DataFrame({"a": [None, "q"], "v": [None, 2.0]}, schema={"a": pl.String, "v": pl.Float64})
     )
     notes = [[factor.note for factor in row.factors] for row in rows]
-    assert notes[0] == ["missing, as a category", "missing, as evidence"]
-    assert notes[1] == ["never seen, smoothed", "with the share of cells that are there"]
+    assert notes[0] == ["missing, treated as a category"] * 2
+    assert notes[1] == ["unseen, smoothed", "includes the probability that the value is present"]
     assert [str(f) for f in rows[0].factors[1].fractions] == ["2/3", "1/4"]
     assert "(missing)" in str(evidence.table())
     assert "(unseen)" in str(evidence.table())

@@ -33,7 +33,7 @@ def same(a, b, Q, tolerance=1e-10):
     assert np.abs(proba_a - proba_b).max() <= tolerance * largest
 
 
-pytestmark = pytest.mark.filterwarnings("ignore:the weights of a class")
+pytestmark = pytest.mark.filterwarnings("ignore:the sample weights of a class")
 
 
 @given(problems(), st.data())

@@ -14,8 +14,7 @@ from scipy import sparse
 from sklearn.datasets import load_iris
 
 from foldwise import NaiveBayes
-from foldwise.bayes.nomogram import NUMBERS, nomogram
-from foldwise.bayes.nomogram_axes import GRID
+from foldwise.bayes.nomogram import GRID, NUMBERS, nomogram
 from foldwise.errors import InputError
 from tests.conftest import mixed_columns
 
@@ -131,7 +130,7 @@ def test_text_is_not_shown_and_counts_as_missing() -> None:
     X = pl.DataFrame({"words": words, "size": [1.0, 2.0, 2.5, 5.0, 6.0, 5.5]})
     model = NaiveBayes(families={"words": "text"}, missing="category").fit(X, list("aaabbb"))
     facts = nomogram(model, X)
-    assert facts["not_shown"] == [{"name": "words", "why": "it holds text"}]
+    assert facts["not_shown"] == [{"name": "words", "why": "text columns are not shown"}]
     assert [column["name"] for column in facts["columns"]] == ["size"]
     size = facts["columns"][0]["cells"]
     row = pl.DataFrame({"words": pl.Series([None], dtype=pl.String), "size": [size[2]]})

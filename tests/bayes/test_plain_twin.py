@@ -111,7 +111,7 @@ def close(found, expected, terms=()):
             assert abs(a - b) <= max(1e-9 * max(1.0, abs(b)), 1e-14 * largest), (found, expected)
 
 
-@pytest.mark.filterwarnings("ignore:the weights of a class")
+@pytest.mark.filterwarnings("ignore:the sample weights of a class")
 @given(problems())
 @settings(max_examples=40, deadline=None)
 def test_random_mixed_tables(problem):
@@ -119,7 +119,7 @@ def test_random_mixed_tables(problem):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:the weights of a class")
+@pytest.mark.filterwarnings("ignore:the sample weights of a class")
 @given(problems())
 @settings(max_examples=300, deadline=None)
 def test_many_random_mixed_tables(problem):

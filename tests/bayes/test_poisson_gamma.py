@@ -38,7 +38,7 @@ def test_a_rate_of_0_has_a_floor_and_a_column_of_zeros_says_nothing():
     model = NaiveBayes(families="poisson").fit(X, y)
     assert np.isfinite(model.predict_log_proba([[5, 7]])).all()
     assert model.predict([[5, 7]])[0] == 1
-    assert "nothing but 0" in str(model.explain([[5, 7]]))
+    assert "only 0 in the training rows" in str(model.explain([[5, 7]]))
     strict = NaiveBayes(families="poisson", var_floor=0).fit(X, y)
     assert strict.predict_joint_log_proba([[5, 0]])[0, 0] == -np.inf
     assert strict.explain([[0, 0]])[0].joint[0] == pytest.approx(math.log(0.5))
@@ -118,7 +118,7 @@ def test_a_constant_column_says_nothing_and_a_class_may_hold_one_value(rng):
     X = np.column_stack([np.full(40, 0.1), np.r_[np.full(20, 3.0), rng.gamma(2, 1, 20)]])
     y = np.repeat([0, 1], 20)
     model = NaiveBayes(families="gamma").fit(X, y)
-    assert "one value was seen" in str(model.explain([[0.2, 3.0]]))
+    assert "constant in the training rows" in str(model.explain([[0.2, 3.0]]))
     assert np.isfinite(model.predict_log_proba([[0.2, 3.0], [1e-9, 1e9]])).all()
     assert model.predict([[0.1, 3.0], [0.1, 2.5]]).tolist() == [0, 1]
     one = NaiveBayes(families="gamma").fit([[1.0], [2.0], [3.0]], [0, 1, 1])
@@ -147,14 +147,14 @@ def test_gamma_classes_of_any_scale(rng):
         model = NaiveBayes(families="gamma", var_floor=0.4).fit(X * unit, y)
         np.testing.assert_allclose(model.predict_log_proba(X * unit), usual, rtol=1e-9, atol=1e-9)
     tiny = NaiveBayes(families="gamma").fit(X * 1e-200, y)
-    with pytest.warns(FoldwiseWarning, match="the prior answers"):
+    with pytest.warns(FoldwiseWarning, match="prior probabilities"):
         np.testing.assert_allclose(tiny.predict_proba([[1e300]]), [[0.5, 0.5]])
     assert tiny.explain([[1e300]])[0].contradictory
 
 
 def test_counts_beyond_all_reason_are_impossible():
     model = NaiveBayes(families="poisson").fit([[7], [8], [9], [7]], [0, 0, 1, 1])
-    with pytest.warns(FoldwiseWarning, match="the prior answers"):
+    with pytest.warns(FoldwiseWarning, match="prior probabilities"):
         np.testing.assert_allclose(model.predict_proba([[1e308]]), [[0.5, 0.5]])
     assert model.explain([[1e308]])[0].contradictory
 
@@ -162,11 +162,11 @@ def test_counts_beyond_all_reason_are_impossible():
 @pytest.mark.parametrize(("family", "cell"), [("poisson", 1.5), ("poisson", -1), ("gamma", 0.0), ("gamma", -2.0)])
 def test_a_cell_outside_the_family_is_refused_by_column_and_row(family, cell):
     X = pl.DataFrame({"n": [1.0, 2.0, float(cell), 3.0]})
-    with pytest.raises(InputError, match=r"column 'n' holds .* in row 2"):
+    with pytest.raises(InputError, match=r"column 'n' must contain .* in row 2"):
         NaiveBayes(families=family).fit(X, [0, 1, 0, 1])
     model = NaiveBayes(families=family).fit(X[:2], [0, 1])
     for ask in (model.predict, model.explain):
-        with pytest.raises(InputError, match=r"column 'n' holds .* in row 2"):
+        with pytest.raises(InputError, match=r"column 'n' must contain .* in row 2"):
             ask(X)
 
 

@@ -76,11 +76,11 @@ def test_damaged_files_are_refused(damage, rng):
 
 def test_cells_stored_twice_are_summed():
     twice = sp.csr_array((np.ones(4), [0, 0, 0, 1], [0, 3, 4]), shape=(2, 2))
-    with pytest.raises(InputError, match="'x0' holds 3"):
+    with pytest.raises(InputError, match="'x0' must contain only 0 and 1, got 3"):
         NaiveBayes(families="bernoulli").fit(twice, [0, 1])
     model = NaiveBayes().fit(twice, [0, 1])
     assert (model.predict_proba(twice) == model.predict_proba(twice.toarray())).all()
-    with pytest.raises(InputError, match="holds nan"):
+    with pytest.raises(InputError, match="got nan"):
         NaiveBayes().fit(sp.csr_array([[np.nan, 1.0], [1.0, 0.0]]), [0, 1])
 
 
@@ -234,7 +234,7 @@ def test_strange_columns_are_named():
         with pytest.raises((FoldwiseTypeError, InputError), match="'s'"):
             NaiveBayes().fit(strange, [0, 1])
     mixed = NaiveBayes(families={0: "bernoulli", 1: "multinomial"}).fit([[0, 1], [1, 2]], [0, 1])
-    with pytest.raises(FoldwiseTypeError, match="several families"):
+    with pytest.raises(FoldwiseTypeError, match="several distribution families"):
         mixed.predict(sp.csr_array([[0, 1]]))
     with pytest.raises(InputError, match="Unknown label type"):
         NaiveBayes().fit(np.eye(2), np.array([0.5, 1.5], dtype=object))
@@ -254,7 +254,7 @@ def test_wide_explanations_are_kept_short(rng):
     evidence = NaiveBayes(missing="category").fit(pl.DataFrame({"v": [None, 2.0, 3.0]}), [0, 1, 1])
     shown = str(evidence.explain(pl.DataFrame({"v": [2.0]})))
     assert "v = 2*" in shown
-    assert "* with the share of cells that are there" in shown
+    assert "* includes the probability that the value is present" in shown
     broken = NaiveBayes().fit(pl.DataFrame({"c": ["a\nb", "c"]}), [0, 1])
     assert "a⏎b" in str(broken.table())
 

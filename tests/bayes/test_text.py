@@ -127,13 +127,13 @@ def test_unseen_words_and_explanations():
     smooth = NaiveBayes(families="text", unseen="smooth").fit(X, y)
     assert smooth.predict_joint_log_proba(new)[0, 1] == pytest.approx(np.log(0.5 * 3 / 9 * 1 / 9))
     text = str(left_out.explain(new))
-    assert "these words tell most: cash" in text
+    assert "most informative words in t: cash" in text
     long = str(left_out.explain(pl.DataFrame({"t": ["cash or what you would call it"]})))
     assert "t = cash or what you w…*" in long  # the mark of the note stays
-    assert "t holds no known word" in text
-    assert "missing, left out" in text
+    assert "no known word in t" in text
+    assert "missing, ignored" in text
     evidence = NaiveBayes(families="text", missing="category").fit(X, y)
-    assert "missing, as evidence" in str(evidence.explain(new[1:2]))
+    assert "missing, treated as a category" in str(evidence.explain(new[1:2]))
     silent = NaiveBayes(families="text").fit(pl.DataFrame({"t": ["", "a"]}), [0, 1])
     np.testing.assert_allclose(silent.predict_proba(pl.DataFrame({"t": ["anything"]})), [[0.5, 0.5]])
 

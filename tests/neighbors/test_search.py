@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.neighbors import NearestNeighbors
 
-from foldwise.neighbors import search, tree
+from foldwise.neighbors import search
 from foldwise.neighbors.distance import MIXED, NUMERIC, DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows
 from foldwise.neighbors.search import NeighborIndex
@@ -24,8 +24,8 @@ N_CLASSES = 3
 def _every_route(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads and trees also where they are not worth it."""
     monkeypatch.setattr(search, "SMALL", 0)
-    monkeypatch.setattr(tree, "LEAST_ROWS", 100)
-    monkeypatch.setattr(tree, "ROWS_PER_NEIGHBOR", 100)
+    monkeypatch.setattr(search, "LEAST_ROWS", 100)
+    monkeypatch.setattr(search, "ROWS_PER_NEIGHBOR", 100)
 
 
 def index_of(distance: DistanceSpec, training: EncodedRows) -> NeighborIndex:
@@ -187,7 +187,7 @@ def test_within_a_radius(metric: str) -> None:
                 assert_array_equal(at, indices[keep])
 
 
-@pytest.mark.parametrize("metric", tree.METRICS)
+@pytest.mark.parametrize("metric", search.TREE_METRICS)
 @pytest.mark.parametrize("rounded", [False, True])
 def test_a_tree_finds_the_same_rows(metric: str, rounded: bool) -> None:
     """Few columns and many queries go by way of a tree, few queries do not; where rows tie its lists are not used."""

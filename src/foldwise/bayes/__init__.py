@@ -1,4 +1,4 @@
-"""Naive Bayes: one file per likelihood family, the estimator, the worked table and the worked calculation."""
+"""Naive Bayes for tables with columns of any kind: the estimator `NaiveBayes`."""
 
 from foldwise.bayes.estimator import NaiveBayes
 

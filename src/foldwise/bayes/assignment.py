@@ -1,4 +1,4 @@
-"""Which family each column gets: from its declared kind or its type, never from its values."""
+"""Assigns a distribution family to each column: by its declared kind or its type, never by its values."""
 
 from __future__ import annotations
 
@@ -15,21 +15,19 @@ from foldwise.data.view import SparseView
 from foldwise.errors import InputError
 
 OF_KIND = {"numeric": "gaussian", "categorical": "categorical", "binary": "categorical", "text": "text"}
-
-
-BEST = "best"  # chosen when rows are learned (`foldwise.bayes.best`)
+BEST = "best"  # chosen during `fit` (`foldwise.bayes.best`)
 
 
 @dataclass(frozen=True)
 class FamilyBlock:
-    """The columns of one family, by their indices in the table."""
+    """The columns of one distribution family, by their indices in the table."""
 
     family: str
     columns: tuple[int, ...]
 
 
 def in_use(block: FamilyBlock, summary: Any, setting: Setting) -> tuple[FamilyBlock, Any]:
-    """The part of a block and of its facts that a setting uses."""
+    """Select the columns of a block, and of its facts, that a setting uses."""
     kept = [k for k, j in enumerate(block.columns) if setting.uses(j)]
     if len(kept) == len(block.columns):
         return block, summary
@@ -37,7 +35,7 @@ def in_use(block: FamilyBlock, summary: Any, setting: Setting) -> tuple[FamilyBl
 
 
 def narrow(view: AnyView, columns: tuple[int, ...]) -> tuple[AnyView, Sequence[int]]:
-    """The view and the indices that a likelihood of some columns reads; a sparse matrix is cut to them."""
+    """Restrict a sparse view to some columns; for a dense view, return the columns themselves."""
     if not isinstance(view, SparseView) or len(columns) == view.n_columns:
         return view, columns
     kept = SparseView(view.matrix[:, list(columns)], tuple(view.names[j] for j in columns))
@@ -45,11 +43,11 @@ def narrow(view: AnyView, columns: tuple[int, ...]) -> tuple[AnyView, Sequence[i
 
 
 def assign_families(columns: Sequence[Column], families: Any, sparse: bool) -> tuple[FamilyBlock, ...]:
-    """The blocks of a table: `families` is "auto", one name for all columns, a mapping by column, or a `Schema`."""
+    """Group the columns of a table by family; `families` is "auto", a name, a mapping by column, or a `Schema`."""
     if sparse and not isinstance(families, str):
         raise InputError(
-            "a sparse matrix takes one family for all its columns.",
-            "pass families='multinomial', families='bernoulli' or 'auto'.",
+            "families must be one name if X is a sparse matrix.",
+            "pass families='multinomial', 'bernoulli' or 'auto'.",
         )
     if isinstance(families, str):
         chosen = [one_family(column, families, sparse) for column in columns]
@@ -61,9 +59,9 @@ def assign_families(columns: Sequence[Column], families: Any, sparse: bool) -> t
         chosen = [one_family(column, family, False) for column, family in zip(columns, wanted, strict=True)]
     else:
         raise InputError(
-            f"families must be 'auto', 'best', the name of a family, a mapping by column or a Schema; "
-            f"got {type(families).__name__}.",
-            f"the families are {listing(FAMILIES, most=len(FAMILIES))}.",
+            "families must be 'auto', 'best', the name of a distribution family, a mapping from columns to names, or a "
+            f"Schema; got {type(families).__name__}.",
+            f"the distribution families are {listing(FAMILIES, most=len(FAMILIES))}.",
         )
     return tuple(
         FamilyBlock(name, tuple(j for j, family in enumerate(chosen) if family == name))
@@ -73,7 +71,7 @@ def assign_families(columns: Sequence[Column], families: Any, sparse: bool) -> t
 
 
 def wanted_families(columns: Sequence[Column], families: Any) -> list[Any]:
-    """The family given for each column: one for all, or by name or index; "auto" for columns not named."""
+    """Resolve `families` to one name per column; columns that a mapping does not name are "auto"."""
     if not isinstance(families, Mapping):
         return [families if isinstance(families, str) else "auto"] * len(columns)
     index = {column.name: j for j, column in enumerate(columns)}
@@ -85,21 +83,21 @@ def wanted_families(columns: Sequence[Column], families: Any) -> list[Any]:
             j = int(key)
         if j is None:
             raise InputError(
-                f"families names the column {key!r}, which the table does not have.",
-                f"its columns are {listing(index)}.",
+                f"families names column {key!r}, which X does not have.",
+                f"the columns are {listing(index)}.",
             )
         wanted[j] = family
     return wanted
 
 
 def wants_best(families: Any) -> bool:
-    """Whether the family of some column is to be chosen from the rows."""
+    """Check whether the family of any column is "best"."""
     given = families.values() if isinstance(families, Mapping) else [families]
     return any(isinstance(family, str) and family == BEST for family in given)
 
 
 def without_best(families: Any) -> Any:
-    """The same with the choice left to the columns' types."""
+    """Replace "best" by "auto"."""
     if not wants_best(families):
         return families
     if isinstance(families, Mapping):
@@ -108,30 +106,31 @@ def without_best(families: Any) -> Any:
 
 
 def one_family(column: Column, family: str, sparse: bool) -> str:
-    """The family of one column."""
+    """Resolve the family of one column."""
     if isinstance(family, str) and family in FAMILIES:
         return family
     if family != "auto":
         raise InputError(
-            f"column {column.name!r} is given the unknown family {family!r}.",
-            f"the families are {listing(FAMILIES, most=len(FAMILIES))}, or 'auto' or 'best'.",
+            f"the distribution family of column {column.name!r} must be a known name, got {family!r}.",
+            f"use {listing(FAMILIES, most=len(FAMILIES))}, 'auto' or 'best'.",
         )
     if sparse:
         return "multinomial"
     if column.kind not in OF_KIND:
         raise InputError(
-            f"column {column.name!r} is a {column.kind}, for which no family is chosen by itself.",
-            "leave the column out, or turn it into numbers or categories.",
+            f"column {column.name!r} is of kind {column.kind!r}, which no distribution family supports.",
+            "drop the column, or convert it to numbers or categories.",
         )
     return OF_KIND[column.kind]
 
 
 def check_names(names: Sequence[str], columns: Sequence[Column]) -> None:
-    """Refuse a schema of another table."""
+    """Raise if a schema belongs to another table."""
     here = {column.name for column in columns}
     if set(names) != here:
         raise InputError(
-            "the schema given as families is of another table: "
-            f"it lacks {listing(sorted(here - set(names))) or 'nothing'} "
-            f"and has {listing(sorted(set(names) - here)) or 'nothing'} besides."
+            "the Schema given as families must have the columns of X; "
+            f"it lacks {listing(sorted(here - set(names))) or 'none'}, "
+            f"and X lacks {listing(sorted(set(names) - here)) or 'none'}.",
+            "make the Schema from X.",
         )

@@ -1,10 +1,10 @@
-"""`families="best"`: choose the family of each numeric column by cross-validation inside the training rows.
+"""`families="best"`: chooses the family of each numeric column by cross-validation within the training rows.
 
-First each column by itself: the log-likelihood of the classes given that column alone, under each candidate. (Densities
-of the column could not be compared, because bins have none.) Then the columns together: the choice must beat each
-single family for all columns, because redundant columns are counted twice, which costs more the sharper they are. A
-gain over gaussian within its standard error over the folds does not count. Everything happens inside the training rows,
-so that cross-validation around it stays honest.
+First, each column is evaluated alone, by the log-likelihood of the classes given this column under each candidate.
+(Densities of the column cannot be compared, because bins have none.) Then all columns are evaluated together: the
+mixture must beat each single family for all columns, because naive Bayes counts redundant columns twice, which hurts
+sharp families more. A gain over gaussian within one standard error over the folds does not count. Only training rows
+are used, so cross-validation around `fit` stays honest.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from foldwise.folds.splits import Split
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import n_threads
 
-CANDIDATES = ("gaussian", "kde", "binned")  # those that take any number; of equals the first
+CANDIDATES = ("gaussian", "kde", "binned")  # families that support any number; the first wins ties
 FOLDS = 5
-MOST_ROWS = 20_000  # from which families are chosen; more take time and hardly ever change the choice
-LEAST = float(np.log(np.finfo(np.float64).eps))  # of a row's log-likelihood, as log loss cuts it
+MOST_ROWS = 20_000  # used for the choice; more rows take time and hardly ever change it
+LEAST = float(np.log(np.finfo(np.float64).eps))  # log-likelihoods are clipped here, as in log loss
 
 
 class LogLikelihood:
-    """The weighted sum over test rows of the true class's log-probability, none below that of the least float."""
+    """The weighted sum over test rows of the log-probability of the true class, clipped below."""
 
     need = Need.PROBA
 
@@ -49,7 +49,7 @@ class LogLikelihood:
 
 
 def choose_families(estimator: Any, X: Any, columns: Sequence[Column], target: Target, weights: Floats | None) -> Any:
-    """The family of each column by name: the choice, or what the estimator gives; "auto" where there is neither."""
+    """Choose the families of the columns that are "best"; the others keep theirs. Returns families by column name."""
     wanted = dict(zip((column.name for column in columns), wanted_families(columns, estimator.families), strict=True))
     names = [column.name for column in columns if wanted[column.name] == BEST and column.kind == "numeric"]
     fixed = {name: "auto" if family == BEST else family for name, family in wanted.items()}
@@ -77,9 +77,9 @@ def choose_families(estimator: Any, X: Any, columns: Sequence[Column], target: T
 
 
 def clear_winner(scores: Floats) -> int:  # (candidates, folds)
-    """The greatest of those that beat the first by more than the standard error of their gains; else the first."""
+    """Find the best candidate whose gain over the first exceeds its standard error; 0 if there is none."""
     gains = scores - scores[:1]
-    total = np.nan_to_num(gains.sum(axis=1), nan=-np.inf)  # a candidate that fails in a fold is none
+    total = np.nan_to_num(gains.sum(axis=1), nan=-np.inf)  # a candidate that fails in a fold is excluded
     if np.isnan(scores[0]).any():
         return 0
     noise = np.sqrt(gains.shape[1]) * np.nan_to_num(gains.std(axis=1, ddof=1))  # of the sum over folds
@@ -87,7 +87,7 @@ def clear_winner(scores: Floats) -> int:  # (candidates, folds)
 
 
 def contents(table: EncodedView) -> Floats:  # (n, d)
-    """The cells of all columns as numbers: of categories and texts their ranks in the table."""
+    """Convert all columns to numbers; categories and texts to their ranks."""
     codes = [column.coded for column in table.coded_columns.values()]
     texts = [column.texts(0, table.n_rows) for column in table.text_columns.values()]
     ranks = [text.rank("dense").cast(pl.Float64).fill_null(np.nan).to_numpy() for text in texts]
@@ -95,10 +95,10 @@ def contents(table: EncodedView) -> Floats:  # (n, d)
 
 
 def deal_folds(cells: Floats, codes: NDArray[np.int64], weights: Floats | None) -> tuple[Split, ...]:
-    """The rows of each class dealt to the folds in an order that their contents give; none for a handful of rows.
+    """Make stratified folds from the contents of rows, so that they do not depend on the order of rows.
 
-    So the folds, and the choice, do not depend on the order of rows; rows of weight 0 were not seen. A row lies in one
-    fold, however often it counts: dealt out as that many rows, its copies would be tested by models that know them.
+    Rows of weight 0 are in no fold. A row of weight 2 is in one fold: as two rows, it could be in both training and
+    test data. With too few rows, no folds are made.
     """
     order = scrambled(np.column_stack([cells, codes, np.ones(len(codes)) if weights is None else weights]))
     rows = np.arange(len(codes)) if weights is None else np.flatnonzero(weights > 0)
@@ -113,10 +113,10 @@ def deal_folds(cells: Floats, codes: NDArray[np.int64], weights: Floats | None) 
 
 
 def scrambled(cells: Floats) -> NDArray[np.uint64]:  # (n, d) -> (n,)
-    """A number for each row that looks random and depends on its cells alone (splitmix64 over their bits)."""
+    """Hash each row to a pseudo-random number (splitmix64 over the bits of its values)."""
     state = np.zeros(len(cells), dtype=np.uint64)
     for column in cells.T:
-        bits = np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64)  # one NaN, and no -0.0
+        bits = np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64)  # all NaN and both zeros are alike
         state = (state ^ bits) + np.uint64(0x9E3779B97F4A7C15)
         state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

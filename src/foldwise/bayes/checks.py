@@ -1,40 +1,140 @@
-"""The checks at the estimator's door: targets, weights, names and levels. Each refuses with what to do."""
+"""Checks of parameters, targets, weights and columns. Each raises an error that says what to do."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.bayes.assignment import FamilyBlock
 from foldwise.bayes.facts import NaiveBayesFacts
-from foldwise.bayes.families.protocol import AnyView
+from foldwise.bayes.families.protocol import AnyView, Setting
+from foldwise.data.arguments import above_zero, at_least_zero, column_index, one_of, whole_at_least
 from foldwise.data.columns import check_comparable, warn_of_broken_levels
 from foldwise.data.levels import are_text
-from foldwise.data.schema import Column, Schema
+from foldwise.data.schema import Column, Schema, listing
 from foldwise.data.view import View
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.counts import Counts
 from foldwise.summaries.number_kernels import Floats
 
 
+def check_setting(given: Mapping[str, Any]) -> Setting:
+    """Check parameters by name; those not given have their defaults."""
+    checked = {name: check(given[name]) for name, check in CHECKS.items() if name in given}
+    columns = given.get("columns")
+    return Setting(**checked, columns=None if columns is None else tuple(int(j) for j in columns))
+
+
+def by_column(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    """Extend a check to parameters that may also be a mapping from columns to values."""
+
+    def checked(name: str, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {column: check(f"{name}[{column!r}]", entry) for column, entry in value.items()}
+        return check(name, value)
+
+    return checked
+
+
+MOST = "None uses the largest value of the column."
+SILVERMAN = "None uses Silverman's rule for each class and column."
+BY_COLUMN: dict[str, Callable[[str, Any], Any]] = {
+    "trials": by_column(lambda name, value: None if value is None else whole_at_least(name, value, 1, MOST)),
+    "bins": by_column(lambda name, value: whole_at_least(name, value, 1, "the default is 10.")),
+    "cuts": by_column(lambda name, value: one_of(name, value, ("width", "frequency", "entropy"))),
+    "bandwidth": by_column(lambda name, value: None if value is None else above_zero(name, value, SILVERMAN)),
+}
+
+
+def by_name(setting: Setting, names: Sequence[str]) -> Setting:
+    """Key the mappings of a setting by column name; raise for a column that the table does not have."""
+    named: dict[str, Any] = {}
+    for parameter in BY_COLUMN:
+        given = getattr(setting, parameter)
+        if isinstance(given, Mapping):
+            named[parameter] = {names[column_index(parameter, key, names)]: entry for key, entry in given.items()}
+    return replace(setting, **named) if named else setting
+
+
+CHECKS: dict[str, Callable[[Any], Any]] = {
+    "alpha": lambda value: at_least_zero("alpha", value, "1 is Laplace smoothing, 0 means no smoothing."),
+    "var_floor": lambda value: at_least_zero(
+        "var_floor", value, "it is a share of the variance of the column, such as 1e-9."
+    ),
+    "ddof": lambda value: at_least_zero("ddof", value, "1 divides by n - 1, 0 by n."),
+    "missing": lambda value: one_of("missing", value, ("ignore", "category")),
+    "unseen": lambda value: one_of("unseen", value, ("ignore", "smooth")),
+    **{name: partial(check, name) for name, check in BY_COLUMN.items()},
+}
+
+
+def check_columns(columns: Any, names: Sequence[str]) -> tuple[int, ...] | None:
+    """Resolve the columns in use to sorted indices; None for all of them."""
+    if columns is None:
+        return None
+    if isinstance(columns, str) or not hasattr(columns, "__iter__"):
+        raise FoldwiseTypeError(f"columns must be None or a list of column names or indices, got {columns!r}.")
+    return tuple(sorted({column_index("columns", key, names) for key in columns}))
+
+
+def check_priors(priors: Any, classes: NDArray[Any], class_weight: Floats) -> Floats:
+    """Resolve the priors to log-probabilities in the order of the classes."""
+    with np.errstate(divide="ignore"):
+        logs: Floats = np.log(prior_shares(priors, classes, class_weight))
+    return logs
+
+
+def prior_shares(priors: Any, classes: NDArray[Any], class_weight: Floats) -> Floats:
+    """Resolve the priors to probabilities in the order of the classes."""
+    labels = classes.tolist()
+    if isinstance(priors, str):
+        total = class_weight.sum()
+        if one_of("priors", priors, ("empirical", "uniform")) == "uniform" or total <= 0:
+            return np.full(len(labels), 1 / len(labels))
+        return np.asarray(class_weight / total)
+    if hasattr(priors, "items"):  # a mapping, or a pandas Series indexed by class
+        priors = dict(priors.items())
+        if set(priors) != set(labels):
+            raise InputError(f"priors must name each of the classes {listing(labels)}; got {listing(priors)}.")
+        priors = [priors[label] for label in labels]
+    try:
+        shares = np.asarray(priors, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"priors must be one probability per class, got {priors!r}.") from error
+    if shares.shape != (len(labels),):
+        raise InputError(
+            f"priors must be one probability per class, {len(labels)} for the classes {listing(labels)}; got shape "
+            f"{shares.shape}."
+        )
+    if not (shares >= 0).all() or not np.isclose(shares.sum(), 1.0):
+        raise InputError(f"priors must be at least 0 and sum to 1, got {shares.tolist()} with sum {shares.sum():g}.")
+    return np.asarray(shares / shares.sum())
+
+
 def check_some_weight(weights: Floats | None) -> None:
-    """Refuse rows that all have the weight 0."""
+    """Raise if all rows have a weight of 0."""
     if weights is not None and not weights.any():
-        raise InputError("every weight is zero, so no row is left to learn from.", "give some row a sample_weight.")
+        raise InputError(
+            "at least one row must have a sample_weight above 0, but all are zero.", "check sample_weight."
+        )
 
 
 def check_classes(classes: NDArray[Any]) -> None:
-    """Refuse a target that leaves nothing to tell apart."""
+    """Raise if there are fewer than two classes."""
     if len(classes) < 2:
         raise InputError(
-            f"the target has one class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes.",
-            "check the target; partial_fit(..., classes=…) takes rows of one class at a time.",
+            f"a classifier needs at least 2 classes, but the target has one class, {classes.tolist()[0]!r}.",
+            "check the target; partial_fit(..., classes=…) accepts rows of one class at a time.",
         )
 
 
 def check_same_kinds(a: NaiveBayesFacts, b: NaiveBayesFacts, blocks: tuple[FamilyBlock, ...], schema: Schema) -> None:
-    """Refuse to merge a column that held text with one that held numbers."""
+    """Raise if a categorical column contained text before and contains numbers now, or vice versa."""
     for block, x, y in zip(blocks, a.summaries, b.summaries, strict=True):
         if not (isinstance(x, Counts) and isinstance(y, Counts)):
             continue
@@ -42,14 +142,14 @@ def check_same_kinds(a: NaiveBayesFacts, b: NaiveBayesFacts, blocks: tuple[Famil
             kinds = are_text(left.levels), are_text(right.levels)
             if None not in kinds and kinds[0] is not kinds[1]:
                 raise InputError(
-                    f"column {schema.columns[j].name!r} held categories such as {left.levels[0]!r} and now holds "
-                    f"{right.levels[0]!r}.",
+                    f"column {schema.columns[j].name!r} contained categories such as {left.levels[0]!r} before and "
+                    f"contains {right.levels[0]!r} now.",
                     "cast the column to the type it had before.",
                 )
 
 
 def check_levels(facts: NaiveBayesFacts, blocks: tuple[FamilyBlock, ...], schema: Schema, table: AnyView) -> None:
-    """Refuse declared levels that no cell can ever match; warn of numbers that are categories only by their type."""
+    """Raise for declared levels that no value can match; warn of numbers that are categories only by their type."""
     for block, summary in zip(blocks, facts.summaries, strict=True):
         if not isinstance(summary, Counts):
             continue
@@ -58,11 +158,12 @@ def check_levels(facts: NaiveBayesFacts, blocks: tuple[FamilyBlock, ...], schema
             if column.levels:
                 check_comparable(column.name, column.levels, are_text(counts.levels))
             if isinstance(table, View):
-                warn_of_broken_levels(table.sources[j], counts.levels, "pass families to say so")
+                hint = f"pass families={{{column.name!r}: 'gaussian'}}"
+                warn_of_broken_levels(table.sources[j], counts.levels, hint)
 
 
 def merge_schemas(schema: Schema, columns: tuple[Column, ...]) -> Schema:
-    """The schema with the levels that either side declares."""
+    """Add the declared levels of more columns to a schema."""
     merged = []
     for old, new in zip(schema.columns, columns, strict=True):
         known = set(old.levels or ())

@@ -1,4 +1,4 @@
-"""The worked calculation of a prediction: prior, each column's factor, product, normalization. Text, HTML and dict."""
+"""The calculation of a prediction, step by step: prior, factor of each column, product, normalization."""
 
 from __future__ import annotations
 
@@ -12,16 +12,26 @@ from typing import Any
 import numpy as np
 
 from foldwise.bayes.families.protocol import Factor
-from foldwise.bayes.text_tables import RULE, html_of, number_text, share_text, shorten, text_of
+from foldwise.bayes.probability_table import RULE, html_of, number_text, share_text, shorten, text_of
 from foldwise.data.levels import plain
 
-CLASSES_SHOWN = 3  # in a terminal
-LINES_SHOWN = 40
+CLASSES_SHOWN = 3  # in text; HTML shows all
+LINES_SHOWN = 40  # columns in text and in HTML
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """How one row came to its probabilities. `prior` and `factors` sum, in logarithms, to `joint`."""
+    """The calculation of one prediction. Prints as text and as HTML.
+
+    Attributes
+    ----------
+    classes : tuple
+        The class labels.
+    prior : Factor
+        The prior probabilities.
+    factors : tuple of Factor
+        The factor of each column. The logarithms of the prior and the factors sum to `joint`.
+    """
 
     classes: tuple[Any, ...]
     prior: Factor
@@ -29,31 +39,31 @@ class Explanation:
 
     @property
     def joint(self) -> tuple[float, ...]:
-        """log P(class, row): the sum of all terms."""
+        """log P(class, row), the sum of all terms, per class."""
         terms = (self.prior, *self.factors)
         return tuple(exact_sum([term.log[c] for term in terms]) for c in range(len(self.classes)))
 
     @property
     def contradictory(self) -> bool:
-        """Whether every class is impossible, so that the prior answers."""
+        """Whether every class is impossible, so that the prior is predicted."""
         return max(self.joint) == -math.inf
 
     @property
     def log_normalizer(self) -> float:
-        """log P(row): what the joint is divided by."""
+        """log P(row), by which the joint probability is divided."""
         top = max(self.joint)
         return top if self.contradictory else top + math.log(sum(math.exp(v - top) for v in self.joint))
 
     @property
     def log_proba(self) -> tuple[float, ...]:
-        """log P(class | row)."""
+        """log P(class | row), per class."""
         if self.contradictory:
             return self.prior.log
         return tuple(v - self.log_normalizer for v in self.joint)
 
     @property
     def proba(self) -> tuple[float, ...]:
-        """P(class | row)."""
+        """P(class | row), per class."""
         return tuple(math.exp(v) for v in self.log_proba)
 
     @property
@@ -62,7 +72,13 @@ class Explanation:
         return self.classes[int(np.argmax(self.log_proba))]
 
     def to_dict(self) -> dict[str, Any]:
-        """The calculation as plain values, ready for JSON except that impossible terms are -inf."""
+        """Convert the calculation to plain values.
+
+        Returns
+        -------
+        dict
+            Ready for JSON, except that impossible terms are -inf.
+        """
         labels = [plain(label) for label in self.classes]
         return {
             "classes": labels,
@@ -77,7 +93,7 @@ class Explanation:
         }
 
     def _order(self, most: int) -> list[int]:
-        """The classes to show: all in their order, or the most probable ones."""
+        """Choose the classes to show: all in order, or the most probable ones."""
         if len(self.classes) <= most:
             return list(range(len(self.classes)))
         return sorted(range(len(self.classes)), key=lambda c: -self.log_proba[c])[:most]
@@ -94,15 +110,15 @@ class Explanation:
         joint = self.joint
         lines.append(["product", *(product_text(joint[c]) for c in shown), odds_text(joint, versus)])
         if self.contradictory:
-            lines.append(["", "every class is impossible, so the prior answers"])
+            lines.append(["", "every class is impossible, so the prior is predicted"])
             lines.append(["prior", *(number_text(self.proba[c]) for c in shown), ""])
         else:
             total = product_text(self.log_normalizer)
-            lines.append([f"÷ their sum {total}", *(number_text(self.proba[c]) for c in shown), ""])
+            lines.append([f"÷ sum {total}", *(number_text(self.proba[c]) for c in shown), ""])
         return header, lines
 
     def _telling(self, versus: Sequence[int]) -> list[Factor]:
-        """The factors to show, in order: of a wide table those that distinguish the two classes most."""
+        """Choose the factors to show: of many, those that distinguish the two classes most."""
         factors = [f for f in self.factors if f.note or any(f.log)] if len(self.factors) > LINES_SHOWN else self.factors
         if len(factors) <= LINES_SHOWN:
             return list(factors)
@@ -112,7 +128,7 @@ class Explanation:
         return [factors[i] for i in kept]
 
     def _notes(self) -> list[str]:
-        """What a number in a line stands for, where it is not simply a share or a density."""
+        """Explain numbers that are not simply a share or a density."""
         notes = dict.fromkeys(f.note for f in self._telling(self._versus()) if marked(f))
         return [f"* {note}" for note in notes]
 
@@ -127,7 +143,13 @@ class Explanation:
     __repr__ = __str__
 
     def to_html(self) -> str:
-        """The calculation as HTML, with every class."""
+        """Convert the calculation to HTML, with all classes.
+
+        Returns
+        -------
+        str
+            HTML text, which notebooks show.
+        """
         header, lines = self._lines(range(len(self.classes)))
         notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
         return f"<p>{escape(self._title())}</p>{html_of(header, lines, left=1)}{notes}"
@@ -135,45 +157,57 @@ class Explanation:
     _repr_html_ = to_html
 
     def _versus(self) -> list[int]:
-        """The two classes whose odds are shown: the most probable and the next."""
+        """Find the two classes whose odds are shown: the two most probable ones."""
         ranked = sorted(range(len(self.classes)), key=lambda c: (-self.log_proba[c], c))
         return ranked[:2] if len(ranked) > 1 else ranked * 2
 
     def _title(self) -> str:
         first, second = (shorten(str(self.classes[c])) for c in self._versus())
         share = number_text(max(self.proba))
-        return f"predicted: {first} (probability {share}); log-odds are of {first} : {second}"
+        return f"Predicted: {first} (probability {share}). Log-odds compare {first} with {second}."
 
 
 class Explanations(UserList[Explanation]):
-    """The explanations of several rows: a list that prints."""
+    """A list of explanations, one per row. Prints as text and as HTML."""
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """Each row's calculation as plain values."""
+        """Convert the calculations to plain values.
+
+        Returns
+        -------
+        list of dict
+            One dict per row.
+        """
         return [row.to_dict() for row in self.data]
 
     def __str__(self) -> str:
         if len(self.data) == 1:
             return str(self.data[0])
-        return "\n\n".join(f"row {i}, {row}" for i, row in enumerate(self.data))
+        return "\n\n".join(f"Row {i}. {row}" for i, row in enumerate(self.data))
 
     __repr__ = __str__
 
     def to_html(self) -> str:
-        """Each row's calculation as HTML."""
+        """Convert the calculations to HTML.
+
+        Returns
+        -------
+        str
+            HTML text, which notebooks show.
+        """
         return "".join(row.to_html() for row in self.data)
 
     _repr_html_ = to_html
 
 
 def exact_sum(terms: Sequence[float]) -> float:
-    """A sum without rounding on the way; -inf if any term is."""
+    """Sum with a single rounding; -inf if any term is."""
     return -math.inf if -math.inf in terms else math.fsum(terms)
 
 
 def marked(factor: Factor) -> bool:
-    """Whether a line needs its note below the table: a factor that is left out, or a power, has it in its line."""
-    return bool(factor.note) and not factor.note.endswith("left out") and not factor.note.startswith("to the power")
+    """Check whether the note is printed below the table; ignored values and powers have theirs in the line."""
+    return bool(factor.note) and not factor.is_ignored and not factor.note.startswith("to the power")
 
 
 def factor_name(factor: Factor) -> str:
@@ -190,8 +224,8 @@ def value_text(value: Any) -> str:
 
 
 def factor_line(name: str, factor: Factor, shown: Sequence[int], versus: Sequence[int]) -> list[str]:
-    """A line of the calculation; a column that is left out gives the reason instead."""
-    if factor.note.endswith("left out"):
+    """Make one line of the calculation; for an ignored value, the reason."""
+    if factor.is_ignored:
         return [name, factor.note]
     power = factor.note.removeprefix("to the power ") if factor.note.startswith("to the power") else ""
     cells = []
@@ -209,7 +243,7 @@ def odds_text(log: Sequence[float], versus: Sequence[int]) -> str:
 
 
 def product_text(log: float) -> str:
-    """A product that may be far below what a float holds."""
+    """Format a product that may underflow."""
     if log == -math.inf:
         return "0"
     if abs(log) < 690:

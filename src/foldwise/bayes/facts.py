@@ -1,4 +1,4 @@
-"""All that a naive Bayes model learns from rows: weights of classes and summaries of blocks. Merges and forgets."""
+"""What naive Bayes learns from rows: class weights and one summary per block. Facts can be merged and subtracted."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from foldwise.summaries.passes import Share, class_weights_of, map_rows
 
 @dataclass(frozen=True)
 class NaiveBayesFacts:
-    """NaiveBayesFacts about rows, by class. No hyperparameter is in them."""
+    """Facts about rows by class. They do not depend on hyperparameters."""
 
     classes: NDArray[Any]
     class_weight: Floats  # (K,)
-    class_rows: Floats  # (K,), of a weight above 0
-    summaries: tuple[Summary, ...]  # one a block
+    class_rows: Floats  # (K,), with a weight above 0
+    summaries: tuple[Summary, ...]  # one per block
 
     @classmethod
     def learn(
         cls, view: AnyView, target: Target, weights: Floats | None, blocks: Sequence[FamilyBlock], n_jobs: int | None
     ) -> NaiveBayesFacts:
-        """One pass over the rows: each thread learns its share, and the shares are merged."""
+        """Learn facts in one pass; each thread learns some rows, and the results are merged."""
         n_classes = len(target.classes)
 
         def part(start: int, stop: int) -> NaiveBayesFacts:
@@ -47,7 +47,7 @@ class NaiveBayesFacts:
 
     @property
     def totals(self) -> ClassTotals:
-        """Weight and rows of the classes."""
+        """Total weight and rows of each class."""
         return ClassTotals(self.class_weight, self.class_rows)
 
     def __add__(self, other: NaiveBayesFacts) -> NaiveBayesFacts:
@@ -57,11 +57,11 @@ class NaiveBayesFacts:
         return NaiveBayesFacts(classes, a.class_weight + b.class_weight, a.class_rows + b.class_rows, merged)
 
     def without(self, other: NaiveBayesFacts, blocks: Sequence[FamilyBlock], names: Sequence[str]) -> NaiveBayesFacts:
-        """The facts of the rows that stay; an error names the column that stands in the way."""
+        """Subtract the facts of some rows; an error names the column that prevents it."""
         other = other.over(self.classes)
         if (self.class_rows < other.class_rows).any():
             label = self.classes.tolist()[int(np.flatnonzero(self.class_rows < other.class_rows)[0])]
-            raise ForgetError(f"more rows of class {label!r} were taken away than had been learned.")
+            raise ForgetError(f"cannot forget more rows of class {label!r} than were learned.")
         rows = self.class_rows - other.class_rows
         weight = weight_kept(self.class_weight, other.class_weight, rows)
         left = []
@@ -79,13 +79,13 @@ class NaiveBayesFacts:
         return NaiveBayesFacts(self.classes, weight, rows, tuple(left))
 
     def over(self, classes: NDArray[Any]) -> NaiveBayesFacts:
-        """The same facts by other classes, among which must be all of ours."""
+        """Express the facts in terms of more classes."""
         if classes is self.classes or classes.tolist() == self.classes.tolist():
             return self
         index = {label: i for i, label in enumerate(classes.tolist())}
         missing = [label for label in self.classes.tolist() if label not in index]
         if missing:
-            raise ForgetError(f"the class {missing[0]!r} was never learned.")
+            raise ForgetError(f"cannot forget rows of class {missing[0]!r}, which was never learned.")
         indices = np.array([index[label] for label in self.classes.tolist()], dtype=np.int64)
         n = len(classes)
         summaries = tuple(summary.expand(indices, n) for summary in self.summaries)
@@ -94,15 +94,15 @@ class NaiveBayesFacts:
 
 
 def union_of_classes(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """The classes of both, sorted."""
+    """Merge and sort the classes of two models."""
     if a.tolist() == b.tolist():
         return a
     try:
         labels = sorted({*a.tolist(), *b.tolist()})
     except TypeError as error:
         raise InputError(
-            f"classes such as {a.tolist()[0]!r} and {b.tolist()[0]!r} cannot be put in one order.",
-            "make the labels all strings or all numbers.",
+            f"class labels must be comparable, but {a.tolist()[0]!r} and {b.tolist()[0]!r} cannot be sorted.",
+            "make all labels strings, or all numbers.",
         ) from error
     if len(labels) == len(a):
         return a

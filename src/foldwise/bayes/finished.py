@@ -1,4 +1,4 @@
-"""Facts turned into log-likelihoods by one setting: what scores and explains rows. It never learns."""
+"""`FinishedModel`: log-likelihoods computed from facts with one setting, which score and explain rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from foldwise.bayes.assignment import FamilyBlock, in_use, narrow
@@ -19,18 +20,20 @@ from foldwise.data.schema import Column
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import map_rows, windows
 
-SCORED_ROWS = 16_384  # at a time: their scores stay in the cache until they are normalized
+SCORED_ROWS = 16_384  # scored at a time, so that scores are still in the cache when they are normalized
 
-Normalize = Callable[[Floats, Floats], int]  # scores (n, K) in place, log priors -> rows that the prior answered
+Normalize = Callable[
+    [Floats, Floats], int
+]  # scores (n, K) in place, log priors -> number of rows predicted by the prior
 
 
 @dataclass(frozen=True)
 class FinishedModel:
-    """The likelihoods of all blocks in use, and the prior."""
+    """The prior, and the likelihoods of all blocks in use."""
 
     classes: NDArray[Any]
     log_prior: Floats  # (K,)
-    setting: Setting  # what it was finished with
+    setting: Setting  # with which the likelihoods were computed
     blocks: tuple[FamilyBlock, ...]
     likelihoods: tuple[Likelihood, ...]
 
@@ -43,7 +46,7 @@ class FinishedModel:
         setting: Setting,
         log_prior: Floats,
     ) -> FinishedModel:
-        """Finish the facts of `blocks` with one setting; `columns` are those of the table."""
+        """Compute likelihoods from the facts of `blocks`; `columns` are those of the table."""
         used, likelihoods = [], []
         for whole, all_facts in zip(blocks, facts.summaries, strict=True):
             block, summary = in_use(whole, all_facts, setting)
@@ -59,7 +62,7 @@ class FinishedModel:
         return cls(facts.classes, log_prior, setting, tuple(used), tuple(likelihoods))
 
     def score(self, view: AnyView, n_jobs: int | None, normalize: Normalize | None = None) -> tuple[Floats, int]:
-        """Joint log-probabilities (n, K), normalized while they are in the cache; how many rows the prior answered."""
+        """Compute joint log-probabilities (n, K), or normalized ones, and the number of rows predicted by the prior."""
         scores = np.empty((view.n_rows, len(self.classes)))
 
         def part(start: int, stop: int) -> int:
@@ -78,7 +81,7 @@ class FinishedModel:
         return scores, sum(map_rows(view.n_rows, view.n_columns, n_jobs, part))
 
     def factors(self, view: AnyView) -> list[tuple[Factor, ...]]:
-        """The factors of each row, in the order of the columns."""
+        """Compute the factors of each row, in the order of the columns."""
         by_column: dict[int, list[Factor]] = {}
         for block, likelihood in zip(self.blocks, self.likelihoods, strict=True):
             rows = likelihood.factors(*narrow(view, block.columns))
@@ -86,7 +89,54 @@ class FinishedModel:
         return [tuple(by_column[j][i] for j in sorted(by_column)) for i in range(view.n_rows)]
 
     def parameters(self, names: Sequence[str]) -> list[Parameter]:
-        """The rows of the probability table, in the order of the columns."""
+        """Return the rows of the probability table, in the order of the columns."""
         rows = [row for likelihood in self.likelihoods for row in likelihood.parameters()]
         order = {name: j for j, name in enumerate(names)}
         return sorted(rows, key=lambda row: order[row.column])
+
+
+@njit(nogil=True, cache=True)
+def shift_to_max(scores: Floats, log_prior: Floats) -> int:
+    """Subtract the maximum of each row. A row of only -inf becomes the prior; returns the number of such rows."""
+    n, n_classes = scores.shape
+    contradictions = 0
+    for i in range(n):
+        top = scores[i, 0]
+        for c in range(1, n_classes):
+            top = max(top, scores[i, c])
+        if top == -np.inf:
+            contradictions += 1
+            top = log_prior.max()
+            for c in range(n_classes):
+                scores[i, c] = log_prior[c]
+        for c in range(n_classes):
+            scores[i, c] -= top
+    return contradictions
+
+
+@njit(nogil=True, cache=True)
+def divide_by_sum(shares: Floats) -> None:
+    """Scale each row to sum to 1."""
+    n, n_classes = shares.shape
+    for i in range(n):
+        total = 0.0
+        for c in range(n_classes):
+            total += shares[i, c]
+        share = 1.0 / total
+        for c in range(n_classes):
+            shares[i, c] *= share
+
+
+def to_probabilities(scores: Floats, log_prior: Floats) -> int:
+    """Convert joint log-probabilities to probabilities, in place; returns the number of rows predicted by the prior."""
+    contradictions = shift_to_max(scores, log_prior)
+    np.exp(scores, out=scores)
+    divide_by_sum(scores)
+    return int(contradictions)
+
+
+def to_log_probabilities(scores: Floats, log_prior: Floats) -> int:
+    """Normalize joint log-probabilities in place; returns the number of rows predicted by the prior."""
+    contradictions = shift_to_max(scores, log_prior)
+    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    return int(contradictions)

@@ -1,7 +1,8 @@
-"""Many settings of naive Bayes finished at once: tables with one more axis, for categorical and gaussian columns.
+"""Computes likelihoods of many settings at once, for tables of categorical and gaussian columns.
 
-The formulas are those of the families; `foldwise.testing.check_foldable` holds the two together. What a setting may
-vary here: alpha, unseen, var_floor, ddof and priors; with `missing="category"` settings are finished one by one.
+The formulas are those of the families, with one more axis for settings; `foldwise.testing.check_foldable` compares the
+two. Settings may differ in alpha, unseen, var_floor, ddof, priors and columns. With `missing="category"`, settings are
+computed one by one instead.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -19,7 +20,7 @@ from foldwise.bayes.families.gaussian import finish_settings
 from foldwise.bayes.families.protocol import Setting
 from foldwise.data.cells import ChunkedCells, common_block
 from foldwise.data.encoded import CodedColumn
-from foldwise.folds.sums import CategoricalTerms, CodedTable, CountLogs, GaussianTerms, JointScores
+from foldwise.folds.sums import CategoricalTerms, CodedTable, CountLogs, GaussianTerms, JointScores, PriorLogs
 from foldwise.folds.sums.coding import Places
 from foldwise.summaries.moments import moments_of, refuse_infinite
 from foldwise.summaries.number_kernels import Floats, Ints
@@ -29,38 +30,46 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class SettingArrays:
-    """SettingArrays that are finished together, as arrays."""
+class GridBatch:
+    """Settings of one grid that are computed together, as arrays."""
 
-    all: tuple[Setting, ...]
-    alpha: Floats  # (S,)
-    smooth: Ints  # (S,), 1 where unseen="smooth"
-    subsets: bool  # whether some setting leaves columns out
+    grid: GridTable
+    settings: tuple[Setting, ...]
+    priors: tuple[Any, ...]  # of each setting, as given
 
-    @classmethod
-    def of(cls, settings: Sequence[Setting]) -> SettingArrays:
-        alpha = np.array([setting.alpha for setting in settings])
-        smooth = np.array([setting.unseen == "smooth" for setting in settings], dtype=np.int64)
-        return cls(tuple(settings), alpha, smooth, any(setting.columns is not None for setting in settings))
+    @cached_property
+    def alpha(self) -> Floats:  # (S,)
+        return np.array([setting.alpha for setting in self.settings])
+
+    @cached_property
+    def smooth(self) -> Ints:  # (S,), 1 for unseen="smooth"
+        return np.array([setting.unseen == "smooth" for setting in self.settings], dtype=np.int64)
 
     @cached_property
     def logs(self) -> CountLogs:
-        """Logarithms of counts plus alpha, which training sets share."""
+        """Logarithms of counts plus alpha, which all training sets share."""
         return CountLogs(self.alpha)
 
-    def left_out(self, columns: Sequence[int]) -> NDArray[np.bool_]:  # (columns, S)
-        """Which settings leave which of these columns out."""
-        return np.array([[not setting.uses(j) for setting in self.all] for j in columns])
+    @cached_property
+    def prior_logs(self) -> PriorLogs:
+        """Logarithms of priors, by training set."""
+        return PriorLogs()
+
+    def unused(self, columns: Sequence[int]) -> Bools | None:  # (columns, S)
+        """Mark the columns that each setting does not use; None if all settings use all columns."""
+        if all(setting.columns is None for setting in self.settings):
+            return None
+        return np.array([[not setting.uses(j) for setting in self.settings] for j in columns])
 
 
 @dataclass(frozen=True)
 class CategoricalColumns:
-    """Categorical columns of a whole table: each has a slot for each of its levels, and one for missing if one is."""
+    """Categorical columns of a whole table, with one slot per level, and one for missing values if there are any."""
 
     coded: CodedTable
-    is_level: Bools  # (slots,), whether it is no missing cell
-    declared: Bools  # (slots,), whether its column's type declares the level
-    extra: Ints  # (d,), declared levels that no row of the table holds
+    is_level: Bools  # (slots,), false for the slot of missing values
+    declared: Bools  # (slots,), whether the level is declared by the type of the column
+    extra: Ints  # (d,), declared levels that do not occur in the table
     columns: tuple[int, ...]  # (d,), their indices in the table
 
     @classmethod
@@ -83,26 +92,26 @@ class CategoricalColumns:
                 extra[j] = len(known.difference(c.levels))
         return cls(coded, is_level, declared, extra, indices)
 
-    def look_up(self, share: Share, rows: Places, settings: SettingArrays) -> CategoricalTerms:
-        """Log-probabilities of every slot (slots, K, S), learned from some rows, for every setting."""
+    def look_up(self, share: Share, rows: Places, batch: GridBatch) -> CategoricalTerms:
+        """Learn the log-probabilities of every slot (slots, K, S) from some rows, for every setting."""
         weight, held = self.coded.count(rows, share.y, share.weights, share.n_classes)
-        alpha, smooth = settings.alpha, settings.smooth
+        alpha, smooth = batch.alpha, batch.smooth
         seen = np.empty(len(weight), dtype=bool)
         present = np.zeros((len(self.extra), share.n_classes))
         under = np.empty((*present.shape, len(alpha)))
         slots = SlotKinds(self.coded.base, self.coded.sizes, self.is_level, self.declared, self.extra)
         smooth_totals(slots, weight, held, alpha, smooth, seen, present, under)
         np.log(under, out=under)
-        logs, line = settings.logs.of(weight, whole=share.weights is None)
+        logs, line = batch.logs.of(weight, whole=share.weights is None)
         table = np.empty((*weight.shape, len(alpha)))
         divide_counts(slots, logs, line, under, seen, present, alpha, smooth, table)
-        if settings.subsets:
-            table = np.where(settings.left_out(self.columns)[self.coded.column][:, None, :], 0.0, table)
+        if (unused := batch.unused(self.columns)) is not None:
+            table = np.where(unused[self.coded.column][:, None, :], 0.0, table)
         return CategoricalTerms(self.coded, table)
 
 
 class SlotKinds(NamedTuple):
-    """The slots of all columns, as kernels take them (see `CategoricalColumns`)."""
+    """The slots of all columns in the form that kernels need (see `CategoricalColumns`)."""
 
     base: Ints
     sizes: Ints
@@ -116,7 +125,7 @@ def smooth_totals(
     slots: SlotKinds, weight: Floats, held: Floats, alpha: Floats, smooth: Ints,
     seen: Bools, present: Floats, under: Floats,
 ) -> None:  # fmt: skip
-    """Which slots are levels of the training rows, `present` weight (d, K), and what shares are taken of (d, K, S)."""
+    """Fill in which slots occur in training, the `present` weight (d, K), and the denominators `under` (d, K, S)."""
     n_classes, n_settings = under.shape[1:]
     for j in range(slots.base.size):
         n_levels = slots.extra[j]
@@ -138,10 +147,10 @@ def divide_counts(
     slots: SlotKinds, logs: Floats, line: Ints, under: Floats, seen: Bools, present: Floats,
     alpha: Floats, smooth: Ints, table: Floats,
 ) -> None:  # fmt: skip
-    """log(over / under) into `table` (slots, K, S), where `logs[line[slot, c]]` (S) are those of smoothed counts.
+    """Write log(over / under) to `table` (slots, K, S), where `logs[line[slot, c]]` (S) are logs of smoothed counts.
 
-    A missing cell has no influence, and without `smooth` neither has a level never seen. A class that holds no cell
-    gives every level one share, where alpha is 0.
+    A missing value has no influence, and neither has an unseen level without `smooth`. If alpha is 0 and a class has no
+    values, all levels have equal shares.
     """
     n_classes, n_settings = table.shape[1:]
     for j in range(slots.base.size):
@@ -168,33 +177,32 @@ class GaussianColumns:
     names: tuple[str, ...]
     columns: tuple[int, ...]  # (d,), their indices in the table
 
-    def learn(self, share: Share, rows: Places, settings: SettingArrays) -> GaussianTerms:
-        """Mean (K, d), and scale and log_norm (K, d, S), learned from some rows, for every setting."""
+    def learn(self, share: Share, rows: Places, batch: GridBatch) -> GaussianTerms:
+        """Learn mean (K, d), scale and log_norm (K, d, S) from some rows, for every setting."""
         cells = ChunkedCells(self.names, len(rows), list(np.ascontiguousarray(self.numbers[rows]).T), np.float64)
-        mean, scale, log_norm = finish_settings(moments_of(cells, share), settings.all)
-        if settings.subsets:
-            out = settings.left_out(self.columns)
-            scale, log_norm = np.where(out, 0.0, scale), np.where(out, 0.0, log_norm)
+        mean, scale, log_norm = finish_settings(moments_of(cells, share), batch.settings)
+        if (unused := batch.unused(self.columns)) is not None:
+            scale, log_norm = np.where(unused, 0.0, scale), np.where(unused, 0.0, log_norm)
         return GaussianTerms(self.numbers, mean, scale, log_norm)
 
 
 @dataclass(frozen=True)
 class GridTable:
-    """A table whose columns are all categorical or gaussian, ready for many settings."""
+    """A table whose columns are all categorical or gaussian, prepared for many settings."""
 
     categories: CategoricalColumns | None
     numbers: GaussianColumns | None
 
-    def scores(self, share: Share, train: Places, settings: SettingArrays, log_prior: Floats) -> JointScores:
-        """The scores of every setting, learned from training rows; `share` holds their labels and weights."""
+    def scores(self, share: Share, train: Places, batch: GridBatch, log_prior: Floats) -> JointScores:
+        """Compute the scores of every setting from training rows, with labels and weights in `share`."""
         parts: list[CategoricalTerms | GaussianTerms] = []
         if self.categories is not None:
-            parts.append(self.categories.look_up(share, train, settings))
+            parts.append(self.categories.look_up(share, train, batch))
         if self.numbers is not None:
-            parts.append(self.numbers.learn(share, train, settings))
+            parts.append(self.numbers.learn(share, train, batch))
         return JointScores(tuple(parts), np.ascontiguousarray(log_prior))
 
     def check_finite(self, test: Places) -> None:
-        """Refuse infinite cells of test rows, as `predict` does."""
+        """Raise for infinite values in test rows, as `predict` does."""
         if self.numbers is not None and np.isinf(self.numbers.numbers[test]).any():
             refuse_infinite(self.numbers.numbers[test], self.numbers.names, 0)

@@ -1,33 +1,53 @@
-"""The probability distribution table of a fitted model: as a frame, in a terminal, in a notebook."""
+"""The probability table of a fitted model, and the layout of tables as text and HTML."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import narwhals as nw
 
-from foldwise.bayes.families.protocol import Parameter
-from foldwise.bayes.text_tables import RULE, WIDTH, html_of, number_text, share_text, shorten, text_of
+from foldwise.bayes.families.protocol import Fraction, Parameter
 
-LINES_SHOWN = 200  # in a terminal and a notebook; the frames hold all
+STYLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+CELL = "padding:2px 10px;text-align:{align}"
+RULE = "---"
+WIDTH = 80
+TABLE_LINES_SHOWN = 200  # in text and in HTML
 
 
 @dataclass(frozen=True, repr=False)
 class ProbabilityTable:
-    """Attribute, parameter, one column per class; `to_frame()` holds what a textbook prints."""
+    """The parameters of a fitted model, one line per parameter and one column per class.
+
+    Attributes
+    ----------
+    classes : tuple
+        The class labels.
+    lines : tuple of Parameter
+        The parameters: shares of levels, means, standard deviations and others.
+    backend : str
+        Data frame library of `to_frame`.
+    """
 
     classes: tuple[Any, ...]
     lines: tuple[Parameter, ...]
     backend: Any = "polars"
 
     def to_frame(self, numeric: bool = False) -> Any:
-        """Return a frame of the library that the model was fitted on, polars for arrays.
+        """Convert the table to a data frame of the library that the model was fitted with (polars for arrays).
 
         Parameters
         ----------
-        numeric : bool
-            Whether cells are floats, instead of what a textbook prints (`2/9`, `73`).
+        numeric : bool, default False
+            Whether values are floats. By default they are text, and shares are fractions such as `2/9`.
+
+        Returns
+        -------
+        DataFrame
+            Columns `attribute` and `parameter`, then one column per class.
         """
         columns: dict[str, list[Any]] = {
             "attribute": [line.column for line in self.lines],
@@ -35,7 +55,9 @@ class ProbabilityTable:
         }
         for c, label in enumerate(self.classes):
             name = str(label)
-            while name in columns:  # a class may be called like one of the first two columns, or print like another
+            while (
+                name in columns
+            ):  # a class may have the name of one of the first two columns, or print like another class
                 name = f"class {name}"
             columns[name] = [line.values[c] if numeric else cell_text(line, c) for line in self.lines]
         return nw.from_dict(columns, backend=self.backend).to_native()
@@ -43,7 +65,7 @@ class ProbabilityTable:
     def _lines(self, n_classes: int) -> list[list[str]]:
         lines: list[list[str]] = []
         above = None
-        for line in self.lines[:LINES_SHOWN]:
+        for line in self.lines[:TABLE_LINES_SHOWN]:
             if above is not None and line.column != above:
                 lines.append([RULE])
             name = "" if line.column == above else shorten(line.column)
@@ -63,15 +85,21 @@ class ProbabilityTable:
             text = self._text(shown)
         hidden = len(self.classes) - shown
         if hidden:
-            text += f"\n({hidden} more classes are not shown; .to_frame() has them all)"
-        if len(self.lines) > LINES_SHOWN:
-            text += f"\n({len(self.lines) - LINES_SHOWN:,} more lines are not shown; .to_frame() has them all)"
+            text += f"\n({hidden} more classes are not shown; to_frame() returns all)"
+        if len(self.lines) > TABLE_LINES_SHOWN:
+            text += f"\n({len(self.lines) - TABLE_LINES_SHOWN:,} more lines are not shown; to_frame() returns all)"
         return text
 
     __repr__ = __str__
 
     def to_html(self) -> str:
-        """The table as HTML, with every class."""
+        """Convert the table to HTML, with all classes.
+
+        Returns
+        -------
+        str
+            HTML text, which notebooks show.
+        """
         header = ["attribute", "parameter", *map(str, self.classes)]
         return html_of(header, self._lines(len(self.classes)), left=2)
 
@@ -79,7 +107,72 @@ class ProbabilityTable:
 
 
 def cell_text(line: Parameter, c: int) -> str:
-    """One cell as a textbook prints it."""
+    """Format one value as in a textbook."""
     if line.fractions is None:
         return number_text(line.values[c])
     return share_text(line.values[c], line.fractions[c])
+
+
+def text_of(header: Sequence[str], lines: Sequence[Sequence[str]], left: int) -> str:
+    """Align columns: the first `left` columns to the left, the others to the right.
+
+    A line of `RULE` draws a rule. A line shorter than the header ends in a remark that may span columns.
+    """
+    full = [line for line in lines if len(line) == len(header)]
+    widths = [max(len(line[i]) for line in [header, *full]) for i in range(len(header))]
+    widths[0] = max([widths[0], *(len(line[0]) for line in lines if line != [RULE])])
+    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
+
+    def one(line: Sequence[str]) -> str:
+        if line == [RULE]:
+            return rule
+        cells = [
+            cell.ljust(width) if i < left or len(line) < len(header) else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=False))
+        ]
+        return "  ".join(cells).rstrip()
+
+    return "\n".join([one(header), rule, *map(one, lines)])
+
+
+def html_of(header: Sequence[str], lines: Sequence[Sequence[str]], left: int) -> str:
+    """Make the same table as HTML."""
+
+    def row(cells: Sequence[str], tag: str, border: str) -> str:
+        inner = ""
+        for i, cell in enumerate(cells):
+            remark = i == len(cells) - 1 and len(cells) < len(header)
+            align = CELL.format(align="left" if i < left or remark else "right")
+            span = f' colspan="{len(header) - i}"' if remark else ""
+            inner += f'<{tag}{span} style="{align}{border}">{escape(cell)}</{tag}>'
+        return f"<tr>{inner}</tr>"
+
+    rows, border = [], ""
+    for line in lines:
+        if line == [RULE]:
+            border = ";border-top:1px solid"
+            continue
+        rows.append(row(line, "td", border))
+        border = ""
+    head = row(header, "th", ";border-bottom:1px solid")
+    return f'<table style="{STYLE}"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
+
+
+def number_text(value: float) -> str:
+    """Format a number with at most six digits."""
+    if value != value:
+        return "-"
+    return f"{value:.6g}"
+
+
+def share_text(value: float, fraction: Fraction | None) -> str:
+    """Format a probability: as a fraction of whole numbers, otherwise as a number."""
+    if fraction is None or fraction.over % 1 or fraction.under % 1:
+        return number_text(value)
+    return str(fraction)
+
+
+def shorten(text: str, most: int = 24) -> str:
+    """Shorten a long text."""
+    text = text.replace("\n", "⏎")
+    return text if len(text) <= most else text[: most - 1] + "…"

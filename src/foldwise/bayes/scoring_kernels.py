@@ -1,4 +1,4 @@
-"""Compiled log-likelihoods of rows, added to scores (n, K). Cells come by row (n, d) or by column (d, ·)."""
+"""Compiled kernels that add log-likelihoods of rows to scores (n, K). Values are stored by row or by column."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from foldwise.summaries.code_kernels import Slots
 from foldwise.summaries.number_kernels import REORDER, Floats, Ints
 
 Span = tuple[int, int]
-TILE_CELLS = 8192  # sums of a tile of rows that stay in a near cache
+TILE_CELLS = 8192  # sums per tile of rows, which fit into the cache
 
 
 @njit(nogil=True, cache=True)
 def masked_gaussian(x: Floats, mean: Floats, scale: Floats, log_norm: Floats) -> float:
-    """log density of one row in one class over its present cells; NaN where a cell is infinite."""
+    """Compute the log-density of the present values of one row in one class; NaN if a value is infinite."""
     total = 0.0
     for j in range(x.size):
         v = x[j]
@@ -32,7 +32,7 @@ def masked_gaussian(x: Floats, mean: Floats, scale: Floats, log_norm: Floats) ->
 def gaussian_by_row(
     cells: Floats, mean: Floats, scale: Floats, log_norm: Floats, constant: Floats, scores: Floats
 ) -> int:
-    """Σ log_norm - scale·(x-mean)² over present cells. Returns the first row with an infinite cell, or -1."""
+    """Add Σ log_norm - scale·(x-mean)² over present values; returns the first row with an infinite value, or -1."""
     n, d = cells.shape
     for i in range(n):
         for c in range(mean.shape[0]):
@@ -42,7 +42,7 @@ def gaussian_by_row(
                 a += t * t * scale[c, j]
             if a < np.inf:
                 scores[i, c] += constant[c] - a
-            else:  # a missing cell, an infinite one, or a square beyond float64
+            else:  # a missing or infinite value, or an overflow
                 b = masked_gaussian(cells[i], mean[c], scale[c], log_norm[c])
                 if b != b:
                     return i
@@ -54,7 +54,7 @@ def gaussian_by_row(
 def gaussian_by_column(
     cells: Floats, span: Span, mean: Floats, scale: Floats, log_norm: Floats, constant: Floats, scores: Floats
 ) -> int:
-    """The same for rows `span` of cells by column: a tile of rows at a time, vectorized over rows."""
+    """Do the same for values by column, for the rows `span`; one tile of rows at a time, vectorized over rows."""
     start, stop = span
     n_classes = mean.shape[0]
     tile = max(128, TILE_CELLS // n_classes)
@@ -87,7 +87,7 @@ def gaussian_by_column(
 
 @njit(nogil=True, cache=True)
 def codes_by_row(cells: Ints, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats) -> None:
-    """Σ table[slot of the cell] for many classes: one row of the table after the other."""
+    """Add Σ table[slot of the value] for many classes, one row of the table at a time."""
     n, d = cells.shape
     for i in range(n):
         for j in range(d):
@@ -98,7 +98,7 @@ def codes_by_row(cells: Ints, low: Ints, width: Slots, base: Slots, table: Float
 
 @njit(nogil=True, cache=True)
 def codes_by_row_few(cells: Ints, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats) -> None:
-    """The same for a few classes: the slots of a row once, then a sum in a register for each class."""
+    """Do the same for a few classes: find the slots of a row once, then sum in a register for each class."""
     n, d = cells.shape
     slots = np.empty(d, np.uint64)
     for i in range(n):
@@ -115,7 +115,7 @@ def codes_by_row_few(cells: Ints, low: Ints, width: Slots, base: Slots, table: F
 def codes_by_column(
     cells: Ints, start: int, stop: int, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats
 ) -> None:
-    """The same for cells by column and many classes."""
+    """Do the same for values by column and many classes."""
     for j in range(cells.shape[0]):
         x = cells[j, start:stop]
         for i in range(stop - start):
@@ -128,9 +128,9 @@ def codes_by_column(
 def codes_by_column_few(
     cells: Ints, start: int, stop: int, low: Ints, width: Slots, base: Slots, table: Floats, scores: Floats
 ) -> None:
-    """The same for cells by column and a few classes; `table` is (K, slots) here.
+    """Do the same for values by column and a few classes; `table` is (K, slots) here.
 
-    Two columns at a time halve the traffic of the sums; four were slower again.
+    Two columns at a time halve the memory traffic of the sums; four were slower.
     """
     n_classes = scores.shape[1]
     d = cells.shape[0]
@@ -164,9 +164,9 @@ def codes_by_column_few(
 
 
 def linear_scores(counts: Any, log_table: Floats) -> Floats:  # (n, d) · (d, K) -> (n, K)
-    """Σ_j count·log θ, where a count of 0 of an impossible thing (θ = 0) adds 0, and any other makes it -inf."""
+    """Compute Σ_j count·log θ, where 0·log 0 is 0. A positive count with θ = 0 makes the score -inf."""
     impossible = np.isneginf(log_table)
-    with np.errstate(over="ignore"):  # such counts are impossible too
+    with np.errstate(over="ignore"):  # a score that overflows is impossible too
         scores = np.asarray(counts @ np.where(impossible, 0.0, log_table))
     if not impossible.any():
         return scores

@@ -1,27 +1,25 @@
-"""The fold session of `NaiveBayes`: facts once per training set, every setting finished from them."""
+"""The fold session of `NaiveBayes`: facts are learned once per training set, and serve every setting."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from foldwise.bayes.checks import check_classes, check_some_weight
+from foldwise.bayes.checks import CHECKS, check_classes, check_priors, check_some_weight
 from foldwise.bayes.facts import NaiveBayesFacts
 from foldwise.bayes.families.protocol import AnyView
-from foldwise.bayes.finished import FinishedModel
+from foldwise.bayes.finished import FinishedModel, shift_to_max, to_log_probabilities
+from foldwise.bayes.grid import GridBatch
 from foldwise.bayes.leave_one_out.scores import LeaveOneOutFacts, can_leave_out
-from foldwise.bayes.parameters import CHECKS, check_priors
-from foldwise.bayes.posterior import shift_to_max, to_log_probabilities
 from foldwise.bayes.session_settings import (
     MOST_CLASSES,
     CheckedSetting,
     FamilyTable,
-    GridBatch,
     SessionSettings,
     consecutive,
     table_of,
@@ -37,33 +35,43 @@ from foldwise.folds.rows import take_rows
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 
-BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
-LEAVE_ONE_OUT_CELLS = 1 << 22  # scores of a block of leave-one-out, whose facts are made again for every block
+BLOCK_CELLS = 1 << 18  # probabilities per block of settings, so that metrics read them from the cache
+LEAVE_ONE_OUT_CELLS = 1 << 22  # the same for leave-one-out, where each block recomputes facts
+Result = TypeVar("Result")
 LAZY = frozenset({"families", "columns", "priors", "n_jobs", *CHECKS})
 
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Training rows with their labels and weights, before a family reads their cells."""
+    """Training rows with their labels and weights."""
 
     rows: Rows
-    present: NDArray[np.intp]  # the classes that occur, as indices among all
+    present: NDArray[np.intp]  # indices of the classes that occur
     classes: NDArray[Any]  # their labels
-    share: Share  # codes, by the classes that occur, and weights
+    share: Share  # codes among the classes that occur, and weights
     totals: Floats  # (K,), the weight of each class
 
     @property
     def key(self) -> bytes:
-        """What priors depend on."""
+        """A key of everything that priors depend on."""
         return self.present.tobytes() + self.totals.tobytes()
 
     def learn(self, table: FamilyTable) -> NaiveBayesFacts:
+        """Learn the facts of the training rows."""
         view, target = take_view(table.view, self.rows), Target(self.classes, self.share.y)
         return NaiveBayesFacts.learn(view, target, self.share.weights, table.blocks, n_jobs=1)
 
 
+def attempt(function: Callable[..., Result], *arguments: Any) -> Result | Failure:
+    """Call a function; its exception becomes a `Failure`, which is the answer of the settings concerned."""
+    try:
+        return function(*arguments)
+    except Exception as error:  # not hidden: the failure is the answer
+        return Failure(error)
+
+
 class NaiveBayesSession:
-    """Settings that differ in smoothing, floors, priors or policies share their facts; families share the table."""
+    """Settings with the same families share the facts of a training set; all settings share the table."""
 
     shares = "summaries"
     threads = True
@@ -86,26 +94,24 @@ class NaiveBayesSession:
         return LAZY
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
-        need = need | Need.PROBA if need.has(Need.DECISION) else need  # there are no decision values
-        training: TrainingSet | Failure
-        try:
-            training = self.training_set(train)
-        except Exception as error:  # not hidden: the failure is the answer
-            training = Failure(error)
+        need = need | Need.PROBA if need.has(Need.DECISION) else need  # decision values are probabilities
+        training = attempt(self.training_set, train)
         facts: dict[int, NaiveBayesFacts] = {}
         size = max(1, BLOCK_CELLS // max(1, len(test) * len(self.classes))) if need.has(SHARES) else None
         for run in self.settings.runs(settings, size):
             if run.batch is not None and not isinstance(training, Failure):
                 log_prior = self._log_prior(run.batch, training)
                 if log_prior is not None:
-                    answer = self._grid_answer(run.batch, log_prior, training, test, need)
+                    answer = attempt(self._grid_answer, run.batch, log_prior, training, test, need)
                     yield Block(run.start, run.start + len(run.members), answer)
                     continue
             for i, one in enumerate(run.members, run.start):
-                yield Block(i, i + 1, self._single_answer(one, training, test, need, facts))
+                failed = [part for part in (one, training) if isinstance(part, Failure)]
+                alone = failed[0] if failed else attempt(self._single_answer, one, training, test, need, facts)
+                yield Block(i, i + 1, alone)
 
     def training_set(self, train: Rows) -> TrainingSet:
-        """Labels and weights of the training rows, by the classes that occur in them."""
+        """Collect labels and weights of the training rows, by the classes that occur in them."""
         codes = self.codes[train]
         count = np.bincount(codes, minlength=len(self.classes))
         present = np.flatnonzero(count)
@@ -120,56 +126,42 @@ class NaiveBayesSession:
         return TrainingSet(train, present, classes, share, totals.astype(np.float64))
 
     def _log_prior(self, batch: GridBatch, training: TrainingSet) -> Floats | None:  # (K, S)
-        """The priors of a batch; None where one of them is refused, so that each setting is answered by itself."""
+        """Compute the priors of a batch; None if any is invalid, so that each setting is answered alone."""
 
         def make() -> Floats:
-            logs = [check_priors(given, training.classes, training.totals) for given in batch.priors.values()]
-            return np.asarray(np.array(logs).T.take(batch.prior_indices, axis=1))
+            distinct = {id(given): given for given in batch.priors}
+            logs = {key: check_priors(given, training.classes, training.totals) for key, given in distinct.items()}
+            return np.array([logs[id(given)] for given in batch.priors]).T
 
         try:
-            return batch.logs.of(training.key, make)
-        except Exception:  # each setting by itself meets its own error
+            return batch.prior_logs.of(training.key, make)
+        except Exception:  # each setting, answered alone, raises its own error
             return None
 
     def _grid_answer(
         self, batch: GridBatch, log_prior: Floats, training: TrainingSet, test: Rows, need: Need
-    ) -> Answer | Failure:
-        """All settings of a batch at once."""
-        try:
-            batch.grid.check_finite(test)
-            scores = batch.grid.scores(training.share, training.rows, batch.settings, log_prior)
-            labels = scores.labels(test).T if need.has(NAMES) else None
-            log_proba = scores.log_proba(test).transpose(2, 0, 1) if need.has(SHARES) else None
-            return Answer(labels, log_proba).among(training.present, len(self.classes))
-        except Exception as error:  # not hidden: the failure is the answer
-            return Failure(error)
+    ) -> Answer:
+        """Answer all settings of a batch at once."""
+        batch.grid.check_finite(test)
+        scores = batch.grid.scores(training.share, training.rows, batch, log_prior)
+        labels = scores.labels(test).T if need.has(NAMES) else None
+        log_proba = scores.log_proba(test).transpose(2, 0, 1) if need.has(SHARES) else None
+        return Answer(labels, log_proba).among(training.present, len(self.classes))
 
     def _single_answer(
-        self,
-        checked: CheckedSetting | Failure,
-        training: TrainingSet | Failure,
-        test: Rows,
-        need: Need,
-        facts: dict[int, NaiveBayesFacts],
-    ) -> Answer | Failure:
-        """One setting by itself; `facts` are those of this training set, by table."""
-        if isinstance(checked, Failure):
-            return checked
-        if isinstance(training, Failure):
-            return training
-        try:
-            table = checked.table
-            if checked.chooses:
-                model = self._fitted(checked, training)._finished
-            else:
-                if id(table) not in facts:
-                    facts[id(table)] = training.learn(table)
-                log_prior = check_priors(checked.params["priors"], training.classes, training.totals)
-                model = FinishedModel.of(facts[id(table)], table.blocks, table.columns, checked.setting, log_prior)
-            normalize = to_log_probabilities if need.has(SHARES) else shift_to_max
-            scores, _ = model.score(take_view(table.view, test), checked.params["n_jobs"], normalize)
-        except Exception as error:  # not hidden: the failure is the answer
-            return Failure(error)
+        self, checked: CheckedSetting, training: TrainingSet, test: Rows, need: Need, facts: dict[int, NaiveBayesFacts]
+    ) -> Answer:
+        """Answer one setting alone; `facts` are those of this training set, by table."""
+        table = checked.table
+        if checked.chooses:
+            model = self._fitted(checked, training)._finished
+        else:
+            if id(table) not in facts:
+                facts[id(table)] = training.learn(table)
+            log_prior = check_priors(checked.params["priors"], training.classes, training.totals)
+            model = FinishedModel.of(facts[id(table)], table.blocks, table.columns, checked.setting, log_prior)
+        normalize = to_log_probabilities if need.has(SHARES) else shift_to_max
+        scores, _ = model.score(take_view(table.view, test), checked.params["n_jobs"], normalize)
         log_proba = scores[None] if need.has(SHARES) else None
         return Answer(scores.argmax(axis=1)[None], log_proba).among(training.present, len(self.classes))
 
@@ -180,7 +172,7 @@ class NaiveBayesSession:
         return self._fitted(checked, self.training_set(train))
 
     def _fitted(self, checked: CheckedSetting, training: TrainingSet) -> Any:
-        """The estimator that `fit` on the training rows would give."""
+        """Make the estimator that `fit` on the training rows would return."""
         model = clone(self.estimator).set_params(**checked.params)
         if not checked.chooses:
             model._adopt(checked.table.template)
@@ -190,17 +182,17 @@ class NaiveBayesSession:
         return model.set_params(n_jobs=checked.params["n_jobs"])
 
     def subsets(self) -> Any:
-        """The session of subsets of columns (see `foldwise.folds.protocol`); None where a refit must answer."""
-        from foldwise.bayes.subsets import COUPLED, SubsetsByFacts, SubsetsByTerms
+        """Open the session of column subsets (see `foldwise.folds.protocol`); None if refits must answer."""
+        from foldwise.bayes.subsets import COUPLED, SubsetsByTerms
 
         checked, n_columns = self.settings.check({}), len(self.settings.names)
         if isinstance(checked, Failure) or checked.chooses or checked.params["columns"] is not None:
             return None
         if any(column_index("columns", j, self.settings.names) != j for j in range(n_columns)):
-            return None  # columns are named by other numbers than their indices
+            return None  # column names are numbers that differ from the indices
         coupled = any(block.family in COUPLED for block in checked.table.blocks) or len(self.classes) > MOST_CLASSES
         by_facts = coupled or isinstance(self.table, SparseView)
-        return (SubsetsByFacts if by_facts else SubsetsByTerms)(self, checked)
+        return self if by_facts else SubsetsByTerms(self, checked)
 
     def answers_leave_one_out(self, setting: Params) -> bool:
         checked = self.settings.check(setting)
@@ -214,10 +206,9 @@ class NaiveBayesSession:
     ) -> Iterator[LeaveOneOutBlock]:
         need = need | Need.PROBA if need.has(Need.DECISION) else need
         nothing = np.arange(0)
-        try:
-            training = self.training_set(rows)
-        except Exception as error:  # every training set of fewer rows fails, too
-            yield LeaveOneOutBlock(0, len(settings), Failure(error), nothing)
+        training = attempt(self.training_set, rows)
+        if isinstance(training, Failure):  # training sets with fewer rows fail too
+            yield LeaveOneOutBlock(0, len(settings), training, nothing)
             return
         size = max(1, LEAVE_ONE_OUT_CELLS // max(1, len(places) * len(self.classes)))
         checked = [self.settings.check(setting) for setting in settings]
@@ -236,7 +227,7 @@ class NaiveBayesSession:
                 yield self._leave_one_out_block(start, members, found, training, places, need)
 
     def _leave_one_out_facts(self, table: FamilyTable, training: TrainingSet) -> LeaveOneOutFacts | Failure:
-        """The facts of all rows; a cell that is refused is refused by every model, in training and in test rows."""
+        """Learn the facts of all rows. An invalid value fails in every split, in training or in test rows."""
         target = Target(training.classes, training.share.y)
         view = take_view(table.view, training.rows)
         try:
@@ -253,11 +244,11 @@ class NaiveBayesSession:
         places: Rows,
         need: Need,
     ) -> LeaveOneOutBlock:
-        """The answers of settings of one table for the rows at some indices."""
+        """Answer settings of one table for the rows at some indices."""
         stop, n_classes = start + len(members), len(self.classes)
         try:
             scored = facts.score(places, [one.setting for one in members], [one.params["priors"] for one in members])
-        except InputError:  # perhaps only of one setting in some splits: each is answered by a refit
+        except InputError:  # perhaps only one setting fails in some splits: refit them all
             shape = (len(members), len(places))
             labels = np.zeros(shape, dtype=np.int64) if need.has(NAMES) else None
             log_proba = np.full((*shape, n_classes), -np.log(n_classes)) if need.has(SHARES) else None

@@ -1,11 +1,10 @@
-"""The settings of a fold session of `NaiveBayes`: checked as `fit` checks them, with the table encoded for each."""
+"""Checks the settings of a fold session of `NaiveBayes` as `fit` does, and encodes the table for them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import groupby
 from threading import Lock
 from typing import Any
@@ -14,9 +13,9 @@ import numpy as np
 from sklearn.base import clone
 
 from foldwise.bayes.assignment import FamilyBlock, wants_best, without_best
+from foldwise.bayes.checks import CHECKS, by_name, check_columns, check_setting
 from foldwise.bayes.families.protocol import AnyView, Setting
-from foldwise.bayes.grid import CategoricalColumns, GaussianColumns, GridTable, SettingArrays
-from foldwise.bayes.parameters import CHECKS, by_name, check_columns, check_setting
+from foldwise.bayes.grid import CategoricalColumns, GaussianColumns, GridBatch, GridTable
 from foldwise.data.arguments import check_jobs
 from foldwise.data.columns import check_comparable
 from foldwise.data.encoded import EncodedView, encode_view
@@ -24,18 +23,17 @@ from foldwise.data.levels import are_text
 from foldwise.data.schema import Column
 from foldwise.data.view import SparseView
 from foldwise.folds.protocol import Failure, Params
-from foldwise.folds.sums import PriorLogs
 
-MOST_CLASSES = 30_000  # labels of a grid are int16
+MOST_CLASSES = 30_000  # a grid stores labels as int16
 
 
 @dataclass(frozen=True)
 class FamilyTable:
-    """The table encoded for one assignment of families; a grid where all columns are categorical or gaussian."""
+    """The table encoded for one assignment of families, with a grid if all columns are categorical or gaussian."""
 
     view: Any
     blocks: tuple[FamilyBlock, ...]
-    template: Any  # an estimator that knows names and schema
+    template: Any  # an estimator with names and schema
     grid: GridTable | None
 
     @property
@@ -46,7 +44,7 @@ class FamilyTable:
 
 @dataclass(frozen=True)
 class CheckedSetting:
-    """One setting that is valid so far, with all parameters of the model it stands for."""
+    """A valid setting, with all parameters of its model."""
 
     params: dict[str, Any]
     setting: Setting
@@ -54,48 +52,18 @@ class CheckedSetting:
 
     @property
     def chooses(self) -> bool:
-        """Whether families are chosen again from the rows of every training set."""
+        """Whether families are chosen from the rows of each training set."""
         return wants_best(self.params["families"]) and not isinstance(self.table.view, SparseView)
 
     @property
     def in_grid(self) -> bool:
-        """Whether it can be finished together with others."""
+        """Whether it can be computed together with other settings."""
         return self.table.grid is not None and self.setting.missing == "ignore" and not self.chooses
 
 
 @dataclass(frozen=True)
-class GridBatch:
-    """Settings of one grid that are finished together."""
-
-    members: tuple[CheckedSetting, ...]
-    grid: GridTable
-    settings: SettingArrays
-
-    @classmethod
-    def of(cls, members: Sequence[CheckedSetting]) -> GridBatch:
-        grid = members[0].table.grid
-        assert grid is not None
-        return cls(tuple(members), grid, SettingArrays.of([one.setting for one in members]))
-
-    @cached_property
-    def priors(self) -> dict[int, Any]:
-        """The distinct priors, by their ids."""
-        return {id(one.params["priors"]): one.params["priors"] for one in self.members}
-
-    @cached_property
-    def prior_indices(self) -> Any:  # (S,)
-        """Of each setting, the index of its prior."""
-        index = {key: i for i, key in enumerate(self.priors)}
-        return np.array([index[id(one.params["priors"])] for one in self.members])
-
-    @cached_property
-    def logs(self) -> PriorLogs:
-        return PriorLogs()
-
-
-@dataclass(frozen=True)
 class SettingRun:
-    """Consecutive settings: a batch, or some that are finished one by one."""
+    """Consecutive settings: a batch, or settings that are computed one by one."""
 
     start: int
     members: Sequence[CheckedSetting | Failure]
@@ -103,7 +71,7 @@ class SettingRun:
 
 
 class SessionSettings:
-    """Checks settings and encodes the table, once for each assignment of families."""
+    """Checks settings, and encodes the table once for each assignment of families."""
 
     def __init__(self, estimator: Any, X: Any, template: Any, table: AnyView, n_classes: int) -> None:
         self._estimator, self._X, self._template = estimator, X, template
@@ -118,24 +86,23 @@ class SessionSettings:
         self._runs: dict[tuple[int | None, ...], tuple[Sequence[Params], list[SettingRun]]] = {}
 
     def runs(self, settings: Sequence[Params], size: int | None) -> list[SettingRun]:
-        """Settings in runs of at most `size`; every split asks for the same ones again."""
+        """Group settings into runs of at most `size`; kept, because every split needs the same runs."""
         key = (size, *map(id, settings))
         if key not in self._runs:
             checked = [self.check(setting) for setting in settings]
             runs = []
             for start, table, members in consecutive(checked, table_of_grid, size or len(settings)):
-                batch = None if table is None else GridBatch.of([m for m in members if isinstance(m, CheckedSetting)])
-                runs.append(SettingRun(start, members, batch))
-            self._runs[key] = (list(settings), runs)  # holds the settings, so that their ids are not used again
+                runs.append(SettingRun(start, members, None if table is None else batch_of(members)))
+            self._runs[key] = (list(settings), runs)  # keeps the settings alive, so that their ids stay unique
         return self._runs[key][1]
 
     def check(self, setting: Params) -> CheckedSetting | Failure:
-        """The setting, checked as `fit` would; no estimator is made, because cloning costs more than answering."""
+        """Check a setting as `fit` would, without an estimator, because cloning costs more than an answer."""
         try:
             params = {**self._params, **setting}
             if len(params) > len(self._params):
                 clone(self._estimator).set_params(**setting)  # raises for the unknown name
-            if self._base is None:  # what the estimator itself has is refused, unless a setting replaces it
+            if self._base is None:  # the estimator's own parameters are invalid, unless the setting replaces them
                 checked = check_setting({name: params[name] for name in CHECKS})
             else:
                 given = {name: CHECKS[name](setting[name]) for name in setting if name in CHECKS}
@@ -149,10 +116,10 @@ class SessionSettings:
             return Failure(error)
 
     def table(self, families: Any) -> FamilyTable:
-        """The table encoded for an assignment of families."""
+        """Encode the table for an assignment of families, once."""
         key = repr(families)
         if key not in self._tables:
-            with self._lock:  # threads come together, and one encodes the table
+            with self._lock:  # one thread encodes the table, the others wait
                 if key not in self._tables:
                     self._tables[key] = self._encode(families)
         return self._tables[key]
@@ -174,8 +141,14 @@ class SessionSettings:
         return FamilyTable(view, blocks, template, open_grid(view, blocks, columns, self._n_classes))
 
 
+def batch_of(members: Sequence[Any]) -> GridBatch:
+    """Combine settings of one grid."""
+    priors = tuple(one.params["priors"] for one in members)
+    return GridBatch(members[0].table.grid, tuple(one.setting for one in members), priors)
+
+
 def table_of_grid(checked: CheckedSetting | Failure) -> int | None:
-    """What settings that can be finished together have in common; None for one that is finished by itself."""
+    """Make the key of settings that can be computed together; None for one that is computed alone."""
     return id(checked.table) if isinstance(checked, CheckedSetting) and checked.in_grid else None
 
 
@@ -188,7 +161,7 @@ def consecutive(
     key: Callable[[CheckedSetting | Failure], int | None],
     size: int,
 ) -> Iterator[tuple[int, int | None, list[CheckedSetting | Failure]]]:
-    """Runs of at most `size` settings with the same key: where each starts, its key, its members."""
+    """Group consecutive settings with the same key, at most `size`: start, key and members of each group."""
     for common, group in groupby(range(len(checked)), key=lambda i: key(checked[i])):
         indices = list(group)
         for a in range(0, len(indices), size):
@@ -196,7 +169,7 @@ def consecutive(
 
 
 def open_grid(view: Any, blocks: Sequence[FamilyBlock], columns: Sequence[Column], n_classes: int) -> GridTable | None:
-    """The grid of an encoded table, where its families allow one."""
+    """Make the grid of an encoded table; None if its families do not allow it."""
     families = {block.family for block in blocks}
     if not isinstance(view, EncodedView) or not families <= {"categorical", "gaussian"} or n_classes > MOST_CLASSES:
         return None

@@ -1,4 +1,4 @@
-"""A fitted model as JSON and back: parameters, schema and facts. Likelihoods are finished again, from equal facts."""
+"""Converts a fitted model to JSON and back: parameters, schema and facts, from which likelihoods are recomputed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from foldwise.bayes.assignment import FamilyBlock
+from foldwise.bayes.checks import check_setting
 from foldwise.bayes.facts import NaiveBayesFacts
 from foldwise.bayes.families import FAMILIES
-from foldwise.bayes.parameters import check_setting
 from foldwise.data.levels import plain
 from foldwise.data.schema import Schema
 from foldwise.data.target import object_array
@@ -21,13 +21,13 @@ from foldwise.summaries.alignment import stored_array
 FORMAT = "foldwise.NaiveBayes"
 VERSION = 1
 FRAMES = ("cudf", "modin", "pandas", "polars", "pyarrow")
-LABEL_TYPES = "biufUO"  # kinds of label arrays that a file may hold
+LABEL_TYPES = "biufUO"  # numpy kinds of labels that can be stored
 
 M = TypeVar("M")
 
 
 def model_to_json(model: Any) -> str:
-    """All that makes the model, as text. Python writes floats so that they read back to the same bits."""
+    """Convert a model to JSON text. Floats are written so that they are read back exactly."""
     facts: NaiveBayesFacts = model.facts_
     labels = [
         label if isinstance(label, str | int | float) else refuse_label(label) for label in facts.classes.tolist()
@@ -57,38 +57,43 @@ def model_to_json(model: Any) -> str:
 
 
 def model_from_json(cls: type[M], text: str) -> M:
-    """The model of such a text; anything but what `model_to_json` writes is refused."""
+    """Make a model from JSON text, and raise for any text that `model_to_json` did not write."""
     if not isinstance(text, str | bytes):
-        raise FoldwiseTypeError(f"from_json wants the text that to_json gave, not {type(text).__name__}.")
+        raise FoldwiseTypeError(f"from_json needs the text returned by to_json, got {type(text).__name__}.")
     try:
         stored = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"this is no JSON that to_json wrote: {error}.") from error
+        raise InputError(
+            f"from_json needs the text returned by to_json, but this is not valid JSON: {error}."
+        ) from error
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
-        raise InputError("this JSON holds no NaiveBayes model.", "pass the text that to_json gave.")
+        raise InputError("this JSON is not a NaiveBayes model.", "pass the text returned by to_json.")
     if stored.get("version") != VERSION:
-        raise InputError(f"this model has the format version {stored.get('version')}; version {VERSION} is read here.")
+        raise InputError(
+            f"format version {VERSION} is supported, but this model has version {stored.get('version')}.",
+            "open it with a newer version of Foldwise.",
+        )
     try:
         return build_model(cls, stored)
     except InputError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(
-            f"this model is damaged: {type(error).__name__}: {error}.", "write it again with to_json."
+            f"the stored model is damaged: {type(error).__name__}: {error}.", "write it again with to_json."
         ) from error
 
 
 def build_model(cls: type[M], stored: dict[str, Any]) -> M:
-    """The model of a stored dictionary. Shapes are checked here: the kernels trust what they get."""
+    """Make a model from a stored dictionary. Shapes are checked here, because the kernels do not check them."""
     model: Any = cls(**{name: param_from_plain(value) for name, value in stored["params"].items()})
     model.schema_ = Schema.from_json(json.dumps(stored["schema"]))
     model.n_features_in_ = n_columns = len(model.schema_)
     if stored["feature_names_in"] is not None:
         model.feature_names_in_ = np.array([str(name) for name in stored["feature_names_in"]], dtype=object)
     if stored["feature_names_in"] is not None and tuple(model.feature_names_in_) != model.schema_.names:
-        raise InputError("the stored names and schema disagree.", "write the model again with to_json.")
+        raise InputError("the stored column names differ from the schema.", "write the model again with to_json.")
     if stored["backend"] not in FRAMES:
-        raise InputError(f"the stored frame library {stored['backend']!r} is not known.", f"known are {FRAMES}.")
+        raise InputError(f"the stored data frame library must be one of {FRAMES}, got {stored['backend']!r}.")
     model._backend = stored["backend"]
     classes = label_array_of(stored["classes"]["dtype"], stored["classes"]["labels"])
     n_classes = len(classes)
@@ -96,10 +101,10 @@ def build_model(cls: type[M], stored: dict[str, Any]) -> M:
     blocks = []
     for block in stored["blocks"]:
         if block["family"] not in FAMILIES:
-            raise InputError(f"this model uses the family {block['family']!r}, which is not known here.")
+            raise InputError(f"the stored distribution family {block['family']!r} is unknown.", "upgrade Foldwise.")
         blocks.append(FamilyBlock(str(block["family"]), tuple(int(j) for j in block["columns"])))
     if sorted(j for block in blocks for j in block.columns) != list(range(n_columns)):
-        raise InputError("the stored blocks do not hold each column once.", "write the model again with to_json.")
+        raise InputError("the stored blocks must contain each column once.", "write the model again with to_json.")
     model._blocks = tuple(blocks)
     summaries = tuple(
         FAMILIES[block.family].summary_from_dict(entry["facts"], n_classes, len(block.columns))
@@ -109,28 +114,29 @@ def build_model(cls: type[M], stored: dict[str, Any]) -> M:
     setting = check_setting(stored["setting"])
     log_prior = np.array([-np.inf if value is None else value for value in stored["log_prior"]], dtype=np.float64)
     if log_prior.shape != (n_classes,) or not (log_prior <= 1e-9).all() or not np.isfinite(log_prior).any():
-        raise InputError("the stored priors are no probabilities.", "write the model again with to_json.")
+        raise InputError("the stored priors are not probabilities.", "write the model again with to_json.")
     finished: M = model._finish(NaiveBayesFacts(classes, weight, rows, summaries), setting, log_prior)
     return finished
 
 
 def label_array_of(dtype: str, labels: list[Any]) -> Any:
-    """The classes in the type they had."""
+    """Restore the classes with their original type."""
     kind = np.dtype(dtype).kind
     if kind not in LABEL_TYPES:
-        raise InputError(f"classes of type {dtype!r} cannot be read from a file.")
+        raise InputError(f"stored classes of type {dtype!r} are not supported.")
     return object_array(labels) if kind == "O" else np.array(labels, dtype=dtype)
 
 
 def refuse_label(label: Any) -> Any:
     raise InputError(
-        f"the class {label!r} of type {type(label).__name__} cannot be written as JSON.",
-        "use strings, numbers or truth values as labels, or pickle the model.",
+        f"class labels must be strings, numbers or booleans to be written as JSON; got {label!r} of type "
+        f"{type(label).__name__}.",
+        "convert the labels, or pickle the model.",
     )
 
 
 def param_to_plain(value: Any) -> Any:
-    """A parameter as JSON: mappings and schemas are marked, so that keys keep their types."""
+    """Convert a parameter for JSON; mappings are stored as pairs, so that keys keep their types."""
     if isinstance(value, Schema):
         return {"schema": json.loads(value.to_json())}
     if hasattr(value, "items"):
@@ -141,7 +147,7 @@ def param_to_plain(value: Any) -> Any:
 
 
 def param_from_plain(value: Any) -> Any:
-    """The parameter that `param_to_plain` wrote."""
+    """Restore a parameter from the output of `param_to_plain`."""
     if not isinstance(value, dict):
         return value
     if "schema" in value:

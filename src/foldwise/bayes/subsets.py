@@ -1,7 +1,7 @@
-"""Subsets of columns of `NaiveBayes`: the terms of each column are computed once per split, then only summed.
+"""Column subsets of `NaiveBayes`: the terms of each column are computed once per split, then only summed.
 
-A column's likelihood does not depend on the other columns, except in a multinomial block, whose shares are taken of all
-its columns. Such tables, and sparse ones, finish each subset from facts that are learned once (`SubsetsByFacts`).
+The likelihood of a column does not depend on the other columns, except in a multinomial block, where all columns share
+one total. For such tables, and for sparse ones, the fold session itself answers subsets.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from foldwise.bayes.checks import check_priors
 from foldwise.bayes.facts import NaiveBayesFacts
-from foldwise.bayes.finished import FinishedModel
-from foldwise.bayes.parameters import check_priors
-from foldwise.bayes.posterior import to_log_probabilities
+from foldwise.bayes.finished import FinishedModel, to_log_probabilities
 from foldwise.data.encoded import take_view
 from foldwise.folds.caches import ByteBudget, KeyedCache
 from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Need, Params, Rows
@@ -23,17 +22,29 @@ from foldwise.folds.sums.subsets import Shared
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import windows
 
-KEPT_BYTES = 1 << 28  # terms of all splits that are kept; those of other splits are computed each time
-HELD_CELLS = 1 << 22  # terms made at a time where they are not kept, and probabilities of a block then
-BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
+KEPT_BYTES = 1 << 28  # for the terms of splits that are kept; those of other splits are recomputed
+HELD_CELLS = 1 << 22  # terms computed at a time if they are not kept, and probabilities per block then
+BLOCK_CELLS = 1 << 18  # probabilities per block of subsets, so that metrics read them from the cache
 COLUMNS = frozenset({"columns"})
 COUPLED = {"multinomial"}  # families in which a column's likelihood depends on the others of its block
 
 
-class SubsetsByFacts:
-    """Each subset is finished from the facts of all columns, which are learned once per call and split."""
+@dataclass(frozen=True)
+class SplitTerms:
+    """The terms of single columns in one split. It keeps both arrays of rows alive, so that their ids stay unique."""
 
-    shares = "summaries"
+    train: Rows
+    test: Rows
+    present: Any  # indices of the classes that occur
+    log_prior: Floats  # (K,)
+    facts: NaiveBayesFacts | None  # None if the terms are kept
+    terms: Floats | None = None  # (d, K, n), of the test rows
+
+
+class SubsetsByTerms:
+    """Sums the terms of single columns for each subset, which costs one pass over them and no fit."""
+
+    shares = "terms"
     threads = True
     order_free = True
 
@@ -41,42 +52,18 @@ class SubsetsByFacts:
         self._session, self._checked = session, checked
         self.estimator, self.X, self.y = session.estimator, session.X, session.y
         self.fit_params, self.target = session.fit_params, session.target
-
-    def lazy(self, params: Params) -> frozenset[str]:
-        return COLUMNS
-
-    def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
-        yield from self._session.answer(settings, train, test, need)
-
-    def model(self, setting: Params, train: Rows) -> Any:
-        return self._session.model(setting, train)
-
-
-@dataclass(frozen=True)
-class SplitTerms:
-    """What a training set contributes by single columns; it holds both sets of rows, so that no id is used again."""
-
-    train: Rows
-    test: Rows
-    present: Any  # the classes that occur, as indices among all
-    log_prior: Floats  # (K,)
-    facts: NaiveBayesFacts | None  # None where the terms are kept
-    terms: Floats | None = None  # (d, K, n), of the test rows
-
-
-class SubsetsByTerms(SubsetsByFacts):
-    """Terms of single columns, summed for each subset: a question costs a pass over them, and no fit."""
-
-    shares = "terms"
-
-    def __init__(self, session: Any, checked: Any) -> None:
-        super().__init__(session, checked)
         self._budget = ByteBudget(KEPT_BYTES)
         self._kept: KeyedCache[SplitTerms] = KeyedCache()
         self._n_columns = session.table.n_columns
 
+    def lazy(self, params: Params) -> frozenset[str]:
+        return COLUMNS
+
+    def model(self, setting: Params, train: Rows) -> Any:
+        return self._session.model(setting, train)
+
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
-        need = need | Need.PROBA if need.has(Need.DECISION) else need  # there are no decision values
+        need = need | Need.PROBA if need.has(Need.DECISION) else need  # decision values are probabilities
         subsets = [tuple(setting["columns"]) for setting in settings]
         size = len(subsets)
         try:
@@ -91,7 +78,7 @@ class SubsetsByTerms(SubsetsByFacts):
             yield Block(0, len(subsets), Failure(error))
 
     def _learn(self, train: Rows, test: Rows) -> SplitTerms:
-        """The terms of a split where they are kept, else what they are made of."""
+        """Find the kept terms of a split, or learn the facts to compute them from."""
         known = self._kept.find((id(train), id(test)))
         if known is not None:
             return known
@@ -104,7 +91,7 @@ class SubsetsByTerms(SubsetsByFacts):
         return self._kept.keep((id(train), id(test)), replace(split, facts=None, terms=terms))
 
     def _terms(self, split: SplitTerms, rows: Rows, columns: Sequence[int]) -> Floats:  # (columns, K, n)
-        """What each of these columns adds to the score of each class: the score of a model of this column alone."""
+        """Compute what each column adds to the score of each class: the score of a model of this column alone."""
         assert split.facts is not None
         table, setting = self._checked.table, self._checked.setting
         view, nothing = take_view(table.view, rows), np.zeros(len(split.log_prior))
@@ -129,7 +116,7 @@ class SubsetsByTerms(SubsetsByFacts):
         return Answer(labels, scores).among(split.present, len(self._session.classes))
 
     def _windows(self, split: SplitTerms, shared: Shared) -> Iterator[tuple[int, int, Floats, Shared]]:
-        """Test rows from a to b with their terms: all at once where they are kept, else as many as memory allows."""
+        """Iterate over ranges of test rows with their terms: all at once if they are kept, else as memory allows."""
         test, columns = split.test, shared.columns
         if split.terms is not None:
             yield 0, len(test), split.terms, shared

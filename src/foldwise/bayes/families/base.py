@@ -1,8 +1,9 @@
-"""What to build a distribution family from: its values and protocols, base classes, scorers, smoothed shares.
+"""Building blocks of a distribution family: base classes, scorers, smoothed shares, and rules for valid values.
 
-A family handles all its columns as one block, so that kernels see whole rows. To add one: a summary that merges (or an
-existing one), a `DistributionFamily` that makes and finishes it, and a likelihood that scores and explains, for numbers
-a `NumericLikelihood`; then one line in `foldwise.bayes.families.FAMILIES`. `foldwise.testing.check_family` checks it.
+A family handles all its columns as one block, so that kernels see whole rows. A new family needs a summary that can be
+merged (or an existing one), a `DistributionFamily` that computes and finishes it, and a likelihood that scores and
+explains rows (a `NumericLikelihood` for numbers). Register it in `foldwise.bayes.families.FAMILIES`, and test it with
+`foldwise.testing.check_family`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.bayes.families.cell_rules import CellRule
 from foldwise.bayes.families.protocol import (
     AnyView,
     ClassTotals,
@@ -30,70 +30,125 @@ from foldwise.bayes.families.protocol import (
 from foldwise.data.cells import Chunk, ChunkedCells
 from foldwise.data.schema import Column
 from foldwise.data.view import SparseView, View
-from foldwise.errors import FoldwiseTypeError
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.moments import check_finite
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
+from foldwise.summaries.values import Values, values_of
+
+SPARSE_ROWS = 16_384  # scored at a time
+
+
+@dataclass(frozen=True)
+class CellRule:
+    """What the values of a family must be, and a hint for the error message. NaN is missing and always valid."""
+
+    wanted: str
+    hint: str
+    bad: Callable[[Floats], NDArray[np.bool_]]
+
+    def check(self, rows: Floats, names: tuple[str, ...], row: int) -> None:
+        """Raise for the first invalid value; `row` is the index of the first of the rows."""
+        bad = self.bad(rows)
+        if bad.any():
+            i, j = (int(index) for index in np.argwhere(bad)[0])
+            raise self._error(names[j], float(rows[i, j]), f" in row {row + i}")
+
+    def check_sparse(self, view: SparseView) -> None:
+        """Raise for the first invalid stored value of a sparse matrix, in which NaN is invalid too."""
+        data = np.asarray(view.matrix.data, dtype=np.float64)
+        bad = np.flatnonzero(self.bad(data) | np.isnan(data))
+        if bad.size:
+            raise self._error(view.names[int(view.matrix.indices[bad[0]])], float(data[bad[0]]), "")
+
+    def _error(self, name: str, value: float, where: str) -> InputError:
+        # scikit-learn's estimator checks look for the words in parentheses
+        negative = " (Negative values in data)" if value < 0 else ""
+        return InputError(f"column {name!r} must contain {self.wanted}, got {value:g}{where}{negative}.", self.hint)
+
+
+WHOLE = CellRule(
+    "whole numbers of at least 0",
+    "correct the value, or use the family 'gaussian', which supports any finite number.",
+    lambda rows: (rows < 0) | np.isinf(rows) | (np.floor(rows) != rows) & ~np.isnan(rows),
+)
+
+POSITIVE = CellRule(
+    "finite numbers above 0",
+    "correct the value, or use the family 'gaussian' or 'kde', which support any finite number.",
+    lambda rows: (rows <= 0) | np.isinf(rows),
+)
 
 
 class DistributionFamily(ABC):
-    """Makes facts from cells, and likelihoods from facts."""
+    """Computes facts from the values of columns, and likelihoods from facts."""
 
     name: ClassVar[str]
     summary_type: ClassVar[Any]  # the class of its facts
 
     @abstractmethod
     def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Summary:
-        """Return the facts of a share of the rows."""
+        """Compute the facts of a range of rows."""
 
     @abstractmethod
     def finish(self, summary: Any, columns: Sequence[Column], totals: ClassTotals, setting: Setting) -> Likelihood:
-        """Turn the facts of a block into log-likelihoods."""
+        """Compute log-likelihoods from the facts of a block."""
 
     def present(self, summary: Any) -> tuple[Floats, Floats] | None:
-        """Return weight and rows of the present cells (K, d), from which `missing="category"` makes its own factor.
+        """Return total weight and number of the values that are present (K, d), for `missing="category"`.
 
-        None where the family itself treats missing as one more level.
+        None if the family itself treats missing as one more level.
         """
         return summary.weight, summary.rows
 
     def summary_from_dict(self, facts: dict[str, Any], n_classes: int, n_columns: int) -> Summary:
-        """Return the facts that `Summary.to_dict` wrote, checked."""
+        """Restore facts from the output of `Summary.to_dict`, and check them."""
         found: Summary = self.summary_type.from_dict(facts, n_classes, n_columns)
         return found
 
 
+class ValuesFamily(DistributionFamily):
+    """A family whose facts are the distinct values of each column, with their weights per class."""
+
+    summary_type = Values
+    rule: ClassVar[CellRule | None] = None  # valid values; None for any finite number
+
+    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Values:
+        check = check_finite if self.rule is None else self.rule.check
+        return values_of(dense(view, self.name), columns, share, check)
+
+
 class NumericLikelihood(ABC):
-    """The likelihood of a block of numeric columns; a subclass holds the tables and the formula."""
+    """The likelihood of a block of numeric columns; a subclass defines the tables and the formula."""
 
     family: ClassVar[str]
-    rule: ClassVar[CellRule | None] = None  # what cells may hold; None for any finite number
+    rule: ClassVar[CellRule | None] = None  # valid values; None for any finite number
     names: tuple[str, ...]
 
     @abstractmethod
     def logs(self, cells: Floats) -> Floats:  # (d,) -> (K, d)
-        """Return the log-likelihoods of one present cell per column: the plain twin of `add`."""
+        """Compute the log-likelihoods of one value per column; the simple counterpart of `add`."""
 
     @abstractmethod
     def add(self, chunk: Chunk, start: int, scores: Floats) -> None:
-        """Add the log-likelihoods of a chunk, whose first row has the number `start`, to scores (n, K)."""
+        """Add the log-likelihoods of a chunk of rows to scores (n, K); `start` is the index of its first row."""
 
     @abstractmethod
     def parameters(self) -> list[Parameter]:
-        """Return the rows of the probability distribution table."""
+        """Return the rows of the probability table."""
 
     def check(self, rows: Floats, start: int) -> None:
-        """Refuse cells that the family cannot have; `start` is the number of the first row."""
+        """Raise for invalid values; `start` is the index of the first row."""
         (check_finite if self.rule is None else self.rule.check)(rows, self.names, start)
 
     def scorer(self, view: AnyView, columns: Sequence[int]) -> Scorer:
-        return ChunkScorer(dense(view, self.family).numbers(columns), self.add)
+        return chunk_scorer(dense(view, self.family).numbers(columns), self.add)
 
     def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
-        """Explain each row; what scoring refuses is refused here too."""
+        """Explain each row. Values that are invalid in scoring raise here too."""
         rows = self._rows(view, columns)
         self.check(rows, 0)
-        # 1 is a valid cell of every family
+        # 1 is a valid value in every family
         logs = [self.logs(np.where(np.isnan(row), 1.0, row)).T for row in rows]
         return [
             [self.factor(j, float(value), log[j]) for j, value in enumerate(row)]
@@ -105,22 +160,22 @@ class NumericLikelihood(ABC):
         return cells.chunk(0, cells.n_rows).rows
 
     def factor(self, j: int, value: float, log: Floats) -> Factor:
-        """Explain one cell, whose log-likelihoods are `log` (K,)."""
+        """Explain one value, whose log-likelihoods are `log` (K,)."""
         if np.isnan(value):
             return neutral_factor(self.names[j], len(log))
         return Factor(self.names[j], value, tuple(log.tolist()))
 
 
 class DensityLikelihood(NumericLikelihood):
-    """A distribution whose parameters are estimated in each class and column by itself."""
+    """A distribution whose parameters are estimated separately for each class and column."""
 
-    uninformative: ClassVar[str] = "one value was seen at most"  # why a column is left out
-    informative: NDArray[np.bool_]  # (d,), whether a column can distinguish between classes at all
+    uninformative: ClassVar[str] = "constant in the training rows"  # why a column is ignored
+    informative: NDArray[np.bool_]  # (d,), whether a column has any influence
     summary: Any
 
     @abstractmethod
     def statistics(self) -> dict[str, Floats]:  # (K, d) each
-        """Return the rows of the probability table, by name."""
+        """Return the parameters for the probability table, by name."""
 
     def factor(self, j: int, value: float, log: Floats) -> Factor:
         if not np.isnan(value) and not self.informative[j]:
@@ -136,13 +191,13 @@ class DensityLikelihood(NumericLikelihood):
         ]
 
     def where_seen(self, table: Floats) -> Floats:  # (K, d)
-        """NaN for classes that hold no cell of a column."""
+        """Replace by NaN where a class has no value in a column."""
         return np.where(self.summary.weight > 0, table, np.nan)
 
 
 @dataclass(frozen=True)
 class ShareTable:
-    """Smoothed shares as they were counted: 2/9 stays 2/9. The last axis of each array is the class."""
+    """Smoothed shares that keep numerator and denominator: 2/9 stays 2/9. The last axis of each array is the class."""
 
     over: Floats
     under: Floats
@@ -150,7 +205,7 @@ class ShareTable:
 
     @classmethod
     def of(cls, over: Floats, under: Floats, n_shares: float | Floats) -> ShareTable:
-        """Divide counts by totals; where a total is 0, the limit for alpha → 0 is `n_shares` equal shares."""
+        """Divide counts by totals. If a total is 0, all `n_shares` shares are equal (the limit for alpha → 0)."""
         empty = under == 0
         if empty.any():
             over, under = np.where(empty, 1.0, over), np.where(empty, np.maximum(n_shares, 1.0), under)
@@ -158,7 +213,7 @@ class ShareTable:
             return cls(over, under, np.asarray(np.log(over) - np.log(under)))
 
     def fractions(self, index: Any) -> tuple[Fraction, ...]:
-        """The shares of one entry in each class."""
+        """Return the share of one entry in each class as fractions."""
         return Fraction.each(self.over[index], np.broadcast_to(self.under, self.over.shape)[index])
 
     def factor(self, column: str, value: Any, index: Any, note: str = "") -> Factor:
@@ -168,27 +223,17 @@ class ShareTable:
         return Parameter(column, name, tuple(np.exp(self.log[index]).tolist()), self.fractions(index))
 
 
-class ChunkScorer:
-    """Scores chunk by chunk with one function: `add(chunk, first row, scores)`."""
-
-    def __init__(self, cells: ChunkedCells, add: Callable[[Chunk, int, Floats], None]) -> None:
-        self._cells = cells
-        self._add = add
-
-    @property
-    def chunk_rows(self) -> int:
-        return self._cells.chunk_rows
-
-    def add(self, start: int, stop: int, scores: Floats) -> None:
-        self._add(self._cells.chunk(start, stop), start, scores)
+def chunk_scorer(cells: ChunkedCells, add: Callable[[Chunk, int, Floats], None]) -> Scorer:
+    """Make a scorer from a function `add(chunk, first row, scores)`."""
+    return Scorer(cells.chunk_rows, lambda start, stop, scores: add(cells.chunk(start, stop), start, scores))
 
 
 def dense(view: AnyView, family: str) -> View:
-    """The view of columns, where it is one."""
+    """Raise if the data is sparse."""
     if isinstance(view, SparseView):
         raise FoldwiseTypeError(
             f"Sparse data was passed, but the family {family!r} needs dense columns.",
-            "pass X.toarray(), or use the family 'multinomial' or 'bernoulli'.",
+            "pass X.toarray(), or use families='multinomial' or families='bernoulli'.",
         )
     return view
 
@@ -198,11 +243,11 @@ def names_of(columns: Sequence[Column]) -> tuple[str, ...]:
 
 
 def neutral_factor(column: str, n_classes: int, why: str = "missing", value: object = None) -> Factor:
-    """The factor of a cell that has no influence: 1 for every class."""
-    return Factor(column, value, (0.0,) * n_classes, note=f"{why}, left out")
+    """Make the factor of a value without influence: 1 for every class."""
+    return Factor(column, value, (0.0,) * n_classes, note=f"{why}, ignored")
 
 
 def times(count: Floats, log: Floats) -> Floats:  # (d,), (K, d) -> (K, d)
-    """count·log, where 0 times -inf is 0."""
+    """Multiply counts by logarithms, where 0 times -inf is 0."""
     with np.errstate(over="ignore"):
         return np.multiply(count, log, out=np.zeros_like(log), where=count != 0)

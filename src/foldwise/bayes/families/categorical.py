@@ -1,15 +1,15 @@
-"""Categories: the smoothed share of each value in each class."""
+"""Categorical distribution: the smoothed share of each level in each class."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from foldwise.bayes.families.base import ChunkScorer, DistributionFamily, dense
-from foldwise.bayes.families.level_table import LevelTable
-from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Parameter, Setting
+from foldwise.bayes.families.base import DistributionFamily, ShareTable, chunk_scorer, dense, neutral_factor
+from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Parameter, Scorer, Setting
 from foldwise.bayes.scoring_kernels import codes_by_column, codes_by_column_few, codes_by_row, codes_by_row_few
 from foldwise.data.cells import Chunk, ChunkedCells
 from foldwise.data.schema import Column, Level
@@ -19,8 +19,57 @@ from foldwise.summaries.number_kernels import FEW_CLASSES, Floats
 from foldwise.summaries.passes import Share
 
 
+@dataclass(frozen=True)
+class LevelTable:
+    """Shares of the levels, bins or words of one column, then those of a missing and of an unseen value."""
+
+    name: str
+    levels: tuple[Level, ...]
+    shares: ShareTable  # (levels + 2, K); the logarithm is 0 for ignored values
+    missing_counts: bool
+    unseen_counts: bool
+
+    @classmethod
+    def of(
+        cls, name: str, levels: tuple[Level, ...], weight: Floats, missing: Floats, setting: Setting
+    ) -> LevelTable:  # weight (levels, K), missing (K,)
+        """Smooth the weights of levels and missing values: (N + alpha) / (N_total + alpha · slots)."""
+        missing_counts = setting.missing == "category" and bool(missing.any())
+        unseen_counts = setting.unseen == "smooth"
+        n_slots = len(levels) + missing_counts + unseen_counts
+        over = np.vstack([weight, missing, np.zeros_like(missing)]) + setting.alpha
+        under = weight.sum(axis=0) + missing_counts * missing + setting.alpha * n_slots
+        shares = ShareTable.of(over, under, n_slots)
+        if not missing_counts:
+            shares.log[-2] = 0.0
+        if not unseen_counts:
+            shares.log[-1] = 0.0
+        return cls(name, levels, shares, missing_counts, unseen_counts)
+
+    @property
+    def log(self) -> Floats:  # (levels + 2, K)
+        return self.shares.log
+
+    def factor(self, slot: int, value: Any, note: str = "") -> Factor:
+        """Explain one value."""
+        if slot == len(self.levels):
+            if not self.missing_counts:
+                return neutral_factor(self.name, self.log.shape[1])
+            return self.shares.factor(self.name, None, slot, "missing, treated as a category")
+        if slot > len(self.levels):
+            if not self.unseen_counts:
+                return neutral_factor(self.name, self.log.shape[1], "unseen", value)
+            return self.shares.factor(self.name, value, slot, "unseen, smoothed")
+        return self.shares.factor(self.name, value, slot, note)
+
+    def parameters(self, names: Iterable[str]) -> list[Parameter]:
+        """Return the rows of the probability table; `names` are the names of the levels."""
+        rows = [*enumerate(names), *[(-2, "(missing)")] * self.missing_counts, *[(-1, "(unseen)")] * self.unseen_counts]
+        return [self.shares.parameter(self.name, name, slot) for slot, name in rows]
+
+
 class Categorical(DistributionFamily):
-    """(N_value + alpha) / (N_present + alpha · levels); levels are those declared by the type, else those seen."""
+    """P(level) = (N_level + alpha) / (N_present + alpha · levels), over the declared levels, or those that occur."""
 
     name = "categorical"
     summary_type = Counts
@@ -39,25 +88,25 @@ class Categorical(DistributionFamily):
 
 
 def finish_column(column: Column, counts: CategoryCounts, totals: ClassTotals, setting: Setting) -> LevelTable:
-    """Smooth the counts of one column."""
+    """Compute the smoothed shares of one column."""
     levels = counts.levels if column.levels is None else declared_levels(column.levels, counts.levels)
     weight, rows = counts.on(levels)
     return LevelTable.of(column.name, levels, weight, totals.missing(weight.sum(axis=0), rows.sum(axis=0)), setting)
 
 
 def declared_levels(declared: tuple[Level, ...], seen: tuple[Level, ...]) -> tuple[Level, ...]:
-    """The declared levels, and behind them what rows held all the same."""
+    """Append levels that occur without being declared to the declared levels."""
     known = set(declared)
     return (*declared, *(level for level in seen if level not in known))
 
 
 @dataclass(frozen=True)
 class CategoricalLikelihood:
-    """The finished tables of a block of columns."""
+    """The shares of the levels of a block of columns."""
 
     tables: tuple[LevelTable, ...]
 
-    def scorer(self, view: AnyView, columns: Sequence[int]) -> ChunkScorer:
+    def scorer(self, view: AnyView, columns: Sequence[int]) -> Scorer:
         table = dense(view, Categorical.name)
         direct = self._direct_scorer(table, columns)
         if direct is not None:
@@ -68,8 +117,8 @@ class CategoricalLikelihood:
     def _codes(self, view: View, columns: Sequence[int]) -> ChunkedCells:
         return view.codes(columns, [table.levels for table in self.tables])
 
-    def _direct_scorer(self, view: View, columns: Sequence[int]) -> ChunkScorer | None:
-        """Whole numbers of a short range are looked up by their own value."""
+    def _direct_scorer(self, view: View, columns: Sequence[int]) -> Scorer | None:
+        """Make a scorer that looks whole numbers of a small range up by their value; None if it does not apply."""
         ranges = [whole_range(table.levels) for table in self.tables]
         cells = view.integers(columns) if all(r is not None for r in ranges) else None
         if cells is None:
@@ -100,7 +149,7 @@ class CategoricalLikelihood:
 
 
 def whole_range(levels: tuple[Level, ...]) -> tuple[int, int] | None:
-    """Least level and width where all are whole numbers; None where not."""
+    """Find the smallest level and the range, if all levels are whole numbers."""
     if not levels:
         return 0, 0
     if not all(type(level) is int and abs(level) < 1 << 62 for level in levels):
@@ -109,8 +158,8 @@ def whole_range(levels: tuple[Level, ...]) -> tuple[int, int] | None:
     return low, high - low + 1
 
 
-def code_scorer(cells: ChunkedCells, layout: SlotLayout, table: Floats) -> ChunkScorer:
-    """A scorer of codes by a table of log-probabilities (slots, K)."""
+def code_scorer(cells: ChunkedCells, layout: SlotLayout, table: Floats) -> Scorer:
+    """Make a scorer that looks codes up in a table of log-probabilities (slots, K)."""
     where = (layout.low, layout.width, layout.base)
     by_class = np.ascontiguousarray(table.T)
 
@@ -123,4 +172,4 @@ def code_scorer(cells: ChunkedCells, layout: SlotLayout, table: Floats) -> Chunk
         else:
             codes_by_column(chunk.cells, chunk.start, chunk.stop, *where, table, scores)
 
-    return ChunkScorer(cells, add)
+    return chunk_scorer(cells, add)

@@ -1,4 +1,4 @@
-"""Positive numbers with a gamma distribution in each class, by maximum likelihood."""
+"""Gamma distribution: positive numbers, with maximum likelihood estimates in each class."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import gammaln, polygamma, psi
 
-from foldwise.bayes.families.base import DensityLikelihood, DistributionFamily, dense, names_of
-from foldwise.bayes.families.cell_rules import POSITIVE
+from foldwise.bayes.families.base import POSITIVE, DensityLikelihood, DistributionFamily, dense, names_of
 from foldwise.bayes.families.protocol import AnyView, ClassTotals, Setting
 from foldwise.data.cells import Chunk
 from foldwise.data.schema import Column
@@ -21,13 +20,13 @@ from foldwise.summaries.log_moments import LogMoments, excess, excesses, log_mom
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share
 
-LARGE = 20.0  # shapes past which series in 1/shape are exact, and differences of large functions no more
-LEAST = 1e-200  # shapes whose reciprocal is a float with room to spare
-STEPS = 12  # of Newton, from a start that is right to 1.5 %; four are enough
+LARGE = 20.0  # above this shape, series in 1/shape are exact, and differences of large functions are not
+LEAST = 1e-200  # the smallest shape, whose reciprocal is far from overflow
+STEPS = 12  # of Newton's method; four are enough from a start with an error below 1.5%
 
 
 class Gamma(DistributionFamily):
-    """Mean and shape; the variance is at least `var_floor` times that of the gamma distribution of all classes."""
+    """Mean and shape. The variance is at least `var_floor` times that of the gamma distribution over all classes."""
 
     name = "gamma"
     summary_type = LogMoments
@@ -41,24 +40,24 @@ class Gamma(DistributionFamily):
         pooled = summary.pooled()
         overall = shape_of(pooled.log_gap)
         absent = summary.weight <= 0
-        # a class that holds no cell of a column borrows the column's distribution over all classes
+        # a class without values in a column uses the distribution of the column over all classes
         mean = np.where(absent, pooled.mean, summary.mean)
         shape = np.where(absent, overall, shape_of(summary.log_gap))
-        # variance = mean²/shape >= var_floor · (mean² / shape over all); never narrower than the spacing of floats
+        # variance = mean²/shape >= var_floor · (mean² / shape over all), and never narrower than the spacing of floats
         relative = np.divide(mean, pooled.mean, out=np.ones_like(mean), where=pooled.mean > 0)
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             most = np.maximum(overall * relative**2, LEAST) / np.float64(setting.var_floor)
         shape = np.minimum(shape, np.minimum(most, EPS**-2))
-        # a column with one value, or none, has no influence
+        # a column with at most one distinct value has no influence
         informative = (pooled.log_gap > 8 * EPS**2)[0]
         mean, shape = np.where(informative, mean, 1.0), np.where(informative, shape, 1.0)
         return GammaLikelihood(names_of(columns), mean, shape, log_norm_of(shape), informative, summary)
 
 
 def shape_of(gap: Floats) -> Floats:
-    """The shape k with log k - ψ(k) = gap, the equation of maximum likelihood; the largest float where gap is 0.
+    """Solve log k - ψ(k) = gap, the maximum likelihood equation of the shape k.
 
-    Newton in k from Minka's start ("Estimating a Gamma distribution", 2002).
+    Newton's method from the start of Minka (2002), Estimating a gamma distribution.
     """
     gap = np.maximum(gap, EPS**2 / 4)
     k = (3 - gap + np.sqrt((gap - 3) ** 2 + 24 * gap)) / (12 * gap)
@@ -69,7 +68,7 @@ def shape_of(gap: Floats) -> Floats:
 
 
 def gap_of(k: Floats) -> tuple[Floats, Floats]:
-    """log k - ψ(k) and its derivative; for large k by their series, because the difference would lose its digits."""
+    """Compute log k - ψ(k) and its derivative; for large k by series, because the difference would cancel."""
     near, u = np.minimum(k, LARGE), 1 / np.maximum(k, LARGE)
     series = u / 2 + u**2 * (1 / 12 - u**2 * (1 / 120 - u**2 * (1 / 252 - u**2 * (1 / 240 - u**2 / 132))))
     slope = -(u**2) * (1 / 2 + u * (1 / 6 - u**2 * (1 / 30 - u**2 * (1 / 42 - u**2 / 30))))
@@ -78,7 +77,7 @@ def gap_of(k: Floats) -> tuple[Floats, Floats]:
 
 
 def log_norm_of(k: Floats) -> Floats:
-    """k·log k - k - log Γ(k), by Stirling's series where k is large."""
+    """Compute k·log k - k - log Γ(k); by Stirling's series for large k."""
     near, u = np.minimum(k, LARGE), 1 / np.maximum(k, LARGE)
     series = -0.5 * np.log(2 * np.pi * u) - u * (1 / 12 - u**2 * (1 / 360 - u**2 * (1 / 1260 - u**2 / 1680)))
     return np.where(k < LARGE, near * np.log(near) - near - gammaln(near), series)
@@ -86,7 +85,7 @@ def log_norm_of(k: Floats) -> Floats:
 
 @njit(nogil=True, cache=True)
 def gamma_by_row(cells: Floats, mean: Floats, shape: Floats, log_norm: Floats, used: Any, scores: Floats) -> None:
-    """Add log_norm - log x - shape·h(x / mean) of the present cells, h(t) = t - 1 - log t."""
+    """Add log_norm - log x - shape·h(x / mean) of the present values, where h(t) = t - 1 - log t."""
     n, d = cells.shape
     for i in range(n):
         for j in range(d):

@@ -1,4 +1,4 @@
-"""Numbers with a normal distribution in each class."""
+"""Normal (Gaussian) distribution: numbers, with a mean and a variance in each class."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TINY = 1e-300
 
 
 class Gaussian(DistributionFamily):
-    """Mean and n-ddof variance of the present cells; the variance is at least `var_floor` times the column's own."""
+    """Mean, and variance with divisor n - ddof, which is at least `var_floor` times the variance over all classes."""
 
     name = "gaussian"
     summary_type = Moments
@@ -39,8 +39,9 @@ class Gaussian(DistributionFamily):
     ) -> GaussianLikelihood:
         if ((free_weight(summary.weight, setting.ddof) == 0) & (summary.weight > 0) & (summary.rows > 1)).any():
             warnings.warn(
-                f"the weights of a class sum to {setting.ddof:g} or less, so its variances fall to the floor. "
-                "Hint: weights are frequencies; rescale them to sum to the number of rows, or pass ddof=0.",
+                f"the sample weights of a class sum to ddof={setting.ddof:g} or less, so its variances are set to the "
+                "smallest allowed value. Hint: weights are frequencies; rescale them to sum to the number of rows, or "
+                "pass ddof=0.",
                 FoldwiseWarning,
                 stacklevel=5,
             )
@@ -48,14 +49,14 @@ class Gaussian(DistributionFamily):
 
 
 def gaussian_likelihood(summary: Moments, names: tuple[str, ...], setting: Setting) -> GaussianLikelihood:
-    """Finish the facts of a block without a word about weights that sum to too little."""
+    """Compute log-likelihoods from facts, without a warning about small weights."""
     mean, scale, log_norm = finish_settings(summary, [setting])
     scale, log_norm = (np.ascontiguousarray(table[:, :, 0]) for table in (scale, log_norm))
     return GaussianLikelihood(names, mean, scale, log_norm, np.any(scale, axis=0), summary)
 
 
 def finish_settings(summary: Moments, settings: Sequence[Setting]) -> tuple[Floats, Floats, Floats]:
-    """Mean (K, d), and scale and log_norm (K, d, S), for every setting."""
+    """Compute mean (K, d), scale and log_norm (K, d, S) for every setting."""
     floor = np.array([setting.var_floor for setting in settings])
     ddof = np.array([setting.ddof for setting in settings])
     pooled = summary.pooled()
@@ -64,13 +65,13 @@ def finish_settings(summary: Moments, settings: Sequence[Setting]) -> tuple[Floa
     m2 = np.broadcast_to(summary.m2[:, :, None], free.shape)
     variance = np.divide(m2, free, out=np.zeros_like(free), where=free > 0)
     variance = np.maximum(variance, floor * overall[:, :, None])
-    # a class that holds no cell of a column borrows the column's distribution over all classes
+    # a class without values in a column uses the distribution of the column over all classes
     absent = summary.weight <= 0
     mean = np.where(absent, pooled.mean, summary.mean)
     variance = np.where(absent[:, :, None], overall[:, :, None], variance)
     # no density is narrower than the spacing of floats at its mean
     variance = np.maximum(variance, np.maximum(TINY, (EPS * mean) ** 2)[:, :, None])
-    # a column with one value, or none, has no influence; nor has one whose spread is below that of rounding
+    # a column without influence: at most one distinct value, or a spread within rounding errors
     silent = np.repeat(overall <= (4 * EPS * pooled.mean) ** 2, len(mean), axis=0)
     scale = np.where(silent[:, :, None], 0.0, 0.5 / variance)
     log_norm = np.where(silent[:, :, None], 0.0, -0.5 * np.log(2 * np.pi * variance))
@@ -78,14 +79,14 @@ def finish_settings(summary: Moments, settings: Sequence[Setting]) -> tuple[Floa
 
 
 def free_weight(weight: Floats, ddof: Any) -> Floats:
-    """weight - ddof, and 0 where it is nothing but rounding: weights of 1/n do not sum to exactly 1."""
+    """Compute weight - ddof, and 0 within rounding errors: weights of 1/n do not sum to exactly 1."""
     free = weight - ddof
     return np.where(free > 1e-9 * weight, free, 0.0)
 
 
 @dataclass(frozen=True)
 class GaussianLikelihood(DensityLikelihood):
-    """log N(x; mean, variance) = log_norm - scale·(x - mean)²; scale and log_norm are 0 where uninformative."""
+    """log N(x; mean, variance) = log_norm - scale·(x - mean)²; both are 0 for a column without influence."""
 
     family = Gaussian.name
 
@@ -115,5 +116,5 @@ class GaussianLikelihood(DensityLikelihood):
 
     def statistics(self) -> dict[str, Floats]:
         with np.errstate(divide="ignore"):
-            sd = np.where(self.scale > 0, np.sqrt(0.5 / self.scale), 0.0)  # an uninformative column has none
+            sd = np.where(self.scale > 0, np.sqrt(0.5 / self.scale), 0.0)  # 0 for a column without influence
         return {"mean": self.where_seen(self.summary.mean), "sd": self.where_seen(sd)}

@@ -1,4 +1,4 @@
-"""Numbers with a kernel density in each class: a normal curve about every value that was learned."""
+"""Kernel density estimate: numbers, with a Gaussian kernel on every training value of each class."""
 
 from __future__ import annotations
 
@@ -9,28 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from foldwise.bayes.families.base import DensityLikelihood, DistributionFamily, dense, names_of
+from foldwise.bayes.families.base import DensityLikelihood, ValuesFamily, names_of
 from foldwise.bayes.families.kernel_sums import KernelSums, add_kernel_scores, kernel_sums
-from foldwise.bayes.families.protocol import AnyView, ClassTotals, Setting, option
+from foldwise.bayes.families.protocol import ClassTotals, Setting, option
 from foldwise.data.cells import Chunk, read_only
 from foldwise.data.schema import Column
 from foldwise.summaries.alignment import EPS
-from foldwise.summaries.moments import check_finite, refuse_infinite
+from foldwise.summaries.moments import refuse_infinite
 from foldwise.summaries.number_kernels import Floats
-from foldwise.summaries.passes import Share
-from foldwise.summaries.values import Values, ValueWeights, values_of
+from foldwise.summaries.values import Values, ValueWeights
 
 TINY = 1e-150
 
 
-class Kde(DistributionFamily):
-    """Gaussian kernels on the class's values; the bandwidth by Silverman's rule for each class and column, or given."""
+class Kde(ValuesFamily):
+    """Gaussian kernels on the values of a class, with a given bandwidth, or Silverman's for each class and column."""
 
     name = "kde"
-    summary_type = Values
-
-    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Values:
-        return values_of(dense(view, self.name), columns, share, check_finite)
 
     def finish(
         self, summary: Values, columns: Sequence[Column], totals: ClassTotals, setting: Setting
@@ -48,29 +43,29 @@ class Kde(DistributionFamily):
 def class_kernels(
     values: ValueWeights, n_classes: int, given: float | None, setting: Setting
 ) -> list[tuple[tuple[Floats, Floats], float]]:
-    """Values with their weights, and the bandwidth, of each class of a column."""
+    """Collect values, weights and bandwidth of each class of a column."""
     pooled = values.pooled()
     if not len(pooled[0]):
-        return [((np.zeros(1), np.ones(1)), 1.0)] * n_classes  # a column without a cell has no influence
+        return [((np.zeros(1), np.ones(1)), 1.0)] * n_classes  # a column without values has no influence
     overall = silverman(*pooled, setting.ddof)
     narrowest = np.sqrt(setting.var_floor) * deviation(*pooled, 0.0)
     found = []
     for c in range(n_classes):
         own = values.of_class(c)
-        part = own if len(own[0]) else pooled  # a class without a cell borrows the column's distribution
-        # one value has no width of its own: the column's bandwidth over all classes stands in
+        part = own if len(own[0]) else pooled  # a class without values uses the distribution over all classes
+        # a single value has no bandwidth: use that of the column over all classes
         width = given or silverman(*part, setting.ddof) or overall
         if given is None:
-            # no kernel is narrower than the floor, or than the spacing of floats
+            # no kernel is narrower than the floor or the spacing of floats
             width = max(width, narrowest, EPS * float(np.abs(part[0]).max()), TINY)
         found.append((part, float(width)))
     return found
 
 
 def silverman(x: Floats, weight: Floats, ddof: float) -> float:
-    """0.9 · min(sd, IQR/1.34) · n^(-1/5), and the sd where the quartiles meet (Silverman 1986, eq. 3.31).
+    """Compute 0.9 · min(sd, IQR/1.34) · n^(-1/5), without the IQR if it is 0 (Silverman 1986, eq. 3.31).
 
-    Weights are frequencies: n is their sum, and the quartiles are those of the rows repeated.
+    Weights are frequencies: n is their sum, and quartiles are those of the repeated rows.
     """
     n = float(weight.sum())
     spread = deviation(x, weight, ddof)
@@ -81,12 +76,12 @@ def silverman(x: Floats, weight: Floats, ddof: float) -> float:
 
 
 def deviation(x: Floats, weight: Floats, ddof: float) -> float:
-    """The standard deviation; its square divides by the sum of the weights less ddof. 0 where nothing would be left."""
+    """Compute the standard deviation with divisor (sum of weights) - ddof; 0 if the divisor is not positive."""
     n = float(weight.sum())
     free = n - ddof
     if free <= 1e-9 * n:
         return 0.0
-    _, power = np.frexp(np.abs(x).max())  # by a power of 2, which rounds nothing: squares of large numbers overflow
+    _, power = np.frexp(np.abs(x).max())  # exact scaling by a power of 2: squares of large numbers overflow
     off = np.ldexp(x, -power) - np.ldexp(x[0], -power)
     shift = float((weight * off).sum()) / n
     squares = float((weight * (off - shift) ** 2).sum())
@@ -94,10 +89,10 @@ def deviation(x: Floats, weight: Floats, ddof: float) -> float:
 
 
 def quantile(x: Floats, weight: Floats, share: float) -> float:
-    """The usual quantile (R's type 7) of rows that are repeated as often as their weights say."""
+    """Compute a quantile (R's type 7) of values that are repeated by their weights."""
     below = np.cumsum(weight)
     at = max(float(below[-1]) - 1, 0.0) * share
-    whole = np.floor(at + 1e-9)  # sums that round stay at the row they mean
+    whole = np.floor(at + 1e-9)  # tolerates rounding errors of sums
     a, b = np.minimum(np.searchsorted(below, np.array([whole, whole + 1]) + 1e-9, side="right"), len(x) - 1)
     return float(x[a] + (x[b] - x[a]) * max(at - whole, 0.0))
 
@@ -128,7 +123,7 @@ class KdeLikelihood(DensityLikelihood):
         return np.array([self._log_density(e, x) for e, x in entries]).reshape(-1, n_classes).T
 
     def _log_density(self, entry: int, value: float) -> float:
-        """The plain sum over all values of a column in a class."""
+        """Compute one log-density by a simple sum over all values."""
         sums = self.sums
         part = slice(int(sums.starts[entry]), int(sums.starts[entry + 1]))
         with np.errstate(over="ignore"):

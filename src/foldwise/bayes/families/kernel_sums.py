@@ -1,10 +1,9 @@
-"""Compiled sums of Gaussian kernels, log Σ w·exp(-((x - v)/h)²/2), exact to 1e-13 of the sum wherever x lies.
+"""Compiled sums of Gaussian kernels, log Σ w·exp(-((x - v)/h)²/2), with a relative error below 1e-13 for every x.
 
-Values lie sorted. Those in reach of a cell are found by bisection; what is out of reach adds less than 1e-17 of the
-sum. A few values are summed one by one. Many are summed by boxes of width h/2: with u = (v - center)/h and
-t = (x - center)/h, exp(-(t - u)²/2) = exp(-t²/2) · exp(-u²/2) · Σ_k (t·u)^k / k!, so a box is a polynomial in t
-whose coefficients Σ w·exp(-u²/2)·u^k/k! are computed once. All boxes are positive, so none
-spoils the digits of another.
+Values are sorted, and those near x are found by bisection; all others add less than 1e-17 of the sum. A few values are
+summed one by one. Many are summed by boxes of width h/2: with u = (v - center)/h and t = (x - center)/h,
+exp(-(t - u)²/2) = exp(-t²/2) · exp(-u²/2) · Σ_k (t·u)^k / k!, so that a box is a polynomial in t whose coefficients
+Σ w·exp(-u²/2)·u^k/k! are computed once. The sums of all boxes are positive, so nothing cancels.
 """
 
 from __future__ import annotations
@@ -18,26 +17,26 @@ from numba import njit
 from foldwise.data.cells import read_only
 from foldwise.summaries.number_kernels import REORDER, Floats, Ints
 
-TERMS = 32  # for |t·u| <= 13/4 the next is below 1e-17 of the sum
-FEW_TERMS = 20  # of a box at t they miss exp(-t²/2)·(t/4)^20/20! < 2e-22 of its weight: enough near a value that counts
-FEW_WITHIN = 2.0  # bandwidths
-FEW_MARGIN = 2 * np.log(1e23)  # where the least weight is a millionth of all
+TERMS = 32  # for |t·u| <= 13/4, the next term is below 1e-17 of the sum
+FEW_TERMS = 20  # their error is exp(-t²/2)·(t/4)^20/20! < 2e-22 of the weight of a box: enough near a value
+FEW_WITHIN = 2.0  # bandwidths to the nearest value within which they are enough
+FEW_MARGIN = 2 * np.log(1e23)  # the margin if the least weight is a millionth of the total
 BOX = 0.5  # width of a box in bandwidths
-NEAR = 8.0  # bandwidths to the nearest value within which boxes are used; farther out t would grow too large
+NEAR = 8.0  # bandwidths to the nearest value within which boxes are used; beyond, t is too large
 NEGLIGIBLE = np.log(1e17)
-TOO_FAR = 1e150  # bandwidths whose square is no float
+TOO_FAR = 1e150  # bandwidths whose square overflows
 
 
 class KernelSums(NamedTuple):
-    """The values of all columns and classes, one after the other: entry j·K + c from starts[j·K + c] on."""
+    """The values of all columns and classes in one array; those of column j and class c begin at starts[j·K + c]."""
 
     values: Floats  # (M,)
     weight: Floats  # (M,)
     starts: Ints  # (d·K + 1,)
     bandwidth: Floats  # (d·K,)
     log_norm: Floats  # (d·K,), -log(Σw · h · √2π)
-    margin: Floats  # (d·K,), by how much the square of the reach exceeds that of the nearest distance
-    box: Ints  # (M,), the box of each value; -1 where there are none
+    margin: Floats  # (d·K,), squared reach minus squared distance to the nearest value
+    box: Ints  # (M,), the box of each value, or -1
     center: Floats  # (B,)
     moments: Floats  # (TERMS, B)
     informative: Ints  # (d,), 0 for a column without influence
@@ -46,7 +45,7 @@ class KernelSums(NamedTuple):
 def kernel_sums(
     parts: Sequence[tuple[Floats, Floats]], bandwidth: Floats, informative: Ints
 ) -> KernelSums:  # parts: values and weights of each column and class
-    """All that the sums need, from values, weights and bandwidths (d·K,)."""
+    """Prepare the sums from values, weights and bandwidths (d·K,)."""
     starts = np.cumsum([0, *(len(x) for x, _ in parts)], dtype=np.int64)
     values, weight = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     total = np.array([w.sum() for _, w in parts])
@@ -63,7 +62,7 @@ def kernel_sums(
 
 @njit(nogil=True, cache=True)
 def number_boxes(values: Floats, starts: Ints, bandwidth: Floats, box: Ints) -> int:
-    """Number the boxes of all values; entries whose boxes would hold less than three values each have none."""
+    """Number the boxes of all values; no boxes are used if they would hold fewer than three values each."""
     n = 0
     for e in range(bandwidth.size):
         first = n - 1
@@ -84,7 +83,7 @@ def number_boxes(values: Floats, starts: Ints, bandwidth: Floats, box: Ints) -> 
 def fill_boxes(
     values: Floats, weight: Floats, starts: Ints, bandwidth: Floats, box: Ints, center: Floats, moments: Floats
 ) -> None:
-    """Centers and coefficients of the boxes."""
+    """Compute the centers and coefficients of the boxes."""
     for e in range(bandwidth.size):
         h = bandwidth[e]
         last = -1
@@ -104,7 +103,7 @@ def fill_boxes(
 
 @njit(nogil=True, cache=True)
 def sum_of_values(values: Floats, weight: Floats, a: int, b: int, x: float, h: float, nearest: float) -> float:
-    """Σ w·exp(-(t² - nearest²)/2) over values a..b, t their distances in bandwidths: never 0, however far they lie."""
+    """Sum w·exp(-(t² - nearest²)/2) over values a..b, where t is their distance in bandwidths; it never underflows."""
     total = 0.0
     for i in range(a, b):
         t = (x - values[i]) / h
@@ -114,7 +113,7 @@ def sum_of_values(values: Floats, weight: Floats, a: int, b: int, x: float, h: f
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
 def sum_of_boxes(center: Floats, moments: Floats, x: float, h: float, t: Floats, s: Floats) -> float:
-    """Σ exp(-t²/2)·Σ_k moments_k·t^k over boxes, one term of all of them at a time: that is vectorized."""
+    """Sum exp(-t²/2)·Σ_k moments_k·t^k over boxes, one power of all boxes at a time, so that it vectorizes."""
     terms, n = moments.shape
     for i in range(n):
         t[i] = (x - center[i]) / h
@@ -131,7 +130,7 @@ def sum_of_boxes(center: Floats, moments: Floats, x: float, h: float, t: Floats,
 
 @njit(nogil=True, cache=True)
 def add_kernel_scores(cells: Floats, sums: KernelSums, scores: Floats) -> int:
-    """Add the log-densities of cells (n, d) to scores (n, K); the first row with an infinite cell, or -1."""
+    """Add the log-densities of values (n, d) to scores (n, K); returns the first row with an infinite value, or -1."""
     n, d = cells.shape
     n_classes = scores.shape[1]
     t, s = np.empty(sums.center.size), np.empty(sums.center.size)
@@ -157,7 +156,7 @@ def add_kernel_scores(cells: Floats, sums: KernelSums, scores: Floats) -> int:
                 reach = h * np.sqrt(nearest * nearest + sums.margin[e])
                 a = first + np.searchsorted(sums.values[first:at], x - reach)
                 b = at + np.searchsorted(sums.values[at:last], x + reach)
-                if b <= a:  # so far out that x ± reach rounds to x: the two neighbors
+                if b <= a:  # so far away that x ± reach rounds to x: use the two nearest values
                     a, b = max(at - 1, first), min(at + 1, last)
                 if sums.box[first] >= 0 and nearest <= NEAR and b - a > 3 * (sums.box[b - 1] - sums.box[a] + 1):
                     near = nearest <= FEW_WITHIN and sums.margin[e] <= FEW_MARGIN

@@ -1,8 +1,8 @@
-"""The values and protocols that distribution families share; `base.py` holds the classes to build one from."""
+"""The values and protocols that distribution families share. `base.py` has the classes to build a family from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -19,14 +19,14 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Setting:
-    """The hyperparameters that turn facts into likelihoods. Facts never depend on them."""
+    """The hyperparameters with which likelihoods are computed from facts. Facts never depend on them."""
 
     alpha: float = 1.0
     var_floor: float = 1e-9
     ddof: float = 1.0
     missing: str = "ignore"
     unseen: str = "ignore"
-    # parameters of single families: one value for all columns, or a mapping by column
+    # parameters of single families: one value for all columns, or a mapping from columns to values
     trials: Any = None
     bins: Any = 10
     cuts: Any = "width"
@@ -38,32 +38,38 @@ class Setting:
 
 
 def option(given: Any, column: str, default: Any) -> Any:
-    """The value of a parameter for one column: the same for all, or by name with a default for columns not named."""
+    """Look up a parameter for one column; columns that a mapping does not name have the default."""
     return given.get(column, default) if isinstance(given, Mapping) else given
 
 
 @dataclass(frozen=True)
 class ClassTotals:
-    """Weight of each class, and its rows of a weight above 0."""
+    """Total weight of each class, and its number of rows with a weight above 0."""
 
     weight: Floats  # (K,)
     rows: Floats  # (K,)
 
     def missing(self, weight: Floats, rows: Floats) -> Floats:
-        """The weight of missing cells, from weight and rows of the present ones (…, K)."""
+        """Compute the weight of missing values, from the weight and the rows of the present ones (…, K)."""
         return weight_missing(self.weight, self.rows, weight, rows)
 
 
 @dataclass(frozen=True)
 class Fraction:
-    """A probability as it was counted: 2/9 stays 2/9, and with Laplace 3/12."""
+    """A probability as a fraction of counts: 2/9 stays 2/9, and is 3/12 with Laplace smoothing.
+
+    Attributes
+    ----------
+    over, under : float
+        Numerator and denominator.
+    """
 
     over: float
     under: float
 
     @classmethod
     def each(cls, over: Floats, under: Floats) -> tuple[Fraction, ...]:
-        """One for each class."""
+        """Make one fraction per class."""
         return tuple(cls(a, b) for a, b in zip(over.tolist(), under.tolist(), strict=True))
 
     def __str__(self) -> str:
@@ -72,7 +78,21 @@ class Fraction:
 
 @dataclass(frozen=True)
 class Factor:
-    """The contribution of one cell to each class: the logarithm of its factor, and the fraction where it is one."""
+    """The factor that one value contributes to each class.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    value : object
+        The value of the row; None if missing.
+    log : tuple of float
+        Logarithm of the factor, per class.
+    fractions : tuple of Fraction or None
+        The factors as fractions of counts, if they are any.
+    note : str
+        Explanation of a special case.
+    """
 
     column: str
     value: Any
@@ -80,10 +100,25 @@ class Factor:
     fractions: tuple[Fraction, ...] | None = None
     note: str = ""
 
+    @property
+    def is_ignored(self) -> bool:
+        """Whether the value has no influence on the prediction."""
+        return self.note.endswith(", ignored")
+
 
 @dataclass(frozen=True)
 class Parameter:
-    """One line of the probability distribution table: a number for each class, and the fraction where it is one."""
+    """One line of the probability table.
+
+    Attributes
+    ----------
+    column, name : str
+        Name of the column and of the parameter.
+    values : tuple of float
+        Value of the parameter, per class.
+    fractions : tuple of Fraction or None
+        The values as fractions of counts, if they are any.
+    """
 
     column: str
     name: str
@@ -92,7 +127,7 @@ class Parameter:
 
 
 class Summary(Protocol):
-    """Facts about rows that merge."""
+    """Facts about rows that can be merged."""
 
     def __add__(self: S, other: S) -> S: ...
     def __sub__(self: S, other: S) -> S: ...
@@ -101,23 +136,21 @@ class Summary(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
-class Scorer(Protocol):
-    """Adds the log-likelihoods of rows to their scores. Belongs to one thread."""
+@dataclass(frozen=True)
+class Scorer:
+    """Adds log-likelihoods of rows start..stop to scores (stop - start, K), at most `chunk_rows` rows at a time."""
 
-    @property
-    def chunk_rows(self) -> int: ...
-
-    def add(self, start: int, stop: int, scores: Floats) -> None:
-        """Add those of rows start..stop to `scores` (stop - start, K)."""
+    chunk_rows: int
+    add: Callable[[int, int, Floats], None]  # start, stop, scores
 
 
 class Likelihood(Protocol):
-    """The log-likelihood tables of a block of columns, finished for one setting."""
+    """The log-likelihoods of a block of columns, computed for one setting."""
 
     def scorer(self, view: AnyView, columns: Sequence[int]) -> Scorer: ...
 
     def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
-        """For each row, the factor of each column. The plain twin of `scorer`."""
+        """Return the factor of each column for each row; the simple counterpart of `scorer`."""
 
     def parameters(self) -> list[Parameter]:
-        """The lines of the probability distribution table."""
+        """Return the lines of the probability table."""

@@ -1,4 +1,4 @@
-"""Columns of text: the words of a cell as draws from one distribution of words a class and column."""
+"""Text columns: a multinomial distribution over words in each class and column."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import numpy as np
 import polars as pl
 from numba import njit
 
-from foldwise.bayes.families.base import DistributionFamily, dense, neutral_factor
-from foldwise.bayes.families.counted import SPARSE_ROWS
-from foldwise.bayes.families.level_table import LevelTable
-from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Parameter, Setting
+from foldwise.bayes.families.base import SPARSE_ROWS, DistributionFamily, dense, neutral_factor
+from foldwise.bayes.families.categorical import LevelTable
+from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Parameter, Scorer, Setting
 from foldwise.bayes.presence import presence_shares
 from foldwise.data.cells import read_only
 from foldwise.data.schema import Column
@@ -23,11 +22,11 @@ from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
 from foldwise.summaries.word_counts import WordCounts, word_counts_of
 
-NAMED_WORDS = 5  # in a note
+NAMED_WORDS = 5  # words listed in a note
 
 
 class Text(DistributionFamily):
-    """θ_word = (N_word + alpha) / (N + alpha · words); words are those of the rows that were learned."""
+    """θ_word = (N_word + alpha) / (N + alpha · words), over the words of the training rows."""
 
     name = "text"
     summary_type = WordCounts
@@ -38,7 +37,7 @@ class Text(DistributionFamily):
     def finish(
         self, summary: WordCounts, columns: Sequence[Column], totals: ClassTotals, setting: Setting
     ) -> TextLikelihood:
-        never = np.zeros(len(totals.weight))  # words are never missing: a cell is
+        never = np.zeros(len(totals.weight))  # only a whole text can be missing, not a word
         tables = tuple(
             LevelTable.of(column.name, words.words, words.weight, never, setting)
             for column, words in zip(columns, summary.columns, strict=True)
@@ -49,17 +48,17 @@ class Text(DistributionFamily):
         return TextLikelihood(tables, presence)
 
     def present(self, summary: WordCounts) -> None:
-        return None  # cells of text are not numbers, so `finish` adds the evidence of presence itself
+        return None  # `finish` handles missing texts itself
 
 
 def readers(view: AnyView, columns: Sequence[int]) -> list[Callable[[int, int], TokenizedText]]:
-    """For each column a function that reads the words of rows start..stop."""
+    """Make a function for each column that reads the words of rows start..stop."""
     table = dense(view, Text.name)
     return [partial(table.words, j) for j in columns]
 
 
 def word_slots(table: LevelTable, distinct: pl.Series) -> Ints:
-    """The slot of each of some distinct words; the last one for words never seen."""
+    """Find the slot of each distinct word; unseen words have the last slot."""
     unseen = len(table.levels) + 1
     if not table.levels or not len(distinct):
         return np.full(len(distinct), unseen, dtype=np.int64)
@@ -77,33 +76,25 @@ def add_words(codes: Ints, starts: Ints, slots: Ints, table: Floats, scores: Flo
                 scores[i, c] += table[slot, c]
 
 
-class WordScorer:
-    """Adds the log-probabilities of the words of rows."""
-
-    chunk_rows = SPARSE_ROWS
-
-    def __init__(self, likelihood: TextLikelihood, read: Sequence[Callable[[int, int], TokenizedText]]) -> None:
-        self._likelihood, self._read = likelihood, read
-
-    def add(self, start: int, stop: int, scores: Floats) -> None:
-        likelihood = self._likelihood
-        for j, (table, read) in enumerate(zip(likelihood.tables, self._read, strict=True)):
-            words = read(start, stop)
-            slots = read_only(word_slots(table, words.distinct))
-            add_words(read_only(words.codes), read_only(words.starts), slots, read_only(table.log), scores)
-            if likelihood.presence.any():
-                scores += likelihood.presence[words.missing.astype(np.int64), j]
-
-
 @dataclass(frozen=True)
 class TextLikelihood:
-    """The finished tables of a block of columns of text."""
+    """The shares of words in a block of text columns."""
 
     tables: tuple[LevelTable, ...]
-    presence: Floats  # (2, d, K): of a cell that is there, of a missing one; 0 where that is not evidence
+    presence: Floats  # (2, d, K): log-shares of present and missing texts; 0 if missing texts are ignored
 
-    def scorer(self, view: AnyView, columns: Sequence[int]) -> WordScorer:
-        return WordScorer(self, readers(view, columns))
+    def scorer(self, view: AnyView, columns: Sequence[int]) -> Scorer:
+        pairs = list(zip(self.tables, readers(view, columns), strict=True))
+
+        def add(start: int, stop: int, scores: Floats) -> None:
+            for j, (table, read) in enumerate(pairs):
+                words = read(start, stop)
+                slots = read_only(word_slots(table, words.distinct))
+                add_words(read_only(words.codes), read_only(words.starts), slots, read_only(table.log), scores)
+                if self.presence.any():
+                    scores += self.presence[words.missing.astype(np.int64), j]
+
+        return Scorer(SPARSE_ROWS, add)
 
     def factors(self, view: AnyView, columns: Sequence[int]) -> list[list[Factor]]:
         n_rows = view.n_rows
@@ -119,20 +110,20 @@ class TextLikelihood:
             gone = self.presence[1, j]
             if not gone.any():
                 return neutral_factor(table.name, len(gone))
-            return Factor(table.name, None, tuple(gone.tolist()), note="missing, as evidence")
+            return Factor(table.name, None, tuple(gone.tolist()), note="missing, treated as a category")
         slots, counts = np.unique(word_slots(table, words.distinct)[words.codes], return_counts=True)
         logs = counts[:, None] * table.log[slots]  # (words, K)
         log = logs.sum(axis=0) + there
         return Factor(table.name, value, tuple(log.tolist()), note=self._note(table, slots, logs))
 
     def _note(self, table: LevelTable, slots: Ints, logs: Floats) -> str:
-        """The words that tell the classes apart most, and how many were never seen."""
+        """List the words that distinguish the classes most."""
         seen = slots < len(table.levels)
         with np.errstate(invalid="ignore"):
             tells = np.nan_to_num(logs[seen].max(axis=1, initial=-np.inf) - logs[seen].min(axis=1, initial=np.inf))
         order = np.argsort(-tells, kind="stable")[:NAMED_WORDS]
         names = ", ".join(str(table.levels[slot]) for slot in slots[seen][order])
-        return f"in {table.name}, these words tell most: {names}" if names else f"{table.name} holds no known word"
+        return f"most informative words in {table.name}: {names}" if names else f"no known word in {table.name}"
 
     def parameters(self) -> list[Parameter]:
         rows = []

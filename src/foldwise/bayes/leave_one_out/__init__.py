@@ -1,1 +1,1 @@
-"""Leave-one-out of naive Bayes: the facts of all rows, without the part of the row that is left out."""
+"""Leave-one-out for naive Bayes: the facts of all rows, minus those of the row that is left out."""

@@ -1,4 +1,4 @@
-"""Categories, bins and presence: counts without each row's own. A level that only this row holds is gone."""
+"""Leave-one-out for categories, bins and presence: counts minus those of each row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from foldwise.summaries.values import Values
 
 @dataclass(frozen=True)
 class LevelCounts:
-    """One column: weight and rows of each level over all rows, in the order of the codes."""
+    """Weight and number of rows of each level of one column, over all rows, in the order of the codes."""
 
     weight: Floats  # (L, K)
     rows: Floats  # (L, K)
@@ -35,12 +35,12 @@ class LevelCounts:
 
 
 class LevelsLeftOut:
-    """One column of levels: for each row, what the others hold of its level."""
+    """One column of levels: for each row, the counts of its level in all other rows."""
 
     def __init__(self, codes: Ints, counts: LevelCounts, left: LeftOutRows, totals: ClassTotals) -> None:
         n_levels = len(counts.weight)
         self._there = codes < n_levels
-        # one empty level more, which a missing cell holds
+        # one more, empty level for missing values
         weight, rows = (np.vstack([array, np.zeros(left.n_classes)]) for array in (counts.weight, counts.rows))
         declared = np.append(counts.declared, False)
         taken, counted = left.taken(self._there)
@@ -49,7 +49,7 @@ class LevelsLeftOut:
         self.over = weight_left(weight[codes], taken, left_rows)  # (m, K)
         self._present = weight_left(all_weight, taken, all_rows - counted)  # (m, K)
         self._missing = totals.missing(self._present, all_rows - counted)  # (m, K)
-        # a level that none of the others holds does not exist, unless it is declared
+        # a level that occurs in no other row does not exist, unless it is declared
         self._unseen: Bools = np.asarray(self._there & ~declared[codes] & (left_rows.sum(axis=1) == 0))
         gone = self._unseen & (counted.sum(axis=1) > 0)
         self._n_levels = int((rows.any(axis=1) | declared).sum()) + counts.extra - gone  # (m,)
@@ -59,7 +59,7 @@ class LevelsLeftOut:
             self.poor = np.asarray(lost.any(axis=1))
 
     def logs(self, setting: Setting) -> Floats:  # (m, K)
-        """The formula of `LevelTable`, for the cell of each row."""
+        """Apply the formula of `LevelTable` to the value of each row."""
         missing_counts: Bools = np.asarray((setting.missing == "category") & self._missing.any(axis=1))
         unseen_counts = setting.unseen == "smooth"
         n_slots = (self._n_levels + missing_counts + unseen_counts)[:, None]
@@ -71,7 +71,7 @@ class LevelsLeftOut:
 
 
 class CategoriesLeftOut:
-    """A block of categories."""
+    """A block of categorical columns."""
 
     def __init__(self, codes: Ints, counts: Sequence[LevelCounts], left: LeftOutRows, columns: Sequence[int]) -> None:
         totals = left.classes()
@@ -91,7 +91,7 @@ class CategoriesLeftOut:
 
 
 class PresenceLeftOut(CategoriesLeftOut):
-    """The factors of `WithPresence`: a column of the levels "there" and "missing"; 0 unless missing is evidence."""
+    """The factors of `WithPresence`: a column with the levels "present" and "missing"; 0 unless missing="category"."""
 
     def __init__(self, there: Bools, present: tuple[Floats, Floats], left: LeftOutRows, columns: Sequence[int]) -> None:
         weight, rows = present[0].T, present[1].T  # (d, K) both
@@ -108,13 +108,13 @@ class PresenceLeftOut(CategoriesLeftOut):
         return super().scores(replace(setting, missing="ignore"))
 
     def logs(self, k: int, setting: Setting) -> Floats:
-        # without the only missing cell, presence is not evidence any more
+        # without the only missing value, presence has no influence
         counts = np.where(self._there[:, k], self._missing[k], self._levels[k].over.any(axis=1))
         return np.where(counts[:, None], super().logs(k, setting), 0.0)
 
 
 class BinnedLeftOut:
-    """A block of numbers cut in equal widths: by the cuts of all rows, unless an end of the range is left out."""
+    """A block of columns with bins of equal width. Rows that alone are at an end of the range need a refit."""
 
     def __init__(
         self, cells: Floats, summary: Values, left: LeftOutRows, columns: Sequence[int], described: Sequence[Column]
@@ -143,7 +143,7 @@ class BinnedLeftOut:
 
 
 def only_ends(summary: Values, k: int) -> Floats:
-    """The least and the greatest value of a column, as far as one row alone holds them."""
+    """Find the smallest and greatest value of a column, if they occur in one row only."""
     column = summary.columns[k]
     ends = {float(end) for end in (column.x.min(initial=np.inf), column.x.max(initial=-np.inf))}
     return np.array([end for end in sorted(ends) if column.rows[column.x == end].sum() == 1])

@@ -1,7 +1,7 @@
-"""Numeric columns that do not depend on each other: gaussian, gamma, poisson, bernoulli, binomial.
+"""Leave-one-out for numeric columns: gaussian, gamma, poisson, bernoulli and binomial ones, and multinomial blocks.
 
-Every cell becomes a column of its own, whose facts are those of all rows without the cell's. So a family finishes and
-scores them by its own formulas.
+Every value becomes a column of its own, whose facts are those of all rows minus the value. So each family computes and
+scores them by its own formulas. A multinomial block has formulas of its own, because its columns share one total.
 """
 
 from __future__ import annotations
@@ -12,46 +12,48 @@ from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from foldwise.bayes.families.base import DistributionFamily, NumericLikelihood
-from foldwise.bayes.families.bernoulli import Bernoulli
-from foldwise.bayes.families.binomial import BinomialLikelihood, finish_shares, trials_of
+from foldwise.bayes.families.bernoulli_multinomial import Bernoulli
 from foldwise.bayes.families.gamma import Gamma
 from foldwise.bayes.families.gaussian import gaussian_likelihood
-from foldwise.bayes.families.poisson import Poisson
+from foldwise.bayes.families.poisson_binomial import BinomialLikelihood, Poisson, finish_shares, trials_of
 from foldwise.bayes.families.protocol import Setting
 from foldwise.bayes.leave_one_out.rows import ACCEPTED, LEAST, Bools, LeftOutRows, shrunk
+from foldwise.bayes.scoring_kernels import linear_scores
 from foldwise.data.schema import Column
+from foldwise.summaries.alignment import weight_left
 from foldwise.summaries.log_moments import LogMoments
 from foldwise.summaries.moments import Moments
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.sums import Sums
 from foldwise.summaries.values import Values
 
-ALIKE = 1e-8  # log-gap of values alike to four digits: the means of a gamma column then need more than float64
+ALIKE = 1e-8  # log-gap of values that agree to four digits: gamma means then need more precision than float64
 
 
 class NumericLeftOut(ABC):
-    """Numeric rows, each with the facts of the others; a subclass makes the facts and the likelihood."""
+    """A block of numeric columns; a subclass computes facts without each value, and likelihoods from them."""
 
     def __init__(
         self, cells: Floats, summary: Any, left: LeftOutRows, columns: Sequence[int], described: Sequence[Column]
     ) -> None:
         self._there = ~np.isnan(cells)  # (m, d)
         self.shape, self._columns, self.described = cells.shape, columns, described
-        self.cells = np.where(self._there, cells, 1.0).reshape(-1)  # (m·d,), 1 is a valid cell of every family
+        self.cells = np.where(self._there, cells, 1.0).reshape(-1)  # (m·d,), 1 is a valid value in every family
         self.summary, self.left = summary, left
         weight, rows = left.taken(self._there)
-        self.weight, self.rows = by_cell(weight), by_cell(rows)  # (K, m·d), what each cell takes away
+        self.weight, self.rows = by_cell(weight), by_cell(rows)  # (K, m·d), of each value
         self.rest, self.poor = self.remove()
 
     @abstractmethod
     def remove(self) -> tuple[Any, Bools]:
-        """Return the facts of the others, with a column for each cell, and the rows for which they are poor."""
+        """Compute facts without each value, one column per value, and the rows for which they are inaccurate."""
 
     @abstractmethod
     def finish(self, setting: Setting) -> tuple[NumericLikelihood, Bools]:
-        """Return the likelihood of these facts, and the rows for which it is poor."""
+        """Compute the likelihood from these facts, and the rows for which it is inaccurate."""
 
     def scores(self, setting: Setting) -> tuple[Floats, Bools]:  # (m, K), (m,)
         used = self._there & [setting.uses(j) for j in self._columns]
@@ -60,12 +62,12 @@ class NumericLeftOut(ABC):
         return np.where(used, logs, 0.0).sum(axis=2).T, poor
 
     def wide(self) -> Any:
-        """The facts of all rows, repeated for every row."""
+        """Repeat the facts of all rows for every row."""
         arrays = (getattr(self.summary, field.name) for field in fields(self.summary))
         return type(self.summary)(*(np.tile(array, (1, self.shape[0])) for array in arrays))
 
     def rows_of(self, cells: Bools) -> Bools:  # (…, m·d) -> (m,)
-        """The rows that hold such a cell."""
+        """Mark the rows in which any value is marked."""
         return np.asarray(cells.reshape(-1, *self.shape).any(axis=(0, 2)))
 
 
@@ -74,18 +76,18 @@ def by_cell(array: Floats) -> Floats:  # (m, K, d) -> (K, m·d)
 
 
 class MomentsLeftOut(NumericLeftOut):
-    """Mean and spread without each cell."""
+    """Mean and spread without each value."""
 
-    spread: ClassVar[str]  # the field that holds it
+    spread: ClassVar[str]  # the field with the spread
 
     @abstractmethod
     def single(self, mean: Floats) -> Any:
-        """Return the facts of single cells."""
+        """Make the facts of single values."""
 
     def remove(self) -> tuple[Any, Bools]:
         whole = self.wide()
         found, error = whole.without(self.single(np.where(self.rows > 0, self.cells, 0.0)))
-        # in a column that hardly varies any more, the last digits decide whether it is informative
+        # in a column that hardly varies without the value, the last digits decide whether it is informative
         before, after = getattr(whole.pooled(), self.spread), getattr(found.pooled(), self.spread)
         poor = self.rows_of(error > ACCEPTED) | self.rows_of((after < LEAST * before) & (before > 0))
         if not self.left.whole:  # the mean of one row is that row's, but a difference of weights only comes near it
@@ -106,7 +108,7 @@ class GaussianLeftOut(MomentsLeftOut):
 
 
 class FamilyLeftOut(NumericLeftOut):
-    """Facts that the family itself finishes."""
+    """Facts from which the family itself computes likelihoods."""
 
     family: ClassVar[DistributionFamily]
 
@@ -128,15 +130,17 @@ class GammaLeftOut(FamilyLeftOut, MomentsLeftOut):
 
 
 class SumsLeftOut(FamilyLeftOut):
-    """Sums without each cell."""
+    """Sums without each value."""
 
     def remove(self) -> tuple[Sums, Bools]:
         whole = self.wide()
         found = whole - Sums(self.weight, self.weight * self.cells, self.rows, self.rows * (self.cells != 0))
-        if self.left.whole:  # and so are marks and counts of events
+        if self.left.whole:  # differences of whole numbers are exact
             return found, np.zeros(self.shape[0], dtype=bool)
         lost = shrunk(whole.weight, found.weight) | shrunk(whole.total, found.total)
-        lost |= shrunk(whole.weight - whole.total, found.weight - found.total)  # of marks, those that are not there
+        lost |= shrunk(
+            whole.weight - whole.total, found.weight - found.total
+        )  # the number of zeros in a bernoulli column
         return found, self.rows_of(lost)
 
 
@@ -149,7 +153,7 @@ class PoissonLeftOut(SumsLeftOut):
 
 
 class BinomialLeftOut(NumericLeftOut):
-    """Successes and failures without each cell. Where the row alone holds the most, the trials would be others."""
+    """Successes and failures without each value. A row that alone has the largest value changes the trials."""
 
     summary: Values
 
@@ -175,6 +179,63 @@ class BinomialLeftOut(NumericLeftOut):
                 np.maximum(left, 0.0, out=left)
         share, log, informative = finish_shares(tries, successes, failures, setting)
         return BinomialLikelihood((), np.tile(trials, n), share, log, informative, self.summary), poor
+
+
+class MultinomialLeftOut:
+    """A multinomial block: sums without each row. Only nonzero values are used, so sparse data stays sparse."""
+
+    def __init__(self, cells: Any, summary: Sums, left: LeftOutRows, columns: Sequence[int]) -> None:
+        self._cells = sp.csr_array(np.where(np.isnan(cells), 0.0, cells)) if isinstance(cells, np.ndarray) else cells
+        self._summary, self._left, self._columns = summary, left, columns
+        row, column, x = self._stored(self._cells)
+        before, after = self._own_totals(row, column, x)
+        self._poor = np.zeros(len(left.y), dtype=bool)
+        self._whole = bool(left.whole and (x % 1 == 0).all())
+        if not self._whole:
+            self._poor[row[shrunk(before, after)]] = True
+
+    def _stored(self, cells: Any) -> tuple[Any, Any, Floats]:
+        found = cells.tocoo()
+        return found.row, found.col, found.data.astype(np.float64)
+
+    def _own_totals(self, row: Any, column: Any, x: Floats) -> tuple[Floats, Floats]:
+        """Look up the sum of the class and column of each value, with and without the value."""
+        left, c = self._left, self._left.y[row]
+        hits = self._summary.hits[c, column] - ((x != 0) & left.seen[row])
+        before = self._summary.total[c, column]
+        return before, weight_left(before, left.weight[row] * x, hits)
+
+    def scores(self, setting: Setting) -> tuple[Floats, Bools]:  # (m, K), (m,)
+        used = np.flatnonzero([setting.uses(j) for j in self._columns])
+        cells = self._cells if len(used) == self._cells.shape[1] else self._cells[:, used]
+        total, alpha, left = self._summary.total[:, used], setting.alpha, self._left
+        sums = np.asarray(cells.sum(axis=1), dtype=np.float64).reshape(-1)
+        own = np.arange(len(left.y)), left.y
+        whole = (total + alpha).sum(axis=1)
+        under = np.repeat(whole[None], len(left.y), axis=0)
+        under[own] -= left.weight * sums
+        poor = self._poor if self._whole else self._poor | shrunk(whole[left.y], under[own], exact_zero=False)
+        row, column, x = self._stored(cells)
+        over = self._own_totals(row, used[column], x)[1] + alpha
+        empty_own = self._emptied(used, row, x, alpha)  # alpha is 0, and the class has no count without the row
+        empty = whole == 0
+        under = np.where(empty, float(len(used)), under)
+        under[own] = np.where(empty_own, float(len(used)), under[own])
+        over = np.where(empty_own[row], 1.0, over)
+        with np.errstate(divide="ignore"):
+            log = np.log(np.where(empty[:, None], 1.0, total + alpha))
+            found = linear_scores(cells, log.T)
+            mine = np.bincount(row, np.multiply(x, np.log(over), where=x != 0, out=np.zeros_like(x)), len(left.y))
+            found[own] = mine
+            log_under = np.log(np.maximum(under, 0.0))
+        divided = np.multiply(sums[:, None], log_under, out=np.zeros_like(under), where=sums[:, None] > 0)
+        return found - divided, poor
+
+    def _emptied(self, used: Any, row: Any, x: Floats, alpha: float) -> Bools:  # (m,)
+        """Mark rows without which their class has no count, if alpha is 0."""
+        hits = self._summary.hits[:, used].sum(axis=1)[self._left.y]
+        mine = np.bincount(row, (x != 0) & self._left.seen[row], len(self._left.y))
+        return np.asarray((hits - mine == 0) & (alpha * len(used) == 0))
 
 
 NUMERIC: dict[str, type[NumericLeftOut]] = {

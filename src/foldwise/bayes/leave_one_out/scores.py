@@ -1,7 +1,7 @@
-"""All splits of leave-one-out from one pass over the rows: the facts of all rows without the part of each row.
+"""Answers all splits of leave-one-out from one pass over the rows: the facts of all rows, minus those of each row.
 
-Some rows need a refit, because a difference of facts would not be exact: the only row of a class, a row that carries
-nearly all of a sum, a row that alone holds an end of a range. There are at most a few of them per class and column.
+Some rows need a refit, because the difference would be inaccurate: the only row of a class, a row that contributes
+nearly all of a sum, a row that alone is at an end of a range. There are at most a few of them per class and column.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.bayes.assignment import FamilyBlock
+from foldwise.bayes.checks import check_priors
 from foldwise.bayes.facts import NaiveBayesFacts
 from foldwise.bayes.families import FAMILIES
 from foldwise.bayes.families.protocol import Setting, option
 from foldwise.bayes.leave_one_out.categories import BinnedLeftOut, CategoriesLeftOut, LevelCounts, PresenceLeftOut
-from foldwise.bayes.leave_one_out.multinomial import MultinomialLeftOut
-from foldwise.bayes.leave_one_out.numbers import NUMERIC
+from foldwise.bayes.leave_one_out.numbers import NUMERIC, MultinomialLeftOut
 from foldwise.bayes.leave_one_out.rows import Bools, LeftOutBlock, LeftOutRows, shrunk
-from foldwise.bayes.parameters import check_priors
 from foldwise.data.encoded import take_view
 from foldwise.data.schema import Column
 from foldwise.data.target import Target
@@ -30,11 +29,11 @@ from foldwise.folds.protocol import Rows
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import windows
 
-CELLS = 1 << 17  # cells × classes held at a time
+CELLS = 1 << 17  # values × classes in memory at a time
 
 
 def can_leave_out(view: Any, blocks: Sequence[FamilyBlock], columns: Sequence[Column], setting: Setting) -> bool:
-    """Whether every family of a table is supported here; kde, text, and cuts that depend on all rows are not."""
+    """Check whether all families of a table are supported; kde, text, and bins by frequency or entropy are not."""
     families = {block.family for block in blocks}
     if isinstance(view, SparseView):
         return families == {"multinomial"}
@@ -44,7 +43,7 @@ def can_leave_out(view: Any, blocks: Sequence[FamilyBlock], columns: Sequence[Co
 
 
 class LeaveOneOutFacts:
-    """The facts of some rows, from which each of them is scored without itself."""
+    """The facts of some rows, from which each row is scored without itself."""
 
     def __init__(
         self,
@@ -58,7 +57,7 @@ class LeaveOneOutFacts:
         self.facts = NaiveBayesFacts.learn(view, target, weights, blocks, n_jobs=1)
         self._weight = np.ones(len(target.codes)) if weights is None else weights
         self._whole = weights is None or bool((weights % 1 == 0).all())
-        self.counts = np.bincount(self._y, minlength=len(target.classes))  # rows of each class, of any weight
+        self.counts = np.bincount(self._y, minlength=len(target.classes))  # rows of each class, with any weight
         self._levels = [self._level_counts(block, k) for k, block in enumerate(blocks)]
 
     def _level_counts(self, block: FamilyBlock, k: int) -> list[LevelCounts]:
@@ -70,7 +69,7 @@ class LeaveOneOutFacts:
         return [LevelCounts.of(self._columns[j], found, column.levels) for j, found, column in triples]
 
     def score(self, indices: Rows, settings: Sequence[Setting], priors: Sequence[Any]) -> LeaveOneOutScores:
-        """Joint log-probabilities of the rows at some indices by all others, for every setting."""
+        """Compute joint log-probabilities of some rows from all other rows, for every setting."""
         n_classes = len(self.facts.classes)
         scored = LeaveOneOutScores.empty(len(settings), len(indices), n_classes)
         size = max(1, CELLS // (n_classes * max(1, len(self._columns))))
@@ -103,7 +102,7 @@ class LeaveOneOutFacts:
         return check_priors(given, self.facts.classes, self.facts.class_weight)
 
     def _parts(self, view: Any, left: LeftOutRows, evidence: bool) -> Iterator[LeftOutBlock]:
-        """The blocks of some rows, with the presence of numbers where that is evidence."""
+        """Iterate over the blocks of some rows; with `evidence`, also over the presence of numeric values."""
         summary: Any
         for block, summary, levels in zip(self._blocks, self.facts.summaries, self._levels, strict=True):
             columns, family = block.columns, block.family
@@ -127,7 +126,7 @@ class LeaveOneOutFacts:
 
 @dataclass(frozen=True)
 class LeaveOneOutScores:
-    """Joint log-probabilities of rows, and which rows are left to a refit."""
+    """Joint log-probabilities of rows, and which rows need a refit."""
 
     scores: Floats  # (settings, rows, K)
     prior: Floats  # (settings, rows, K)
@@ -139,16 +138,16 @@ class LeaveOneOutScores:
         return cls(np.empty(shape), np.empty(shape), np.zeros(n_rows, dtype=bool))
 
     def part(self, start: int, stop: int) -> LeaveOneOutScores:
-        """Some of the rows, as views."""
+        """Select a range of rows, as views."""
         rows = slice(start, stop)
         return LeaveOneOutScores(self.scores[:, rows], self.prior[:, rows], self.refit[rows])
 
     def labels(self) -> NDArray[np.intp]:  # (settings, rows)
-        """The most probable class; the prior answers where every class is impossible."""
+        """Find the most probable class; the prior decides if every class is impossible."""
         return np.asarray(self._possible().argmax(axis=2))
 
     def log_proba(self) -> Floats:  # (settings, rows, K)
-        """Normalized log-probabilities."""
+        """Compute normalized log-probabilities."""
         scores = self._possible()
         scores -= scores.max(axis=2, keepdims=True)
         return np.asarray(scores - np.log(np.exp(scores).sum(axis=2, keepdims=True)))
@@ -156,5 +155,5 @@ class LeaveOneOutScores:
     def _possible(self) -> Floats:
         impossible = np.isneginf(self.scores.max(axis=2, keepdims=True))
         found = np.where(impossible, self.prior, self.scores)
-        found[:, self.refit] = 0.0  # not used, and without warnings
+        found[:, self.refit] = 0.0  # not used; avoids warnings
         return found
