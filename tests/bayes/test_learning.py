@@ -98,7 +98,7 @@ def test_forget_raises_where_it_cannot_be_exact_and_changes_nothing():
     X = pl.DataFrame({"income": [1.0, 2.0, 3.0, 1e12]})
     model = NaiveBayes().partial_fit(X, [0, 0, 0, 0])
     before = model.to_json()
-    with pytest.raises(ForgetError, match=r"column 'income', class .*0.*fit again"):
+    with pytest.raises(ForgetError, match=r"column 'income', class .*0.*fit the model again"):
         model.forget(X[3:], [0])
     assert model.to_json() == before
     with pytest.raises(ForgetError, match="than were learned"):
@@ -188,9 +188,9 @@ def test_a_weight_that_rounding_spoilt_is_not_forgotten_silently(family):
     model = NaiveBayes(families=family).fit(X, y, [1e7, 1e-3, 0.5e7, 1.0])
     before = model.to_json()
     if family not in ("poisson", "multinomial"):  # sums over all rows keep their digits
-        with pytest.raises(ForgetError, match=r"column 'x'.* only 0\.00.* would be left"):
+        with pytest.raises(ForgetError, match=r"column 'x'.* only 0\.00.* would remain"):
             model.forget(X[:1], y[:1], [1e7])
-    with pytest.raises(ForgetError, match=r"only 0\.00.* would be left"):
+    with pytest.raises(ForgetError, match=r"only 0\.00.* would remain"):
         model.forget(X[[0, 2]], [0, 0], [1e7, 0.5e7])
     assert model.to_json() == before
     whole = NaiveBayes(families=family).fit(X, y, [1e12, 1, 1, 1]).forget(X[:1], y[:1], [1e12])

@@ -130,5 +130,5 @@ def test_seeds_repeat_and_parameters_are_checked():
     X, y = rng.normal(size=(100, 4)), rng.integers(0, 3, 100)
     model = RuleList(random_state=3).fit(X, y)
     assert clone(model).fit(X, y).rules_ == model.rules_
-    with pytest.raises(InputError, match="min_rows must be a whole number of at least 1"):
+    with pytest.raises(InputError, match="min_rows must be an integer of at least 1"):
         RuleList(min_rows=0).fit(X, y)

@@ -220,9 +220,7 @@ def choose_k(
     check_single(scoring, "a curve shows")
     check_level(level)
     if not isinstance(ks, Iterable):
-        raise FoldwiseTypeError(
-            f"ks must be an iterable of whole numbers, got {ks!r}.", "pass range(1, 31), for example."
-        )
+        raise FoldwiseTypeError(f"ks must be an iterable of integers, got {ks!r}.", "pass range(1, 31), for example.")
     counts = tuple(sorted({whole_at_least("each of ks", k, 1) for k in ks}))
     if not counts:
         raise InputError(

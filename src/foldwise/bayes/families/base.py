@@ -68,7 +68,7 @@ class CellRule:
 
 
 WHOLE = CellRule(
-    "whole numbers of at least 0",
+    "integers of at least 0",
     "correct the value, or use the family 'gaussian', which supports any finite number.",
     lambda rows: (rows < 0) | np.isinf(rows) | (np.floor(rows) != rows) & ~np.isnan(rows),
 )
