@@ -79,6 +79,25 @@ TOPICS = {
     "Checks for extensions": "check_foldable check_family check_merging",
     "Errors": "FoldwiseError InputError ForgetError PlotError FoldwiseWarning",
 }
+GUIDES = {
+    "Runs": "tutorials/first-run",
+    "Tables": "how-to/read-files",
+    "Searches": "how-to/search-settings",
+    "Feature selection": "how-to/select-features",
+    "Estimates": "tutorials/honest-evaluation",
+    "Comparisons": "how-to/compare-models",
+    "Curves": "how-to/draw-curves",
+    "Metrics, confusion and costs": "tutorials/costs",
+    "Leaks": "how-to/find-leaks",
+    "Naive Bayes": "how-to/naive-bayes",
+    "Nearest neighbors": "how-to/nearest-neighbors",
+    "Costs, calibration and balance": "how-to/calibrate-and-balance",
+    "Ensembles": "how-to/build-ensembles",
+    "The catalogue": "how-to-add",
+    "Model files": "how-to/save-and-open",
+    "Fold sessions": "explanation/fold-sessions",
+    "Checks for extensions": "how-to-add",
+}
 
 
 def public_names() -> dict[str, str]:
@@ -138,8 +157,16 @@ def api_index() -> str:
         rows = "\n".join(
             f"| [`{name.split('.')[-1]}`]({page_of(name)}) | {summary_of(name)} |" for name in names.split()
         )
-        parts.append(f"## {topic}\n\n| name | summary |\n|---|---|\n{rows}\n")
+        parts.append(f"## {topic}\n\n{guide_of(topic)}| name | summary |\n|---|---|\n{rows}\n")
     return "\n".join(parts)
+
+
+def guide_of(topic: str) -> str:
+    """A link to the page that shows how to use the names of a topic."""
+    if topic not in GUIDES:
+        return ""
+    title = (ROOT / "docs" / f"{GUIDES[topic]}.md").read_text(encoding="utf-8").split("\n# ", 1)[-1].splitlines()[0]
+    return f"Guide: [{title.removeprefix('# ')}](../../{GUIDES[topic]}.md)\n\n"
 
 
 def on_config(config: Any) -> Any:
