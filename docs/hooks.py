@@ -25,6 +25,7 @@ BENCHMARKS = ROOT / "benchmarks"
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*.py"))
 PROJECT = {"contributing.md": "CONTRIBUTING.md", "security.md": "SECURITY.md", "changelog.md": "CHANGELOG.md"}
 COMMANDS = "<!-- commands"
+OUTPUT = "<!-- output"
 NETWORK_SCRIPT = "https://unpkg.com/iframe-worker/shim"
 
 # rooms whose `__all__` is documented, beside the names of the package itself
@@ -254,7 +255,10 @@ def gallery_index() -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Put the help of each command into the command-line page."""
+    """Put the help of each command into the command-line page, and the output of a run into the first tutorial."""
+    if OUTPUT in markdown:
+        output = (ROOT / "README.md").read_text(encoding="utf-8").split("```")[3]
+        return re.sub(f"{OUTPUT}.*", lambda _: f"```text{output}```", markdown)
     if COMMANDS not in markdown:
         return markdown
     group: Any = typer.main.get_command(app)

@@ -85,3 +85,9 @@ def test_the_api_index_lists_every_public_name():
     index = hooks["api_index"]()  # raises where a name has no topic
     pages = [hooks["page_of"](name).lower() for name in hooks["NAMES"]]
     assert len(set(pages)) == len(pages) == len(re.findall(r"^\| \[", index, re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"])
+def test_links_of_the_project_files_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / page).read_text())
+    assert [link for link in links if not link.startswith("https://") and not (ROOT / link).exists()] == []
