@@ -22,7 +22,7 @@ from foldwise.app.setup import RunSetup
 from foldwise.app.task import make_task
 from foldwise.app.timing import Clock, seconds_of
 from foldwise.app.workers.executors import InProcessExecutor
-from foldwise.app.workers.jobs import FitAllRows, JobFailure, PredictSplit, SplitPredictions
+from foldwise.app.workers.jobs import FitAllRows, FitSplit, JobFailure, PredictSplit, SplitPredictions
 from foldwise.evaluation.metrics import class_metric
 
 
@@ -83,7 +83,7 @@ class MadeUp(FakeExecutor):
     def perform(self, job: Any) -> Any:
         self.time.sleep(self.seconds)
         self.done.append(job)
-        if isinstance(job, FitAllRows):
+        if isinstance(job, FitAllRows | FitSplit):
             return f"fitted {job.model}"
         if not isinstance(job, PredictSplit):
             return {"x": [0.1, 0.2]}

@@ -50,6 +50,7 @@ def test_the_honest_predictions_are_those_of_a_choice_without_the_fold():
         odds = chosen.calibration.inverse * np.log(mixed)
         expected = np.exp(odds) / np.exp(odds).sum(axis=1, keepdims=True)
         np.testing.assert_allclose(honest.proba[stack.fold[honest.index] == fold], expected, rtol=1e-9)
+        np.testing.assert_array_equal(honest.chosen[fold].weights, chosen.weights)
 
 
 def test_labels_of_a_fold_do_not_change_what_is_said_of_it():

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from foldwise.app.blend import Blend
+from foldwise.app.fold_model import FoldModel, fold_jobs, fold_model
 from foldwise.app.learning_gain import LearningGain, half_rows, learning_gain
 from foldwise.app.predictions import FoldPredictions
 from foldwise.app.search_state import SearchState
@@ -24,7 +25,7 @@ from foldwise.errors import InputError
 class FinalJobKey:
     """What a job of the last phase is for; `index` is of a candidate."""
 
-    kind: Literal["member", "half", "bayes", "importance"]
+    kind: Literal["member", "half", "bayes", "importance", "fold"]
     index: int = 0
 
 
@@ -42,6 +43,7 @@ class FinalModel:
     importance_model: str
     n_bytes: int
     large_files: bool
+    fold_model: FoldModel | None  # the model of one fold, if there was time to fit it again
 
 
 def select_members(setup: RunSetup, state: SearchState, predictions: FoldPredictions, clock: Clock) -> MemberSelection:
@@ -72,12 +74,15 @@ def fit_members(
     latest, reporting = setup.time.latest, setup.time.reporting(setup.large_files(state.leaders))
     best = selection.candidates[selection.members[0]]
     jobs = final_jobs(setup, state, selection, best, latest - reporting - clock.elapsed - best.seconds)
+    again = fold_jobs(setup, selection)
+    jobs |= {FinalJobKey("fold", i): job for i, job in enumerate(again.values())}
     results, n_bytes = run_jobs(jobs, executor, clock, latest - 0.8 * reporting, tell)
 
     def of_kind(kind: str) -> dict[int, Any]:
         return {key.index: value for key, value in results.items() if key.kind == kind}
 
     models, halves = of_kind("member"), of_kind("half")
+    again_fitted = {key: of_kind("fold")[i] for i, key in enumerate(again) if i in of_kind("fold")}
     titles = [setup.specs[selection.candidates[i].model].title for i in selection.members if i not in models]
     if titles:
         fitted = list(models)
@@ -109,6 +114,7 @@ def fit_members(
         best.model,
         n_bytes,
         setup.large_files([one.batch for one in members.values()]),
+        fold_model(setup, selection, predictions, again_fitted),
     )
 
 

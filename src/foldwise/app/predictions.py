@@ -82,9 +82,7 @@ class FoldPredictions:
         values = self.values(batch.number, setting, split)
         if batch.model not in self._decision_models:
             return self.with_doubt(values)
-        in_time = self.task.moments is not None
-        others = [k for k in self._splits_of(batch.number) if (k < split if in_time else k != split)]
-        others = [k for k in others if not np.isnan(self.values(batch.number, setting, k)).any()]
+        others = self._others(batch, setting, split)
         to = self._sigmoid(batch, setting, [split] if own or not others else others)
         return self.with_doubt(np.exp(to.log_proba(ClassScores(values.astype(np.float64), False))))
 
@@ -93,11 +91,22 @@ class FoldPredictions:
         parts = [self.proba(batch, setting, k) for k in range(len(self.splits))]
         return np.concatenate(parts).astype(np.float32)
 
-    def calibration(self, batch: SettingBatch, setting: int) -> Calibrator | None:
-        """The map from decision values to probabilities, learned from all splits; None where none is needed."""
+    def calibration(self, batch: SettingBatch, setting: int, without: int | None = None) -> Calibrator | None:
+        """The map from decision values to probabilities; None where none is needed.
+
+        It is learned from all splits, or as `proba` does for one split: without it.
+        """
         if batch.model not in self._decision_models:
             return None
-        return self._sigmoid(batch, setting, sorted(self._splits_of(batch.number)))
+        others = [] if without is None else self._others(batch, setting, without)
+        every = sorted(self._splits_of(batch.number)) if without is None else [without]
+        return self._sigmoid(batch, setting, others or every)
+
+    def _others(self, batch: SettingBatch, setting: int, split: int) -> list[int]:
+        """The splits that may calibrate the decision values of this one: in the order of time the earlier ones."""
+        in_time = self.task.moments is not None
+        others = [k for k in self._splits_of(batch.number) if (k < split if in_time else k != split)]
+        return [k for k in others if not np.isnan(self.values(batch.number, setting, k)).any()]
 
     def _splits_of(self, batch: int) -> list[int]:
         return [k for number, k in self._values if number == batch]

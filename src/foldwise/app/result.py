@@ -103,7 +103,7 @@ class Run:
         background = setup.X[rng.permutation(setup.X.height)[:BACKGROUND_ROWS]]
         lines = leaderboard(result)
         spare = setup.time.spare(clock.elapsed, final.large_files, final.n_bytes)
-        examples = example_facts(result, background, seconds=spare) if rows else []
+        examples = example_facts(result, seconds=spare) if rows else []
         facts = make_facts(result, lines, examples, clock.times())
         estimate = procedure_estimate(result, setup.metric)
         return cls(estimate, final.model, facts, setup.task, background if rows else background[:0])

@@ -9,7 +9,7 @@ for a fold rests on earlier folds only.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,6 +195,7 @@ class HonestPredictions:
     index: NDArray[np.intp]  # among the tested rows
     proba: Floats
     folds: tuple[int, ...]
+    chosen: Mapping[int, EnsembleWeights] = field(default_factory=dict)  # by fold: weights of all candidates
 
     @classmethod
     def of_folds(cls, tested: OutOfFoldRows, by_fold: Mapping[int, NDArray[np.floating]]) -> HonestPredictions:
@@ -205,13 +206,16 @@ class HonestPredictions:
 def honest_selection(tested: OutOfFoldRows, among: CandidateSet, metric: Metric, most: int) -> HonestPredictions:
     """The selection made again for each fold that is scored, from the other rows, and applied to its own."""
     every = np.stack([one.proba for one in among.every])
-    parts = {}
+    parts, by_fold = {}, {}
     for fold in tested.scored:
         others, some = tested.others(fold), among.without[fold]
         stack, weights = every[np.ix_(some, others)], tested.weights_at(others)
         chosen = choose_weights(stack, tested.codes[others], weights, metric, most)
         parts[fold] = chosen.proba(every[np.ix_(some, tested.of_fold(fold))])
-    return HonestPredictions.of_folds(tested, parts)
+        of_every = np.zeros(len(every))
+        of_every[some] = chosen.weights
+        by_fold[fold] = EnsembleWeights(of_every, chosen.calibration)
+    return replace(HonestPredictions.of_folds(tested, parts), chosen=by_fold)
 
 
 def honest_model(

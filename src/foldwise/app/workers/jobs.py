@@ -124,6 +124,18 @@ class FitAllRows:
 
 
 @dataclass(frozen=True)
+class FitSplit:
+    """A setting of a model fitted on the training rows of one split."""
+
+    model: str
+    setting: Params
+    split: int
+
+    def run(self, data: WorkerData) -> Any:
+        return data.session(self.model).model(self.setting, data.splits[self.split].train)
+
+
+@dataclass(frozen=True)
 class ShuffleColumns:
     """How much worse a model gets on rows it has not seen when a column is shuffled among them, split after split."""
 
@@ -164,7 +176,7 @@ class ShuffleColumns:
         return float(-np.mean(np.log(np.maximum(proba[np.arange(len(y)), y], LEAST))))
 
 
-Job = PredictSplit | FitAllRows | ShuffleColumns
+Job = PredictSplit | FitAllRows | FitSplit | ShuffleColumns
 
 
 def perform(job: Job, data: WorkerData) -> Any:
