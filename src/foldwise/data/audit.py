@@ -6,10 +6,8 @@ The audit changes nothing. Checks that need a target are skipped if there is non
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -126,40 +124,25 @@ def clipped(name: str, most: int = 26) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
-@dataclass(frozen=True)
-class AuditInput:
-    """What an audit needs to know about a table."""
-
-    title: str
-    X: pl.DataFrame
-    y: Any  # (n_rows,) or None
-    target: str | None
-    findings: Findings
-    disguises: tuple[DisguisedMissing, ...]
-
-    @cached_property
-    def labels(self) -> pl.Series | None:
-        return None if self.y is None else pl.Series("target", self.y.tolist(), strict=False)
-
-
-def audit(table: AuditInput) -> Audit:
-    """Run all checks on a table."""
+def audit(
+    X: pl.DataFrame, labels: pl.Series | None, findings: Findings, disguises: Iterable[DisguisedMissing]
+) -> tuple[Concern, ...]:
+    """Run all checks on a table; `labels` are its target, or None."""
     concerns = [
-        *missing(table),
-        *(Concern("disguised", d.column, d.rows, f"{d.value:g}: {d.reason}") for d in table.disguises),
+        *missing(X, labels),
+        *(Concern("disguised", d.column, d.rows, f"{d.value:g}: {d.reason}") for d in disguises),
         *(
-            Concern(kind, f.column, table.X.height, f.reason)
+            Concern(kind, f.column, X.height, f.reason)
             for kind in ("constant", "identifier")
-            for f in table.findings
+            for f in findings
             if f.kind == kind
         ),
-        *duplicates(table),
-        *copies(table.X),
-        *giveaways(table),
-        *balance(table),
-        *rare(table),
+        *duplicates(X, labels),
+        *copies(X),
     ]
-    return Audit(f"Audit of {table.title}", table.X.height, tuple(concerns))
+    if labels is not None:
+        concerns += [*giveaways(X, labels), *balance(labels)]
+    return (*concerns, *rare(X, findings))
 
 
 def n_missing(column: pl.Series) -> int:
@@ -169,20 +152,19 @@ def n_missing(column: pl.Series) -> int:
     return count
 
 
-def missing(table: AuditInput) -> list[Concern]:
-    found = [Concern("missing", column.name, n_missing(column), "") for column in table.X]
+def missing(X: pl.DataFrame, labels: pl.Series | None) -> list[Concern]:
+    """Count the missing cells of each column, the most first, after those of the target."""
+    found = [Concern("missing", column.name, n_missing(column), "") for column in X]
     found = sorted((concern for concern in found if concern.rows), key=lambda concern: -concern.rows)
-    labels = table.labels
     if labels is not None and n_missing(labels):
         words = "rows without a label, which cannot be used for training"
-        found.insert(0, Concern("missing", table.target or "", n_missing(labels), words))
+        found.insert(0, Concern("missing", labels.name, n_missing(labels), words))
     return found
 
 
-def duplicates(table: AuditInput) -> list[Concern]:
+def duplicates(X: pl.DataFrame, labels: pl.Series | None) -> list[Concern]:
     """Count the rows that repeat all cells and the label of an earlier row."""
-    labels = table.labels
-    whole = table.X if labels is None else table.X.with_columns(labels.alias("\x00target"))
+    whole = X if labels is None else X.with_columns(labels.alias("\x00target"))
     if not whole.width or not whole.height:
         return []
     hashes = whole.hash_rows()
@@ -209,10 +191,9 @@ def copies(X: pl.DataFrame) -> list[Concern]:
     return found
 
 
-def balance(table: AuditInput) -> list[Concern]:
+def balance(labels: pl.Series) -> list[Concern]:
     """Count the rows of each class, the largest first; nothing if the target is a quantity."""
-    labels = table.labels
-    if labels is None or is_quantity(labels):
+    if is_quantity(labels):
         return []
     counts = labels.drop_nulls().value_counts(sort=True)
     return [
@@ -221,17 +202,14 @@ def balance(table: AuditInput) -> list[Concern]:
     ]
 
 
-def giveaways(table: AuditInput) -> list[Concern]:
+def giveaways(X: pl.DataFrame, labels: pl.Series) -> list[Concern]:
     """Find columns that determine the target in nearly every row."""
-    labels = table.labels
-    if labels is None:
-        return []
     quantity = is_quantity(labels)
     if labels.dtype == pl.String:
         labels = labels.cast(pl.Categorical).to_physical()  # numbers are grouped and sorted faster
     n_labels = labels.drop_nulls().n_unique()
     found = []
-    for column in table.X:
+    for column in X:
         pair = pl.DataFrame({"cell": column, "label": labels})
         share = correlation(pair.drop_nulls()) if quantity else share_determined(pair, n_labels)
         if share >= NEARLY:
@@ -289,11 +267,11 @@ def wrong_by_cuts(pair: pl.DataFrame, n_labels: int) -> int:
     return max(0, int((ordered != ordered.shift()).sum() or 0) - (n_labels - 1))
 
 
-def rare(table: AuditInput) -> list[Concern]:
+def rare(X: pl.DataFrame, findings: Findings) -> list[Concern]:
     """Find categories with few rows, and categories that differ only in spaces or capitalization."""
     found = []
-    for finding in table.findings:
-        column = table.X[finding.column]
+    for finding in findings:
+        column = X[finding.column]
         if finding.kind not in ("categorical", "ordinal") or column.dtype.is_numeric() or column.dtype.is_temporal():
             continue
         counts = column.cast(pl.String).drop_nulls().rename("level").value_counts()

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from numpy.typing import NDArray
 
-from foldwise.data.audit import Audit, AuditInput, audit, n_missing
+from foldwise.data.audit import Audit, audit, n_missing
 from foldwise.data.disguised_missing import DisguisedMissing, find_disguised_missing
 from foldwise.data.findings import Findings, findings, short
 from foldwise.data.html import html_table
@@ -88,7 +88,9 @@ class Table:
         Audit
             One entry per problem; print it, or call its `to_frame()`.
         """
-        return audit(AuditInput(self._title(), self.X, self.y, self.target, self.findings, self._disguises))
+        labels = None if self.y is None else pl.Series(self.target, self.y.tolist(), strict=False)
+        found = audit(self.X, labels, self.findings, self._disguises)
+        return Audit(f"Audit of {self._title()}", self.X.height, found)
 
     @cached_property
     def _disguises(self) -> tuple[DisguisedMissing, ...]:

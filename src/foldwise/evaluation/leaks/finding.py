@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 import scipy.sparse as sp
 
-from foldwise.data.audit import AuditInput, giveaways
-from foldwise.data.findings import findings
+from foldwise.data.audit import giveaways
 from foldwise.data.frames import as_polars, as_series
 from foldwise.data.table import Table
 from foldwise.data.target import is_quantity
@@ -87,11 +86,10 @@ def held_targets(given: LeakInput) -> list[Leak]:
     """Columns that (nearly) hold the target."""
     if given.labels is None or not given.frame.width:
         return []
-    examined = AuditInput("", given.frame, given.labels.to_numpy(), None, findings(pl.DataFrame(), {}), ())
     remedy = "leave it out if it is known only after the target is."
     return [
         Leak("target", "suspicion", one.column, one.rows, 1.0, f"{one.column!r}: {one.detail}.", (), remedy)
-        for one in giveaways(examined)
+        for one in giveaways(given.frame, given.labels)
     ]
 
 
