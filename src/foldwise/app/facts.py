@@ -12,7 +12,7 @@ import numpy as np
 from foldwise.app.estimates import honest_estimate, score_of
 from foldwise.app.leaderboard import LeaderboardRow
 from foldwise.app.plain_values import plain
-from foldwise.app.selection import HonestPredictions, OutOfFoldRows
+from foldwise.app.selection import HonestPredictions
 from foldwise.app.table_facts import audit_facts
 from foldwise.app.timing import RunTimes
 from foldwise.app.verdict import Verdict, verdict
@@ -21,7 +21,6 @@ from foldwise.errors import InputError
 from foldwise.evaluation.cost import choose
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.metrics import Metric, class_metric, cost_metric
-from foldwise.evaluation.metrics.ranking import areas
 from foldwise.evaluation.prediction_curves import prediction_facts
 from foldwise.evaluation.tables import number
 from foldwise.models.feature_selection import SelectInformative
@@ -161,7 +160,9 @@ def headline(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any]:
     facts = {}
     for metric in shown_metrics(result):
         estimates[metric.name] = procedure_estimate(result, metric)
-        bases[metric.name] = honest_estimate(base, result.final.selection.tested, metric, setup.splits)
+        bases[metric.name] = honest_estimate(
+            base, result.final.selection.tested, metric, setup.splits, groups=setup.task.groups
+        )
         facts[metric.name] = {
             "metric": metric.name,
             "title": metric.title,
@@ -298,28 +299,9 @@ def predicted_facts(result: FitResult) -> dict[str, Any]:
     positive = None if task.positive is None else classes[task.positive]
     weights = tested.weights_at(honest.index)
     codes = tested.codes[honest.index]
-    facts = prediction_facts(
-        codes, honest.proba, classes, predicted=predicted, positive=positive, weights=weights, costs=task.costs
-    )
-    for curve in facts["roc"]:
-        curve["area"] = area_within_folds(classes.index(curve["class"]), honest, tested)
-    return {**facts, "area_of": "folds"}
-
-
-def area_within_folds(code: int, honest: HonestPredictions, tested: OutOfFoldRows) -> float | None:
-    """The area under the ROC curve of a class, averaged over folds as in the headline.
-
-    Models of different folds do not rank rows on a common scale.
-    """
-    fold, codes = tested.fold[honest.index], tested.codes[honest.index]
-    weights = tested.weights_at(honest.index)
-    found = []
-    for k in honest.folds:
-        here = np.flatnonzero(fold == k)
-        given = None if weights is None else weights[here]
-        found.append(float(areas(honest.proba[None, here, code], codes[here] == code, given)[0]))
-    known = [area for area in found if np.isfinite(area)]
-    return float(np.mean(known)) if known else None
+    folds = tested.fold[honest.index]
+    given = (codes, honest.proba, classes, predicted, positive, weights, task.costs, folds)
+    return {**prediction_facts(*given), "area_of": "folds"}
 
 
 def final_facts(result: FitResult) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from foldwise.app.estimates import fold_scores, honest_estimate, paired_test
+from foldwise.app.estimates import fold_scores, honest_estimate, paired_test, score_of
 from foldwise.app.search_state import SettingBatch
 from foldwise.app.selection import HonestPredictions, baseline, honest_model
 from foldwise.evaluation.comparing.paired import holm
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from foldwise.app.result import FitResult
 
 LEVEL = 0.05
-CHOSEN = "for each fold, settings are chosen again without its rows"
+CHOSEN = "for each fold, setting and temperature are chosen again without its rows"
 SHARES = "class frequencies of the training rows"
 
 
@@ -58,10 +58,11 @@ def leaderboard(result: FitResult) -> list[LeaderboardRow]:
             status, why = state.unfinished_reason(name)
             rest.append(replace(row, status=status, why=why))
             continue
-        honest, batch, setting = honest_model(tested, done, predictions)
-        naive = metric.signed(float(np.mean([batch.scores[k][setting] for k in tested.scored])))
+        found = honest_model(tested, done, predictions)
+        naive = score_of(found.naive, tested, metric)
         weight = sum(w for i, w in final.weights.items() if selection.candidates[i].model == name)
-        finished.append(rated(replace(row, best=(batch, setting), weight=weight), honest, naive, CHOSEN))
+        row = replace(row, best=(found.batch, found.setting), weight=weight)
+        finished.append(rated(row, found.honest, naive, CHOSEN))
     rest += [LeaderboardRow(spec.name, spec.title, "failed", why) for spec, why in setup.skipped]
     finished.sort(key=lambda row: -metric.signed(row.estimate.value))  # type: ignore[union-attr]
     base = rated(

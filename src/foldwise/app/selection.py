@@ -25,6 +25,7 @@ MOST_CANDIDATES = 30
 MOST_OF_MODEL = 4
 MOST_MEMBERS = 6
 LEAST_WEIGHT = 0.03
+MOST_MAP_CELLS, LEAST_MAP_ROWS = 1e4, 500  # rows × classes that a leaderboard row's temperature is learned from
 MOST_CELLS = 3e7  # members × rows × classes: more are thinned, so that a choice takes a second or two
 
 
@@ -218,17 +219,51 @@ def honest_selection(tested: OutOfFoldRows, among: CandidateSet, metric: Metric,
     return replace(HonestPredictions.of_folds(tested, parts), chosen=by_fold)
 
 
+@dataclass(frozen=True)
+class ModelPredictions:
+    """Calibrated predictions of the best setting of one model: chosen again for each fold, and chosen once."""
+
+    honest: HonestPredictions
+    naive: HonestPredictions  # by the setting that all folds choose
+    batch: SettingBatch
+    setting: int  # the one that all folds choose
+
+
 def honest_model(
     tested: OutOfFoldRows, batches: Sequence[SettingBatch], predictions: FoldPredictions
-) -> tuple[HonestPredictions, SettingBatch, int]:
-    """The best setting of one model, chosen again for each fold; and the setting that all folds choose."""
+) -> ModelPredictions:
+    """Predict each fold with the best setting of one model, chosen and calibrated without the fold."""
     table, scores = fold_table(batches, tested.n_folds)
+    found: dict[int, NDArray[np.float32]] = {}  # out-of-fold probabilities, by index in the table
 
-    def best(folds: list[int]) -> tuple[SettingBatch, int]:
-        return table[int(np.argmax(scores[:, folds].mean(axis=1)))]
+    def best(folds: list[int]) -> int:
+        return int(np.argmax(scores[:, folds].mean(axis=1)))
 
-    parts = {fold: predictions.proba(*best(tested.folds_before(fold)), fold) for fold in tested.scored}
-    return HonestPredictions.of_folds(tested, parts), *best(list(range(tested.n_folds)))
+    def proba(i: int, fold: int) -> Floats:
+        if i not in found:
+            found[i] = predictions.out_of_fold(*table[i])
+        return calibrated_without(found[i], tested, fold)
+
+    final = best(list(range(tested.n_folds)))
+    naive = {fold: proba(final, fold) for fold in tested.scored}
+    chosen = {fold: best(tested.folds_before(fold)) for fold in tested.scored}
+    honest = {fold: naive[fold] if i == final else proba(i, fold) for fold, i in chosen.items()}
+    return ModelPredictions(
+        HonestPredictions.of_folds(tested, honest), HonestPredictions.of_folds(tested, naive), *table[final]
+    )
+
+
+def calibrated_without(proba: NDArray[np.float32], tested: OutOfFoldRows, fold: int) -> Floats:
+    """Calibrate the probabilities of a fold by the temperature of the folds that its selection may look at."""
+    own, others = proba[tested.of_fold(fold)].astype(np.float64), tested.others(fold)
+    if not len(others):
+        return own
+    step = -(-len(others) // max(LEAST_MAP_ROWS, int(MOST_MAP_CELLS / proba.shape[1])))
+    some = others[::step]
+    weights = tested.weights_at(some)
+    scores = ClassScores(np.log(proba[some].astype(np.float64)), True)
+    data = CalibrationData(scores, tested.codes[some], np.ones(len(some)) if weights is None else weights)
+    return calibrated(fit_calibrator("temperature", data)[1], own)
 
 
 def baseline(tested: OutOfFoldRows, predictions: FoldPredictions) -> HonestPredictions:

@@ -60,6 +60,7 @@ def prediction_facts(
     positive: Any = None,
     weights: Any = None,
     costs: CostMatrix | Mapping[str, Any] | None = None,
+    folds: Any = None,
 ) -> dict[str, Any]:
     """The facts of predictions that the report shows: its part `predictions`.
 
@@ -71,6 +72,7 @@ def prediction_facts(
     positive : of two classes the one that curves are about; the second by default
     weights : one a row
     costs : a `CostMatrix`, or {"actions", "classes", "matrix"}
+    folds : the fold of each row; ROC curves are then means of the curves within folds
     """
     given = check(truth_codes, proba, classes, weights, positive)
     matrix = as_costs(costs)
@@ -80,7 +82,7 @@ def prediction_facts(
         "of": "out-of-fold predictions of the whole procedure",
         "n": len(given.truth),
         "confusion": confusion(given, actions, matrix),
-        "roc": [named(given, place, roc(*given.of(place), given.weights)) for place in drawn],
+        "roc": [named(given, place, roc(*given.of(place), given.weights, folds)) for place in drawn],
         "precision_recall": [named(given, place, precision_recall(*given.of(place), given.weights)) for place in drawn],
         "calibration": [named(given, place, calibration(*given.of(place), given.weights)) for place in drawn],
         "calibration_error": calibration_error(given, drawn),
@@ -184,14 +186,24 @@ class Ranking:
         return cls(ranked[last], np.cumsum(weights[order])[last], np.cumsum((weights * came)[order])[last])
 
 
-def roc(score: Floats, came: Floats, weights: Floats) -> dict[str, Any]:
-    """True against false positive rate, and the area below."""
-    ranking = Ranking.by(score, came, weights)
-    wrong = ranking.all - ranking.found
-    if ranking.found[-1] == 0 or wrong[-1] == 0:
+def roc(score: Floats, came: Floats, weights: Floats, folds: Any = None) -> dict[str, Any]:
+    """True against false positive rate, and the area below; with folds, the mean of the curves within folds."""
+    parts = [np.arange(len(score))] if folds is None else [np.flatnonzero(folds == k) for k in np.unique(folds)]
+    curves, found = [], []
+    for rows in parts:
+        ranking = Ranking.by(score[rows], came[rows], weights[rows])
+        wrong = ranking.all - ranking.found
+        if ranking.found[-1] > 0 and wrong[-1] > 0:
+            curves.append((np.append(0.0, wrong / wrong[-1]), np.append(0.0, ranking.found / ranking.found[-1])))
+            found.append(float(areas(score[rows][None], came[rows] > 0, weights[rows])[0]))
+    if not curves:
         return {"x": [], "y": [], "area": None}
-    x, y = np.append(0.0, wrong / wrong[-1]), np.append(0.0, ranking.found / ranking.found[-1])
-    return {**thinned(x=x, y=y), "area": float(areas(score[None], came > 0, weights)[0])}
+    if len(curves) == 1:
+        x, y = curves[0]
+        return {**thinned(x=x, y=y), "area": found[0]}
+    x = np.linspace(0.0, 1.0, POINTS)
+    y = np.mean([np.interp(x, *curve) for curve in curves], axis=0)
+    return {"x": [0.0, *x.tolist()], "y": [0.0, *y.tolist()], "area": float(np.mean(found))}
 
 
 def precision_recall(score: Floats, came: Floats, weights: Floats) -> dict[str, Any]:

@@ -20,7 +20,7 @@ COSTS = {
     "best_constant": "the same action for all rows",
 }
 ROC_NOTE = "AUC is the probability that a row of the class ranks above a row of another class."
-FOLDS_NOTE = "It is the mean of the areas within folds. The curve pools the rows of all folds."
+FOLDS_NOTE = "Curve and area are means over folds, because models of different folds rank rows on different scales."
 PR_NOTE = "Precision is the share of rows predicted as the class that belong to it. The number is average precision."
 
 Matrix = Sequence[Sequence[float]]
