@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import shlex
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -91,3 +92,12 @@ def test_the_api_index_lists_every_public_name():
 def test_links_of_the_project_files_lead_somewhere(page):
     links = re.findall(r"\]\(([^)#]+)", (ROOT / page).read_text())
     assert [link for link in links if not link.startswith("https://") and not (ROOT / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *DOCS], ids=lambda path: path.stem)
+def test_commands_of_a_page_have_known_options(page):
+    group: Any = typer.main.get_command(app)
+    for line in re.findall(r"^foldwise (\w+ .*)$", page.read_text(), re.MULTILINE):
+        name, *arguments = shlex.split(line, comments=True)
+        command = group.commands[name]
+        command.make_parser(typer.Context(command)).parse_args(arguments)  # raises on an unknown option
