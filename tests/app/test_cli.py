@@ -475,7 +475,7 @@ class TestInspect:
         assert out.startswith("Table 'weather': 14 rows, 4 columns, target 'play'\n")
         assert "outlook      categorical     none         3  3 categories" in out
         assert "separator: ','" in out
-        assert "Audit of Table 'weather'" in out
+        assert "Audit of table 'weather'" in out
         assert "Audit" not in ask("inspect", WEATHER)[1]
 
     def test_json(self):

@@ -71,6 +71,19 @@ class Audit:
         Number of rows of the table.
     concerns : tuple of Concern
         All findings, check by check.
+
+    Examples
+    --------
+    >>> from foldwise import read_table
+    >>> read_table("examples/weather.csv", target="play").audit()
+    Audit of table 'weather': 14 rows, 4 columns, target 'play'
+    <BLANKLINE>
+    balance: rows per class
+      yes          9   64.3%  too few for 10-fold cross-validation
+      no           5   35.7%  too few for 10-fold cross-validation
+    <BLANKLINE>
+    rare: categories with fewer than 5 rows
+      outlook          4   28.6%  1 of 3 categories: 'overcast'
     """
 
     title: str
@@ -84,18 +97,35 @@ class Audit:
         return len(self.concerns)
 
     def of(self, check: str) -> list[Concern]:
-        """Return the findings of one check, such as "missing"."""
+        """Return the findings of one check.
+
+        Parameters
+        ----------
+        check : str
+            Name of the check, such as "missing".
+
+        Returns
+        -------
+        list of Concern
+            Its findings; empty if there are none.
+        """
         return [concern for concern in self.concerns if concern.check == check]
 
     def to_frame(self) -> pl.DataFrame:
-        """Return one row per finding: check, column, rows, share of rows, detail."""
+        """Return the findings as a frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per finding: check, column, rows, share of rows, detail.
+        """
         rows = [(c.check, c.column or None, c.rows, c.rows / max(1, self.n_rows), c.detail) for c in self.concerns]
         types = {"check": pl.String, "column": pl.String, "rows": pl.Int64, "share": pl.Float64, "detail": pl.String}
         return pl.DataFrame(rows, schema=types, orient="row")
 
     def _repr_html_(self) -> str:
         rows = [(c.check, c.column, f"{c.rows:,}", f"{c.rows / max(1, self.n_rows):.1%}", c.detail) for c in self]
-        return html_table(self.title, ("check", "column", "rows", "share", "detail"), rows)
+        return html_table(self.title, ("check", "column", "rows", "share", "detail"), rows, align="llrrl")
 
     def __repr__(self) -> str:
         lines = [textwrap.fill(self.title, WIDTH)]

@@ -57,6 +57,15 @@ class Findings:
     ----------
     columns : tuple of Finding
         One finding per column.
+
+    Examples
+    --------
+    >>> from foldwise import read_table
+    >>> read_table("examples/weather.csv", target="play").findings
+    outlook      categorical  3 categories
+    temperature  numeric      integers from 64 to 85
+    humidity     numeric      integers from 65 to 96
+    windy        binary       two values: False and True
     """
 
     columns: tuple[Finding, ...]
@@ -76,11 +85,28 @@ class Findings:
         return len(self.columns)
 
     def of_kind(self, kind: str) -> list[str]:
-        """Return the names of the columns of one kind."""
+        """Return the columns of one kind.
+
+        Parameters
+        ----------
+        kind : str
+            Such as "identifier" or "text".
+
+        Returns
+        -------
+        list of str
+            Names of the columns.
+        """
         return [finding.column for finding in self.columns if finding.kind == kind]
 
     def to_frame(self) -> pl.DataFrame:
-        """Return one row per column: column, kind, reason."""
+        """Return the findings as a frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per column: column, kind, reason.
+        """
         rows = [(finding.column, finding.kind, finding.reason) for finding in self.columns]
         return pl.DataFrame(rows, schema={"column": pl.String, "kind": pl.String, "reason": pl.String}, orient="row")
 

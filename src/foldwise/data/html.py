@@ -5,23 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-STYLE = "text-align: left; vertical-align: top"
+SIDES = {"l": "left", "r": "right"}
 
 
-def html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> str:
-    """Return a small HTML table with a title above and a note below it.
+def html_table(
+    title: str, header: Sequence[str], rows: Iterable[Sequence[object]], notes: Sequence[str] = (), align: str = ""
+) -> str:
+    """Return an HTML table with a title above and notes below it.
+
+    Parameters
+    ----------
+    title : str
+        Text above the table.
+    header : sequence of str
+        Names of the columns.
+    rows : iterable of sequences
+        The cells of each row.
+    notes : sequence of str
+        Lines below the table.
+    align : str
+        "l" or "r" for each column. By default all columns but the first are aligned right.
+
+    Returns
+    -------
+    str
+        HTML in which all texts are escaped.
 
     Examples
     --------
     >>> html_table("T", ["a"], [["<b>"]]).partition("<tbody>")[2]
-    '<tr><td style="text-align: left; vertical-align: top">&lt;b&gt;</td></tr></tbody></table></div>'
+    '<tr><td style="text-align:left;padding:2px 10px">&lt;b&gt;</td></tr></tbody></table><p><small></small></p>'
     """
-    head = html_row("th", header)
-    body = "".join(html_row("td", row) for row in rows)
-    below = f"<p>{escape(note)}</p>" if note else ""
-    return f"<div><p>{escape(title)}</p><table><thead>{head}</thead><tbody>{body}</tbody></table>{below}</div>"
+    sides = [SIDES[side] for side in align or "l" + "r" * (len(header) - 1)]
 
+    def row(cells: Sequence[object], tag: str) -> str:
+        inner = (
+            f'<{tag} style="text-align:{side};padding:2px 10px">{escape(str(cell))}</{tag}>'
+            for side, cell in zip(sides, cells, strict=True)
+        )
+        return f"<tr>{''.join(inner)}</tr>"
 
-def html_row(tag: str, cells: Sequence[object]) -> str:
-    shown = "".join(f'<{tag} style="{STYLE}">{escape(str(cell))}</{tag}>' for cell in cells)
-    return f"<tr>{shown}</tr>"
+    body = "".join(row(cells, "td") for cells in rows)
+    under = "<br>".join(map(escape, notes))
+    style = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+    table = f'<table style="{style}"><thead>{row(header, "th")}</thead><tbody>{body}</tbody></table>'
+    return f"<p>{escape(title)}</p>{table}<p><small>{under}</small></p>"

@@ -52,7 +52,18 @@ class Notes(tuple[Note, ...]):
     __slots__ = ()
 
     def about(self, topic: str) -> Notes:
-        """Return the notes on one topic."""
+        """Return the notes on one topic.
+
+        Parameters
+        ----------
+        topic : str
+            Such as "encoding" or "missing".
+
+        Returns
+        -------
+        Notes
+            The notes on it; empty if there are none.
+        """
         return Notes(note for note in self if note.topic == topic)
 
     def __str__(self) -> str:

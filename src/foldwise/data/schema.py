@@ -142,7 +142,7 @@ class Schema:
 
     def _repr_html_(self) -> str:
         rows = [(c.name, c.kind, "" if c.levels is None else listing(c.levels)) for c in self.columns]
-        return html_table(f"Schema of {len(self)} columns", ("column", "kind", "levels"), rows)
+        return html_table(f"Schema of {len(self)} columns", ("column", "kind", "levels"), rows, align="lll")
 
 
 def check_unique_names(names: Iterable[str]) -> None:

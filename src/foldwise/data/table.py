@@ -90,7 +90,7 @@ class Table:
         """
         labels = None if self.y is None else pl.Series(self.target, self.y.tolist(), strict=False)
         found = audit(self.X, labels, self.findings, self._disguises)
-        return Audit(f"Audit of {self._title()}", self.X.height, found)
+        return Audit(f"Audit of table {self._title()}", self.X.height, found)
 
     @cached_property
     def _disguises(self) -> tuple[DisguisedMissing, ...]:
@@ -119,7 +119,7 @@ class Table:
             yield Note("disguised missing", text, found.column)
 
     def __repr__(self) -> str:
-        return f"{self._title()}\n{self.schema}"
+        return f"Table {self._title()}\n{self.schema}"
 
     def _repr_html_(self) -> str:
         rows = [
@@ -127,13 +127,14 @@ class Table:
             for column in self.X.get_columns()[:SHOWN_COLUMNS]
         ]
         more = self.X.width - SHOWN_COLUMNS
-        note = f"… and {more:,} more columns" if more > 0 else ""
-        return html_table(self._title(), ("column", "kind", "missing cells", "examples"), rows, note)
+        notes = [f"… and {more:,} more columns"] if more > 0 else []
+        header = ("column", "kind", "missing cells", "examples")
+        return html_table(f"Table {self._title()}", header, rows, notes, align="llrl")
 
     def _title(self) -> str:
         rows, columns = self.X.shape
         target = "no target" if self.target is None else f"target {self.target!r}"
-        return f"Table {self.name!r}: {rows:,} rows, {columns} columns, {target}"
+        return f"{self.name!r}: {rows:,} rows, {columns} columns, {target}"
 
 
 def examples_of(column: pl.Series) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
+
+from foldwise.data.html import html_table
+
+__all__ = ["cut", "html_table", "number", "panels", "probability"]
 
 WIDTH = 80
 LONGEST = 18
@@ -47,21 +50,3 @@ def probability(p: float | None) -> str:
     if p is None:
         return ""
     return "<.001" if p < 0.0005 else f"{p:.3f}"
-
-
-def html_table(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> str:
-    """A table for notebooks: the first column to the left, the others to the right."""
-
-    def row(cells: Sequence[str], tag: str) -> str:
-        aligned = ["left", *["right"] * (len(cells) - 1)]
-        inner = (
-            f'<{tag} style="text-align:{side};padding:2px 10px">{escape(cell)}</{tag}>'
-            for side, cell in zip(aligned, cells, strict=True)
-        )
-        return f"<tr>{''.join(inner)}</tr>"
-
-    body = "".join(row(line, "td") for line in lines)
-    under = "".join(f"<br>{escape(note)}" for note in notes)
-    style = "border-collapse:collapse;font-variant-numeric:tabular-nums"
-    table = f'<table style="{style}"><thead>{row(heads, "th")}</thead><tbody>{body}</tbody></table>'
-    return f"<p>{escape(title)}</p>{table}<p><small>{under.removeprefix('<br>')}</small></p>"
