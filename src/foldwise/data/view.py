@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from foldwise.data.cells import ChunkedCells
-from foldwise.data.columns import ArrayColumn, ColumnSource, ObjectColumn, sources_of_frame
+from foldwise.data.columns import ArrayColumn, CellSource, ColumnSource, ObjectColumn, sources_of_frame
 from foldwise.data.levels import are_text
 from foldwise.data.schema import Column, Level, Schema, check_unique_names
 from foldwise.data.tokens import TextColumn, TokenizedText, tokenize
@@ -39,23 +39,20 @@ class View:
 
     def numbers(self, columns: Sequence[int]) -> ChunkedCells:
         """Return the cells of these columns as float64, missing ones as NaN."""
-        chosen = [self.sources[j] for j in columns]
-        names = [source.column.name for source in chosen]
-        return ChunkedCells(names, self.n_rows, [source.numbers() for source in chosen], np.float64)
+        return self._cells(columns, [self.sources[j].numbers() for j in columns], np.float64)
 
     def integers(self, columns: Sequence[int]) -> ChunkedCells | None:
         """Return the cells of these columns as int64 if all are integers and none is missing, else None."""
-        found = [self.sources[j].integers() for j in columns]
-        values = [array for array in found if array is not None]
-        if len(values) < len(found):
-            return None
-        return ChunkedCells([self.sources[j].column.name for j in columns], self.n_rows, values, np.int64)
+        values = [array for j in columns if (array := self.sources[j].integers()) is not None]
+        return self._cells(columns, values, np.int64) if len(values) == len(columns) else None
 
     def codes(self, columns: Sequence[int], levels: Sequence[Sequence[Level]]) -> ChunkedCells:
         """Return the cells of these columns as codes into the levels of each."""
-        chosen = [self.sources[j] for j in columns]
-        readers = [source.codes(known) for source, known in zip(chosen, levels, strict=True)]
-        return ChunkedCells([source.column.name for source in chosen], self.n_rows, readers, np.int64)
+        readers = [self.sources[j].codes(known) for j, known in zip(columns, levels, strict=True)]
+        return self._cells(columns, readers, np.int64)
+
+    def _cells(self, columns: Sequence[int], cells: Sequence[CellSource], dtype: type[np.generic]) -> ChunkedCells:
+        return ChunkedCells([self.sources[j].column.name for j in columns], self.n_rows, cells, dtype)
 
     def words(self, column: int, start: int, stop: int) -> TokenizedText:
         """Return the words of rows start..stop of a text column."""

@@ -13,21 +13,10 @@ import numpy as np
 
 from foldwise.data.cells import Chunk, ChunkedCells
 from foldwise.errors import InputError
+from foldwise.summaries import number_kernels as kernels
 from foldwise.summaries.alignment import EPS, check_precision, rows_left, weight_left
 from foldwise.summaries.class_tables import ClassTables
-from foldwise.summaries.number_kernels import (
-    FEW_CLASSES,
-    ROWS,
-    S1,
-    S2,
-    WEIGHT,
-    Floats,
-    sums_by_column,
-    sums_by_column_few,
-    sums_by_row,
-    sums_by_row_masked,
-    work_table,
-)
+from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import Share, Window
 
 POOR_PIVOT = 100.0  # squared distance of pivot and mean, in variances, above which a chunk is summed again
@@ -168,22 +157,23 @@ class ChunkSums:
 def sums_of_chunk(chunk: Chunk, window: Window, pivot: Floats, names: tuple[str, ...]) -> ChunkSums:
     """Sum a chunk about a pivot, with the plain kernels if no cell is missing, else with the masked one."""
     n_classes, d = pivot.shape
-    y, w, table = window.y, window.w, work_table(pivot)
+    y, w, table = window.y, window.w, kernels.work_table(pivot)
     if chunk.by_column:
-        kernel = sums_by_column_few if n_classes <= FEW_CLASSES else sums_by_column
+        few = n_classes <= kernels.FEW_CLASSES
+        kernel = kernels.sums_by_column_few if few else kernels.sums_by_column
         kernel(chunk.cells, chunk.start, chunk.stop, y, w, table)
     else:
-        sums_by_row(chunk.rows, y, w, table)
-    if np.isfinite(table[:, S2, :d]).all():
-        weight = table[:, WEIGHT, 0]
+        kernels.sums_by_row(chunk.rows, y, w, table)
+    if np.isfinite(table[:, kernels.S2, :d]).all():
+        weight = table[:, kernels.WEIGHT, 0]
         rows = weight if window.unit else window.rows_by_class(n_classes)
         weight, rows = (np.repeat(values[:, None], d, axis=1) for values in (weight, rows))
-        return ChunkSums(weight, table[:, S1, :d], table[:, S2, :d], rows)
-    cells, table = chunk.rows, work_table(pivot)
-    sums_by_row_masked(cells, y, w, table)
-    if not np.isfinite(table[:, S2, :d]).all():
+        return ChunkSums(weight, table[:, kernels.S1, :d], table[:, kernels.S2, :d], rows)
+    cells, table = chunk.rows, kernels.work_table(pivot)
+    kernels.sums_by_row_masked(cells, y, w, table)
+    if not np.isfinite(table[:, kernels.S2, :d]).all():
         refuse_infinite(cells, names, window.start)
-    return ChunkSums(*(table[:, k, :d] for k in (WEIGHT, S1, S2, ROWS)))
+    return ChunkSums(*(table[:, k, :d] for k in (kernels.WEIGHT, kernels.S1, kernels.S2, kernels.ROWS)))
 
 
 def check_finite(rows: Floats, names: tuple[str, ...], row: int) -> None:

@@ -159,11 +159,9 @@ class DelimitedParser:
             if not self.dialect.quote:
                 frame = self._read(self.data, types, skip)
             else:
-                self.data = rewritten(self.data.split(b"\n", skip)[-1] if skip else self.data, self.dialect, self.name)
-                self.layout, self.delimiters = (
-                    replace(self.layout, skip_lines=0),
-                    DelimiterIndex(self.data, self.dialect),
-                )
+                self.data = rewritten(self.data[nth_line(self.data, skip) :], self.dialect, self.name)
+                self.layout = replace(self.layout, skip_lines=0)
+                self.delimiters = DelimiterIndex(self.data, self.dialect)
                 frame = self._read(self.data, types, 0)
         except READ_ERRORS as error:
             raise InputError(f"{self.name} cannot be read as delimited text: {first_line(error)}.", HINT) from error
