@@ -51,7 +51,7 @@ def foldwise(train: str, test: str, target: str, budget: float, started: float) 
     run = fit(train, target=target, budget=budget, started=started)
     rows = pl.read_parquet(test).height
     low, high = run.estimate.on_test(rows)
-    said = {"log_loss": run.estimate.value, "low": low, "high": high, "naive": run.estimate.naive}
+    said = {"log_loss": run.estimate.value, "low": low, "high": high, "naive": run.estimate.search_score}
     return run.model.classes_, run.predict_proba(pl.read_parquet(test)), said
 
 

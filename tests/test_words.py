@@ -47,11 +47,8 @@ AVOID = {
 }
 TO_DO = {
     "adapters",
-    "decisions",
     "ensembles",
-    "evaluation",
     "folds",
-    "tuning",
 }
 ALLOWED = {"docs/reference/glossary.md"}  # shows the words to avoid
 

@@ -40,7 +40,7 @@ def test_the_headline_is_the_estimate(result, facts):
         estimate.value,
         low,
         high,
-        estimate.naive,
+        estimate.search_score,
     )
     assert {one["metric"] for one in facts["headline"]["others"]} == {"accuracy", "balanced_accuracy", "roc_auc"}
 

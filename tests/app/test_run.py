@@ -39,7 +39,7 @@ def run():
 def test_a_run_says_how_good_it_is(run):
     low, high = run.estimate.interval()
     assert low <= run.estimate.value <= high
-    assert run.estimate.naive is not None
+    assert run.estimate.search_score is not None
     assert run.facts["headline"]["baseline"]["value"] > run.estimate.value  # log loss
     assert [line["model"] for line in run.facts["leaderboard"]][-1] == "baseline"
     assert {"naive_bayes", "decision_tree"} <= set(run.leaderboard["model"].to_list())

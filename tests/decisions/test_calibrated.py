@@ -149,7 +149,7 @@ def test_scores_are_finite_and_log_odds_do_not_cancel():
     assert np.isfinite(scores.against_rest).all()
     three = ClassScores(np.log([[0.5, 0.25, 0.25]]), True)
     np.testing.assert_allclose(three.against_rest, np.log([[1, 1 / 3, 1 / 3]]), atol=1e-15)
-    with pytest.raises(InputError, match="scores of row 1 are not numbers"):
+    with pytest.raises(InputError, match="scores of row 1 are not finite numbers"):
         finite_scores(np.array([[0.0, 0.0], [np.nan, 0.0]]), True)
 
 
@@ -275,13 +275,13 @@ def test_bad_input():
         Calibrated(NaiveBayes(), "platt").fit(X, y)
     with pytest.raises(InputError, match="cv must be an integer of at least 2"):
         Calibrated(NaiveBayes(), cv=1).fit(X, y)
-    with pytest.raises(InputError, match="no class has more than one"):
+    with pytest.raises(InputError, match="a class with at least two rows"):
         Calibrated(NaiveBayes()).fit(X[:3], [0, 1, 2])
-    with pytest.raises(InputError, match="partitions"):
+    with pytest.raises(InputError, match="each row exactly once"):
         Calibrated(NaiveBayes(), cv=[(np.arange(100), np.arange(100, 150))]).fit(X, y)
     with pytest.raises(InputError, match="is a regressor"):
         Calibrated(LinearRegression()).fit(X, y)
-    with pytest.raises(FoldwiseTypeError, match="wraps a classifier"):
+    with pytest.raises(FoldwiseTypeError, match="must be a classifier"):
         Calibrated(None).fit(X, y)
     with pytest.raises(InputError, match="takes no weights"):
         Calibrated(KNNClassifier()).fit(X, y, np.ones(150))
@@ -293,7 +293,7 @@ def test_bad_input():
     class Silent(Perceptron):
         decision_function = property()
 
-    with pytest.raises(InputError, match="needs scores"):
+    with pytest.raises(InputError, match="calibration needs predict_log_proba"):
         Calibrated(Silent(), "sigmoid").fit(X, y)
     assert Calibrated(NearestCentroid(), "sigmoid").fit(X, y).score(X, y) > 0.9
 

@@ -205,14 +205,14 @@ def test_searches_by_cost_at_any_number_of_workers(inner, name, rng):
 @pytest.mark.parametrize(
     ("costs", "says"),
     [
-        ({0: {0: 0, 1: 1}, 1: {0: 1, 1: 0}}, "the class 2 has no cost"),
-        ({0: {0: 0, 1: 1, 2: 1}, 1: {0: 1, 1: 0}}, "action 1 has no cost for the truth 2"),
+        ({0: {0: 0, 1: 1}, 1: {0: 1, 1: 0}}, "the class 2 is not in the cost matrix"),
+        ({0: {0: 0, 1: 1, 2: 1}, 1: {0: 1, 1: 0}}, "action 1 has no cost for the true class 2"),
         (np.ones((2, 3)), r"shape is \(2, 3\)"),
         (np.array([[0, 1, np.inf]] * 3), "is inf"),
         (np.array([[0, 1, np.nan]] * 3), "is nan"),
         ("dear", "costs must be"),
-        ({"a": 3}, "costs must come as"),
-        ({0: {0: "price", 1: 1, 2: 1}}, "X has no named columns"),
+        ({"a": 3}, "costs must be a mapping"),
+        ({0: {0: "price", 1: 1, 2: 1}}, "X has no column names"),
         ({0: {0: lambda X: [np.inf] * len(X), 1: 1, 2: 1}}, "row 0 contains inf"),
         ({0: {0: lambda X: [1.0], 1: 1, 2: 1}}, "must have the shape"),
     ],
@@ -229,7 +229,7 @@ def test_other_bad_input():
         CostSensitive(LinearSVC()).fit(X, y)
     with pytest.raises(InputError, match="is a regressor"):
         CostSensitive(LinearRegression()).fit(X, y)
-    with pytest.raises(FoldwiseTypeError, match="wraps a classifier"):
+    with pytest.raises(FoldwiseTypeError, match="must be a classifier"):
         CostSensitive(NaiveBayes).fit(X, y)
     with pytest.raises(InputError, match="takes no weights"):
         CostSensitive(KNNClassifier()).fit(X, y, sample_weight=np.ones(150))
@@ -238,15 +238,15 @@ def test_other_bad_input():
         model.predict(X, row_costs=np.ones((150, 2, 3)))
     with pytest.raises(InputError, match="row 0 contains"):
         model.predict(X, row_costs=np.full((150, 3, 3), np.inf))
-    with pytest.raises(InputError, match="has no cost"):
+    with pytest.raises(InputError, match="is not in the cost matrix"):
         model.cost(X, np.full(150, 7))
-    with pytest.raises(InputError, match="150 rows but 3 labels"):
+    with pytest.raises(InputError, match="150 rows but y has 3 labels"):
         model.cost(X, y[:3])
     extra = {a: {0: 1, 1: 0, 2: 1, "maybe": 5} for a in (0, 1)}
-    with pytest.warns(FoldwiseWarning, match="'maybe', which no row had"):
+    with pytest.warns(FoldwiseWarning, match="'maybe', which is missing from the training data"):
         CostSensitive(NaiveBayes(), extra).fit(X, y)
     frame = pd.DataFrame(X).rename(columns=str)
     with pytest.raises(InputError, match="which X does not have"):
         CostSensitive(NaiveBayes(), {0: {0: "price", 1: 1, 2: 1}}).fit(frame, y).predict(frame)
-    with pytest.raises(InputError, match="has none"):
+    with pytest.raises(InputError, match="has no method cost"):
         realized_cost(NaiveBayes().fit(X, y), X, y)

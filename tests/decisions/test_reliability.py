@@ -34,7 +34,7 @@ def test_the_error_by_hand():
     assert found.to_frame()["rows"].to_list() == [2, 2, 4]
     assert found.to_frame("frequency")["rows"].sum() == 8
     assert reliability(y, proba, of="c").ece == pytest.approx((4 * 0.02 + 4 * 0.325) / 8, abs=1e-9)
-    assert "of the predicted class" in str(found)
+    assert "predicted probability of the predicted class" in str(found)
 
 
 def test_true_probabilities_have_a_small_error_and_bent_ones_a_large_one(rng):
@@ -64,13 +64,13 @@ def test_the_picture(rng, no_matplotlib):
 def test_bad_input():
     with pytest.raises(InputError, match="at least 1"):
         reliability([0, 1], [0.5, 0.5], 0)
-    with pytest.raises(InputError, match="sum to"):
+    with pytest.raises(InputError, match="sums to"):
         reliability([0, 1], [[0.5, 0.1], [0.5, 0.5]])
-    with pytest.raises(InputError, match="3 columns of probabilities for 2 classes"):
+    with pytest.raises(InputError, match="proba has 3 columns, but there are 2 classes"):
         reliability([0, 1], np.full((2, 3), 1 / 3))
-    with pytest.raises(InputError, match="not one of the classes"):
+    with pytest.raises(InputError, match="but the classes are"):
         reliability([0, 5], np.full((2, 3), 1 / 3), classes=[0, 1, 2])
-    with pytest.raises(InputError, match="there is no class 9"):
+    with pytest.raises(InputError, match="of=9 is not one of the classes"):
         reliability([0, 1], [0.5, 0.5], of=9)
     with pytest.raises(InputError, match="bins must be 'width' or 'frequency'"):
         reliability([0, 1], [0.5, 0.5]).to_frame("depth")

@@ -20,8 +20,7 @@ from foldwise import CostMatrix, GridSearchCV, KNNClassifier, NaiveBayes, Search
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.bias_corrected import spread_of
 from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
-from foldwise.evaluation.resampled import MeanLosses, RecomputedScores, draws_of, units_of
-from foldwise.evaluation.resampled_areas import ResampledAreas
+from foldwise.evaluation.resampled import MeanLosses, RecomputedScores, ResampledAreas, draws_of, units_of
 
 GRID = {"n_neighbors": [1, 3, 5, 9, 15, 25]}
 
@@ -83,7 +82,7 @@ def test_the_mean_is_that_of_all_bootstraps():
     cv = [([j for j in range(5) if j != i], [i]) for i in range(5)]
     search = GridSearchCV(Fixed(), {"setting": [0, 1, 2]}, cv=cv).fit(np.arange(5.0)[:, None], y)
     found = bias_corrected(search, n_bootstraps=60_000, random_state=0)
-    assert found.naive == 0.6
+    assert found.search_score == 0.6
     assert found.value == pytest.approx(np.mean(exact), abs=0.005)
 
 
@@ -240,7 +239,7 @@ def test_noise_is_seen_through():
         space = {"n_neighbors": list(range(1, 40, 2)), "weights": ["uniform", "distance"]}
         search = GridSearchCV(KNNClassifier(), space, cv=cv, audit=False).fit(X, y)
         found = bias_corrected(search, n_bootstraps=100, random_state=seed)
-        naive.append(found.naive)
+        naive.append(found.search_score)
         corrected.append(found.value)
     assert np.mean(naive) > 0.53
     assert np.mean(corrected) == pytest.approx(0.5, abs=0.025)
@@ -252,8 +251,8 @@ def test_it_agrees_with_nested_cross_validation():
     found = bias_corrected(search, random_state=0)
     nested = nested_cv(search, X, y, cv=10).estimate
     assert found.value == pytest.approx(nested.value, abs=0.01)
-    assert found.naive == search.best_score_
-    assert found.value < found.naive
+    assert found.search_score == search.best_score_
+    assert found.value < found.search_score
     assert found.on_test(50)[0] < found.interval()[0]
     assert "BBC" in found.method
     assert bias_corrected(search, random_state=0).value == found.value
@@ -280,10 +279,10 @@ def test_any_metric_of_two_classes(scoring):
     keep = "all" if scoring in ("average_precision", "jaccard") else "losses"
     search = SearchCV(KNNClassifier(), GRID, scoring=scoring, cv=4, keep=keep).fit(X, y)
     found = bias_corrected(search, n_bootstraps=20, random_state=0)
-    assert found.naive == search.best_score_
+    assert found.search_score == search.best_score_
     low, high = found.interval()
     assert low <= found.value <= high
-    assert abs(found.value - found.naive) < 0.5  # the log loss of one neighbor has a heavy tail
+    assert abs(found.value - found.search_score) < 0.5  # the log loss of one neighbor has a heavy tail
 
 
 def test_areas_of_decision_values(noisy):
@@ -305,7 +304,7 @@ def test_regressions_and_refitting_models():
     for scoring in ("neg_mean_squared_error", "r2", "neg_root_mean_squared_error"):
         search = GridSearchCV(Ridge(), {"alpha": [0.01, 1, 100]}, scoring=scoring, cv=5).fit(X, y)
         found = bias_corrected(search, n_bootstraps=50, random_state=0)
-        assert found.value == pytest.approx(found.naive, rel=0.1)
+        assert found.value == pytest.approx(found.search_score, rel=0.1)
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(LogisticRegression(max_iter=2000), {"C": [0.01, 1.0]}, cv=3).fit(X, y)
     assert bias_corrected(search, n_bootstraps=50, random_state=0).value == pytest.approx(search.best_score_, abs=0.02)
@@ -335,7 +334,7 @@ def test_the_choice_of_a_callable_is_repeated(noisy):
     search = GridSearchCV(KNNClassifier(), GRID, cv=4, refit=simplest).fit(X, y)
     found = bias_corrected(search, n_bootstraps=25, random_state=0)
     assert len(seen) == 1 + 25 * 5  # and once for each of four splits left out
-    assert found.naive == search.cv_results_["mean_test_score"][search.best_index_]
+    assert found.search_score == search.cv_results_["mean_test_score"][search.best_index_]
     greedy = GridSearchCV(KNNClassifier(), GRID, cv=4, refit=lambda r: int(r["split0_test_score"].argmax())).fit(X, y)
     with pytest.raises(InputError, match="split0_test_score"):
         bias_corrected(greedy, n_bootstraps=5)
@@ -345,7 +344,7 @@ def test_several_metrics(noisy):
     X, y = noisy
     for refit in ("accuracy", "roc_auc"):
         search = GridSearchCV(KNNClassifier(), GRID, scoring=["accuracy", "roc_auc"], refit=refit, cv=4).fit(X, y)
-        assert bias_corrected(search, n_bootstraps=10, random_state=0).naive == search.best_score_
+        assert bias_corrected(search, n_bootstraps=10, random_state=0).search_score == search.best_score_
 
 
 def test_settings_that_failed_are_never_chosen(noisy):
@@ -360,11 +359,11 @@ def test_settings_that_failed_are_never_chosen(noisy):
     ("make", "message"),
     [
         (lambda: GridSearchCV(NaiveBayes(), {"alpha": [1, 2]}, keep="none"), "keep='losses'"),
-        (lambda: GridSearchCV(NaiveBayes(), {"alpha": [1]}), "one setting only"),
-        (lambda: GridSearchCV(NaiveBayes(), {"alpha": [1, 2]}, refit=False), "chose no setting"),
+        (lambda: GridSearchCV(NaiveBayes(), {"alpha": [1]}), "a single setting"),
+        (lambda: GridSearchCV(NaiveBayes(), {"alpha": [1, 2]}, refit=False), "did not select a setting"),
         (
             lambda: GridSearchCV(NaiveBayes(), {"alpha": [1, 2]}, scoring=lambda model, X, y: model.score(X, y)),
-            "scorer <lambda> may look into the model.*make_scorer",
+            "scorer <lambda> may use the fitted model.*make_scorer",
         ),
     ],
 )
@@ -415,5 +414,5 @@ def test_a_callable_that_chooses_a_setting_that_failed_is_told(noisy):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         search.fit(X, y)
-    with pytest.raises(InputError, match=r"refit chose setting 1 of 2.*failed"):
+    with pytest.raises(InputError, match=r"it selected setting 1 of 2.*failed"):
         bias_corrected(search, n_bootstraps=5)

@@ -56,7 +56,7 @@ def test_the_iris_matrix(worked):
         "setosa          1.000   1.000  1.000       50",
         "versicolor      0.936   0.880  0.907       50",
         "virginica       0.887   0.940  0.913       50",
-        "accuracy 0.940 of 150",
+        "accuracy 0.940 of 150 rows",
     ]
 
 
@@ -101,15 +101,15 @@ def test_text_fits_80_columns(rng):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Confusion.of([1, 2], [1]), "2 true labels came with 1"),
-        (lambda: Confusion.of([], []), "no labels"),
+        (lambda: Confusion.of([1, 2], [1]), "y_true has 2 labels but y_pred has 1"),
+        (lambda: Confusion.of([], []), "are empty"),
         (lambda: Confusion.of([1, 2], [1, 3], classes=[1, 2]), "labels '3' are not among"),
         (lambda: Confusion.of([1], [1], classes=[1, 1]), "twice"),
         (lambda: Confusion.of([1, None], [1, 1]), "missing"),
         (lambda: Confusion.of([0.5, 1.5], [1, 1]), "continuous"),
-        (lambda: Confusion.of(["a"], [1]), "cannot be put in one order"),
+        (lambda: Confusion.of(["a"], [1]), "cannot be sorted"),
         (lambda: Confusion.of([1], [1], sample_weight=[-1]), "weight must be"),
-        (lambda: Confusion.of([1], [1]).normalized("rows"), "'truth', 'predicted' or 'all', not over 'rows'"),
+        (lambda: Confusion.of([1], [1]).normalized("rows"), "'truth', 'predicted' or 'all', got 'rows'"),
         (lambda: Confusion((1, 2), [[1]]), "shape"),
         (lambda: Confusion((1,), [["a"]]), "must be numbers"),
     ],

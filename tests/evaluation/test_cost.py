@@ -135,18 +135,18 @@ def test_readable_text():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: CostMatrix.from_dict({"a": {"x": 1, "y": 2}, "b": {"x": 1}}), "'b' has no cost for the truth 'y'"),
-        (lambda: CostMatrix.from_dict({"a": {"x": float("nan")}}), "'a' under truth 'x' is nan"),
+        (lambda: CostMatrix.from_dict({"a": {"x": 1, "y": 2}, "b": {"x": 1}}), "'b' has no cost for the true"),
+        (lambda: CostMatrix.from_dict({"a": {"x": float("nan")}}), "'a' for the true class 'x' is nan"),
         (lambda: CostMatrix.from_dict({"a": {"x": float("inf")}}), "is inf.*very large"),
         (lambda: CostMatrix.from_dict({}), "at least one action"),
-        (lambda: CostMatrix.from_dict({"a": {}}), "at least one truth"),
+        (lambda: CostMatrix.from_dict({"a": {}}), "at least one true class"),
         (lambda: CostMatrix.from_dict({"a": {"x": "dear"}}), "must be numbers"),
-        (lambda: CostMatrix(("a", "a"), ("x",), [[1], [2]]), "action 'a' stands twice"),
-        (lambda: CostMatrix((1, 1.0), ("x",), [[1], [2]]), "action 1.0 stands twice"),
-        (lambda: CostMatrix(("a", None), ("x",), [[1], [2]]), "has no name"),
+        (lambda: CostMatrix(("a", "a"), ("x",), [[1], [2]]), "action 'a' occurs twice"),
+        (lambda: CostMatrix((1, 1.0), ("x",), [[1], [2]]), "action 1.0 occurs twice"),
+        (lambda: CostMatrix(("a", None), ("x",), [[1], [2]]), "needs a name"),
         (lambda: CostMatrix(("a",), ("x", "y"), [[1]]), r"shape \(1, 2\).*\(1, 1\)"),
         (lambda: CostMatrix.from_frame(pl.DataFrame()), "no columns"),
-        (lambda: CostMatrix.from_frame(pl.DataFrame({"action": ["a"]})), "at least one truth"),
+        (lambda: CostMatrix.from_frame(pl.DataFrame({"action": ["a"]})), "at least one true class"),
         (lambda: CostMatrix.from_frame(pl.DataFrame({"action": ["a"], "x": [None]})), "is nan|must be numbers"),
     ],
 )
@@ -158,12 +158,12 @@ def test_bad_matrices(make, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "holds no costs"),
-        ("a,x\n", "holds no costs"),
-        ("a,x,y\np,1\n", "'p' has 1 costs for 2 truths"),
-        ("a,x\np,dear\n", "'p' under truth 'x' is 'dear'"),
+        ("", "contains no costs"),
+        ("a,x\n", "contains no costs"),
+        ("a,x,y\np,1\n", "'p' has 1 costs for 2 true classes"),
+        ("a,x\np,dear\n", "'p' for the true class 'x' is 'dear'"),
         ("a,x\np,nan\n", "is nan"),
-        ("a,x,x\np,1,2\n", "truth 'x' stands twice"),
+        ("a,x,x\np,1,2\n", "true class 'x' occurs twice"),
     ],
 )
 def test_bad_files(tmp_path, text, message):
@@ -176,13 +176,13 @@ def test_bad_files(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("proba", "classes", "message"),
     [
-        ([0.5, 0.5], None, r"shape is \(2,\)"),
-        ([[0.5, 0.25, 0.25]], None, r"\(2\).*\(1, 3\)"),
-        ([[0.5, 0.4]], None, "row 0 sum to 0.9"),
-        ([[0.5, 0.5], [1.5, -0.5]], None, "row 1 holds -0.5"),
-        ([[np.nan, 1]], None, "row 0 holds nan"),
+        ([0.5, 0.5], None, r"got \(2,\)"),
+        ([[0.5, 0.25, 0.25]], None, r"\(n_rows, 2\).*\(1, 3\)"),
+        ([[0.5, 0.4]], None, "row 0 sums to 0.9"),
+        ([[0.5, 0.5], [1.5, -0.5]], None, "row 1 contains -0.5"),
+        ([[np.nan, 1]], None, "row 0 contains nan"),
         ([["a", "b"]], None, "must be numbers"),
-        ([[0.5, 0.5]], ["spam", "eggs"], "class 'eggs' has no cost; the matrix knows 'spam', 'ham'"),
+        ([[0.5, 0.5]], ["spam", "eggs"], "class 'eggs' is not in the cost matrix, which has 'spam', 'ham'"),
     ],
 )
 def test_bad_probabilities(proba, classes, message):
@@ -199,9 +199,9 @@ def test_no_rows():
 
 def test_bad_truths():
     costs = CostMatrix.from_dict(ABSTAIN)
-    with pytest.raises(InputError, match="truth 'eggs' has no cost"):
+    with pytest.raises(InputError, match="true class 'eggs' is not in the cost matrix"):
         costs.realized(["spam"], ["eggs"])
-    with pytest.raises(InputError, match="2 actions came with 1 truths"):
+    with pytest.raises(InputError, match="2 actions but 1 true classes"):
         costs.realized(["spam", "ham"], ["ham"])
 
 
@@ -267,12 +267,12 @@ def test_models_and_matrices_that_do_not_fit(rng):
     X, y = problem.session.X, problem.session.y
     costs = CostMatrix.zero_one([0, 1])
     model = Told(n_classes=3).fit(X, y)
-    with pytest.raises(InputError, match="class 2 has no cost"):
+    with pytest.raises(InputError, match="class 2 is not in the cost matrix"):
         problem.ours(costs, problem.settings)
-    with pytest.raises(InputError, match="class 2 has no cost"):
+    with pytest.raises(InputError, match="class 2 is not in the cost matrix"):
         costs.scorer()(model, X, [0])
     with pytest.raises(InputError, match="needs probabilities, but LinearSVC has no predict_proba"):
         costs.scorer()(LinearSVC(), [[1.0]], [0])
     labels = Answer(np.zeros((1, len(problem.split.test)), dtype=int))
-    with pytest.raises(InputError, match="cost needs probabilities, but Told gives none"):
+    with pytest.raises(InputError, match="cost needs probabilities, which Told does not provide"):
         CostMetric(costs)(problem.session, [{}], problem.split, labels)

@@ -152,7 +152,7 @@ def test_a_part_without_a_second_class_fails_alone(rng):
     assert "nan" in repr(curve)
     with pytest.raises(InputError, match="one class"):
         learning_curve(NaiveBayes(), X, y, error_score="raise", **options)
-    with pytest.raises(InputError, match="all the 2 fits failed"):
+    with pytest.raises(InputError, match="All the 2 fits failed"):
         learning_curve(NaiveBayes(), X, y, train_sizes=[20], cv=cv)
 
 
@@ -199,14 +199,14 @@ def test_the_text_fits_80_columns(rng):
     [
         (lambda X, y: learning_curve(NaiveBayes(), X, y, train_sizes=[0.0, 1.0]), r"within \(0, 1\]"),
         (lambda X, y: learning_curve(NaiveBayes(), X, y, train_sizes=[10, 500]), r"within \(0, 96\]"),
-        (lambda X, y: learning_curve(NaiveBayes(), X, y, train_sizes=[]), "list of shares"),
-        (lambda X, y: learning_curve(NaiveBayes(), X, y, train_sizes=["a"]), "list of shares"),
-        (lambda X, y: learning_curve(NaiveBayes(), X, y, scoring=["accuracy"]), "one metric"),
+        (lambda X, y: learning_curve(NaiveBayes(), X, y, train_sizes=[]), "list of fractions"),
+        (lambda X, y: learning_curve(NaiveBayes(), X, y, train_sizes=["a"]), "list of fractions"),
+        (lambda X, y: learning_curve(NaiveBayes(), X, y, scoring=["accuracy"]), "a single metric"),
         (lambda X, y: learning_curve(NaiveBayes(), X, y, level=95), "between 0 and 1"),
         (lambda X, y: validation_curve(NaiveBayes(), X, y, "alhpa", [1]), "Invalid parameter 'alhpa'"),
-        (lambda X, y: validation_curve(NaiveBayes(), X, y, "alpha", []), r"must hold values, got \[\]"),
-        (lambda X, y: validation_curve(NaiveBayes(), X, y, "alpha", 1.0), "must hold values, got 1.0"),
-        (lambda X, y: validation_curve(NaiveBayes, X, y, "alpha", [1.0]), "the class NaiveBayes"),
+        (lambda X, y: validation_curve(NaiveBayes(), X, y, "alpha", []), r"at least one value, got \[\]"),
+        (lambda X, y: validation_curve(NaiveBayes(), X, y, "alpha", 1.0), "at least one value, got 1.0"),
+        (lambda X, y: validation_curve(NaiveBayes, X, y, "alpha", [1.0]), "NaiveBayes is a class"),
     ],
 )
 def test_bad_questions(rng, ask, words):
@@ -229,8 +229,8 @@ def test_pictures(rng):
     X, y = numbers(rng)
     curve = learning_curve(NaiveBayes(), X, y)
     ax = curve.plot()
-    assert ax.get_xlabel() == "number of training rows"
-    assert ax.get_ylabel() == "accuracy"
+    assert ax.get_xlabel() == "Training rows"
+    assert ax.get_ylabel() == "Accuracy (higher is better)"
     np.testing.assert_allclose(ax.lines[0].get_ydata(), curve.means)
     np.testing.assert_allclose(ax.lines[1].get_ydata(), curve.train_means)
     _, mine = plt.subplots()

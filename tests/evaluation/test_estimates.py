@@ -29,13 +29,17 @@ from foldwise.evaluation.nested_interval import combined, double_splits, one_rep
 from foldwise.folds.splits import Split
 
 
-def test_an_estimate_prints_its_interval_and_the_naive_figure():
-    one = Estimate(0.861, "by hand", StudentSpread(0.0092, 30), naive=0.872)
-    assert str(one) == "0.861 (0.842 to 0.880; naive 0.872)"
-    assert repr(one) == "0.861 (0.842 to 0.880; naive 0.872), by hand"
+def test_an_estimate_prints_its_interval_and_the_search_score():
+    one = Estimate(0.861, "by hand", StudentSpread(0.0092, 30), search_score=0.872)
+    assert str(one) == "0.861 (95% interval 0.842 to 0.880), search score (optimistic) 0.872"
+    assert repr(one) == f"{one}, by hand"
     assert float(one) == 0.861
     assert str(Estimate(0.5, "one split", StudentSpread(np.nan, 1))) == "0.500"
-    assert str(Estimate(0.5, "one split", StudentSpread(np.nan, 1), naive=0.6)) == "0.500 (naive 0.600)"
+    assert "<td" in one._repr_html_()
+    alone = Estimate(0.5, "<script>one split</script>", StudentSpread(np.nan, 1), search_score=0.6)
+    assert str(alone) == "0.500, search score (optimistic) 0.600"
+    assert "<script>" not in alone._repr_html_()
+    assert "&lt;script&gt;one split" in alone._repr_html_()
 
 
 def test_intervals_end_at_the_bounds_of_the_score():
@@ -105,7 +109,7 @@ def test_a_models_estimate_is_its_cross_validated_score(scoring):
     found = estimate(GaussianNB(), X, y, cv=cv, scoring=scoring)
     theirs = cross_val_score(GaussianNB(), X, y, cv=cv, scoring=scoring)
     assert found.value == pytest.approx(theirs.mean(), abs=1e-12)
-    assert found.naive is None
+    assert found.search_score is None
     low, high = found.interval()
     assert low < found.value < high
     assert found.on_test(20)[0] < low
@@ -116,11 +120,13 @@ def test_a_searchs_estimate_is_nested():
     search = GridSearchCV(KNNClassifier(), {"n_neighbors": [1, 5, 15]}, cv=3)
     found, nested = estimate(search, X, y, cv=5), nested_cv(search, X, y, cv=5)
     assert found.value == nested.estimate.value
-    assert found.naive == nested.estimate.naive
+    assert found.search_score == nested.estimate.search_score
     assert found.interval() == nested.interval()
-    assert found.naive == pytest.approx(np.mean([inner["mean_test_score"].max() for inner in nested.inner]))
+    assert found.search_score == pytest.approx(np.mean([inner["mean_test_score"].max() for inner in nested.inner]))
     assert "nested" in found.method
-    assert estimate(search, X, y, cv=5, scoring="neg_log_loss").naive is None  # the search chose by another metric
+    assert (
+        estimate(search, X, y, cv=5, scoring="neg_log_loss").search_score is None
+    )  # the search chose by another metric
 
 
 def test_a_regressor_and_groups():
@@ -198,7 +204,8 @@ def test_the_nested_interval_through_estimate():
     assert one.interval() == again.interval()
     plain = estimate(NaiveBayes(), X, y, cv=StratifiedKFold(5, shuffle=True, random_state=0))
     assert one.value == pytest.approx(plain.value, abs=0.01)
-    assert one.naive == pytest.approx(plain.value, abs=0.01)
+    assert one.search_score is None
+    assert f"without bias correction {plain.value:.2f}" in one.method
     loss = estimate(NaiveBayes(), X, y, cv=5, interval="bates", repeats=2, scoring="neg_log_loss", random_state=0)
     assert loss.interval()[0] < loss.value < loss.interval()[1] <= 0
     search = GridSearchCV(NaiveBayes(), {"var_floor": [1e-9, 0.5]}, cv=3)
@@ -210,7 +217,7 @@ def test_the_nested_interval_through_estimate():
     ("options", "message"),
     [
         ({"interval": "naive"}, "'corrected' or 'bates'"),
-        ({"interval": "bates", "scoring": "roc_auc"}, "average over rows"),
+        ({"interval": "bates", "scoring": "roc_auc"}, "mean over rows"),
         ({"interval": "bates", "cv": KFold(5)}, "number of folds"),
         ({"interval": "bates", "cv": 2}, "number of folds"),
         ({"interval": "bates", "groups": np.zeros(569)}, "independent"),
@@ -252,12 +259,13 @@ def test_one_split_knows_no_noise_of_a_score_without_losses():
         estimate(NaiveBayes(), X, y, cv=ShuffleSplit(1, random_state=0), scoring="f1_macro").on_test(10)
 
 
-def test_the_naive_figure_is_there_wherever_a_search_chooses_by_the_same_metric():
+def test_the_search_score_is_there_wherever_a_search_selects_by_the_same_metric():
     X, y = load_breast_cancer(return_X_y=True)
     costs = CostMatrix.from_dict({0: {0: 0, 1: 1}, 1: {0: 5, 1: 0}})
     search = GridSearchCV(NaiveBayes(), {"var_floor": [1e-9, 0.1]}, scoring=costs, cv=3)
-    assert estimate(search, X, y, cv=3, scoring=costs).naive == estimate(search, X, y, cv=3).naive is not None
-    assert estimate(search, X, y, cv=3, scoring="accuracy").naive is None
+    same = estimate(search, X, y, cv=3, scoring=costs)
+    assert same.search_score == estimate(search, X, y, cv=3).search_score is not None
+    assert estimate(search, X, y, cv=3, scoring="accuracy").search_score is None
 
 
 def test_a_score_that_is_no_number_is_no_estimate():
@@ -266,16 +274,16 @@ def test_a_score_that_is_no_number_is_no_estimate():
     undefined = pytest.warns(UndefinedMetricWarning)
     with undefined, pytest.raises(InputError, match=r"the score on split 0 is nan.*another metric"):
         estimate(KNNClassifier(), X, y == 0, cv=cv, scoring="roc_auc")
-    with pytest.raises(InputError, match="gives several scores"):
+    with pytest.raises(InputError, match="must return one number"):
         estimate(KNNClassifier(), X, y, scoring=lambda model, X, y: {"a": 1.0, "b": 2.0})
 
 
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
-        (NaiveBayes(), {"scoring": ["accuracy", "f1_macro"]}, "one metric, but scoring names several"),
-        (NaiveBayes, {}, "the class NaiveBayes.*instance"),
-        ("knn", {}, "must be an estimator, but is a str"),
+        (NaiveBayes(), {"scoring": ["accuracy", "f1_macro"]}, "a single metric, got several: 'accuracy'"),
+        (NaiveBayes, {}, "NaiveBayes is a class.*instance"),
+        ("knn", {}, "must be an estimator, got str"),
         (NaiveBayes(), {"n_jobs": 0}, "n_jobs must be"),
         (
             GridSearchCV(NaiveBayes(), {"alpha": [1, 2]}, scoring=["accuracy", "f1_macro"], refit=False),
@@ -296,4 +304,4 @@ def test_the_nested_interval_needs_six_rows():
 
 def test_large_scores_print_short():
     one = Estimate(-4862345678.1, "by hand", StudentSpread(1e8, 30))
-    assert str(one) == "-4.862e+09 (-5.067e+09 to -4.658e+09)"
+    assert str(one) == "-4.862e+09 (95% interval -5.067e+09 to -4.658e+09)"

@@ -232,11 +232,11 @@ def test_the_audit_does_not_accuse_a_model_of_its_own_rounding_or_chance():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda X, y: nested_cv(GaussianNB(), X, y), "wants a search such as GridSearchCV, got GaussianNB"),
-        (lambda X, y: GridSearchCV(GaussianNB(), {}, scoring=[]).fit(X, y), "scoring names no metric"),
+        (lambda X, y: nested_cv(GaussianNB(), X, y), "needs a search such as GridSearchCV, got GaussianNB"),
+        (lambda X, y: GridSearchCV(GaussianNB(), {}, scoring=[]).fit(X, y), "scoring must name at least one metric"),
         (lambda X, y: GridSearchCV(GaussianNB(), {}, error_score="rasie").fit(X, y), "a number or 'raise'"),
         (lambda X, y: GridSearchCV(GaussianNB(), {}, n_jobs="2").fit(X, y), "n_jobs must be None or an integer"),
-        (lambda X, y: GridSearchCV(GaussianNB(), {}).fit(X), "learns from labels, but y is None"),
+        (lambda X, y: GridSearchCV(GaussianNB(), {}).fit(X), "needs a target, but y is None"),
         (
             lambda X, y: GridSearchCV(GaussianNB(), {}).fit(X, y, sample_weight=[1, 2]),
             "40 rows but sample_weight has 2 entries",
@@ -244,13 +244,16 @@ def test_the_audit_does_not_accuse_a_model_of_its_own_rounding_or_chance():
         (lambda X, y: SearchCV(GaussianNB(), {}, strategy=Random).fit(X, y), "Random is a class"),
         (
             lambda X, y: GridSearchCV(make_pipeline(GaussianNB()), {"gaussiannb__var": [1]}).fit(X, y),
-            "'gaussiannb__var'.*it has .*gaussiannb__var_smoothing",
+            "'gaussiannb__var'.*its parameters include .*gaussiannb__var_smoothing",
         ),
-        (lambda X, y: GridSearchCV(GaussianNB(), {}, refit=lambda r: 7).fit(X, y), "refit gave 7 for 1 settings"),
+        (
+            lambda X, y: GridSearchCV(GaussianNB(), {}, refit=lambda r: 7).fit(X, y),
+            "refit returned 7",
+        ),
         (lambda X, y: nested_cv(GridSearchCV(GaussianNB(), {}), X, np.r_[np.nan, y[1:]]), "target is missing"),
         (lambda X, y: cross_predict(GaussianNB(), X, np.r_[np.nan, y[1:]]), "target is missing"),
         (lambda X, y: nested_cv(GridSearchCV(GaussianNB(), {}), X, y).interval(95), "between 0 and 1"),
-        (lambda X, y: CostMatrix.from_dict([[0, 1], [1, 0]]), "action: {truth: cost}"),
+        (lambda X, y: CostMatrix.from_dict([[0, 1], [1, 0]]), "action: {true class: cost}"),
         (
             lambda X, y: GridSearchCV(GaussianNB(), {}, cv=peer.StratifiedShuffleSplit(3)).fit(
                 X, np.r_[np.zeros(39), 1]
@@ -269,7 +272,7 @@ def test_a_strategy_that_proposes_no_list(rng):
         def propose(self, space, trials, rng):
             return {"var_smoothing": 1}
 
-    with pytest.raises(TypeError, match="must propose a list of settings"):
+    with pytest.raises(TypeError, match="propose must return a list of settings"):
         SearchCV(GaussianNB(), {}, strategy=Wrong()).fit(rng.normal(size=(40, 2)), np.arange(40) % 2)
 
 
@@ -277,10 +280,10 @@ def test_one_outer_fold_and_outer_folds_that_fail(rng, capsys):
     X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
     search = GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}, cv=[(np.arange(10), np.arange(10, 20))], verbose=1)
     one = nested_cv(search, X, y, cv=[(np.arange(20), np.arange(20, 40))])
-    assert "nested, 2 models scored" in repr(one)
+    assert "nested cross-validation, 2 models scored" in repr(one)
     assert "%" not in repr(one)
     X[30, 0] = np.nan
-    with pytest.warns(UserWarning, match="an outer fold failed, and its score is nan"):
+    with pytest.warns(UserWarning, match="an outer fold failed, so its score is nan"):
         assert np.isnan(nested_cv(search, X, y, cv=[(np.arange(20), np.arange(20, 40))]).scores[0])
     search.fit(X[:20], y[:20])
     assert capsys.readouterr().out == "Fitting 1 folds for each of 1 candidates, totalling 1 fits\n"
@@ -293,7 +296,7 @@ def test_probabilities_with_named_columns_are_taken_by_name():
     frame = pd.DataFrame(proba, columns=["spam", "ham"])
     assert costs.decide(frame).action.tolist() == expected
     assert costs.decide(frame[["ham", "spam"]]).action.tolist() == expected
-    with pytest.raises(InputError, match="are not the classes"):
+    with pytest.raises(InputError, match="must be the classes in their order"):
         costs.decide(pd.DataFrame(proba, columns=["a", "b"]))
 
 

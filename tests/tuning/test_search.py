@@ -126,7 +126,7 @@ def test_refit_choices(table):
         GridSearchCV(NaiveBayes(), {"alpha": [1]}, refit=lambda results: "a").fit(X, y)
     with pytest.raises(IndexError):
         GridSearchCV(NaiveBayes(), {"alpha": [1]}, refit=lambda results: 7).fit(X, y)
-    with pytest.raises(InputError, match="must name the one that chooses"):
+    with pytest.raises(InputError, match="must name the metric to select by"):
         GridSearchCV(NaiveBayes(), {"alpha": [1]}, scoring=["accuracy", "f1_macro"]).fit(X, y)
 
 

@@ -414,21 +414,21 @@ def test_one_path_answers_every_number_of_columns(monkeypatch):
 
 
 @pytest.mark.parametrize(("params", "message"), [
-    ({"n_features": 5}, "n_features=5 is out of range: of 4 columns"),
+    ({"n_features": 5}, "n_features=5 is out of range: X has 4 columns"),
     ({"n_features": 0}, "n_features=0 is out of range"),
     ({"n_features": -1}, "out of range"),
-    ({"n_features": 0.2}, "n_features=0.2 is out of range.*a share from 0.25 to 1.0"),
+    ({"n_features": 0.2}, "n_features=0.2 is out of range.*a fraction from 0.25 to 1.0"),
     ({"n_features": 1.5}, "n_features=1.5 is out of range"),
     ({"n_features": float("nan")}, "out of range"),
-    ({"n_features": None}, "must be 'auto', a whole number or a share of the columns, got None"),
+    ({"n_features": None}, "must be 'auto', a whole number or a fraction of the columns, got None"),
     ({"n_features": True}, "must be 'auto', a whole number"),
     ({"n_features": "all"}, "must be 'auto', a whole number"),
     ({"direction": "sideways"}, "direction must be 'forward' or 'backward', got 'sideways'"),
     ({"level": 0.3}, "level must be above 0.5, got 0.3"),
-    ({"level": 95}, "the level of an interval lies between 0 and 1"),
-    ({"scoring": ["accuracy", "f1_macro"]}, "one metric, but scoring names several"),
+    ({"level": 95}, "level must be between 0 and 1"),
+    ({"scoring": ["accuracy", "f1_macro"]}, "a single metric, got several"),
     ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
-    ({"cv": ShuffleSplit(1)}, "compares scores over several splits, but there is one"),
+    ({"cv": ShuffleSplit(1)}, "needs at least two splits, but there is one"),
 ])  # fmt: skip
 def test_parameters_that_cannot_be_followed(params, message):
     X, y = load_iris(return_X_y=True)
@@ -444,14 +444,14 @@ def test_tables_and_scores_that_cannot_be_followed(rng):
         SelectFeatures(NaiveBayes()).fit(pl.DataFrame({"a": X[:, 0]}), y)
     with pytest.raises(TypeError, match="floating must be True or False"):
         SelectFeatures(NaiveBayes(), floating="yes").fit(X, y)
-    with pytest.raises(TypeError, match="must be an estimator, but is a str"):
+    with pytest.raises(TypeError, match="must be an estimator, got str"):
         SelectFeatures("NaiveBayes").fit(X, y)
     with pytest.raises(InputError, match="sample_weight has 3 entries"):
         SelectFeatures(NaiveBayes()).fit(X, y, sample_weight=[1, 2, 3])
     with pytest.raises(ValueError, match="at least one of the four") as caught:
         SelectFeatures(FailsOn(2), n_features=1, cv=3).fit(X, y)
     assert "raised by the columns 'x2' on split 1" in str(caught.value.__notes__)
-    with pytest.raises(InputError, match="the score of the columns 'x0' on split 0 is no number"):
+    with pytest.raises(InputError, match="the score of the columns 'x0' on split 0 is nan"):
         SelectFeatures(NaiveBayes(), n_features=1, cv=3, scoring=lambda model, X, y: float("nan")).fit(X, y)
 
 
@@ -479,8 +479,8 @@ def test_the_picture(no_matplotlib):
     select = SelectFeatures(NaiveBayes(), n_features=4, cv=3).fit(X, y)
     ax = select.plot()
     np.testing.assert_allclose(ax.lines[0].get_ydata(), select.by_size_["score"])
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("number of columns", "accuracy")
-    assert "4 selected" in [text.get_text() for text in ax.texts]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("Number of columns", "Accuracy (higher is better)")
+    assert "Selected (4 columns)" in [text.get_text() for text in ax.get_legend().get_texts()]
     assert select.plot(ax) is ax
     mpl.pyplot.close(ax.figure)
     no_matplotlib()

@@ -74,14 +74,14 @@ def test_a_strategy_of_ones_own_sees_the_trials_so_far(table):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"strategy": "gird"}, InputError, "there is no strategy 'gird'.*'grid', 'random'"),
+        ({"strategy": "gird"}, InputError, "strategy must be 'grid' or 'random'.*got 'gird'"),
         ({"strategy": 3}, FoldwiseTypeError, "propose"),
         ({"space": {"alpha": loguniform(1, 2)}}, TypeError, "'alpha' needs to be a list.*strategy='random'"),
         ({"space": {}}, None, ""),
         ({"space": []}, InputError, "no setting to try"),
         ({"space": {"alpha": []}}, ValueError, "alpha"),
         ({"space": {"smoothing": [1]}}, ValueError, "Invalid parameter 'smoothing' for estimator NaiveBayes"),
-        ({"keep": "some"}, InputError, "keep must be one of"),
+        ({"keep": "some"}, InputError, "keep must be 'losses' or"),
         ({"scoring": ["accuracy", "recall_macro"]}, InputError, "refit must name"),
     ],
 )

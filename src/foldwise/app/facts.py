@@ -18,7 +18,7 @@ from foldwise.app.timing import RunTimes
 from foldwise.app.verdict import Verdict, verdict
 from foldwise.bayes.nomogram import nomogram
 from foldwise.errors import InputError
-from foldwise.evaluation.cost import choose
+from foldwise.evaluation.decision import choose
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.metrics import Metric, class_metric, cost_metric
 from foldwise.evaluation.prediction_curves import prediction_facts
@@ -121,7 +121,7 @@ def estimate_facts(estimate: Estimate, metric: Metric) -> dict[str, Any]:
         "value": estimate.value,
         "low": low,
         "high": high,
-        "search_score": estimate.naive,
+        "search_score": estimate.search_score,
         "method": estimate.method,
         "title": metric.title,
         "greater_is_better": metric.greater_is_better,

@@ -1,4 +1,4 @@
-"""Classifiers around another classifier: decisions by cost, calibrated probabilities, balanced classes."""
+"""Classifiers that wrap another classifier: cost-sensitive decisions, calibrated probabilities, balanced classes."""
 
 from foldwise.decisions.balanced import Balanced
 from foldwise.decisions.calibrated import Calibrated

@@ -1,4 +1,4 @@
-"""`Balanced`: a classifier fitted on balanced classes, by weights or by resampled training rows."""
+"""`Balanced`: fit a classifier on balanced classes, by sample weights or by resampling the training rows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.data.schema import listing
 from foldwise.data.target import Target, encode_target
 from foldwise.decisions.resampling import balancing_weights, oversample, smote_rows, undersample
-from foldwise.decisions.wrapper import Wrapper, log_softmax, plain_rows, repeats
+from foldwise.decisions.wrapper import Wrapper, if_wrapped_has, log_softmax, plain_rows, repeats
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.folds.protocol import Rows
 from foldwise.folds.rows import count_rows, take_rows
@@ -24,33 +25,40 @@ METHODS = ("weights", "under", "over", "smote")
 DRAWN = {"under": undersample, "over": oversample}
 
 
-def answers(name: str) -> Any:
-    """Whether the wrapped classifier has a method, fitted or not."""
-    return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), name))
-
-
 class Balanced(Wrapper):
     """Fit a classifier as if all classes were equally frequent.
 
-    Only the rows given to `fit` are weighted or resampled, so in cross-validation only training rows are.
+    Only the rows passed to `fit` are weighted or resampled. In cross-validation the test rows are never changed.
 
     Parameters
     ----------
-    estimator : a classifier
-    method : "weights", "under", "over", "smote", or a sampler of imbalanced-learn
-        Weights under which all classes weigh the same; as many rows of each class as the smallest has; as many as the
-        largest has, by copies, or by rows that SMOTE draws between neighbors (SMOTE, SMOTENC or SMOTEN of
-        imbalanced-fit_calibrator, by the kinds of columns; `pip install 'foldwise[balance]'`).
+    estimator : classifier
+        The classifier to fit on balanced classes.
+    method : {"weights", "under", "over", "smote"} or sampler, default "weights"
+        "weights" gives all classes the same total weight. "under" keeps as many rows of each class as the smallest
+        class has. "over" copies rows until each class is as large as the largest. "smote" creates synthetic rows
+        instead of copies, by SMOTE, SMOTENC or SMOTEN of imbalanced-learn depending on the types of the columns
+        (`pip install 'foldwise[balance]'`). A sampler is any object with `fit_resample`.
     correct_priors : bool, default False
-        Whether probabilities, and with them predictions, are those of the classes as frequent as they are:
-        P(c | row) · P(c) / P'(c), where P' are the shares that the classifier was shown, normalized.
-    random_state : of the draws
+        Whether to convert probabilities, and predictions with them, back to the original class frequencies; see Notes.
+    random_state : int, RandomState or None, default None
+        Seed of the resampling.
 
     Attributes
     ----------
-    classes_ : the classes
-    priors_, shown_ : the shares of the classes in the rows given to `fit`, and in those the classifier was shown
-    estimator_ : the fitted classifier
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    priors_ : ndarray of shape (n_classes,)
+        Class frequencies in the rows passed to `fit`.
+    shown_ : ndarray of shape (n_classes,)
+        Class frequencies after balancing.
+    estimator_ : classifier
+        The fitted classifier.
+
+    Notes
+    -----
+    With `correct_priors=True` the probability of class c is P(c | row) · P(c) / P'(c), normalized over classes. P are
+    the class frequencies in the rows passed to `fit`, P' those after balancing.
 
     Examples
     --------
@@ -73,7 +81,22 @@ class Balanced(Wrapper):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier on balanced rows; weights count rows before they are balanced."""
+        """Fit the classifier on balanced classes.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The training rows.
+        y : array-like of shape (n_rows,)
+            The class of each row.
+        sample_weight : array-like of shape (n_rows,), default None
+            Weight of each row before classes are balanced; None weighs all rows equally.
+
+        Returns
+        -------
+        self : Balanced
+            The fitted estimator.
+        """
         check_method(self.method)
         model = self._unfitted()
         X, y, sample_weight = plain_rows(X, y, sample_weight)
@@ -96,8 +119,8 @@ class Balanced(Wrapper):
             totals = np.bincount(codes, shown, minlength=len(target.classes))
         if self.correct_priors and not hasattr(model, "predict_proba"):
             raise InputError(
-                f"correct_priors=True corrects probabilities, but {type(model).__name__} has no predict_proba.",
-                "wrap it: Balanced(Calibrated(estimator), …).",
+                f"correct_priors=True needs probabilities, but {type(model).__name__} has no predict_proba.",
+                "wrap the classifier: Balanced(Calibrated(estimator), correct_priors=True).",
             )
         self._wrap(model)
         present = np.isin(target.classes, self.classes_)  # a model may leave out a class without weight
@@ -106,11 +129,11 @@ class Balanced(Wrapper):
         return self
 
     def _drawn(self, target: Target, weights: Floats) -> Rows:
-        """The rows shown to the classifier."""
+        """Draw the training rows of the classifier."""
         return DRAWN[self.method](target.codes, weights, generator(self.random_state))
 
     def _resampled(self, X: Any, codes: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
-        """Rows that are not all there, and their codes."""
+        """Create the training rows of the classifier, some of which are synthetic, and their class codes."""
         seed = int(generator(self.random_state).randint(np.iinfo(np.int32).max))
         if len(np.unique(codes)) == 1:
             return X, codes
@@ -120,7 +143,7 @@ class Balanced(Wrapper):
         return made, np.asarray(labels)
 
     def _weights_of(self, codes: NDArray[Any], real: NDArray[Any], weights: Floats) -> Floats:
-        """The weights of rows: of real ones, which SMOTE puts in front, their own; of others the mean of the class."""
+        """Weights of resampled rows: real rows, which SMOTE puts first, keep theirs; others get the class mean."""
         means = np.bincount(real, weights) / np.maximum(np.bincount(real), 1)
         found = means[codes]
         if isinstance(self.method, str):
@@ -128,15 +151,37 @@ class Balanced(Wrapper):
         return np.asarray(found)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The classifier's own prediction; with corrected priors the most probable class."""
+        """Predict the class of each row: the most probable one if priors are corrected.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The predicted classes.
+        """
         check_is_fitted(self)
         if not self.correct_priors:
             return np.asarray(self.estimator_.predict(X))
         return np.asarray(np.take(self.classes_, self.predict_proba(X).argmax(axis=1)))
 
-    @answers("predict_proba")  # type: ignore[untyped-decorator]
+    @if_wrapped_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
-        """P(class | row), in the order of `classes_`."""
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities in the order of `classes_`.
+        """
         check_is_fitted(self)
         if not self.correct_priors:
             return np.asarray(self.estimator_.predict_proba(X))
@@ -146,9 +191,20 @@ class Balanced(Wrapper):
             logs = np.log(self.estimator_.predict_proba(X))
         return np.asarray(np.exp(corrected(logs, self.priors_, self.shown_)))
 
-    @answers("predict_log_proba")  # type: ignore[untyped-decorator]
+    @if_wrapped_has("predict_log_proba")  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Floats:
-        """log P(class | row)."""
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Log-probabilities in the order of `classes_`.
+        """
         check_is_fitted(self)
         logs = np.asarray(self.estimator_.predict_log_proba(X))
         return corrected(logs, self.priors_, self.shown_) if self.correct_priors else logs
@@ -159,7 +215,18 @@ class Balanced(Wrapper):
         )
     )
     def decision_function(self, X: Any) -> Floats:
-        """The decision values of the wrapped classifier; there are none with corrected priors."""
+        """Return the decision values of the wrapped classifier; not available with `correct_priors=True`.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray
+            Decision values, as the wrapped classifier returns them.
+        """
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
 
@@ -167,44 +234,42 @@ class Balanced(Wrapper):
         drawn = not (isinstance(self.method, str) and self.method == "weights")
         return repeats(self.estimator, n_rows) and (not drawn or isinstance(self.random_state, int | np.integer))
 
-    def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
-        """The fold session: resampled rows are training rows like any others; weights open one session per split."""
+    def _session_class(self) -> Any:
         from foldwise.decisions.balanced_session import BalancedSession
 
-        return BalancedSession.open(self, X, y, fit_params)
+        return BalancedSession
+
+    open_folds = Wrapper._open_folds
 
 
 def check_method(method: Any) -> None:
-    """One of the methods by name, or an object that resamples."""
-    if isinstance(method, str):
-        if method not in METHODS:
-            raise InputError(f"method must be {' or '.join(map(repr, METHODS))}, or a sampler, got {method!r}.")
-    elif not hasattr(method, "fit_resample"):
-        raise FoldwiseTypeError(
-            f"method must be a name or a sampler with fit_resample, got {method!r}.", f"one of {', '.join(METHODS)}."
-        )
+    """Raise an error unless `method` is one of the names or a sampler."""
+    if method in METHODS if isinstance(method, str) else hasattr(method, "fit_resample"):
+        return
+    kind = InputError if isinstance(method, str) else FoldwiseTypeError
+    raise kind(f"method must be one of {listing(METHODS)}, or a sampler with fit_resample, got {method!r}.")
 
 
 def balance_params(model: Any, weights: Floats) -> dict[str, Any]:
-    """The balancing weights as fit wants them."""
+    """Return the balancing weights as a fit parameter."""
     name = weight_name(model)
     if name is None:
         raise InputError(
-            f"classes are balanced by weights, but {type(model).__name__} takes none.",
+            f"method='weights' needs sample weights, but {type(model).__name__}.fit does not accept them.",
             "use method='over', 'under' or 'smote'.",
         )
     return {name: weights}
 
 
 def corrected(log_proba: Floats, priors: Floats, shown: Floats) -> Floats:
-    """Log-probabilities under other priors than those that were shown."""
+    """Convert log-probabilities from balanced class frequencies to the original ones."""
     with np.errstate(divide="ignore", invalid="ignore"):
         moved = log_proba + (np.log(priors) - np.log(shown))
     return log_softmax(np.where(shown > 0, moved, -np.inf))
 
 
 def generator(random_state: Any) -> np.random.RandomState:
-    """numpy's older generator, which scikit-learn and imbalanced-learn take, from any seed."""
+    """Make a RandomState, which scikit-learn and imbalanced-learn accept, from any kind of seed."""
     if isinstance(random_state, np.random.Generator):
         random_state = int(random_state.integers(1 << 31))
     found: np.random.RandomState = check_random_state(random_state)

@@ -1,8 +1,8 @@
 """The fold session of `Balanced`.
 
-Resampled rows are a list of training rows like any other, so one session of the wrapped classifier answers for all
-splits. Weights depend on the classes of the training rows, so they open one session per split, which the
-settings of that split share. Methods that create new rows (SMOTE, samplers) are refitted.
+Rows drawn by "under" and "over" are rows of the table, so one session of the wrapped classifier serves all splits.
+Balancing weights depend on the training rows, so "weights" opens one session per split, shared by all settings. Methods
+that create new rows (SMOTE, samplers) are refitted.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ SHARED = ("weights", *DRAWN)
 
 @dataclass(frozen=True)
 class BalancedSample:
-    """What the wrapped classifier is fitted on: rows of a session, with the true and the balanced class shares."""
+    """The training rows of the wrapped classifier, with the class frequencies before and after balancing."""
 
     session: FoldSession
     rows: Rows
     present: NDArray[np.intp]  # the classes of the training rows
     priors: Floats
-    shares: Floats
+    shown: Floats
 
 
 class BalancedSession(WrapperSession):
-    """Settings of one method share what the session of the wrapped classifier shares."""
+    """Settings with the same method share the work of the wrapped classifier's session."""
 
     own = frozenset({"correct_priors"})
 
@@ -65,7 +65,7 @@ class BalancedSession(WrapperSession):
             yield [i], self._corrected(settings[i], answer, sample, train, test, need)
 
     def _balanced(self, setting: Params, train: Rows) -> BalancedSample:
-        """What the wrapped classifier is fitted on, instead of the training rows as they are."""
+        """Balance the training rows by the method of a setting."""
         assert isinstance(self.target, Labels)
         method = self.param(setting, "method")
         check_method(method)
@@ -80,7 +80,7 @@ class BalancedSession(WrapperSession):
             return BalancedSample(self.inner, train[drawn], present, true / true.sum(), totals / totals.sum())
         balanced = balancing_weights(codes, weights)
         totals = np.bincount(codes, balanced)
-        # every weight of the table by its class: of other rows than those of the training set none is ever read
+        # weights of all rows of the table, though only those of training rows are ever used
         whole = np.ones(self.n_rows) if given is None else np.asarray(given, dtype=np.float64)
         factor = np.ones(len(self.target.classes))
         factor[present] = np.divide(totals, true, out=np.ones(len(true)), where=true > 0)
@@ -99,6 +99,6 @@ class BalancedSession(WrapperSession):
         if logs is None:  # the refit raises the error
             return self._alone(setting, train, test, need)
         assert isinstance(self.target, Labels)
-        log_proba = corrected(logs[0][:, sample.present], sample.priors, sample.shares)
-        mended = Answer(labels=log_proba.argmax(axis=1)[None], log_proba=log_proba[None])
-        return mended.among(sample.present, len(self.target.classes))
+        log_proba = corrected(logs[0][:, sample.present], sample.priors, sample.shown)
+        answer = Answer(labels=log_proba.argmax(axis=1)[None], log_proba=log_proba[None])
+        return answer.among(sample.present, len(self.target.classes))

@@ -29,30 +29,43 @@ Floats = NDArray[np.float64]
 class Calibrated(Wrapper):
     """Calibrate the probabilities of a classifier.
 
-    The calibrator is fitted on out-of-fold predictions (for naive Bayes almost free); the classifier is fitted on all
-    rows. With the same splits, scores and method this is scikit-learn's
-    `CalibratedClassifierCV(ensemble=False)`; but log-probabilities are used where a model has them, clipped at
-    log(1e-12), and sigmoid and isotonic calibration act on log-odds instead of probabilities.
+    The classifier is fitted on all rows, the calibrator on out-of-fold predictions of the same rows.
 
     Parameters
     ----------
-    estimator : a classifier with `predict_log_proba`, `predict_proba` or `decision_function`
-    method : "auto", "temperature", "sigmoid", "isotonic", "dirichlet" or "none"
-        Temperature scaling is one factor for all scores; Platt's sigmoid and isotonic regression treat each class
-        against the rest; Dirichlet is a linear map of log-probabilities (with two classes: beta calibration). "auto"
-        chooses by cross-validated log loss on the out-of-fold predictions, and uses temperature unless another method
-        is better by more than a standard error.
-    cv : the number of stratified folds, a splitter, or an iterable of (train, test)
-        A number of folds means stratified folds of a fixed shuffle, at most as many as the largest class has rows. Rows
-        whose class is missing from the training part of their fold are not used.
-    n_jobs : workers over folds; the answer is the same with any number
+    estimator : classifier
+        It needs `predict_log_proba`, `predict_proba` or `decision_function`.
+    method : {"auto", "temperature", "sigmoid", "isotonic", "dirichlet", "none"}, default "auto"
+        "temperature" multiplies all scores by one number. "sigmoid" (Platt) and "isotonic" calibrate each class against
+        the rest. "dirichlet" is a linear map of log-probabilities; for two classes that is beta calibration. "auto"
+        uses temperature scaling unless another method has a lower cross-validated log loss by more than one standard
+        error. "none" leaves probabilities as they are.
+    cv : int, splitter or iterable of (train, test), default 5
+        Folds of the out-of-fold predictions. A number means shuffled stratified folds with a fixed seed, at most as
+        many as the largest class has rows. Rows are not used if their class is missing from the training part.
+    n_jobs : int or None, default None
+        Number of folds to fit in parallel. The result does not depend on it.
 
     Attributes
     ----------
-    method_ : the method that was chosen
-    calibrator_ : the fitted calibrator
-    estimator_ : the classifier, fitted on all rows
-    classes_ : the classes
+    method_ : str
+        The method used; of interest with `method="auto"`.
+    calibrator_ : Calibrator
+        The fitted calibrator.
+    estimator_ : classifier
+        The classifier, fitted on all rows.
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+
+    Notes
+    -----
+    The procedure is that of scikit-learn's `CalibratedClassifierCV(ensemble=False)`, with two differences:
+    log-probabilities are used where a model has them, clipped at log(1e-12), and sigmoid and isotonic calibration act
+    on log-odds instead of probabilities.
+
+    References
+    ----------
+    Guo et al. (2017), On calibration of modern neural networks. Kull et al. (2019), Beyond temperature scaling.
 
     Examples
     --------
@@ -73,7 +86,22 @@ class Calibrated(Wrapper):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier on all rows, and the calibrator on its out-of-fold predictions."""
+        """Fit the classifier on all rows, and the calibrator on its out-of-fold predictions.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The training rows.
+        y : array-like of shape (n_rows,)
+            The class of each row.
+        sample_weight : array-like of shape (n_rows,), default None
+            Weight of each row; None weighs all rows equally.
+
+        Returns
+        -------
+        self : Calibrated
+            The fitted estimator.
+        """
         one_of("method", self.method, METHODS)
         check_jobs(self.n_jobs)
         X, y, sample_weight = plain_rows(X, y, sample_weight)
@@ -82,14 +110,14 @@ class Calibrated(Wrapper):
         session = open_session(self._unfitted(), X, y, params)
         target = session.target
         if not isinstance(target, Labels):
-            raise InputError("calibration needs a target of one column of classes.", "pass y with one label per row.")
+            raise InputError("calibration needs a single column of classes as y.", "pass y with one label per row.")
         data = self._calibration_data(session, target, sample_weight)
         self._wrap(model)
         self.method_, self.calibrator_ = fit_calibrator(self.method, data)
         return self
 
     def _calibration_data(self, session: FoldSession, target: Labels, sample_weight: Any) -> CalibrationData:
-        """Out-of-fold scores of all rows."""
+        """Compute out-of-fold scores of all rows."""
         n_rows, classes = len(target.codes), np.arange(len(target.classes))
         if len(classes) == 1 or self.method == "none":
             return empty_data(len(classes))
@@ -106,48 +134,83 @@ class Calibrated(Wrapper):
         )
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
+        """Predict the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The predicted classes.
+        """
         check_is_fitted(self)
         return np.asarray(np.take(self.classes_, self.predict_log_proba(X).argmax(axis=1)))
 
     def predict_proba(self, X: Any) -> Floats:
-        """P(class | row), in the order of `classes_`."""
+        """Predict the calibrated probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities in the order of `classes_`.
+        """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """log P(class | row); -inf where isotonic calibration gives 0."""
+        """Predict the logarithm of the calibrated probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Log-probabilities in the order of `classes_`; -inf where isotonic calibration gives 0.
+        """
         check_is_fitted(self)
         return self.calibrator_.log_proba(model_scores(self.estimator_, X))
 
-    def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
-        """The fold session: one session of the classifier also answers the calibration folds of each training set."""
+    def _session_class(self) -> Any:
         from foldwise.decisions.calibrated_session import CalibratedSession
 
-        return CalibratedSession.open(self, X, y, fit_params)
+        return CalibratedSession
+
+    open_folds = Wrapper._open_folds
 
 
 def calibration_splits(cv: Any, X: Any, y: Any, codes: NDArray[np.integer[Any]]) -> Sequence[Split]:
-    """The splits of a training set: every row is held out once, if two classes are left to learn from."""
+    """Split training rows so that each row is held out once; splits with a single training class are dropped."""
     if isinstance(cv, int | np.integer) and cv is not True and cv is not False:
         largest = int(np.bincount(codes).max())
         folds = min(whole_at_least("cv", cv, 2), largest)
         if folds < 2:
             raise InputError(
-                f"calibration needs folds, but no class has more than one of the {len(codes)} rows (n_samples).",
+                f"calibration needs a class with at least two rows, but all {len(codes)} rows (n_samples) have "
+                "different classes.",
                 "pass more rows.",
             )
         cv, X, y = StratifiedKFold(folds, shuffle=True, random_state=0), np.empty((len(codes), 0)), codes
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # its rows teach nothing, if lost
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # rows of rare classes are left out
         splits = freeze_splits(cv, X, y, n_rows=len(codes))
     check_partition(splits, len(codes))
-    return [split for split in splits if (codes[split.train] != codes[split.train[0]]).any()]  # one class: no model
+    return [split for split in splits if (codes[split.train] != codes[split.train[0]]).any()]
 
 
 def calibration_data(
     parts: list[ClassScores], splits: Sequence[Split], codes: NDArray[np.integer[Any]], weights: Floats
 ) -> CalibrationData:
-    """The scores of all splits in the order of rows, without rows whose class their model had not seen."""
+    """Join the scores of all splits in row order, without rows whose class was missing from their training rows."""
     n_classes = int(codes.max()) + 1
     if not parts:
         return empty_data(n_classes)

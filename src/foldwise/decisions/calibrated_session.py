@@ -1,7 +1,7 @@
-"""The fold session of `Calibrated`: the session of the wrapped classifier answers calibration folds too.
+"""The fold session of `Calibrated`: one session of the wrapped classifier also serves the calibration folds.
 
-Inside each training set the calibration folds are those that `fit` would make; their rows are rows of the whole table,
-so one session of the classifier answers them all, and a grid over methods costs its answers once.
+The calibration folds inside each training set are those that `fit` would make. Their rows are rows of the whole table,
+so one session of the classifier predicts all of them, and a grid over methods needs these predictions only once.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from foldwise.folds.model_session import IndexedAnswer
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 
-BLOCK_CELLS = 1 << 23  # scores that are held at a time
+BLOCK_CELLS = 1 << 23  # most scores in memory at a time
 
 
 class CalibratedSession(WrapperSession):
-    """Settings that differ in the method share all answers; others share what the wrapped session shares."""
+    """Settings that differ only in the method share all predictions of the wrapped classifier."""
 
     own = frozenset({"method", "n_jobs"})
 
@@ -43,7 +43,7 @@ class CalibratedSession(WrapperSession):
     def _some(
         self, branches: Sequence[Sequence[int]], settings: Sequence[Params], train: Rows, test: Rows, need: Need
     ) -> Iterator[IndexedAnswer]:
-        """The answers to settings of a few classifiers."""
+        """Answer the settings of a few branches, each of which is one setting of the wrapped classifier."""
         assert isinstance(self.target, Labels)
         present, codes = np.unique(self.target.codes[train], return_inverse=True)
         asked = tuple(inside(settings[branch[0]]) for branch in branches)
@@ -60,7 +60,7 @@ class CalibratedSession(WrapperSession):
     def _answer(
         self, setting: Params, scores: ClassScores | Failure, fitted: Callable[[str], Calibrator], present: Any
     ) -> Answer | Failure:
-        """The answer of one setting; an error of the arguments comes before one of the wrapped classifier."""
+        """Answer one setting; errors in its arguments are reported before errors of the wrapped classifier."""
         assert isinstance(self.target, Labels)
         try:
             method = one_of("method", self.param(setting, "method"), METHODS)
@@ -76,7 +76,7 @@ class CalibratedSession(WrapperSession):
     def _calibration_data(
         self, asked: Sequence[Params], setting: Params, train: Rows, present: Any, codes: Any
     ) -> list[CalibrationData | Failure]:
-        """Out-of-fold scores inside the training rows, by each classifier."""
+        """Compute out-of-fold scores inside the training rows, for each setting of the wrapped classifier."""
         try:
             given = self.fit_params.get("sample_weight")
             weights = check_weights(None if given is None else np.asarray(given)[train], len(train))
@@ -96,7 +96,7 @@ class CalibratedSession(WrapperSession):
 
 
 def fitted_calibrator(data: CalibrationData | Failure, method: str) -> Calibrator:
-    """The calibrator of a method; raises where there are no out-of-fold scores."""
+    """Fit the calibrator of a method; raise the error of the out-of-fold scores if they failed."""
     if method == "none":
         return IdentityCalibrator()
     if isinstance(data, Failure):

@@ -1,4 +1,4 @@
-"""`CostSensitive`: a classifier that takes the action of least expected cost."""
+"""`CostSensitive`: a classifier that predicts the action with the lowest expected cost."""
 
 from __future__ import annotations
 
@@ -6,34 +6,39 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.target import check_weights
 from foldwise.decisions.resolved_costs import ResolvedCosts, resolve_costs
-from foldwise.decisions.wrapper import Wrapper
+from foldwise.decisions.wrapper import Wrapper, if_wrapped_has
 from foldwise.errors import InputError
-from foldwise.evaluation.cost import Decision
+from foldwise.evaluation.decision import Decision
 from foldwise.folds.weights import weight_params
 
 Floats = NDArray[np.float64]
 
 
 class CostSensitive(Wrapper):
-    """Take the action of least expected cost, by the probabilities of a classifier.
+    """Predict the action with the lowest expected cost.
 
     Parameters
     ----------
-    estimator : a classifier with `predict_proba`; decisions are as good as its probabilities (see `Calibrated`)
-    costs : None, a `CostMatrix`, {action: {truth: cost}}, a frame, or an array in the order of the classes
-        None makes every mistake cost 1. Actions need not be classes ("abstain"); a cost below 0 is a gain. In a nested
-        mapping a cost may be the name of a column of X or a function of X that gives one number per row.
+    estimator : classifier
+        A classifier with `predict_proba`. Decisions are only as good as its probabilities; see `Calibrated`.
+    costs : CostMatrix, mapping, frame, array or None, default None
+        The cost of each action for each true class, for example `{action: {true class: cost}}`. Actions need not be
+        classes ("abstain" is allowed), and a negative cost is a gain. In a mapping, a cost may also be the name of a
+        column of X, or a function of X that returns one cost per row. An array has one row and one column per class.
+        None makes every error cost 1.
 
     Attributes
     ----------
-    classes_ : the classes, which are the truths; the columns of `predict_proba`
-    actions_ : the actions, in the order of the costs; what `predict` gives
-    estimator_ : the fitted classifier
+    classes_ : ndarray of shape (n_classes,)
+        The classes, in the order of the columns of `predict_proba`.
+    actions_ : ndarray of shape (n_actions,)
+        The actions, in the order of the costs. `predict` returns these.
+    estimator_ : classifier
+        The fitted classifier.
 
     Examples
     --------
@@ -50,9 +55,10 @@ class CostSensitive(Wrapper):
 
     Notes
     -----
-    Action a costs Σ_c P(c | row)·cost(a, c). Expectations nearer than 1e-12 of the greatest cost tie, and the first
-    action of a tie is taken. `score` is the accuracy, as of every classifier; where actions are not classes, look at
-    `cost(X, y)`, or pass a `CostMatrix` or `foldwise.decisions.realized_cost` as `scoring`.
+    The expected cost of action a is Σ_c P(c | row) · cost(a, c). Costs that differ by less than 1e-12 of the largest
+    cost count as equal, and the first action with the lowest cost is chosen. `score` is the accuracy, as in every
+    classifier. If actions are not classes, use `cost(X, y)` instead, or pass a `CostMatrix` or
+    `foldwise.decisions.realized_cost` as `scoring`.
     """
 
     actions_: NDArray[Any]
@@ -63,33 +69,91 @@ class CostSensitive(Wrapper):
         self.costs = costs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the wrapped classifier and resolve the costs for its classes."""
+        """Fit the wrapped classifier and match the costs with its classes.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The training rows.
+        y : array-like of shape (n_rows,)
+            The class of each row.
+        sample_weight : array-like of shape (n_rows,), default None
+            Weight of each row; None weighs all rows equally.
+
+        Returns
+        -------
+        self : CostSensitive
+            The fitted estimator.
+        """
         model = self._unfitted()
         model.fit(X, y, **weight_params(model, sample_weight))
         return self._adopt(model)
 
     def _adopt(self, model: Any, warn: bool = True) -> Self:
-        """Decide by a fitted model."""
+        """Use a fitted model."""
         if not hasattr(model, "predict_proba"):
-            raise lacks_probabilities(model)
+            raise InputError(
+                f"expected costs need probabilities, but {type(model).__name__} has no predict_proba.",
+                "wrap the classifier: CostSensitive(Calibrated(estimator), costs).",
+            )
         costs = resolve_costs(self.costs, model.classes_, warn)
         self._wrap(model)
         self._costs, self.actions_ = costs, costs.actions
         return self
 
     def predict(self, X: Any, row_costs: Any = None) -> NDArray[Any]:
-        """The action of least expected cost."""
+        """Predict the action with the lowest expected cost for each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The rows to predict.
+        row_costs : array-like of shape (n_rows, n_actions, n_classes), default None
+            Costs that replace `costs`, in the order of `actions_` and `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The actions.
+        """
         return self.decide(X, row_costs).action
 
     def decide(self, X: Any, row_costs: Any = None) -> Decision:
-        """The action of each row, its expected cost, and how much more the next best action would cost.
+        """Predict actions together with their expected costs.
 
-        `row_costs` are costs (rows, actions, classes), in the order of `actions_` and `classes_`, instead of `costs`.
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The rows to predict.
+        row_costs : array-like of shape (n_rows, n_actions, n_classes), default None
+            Costs that replace `costs`, in the order of `actions_` and `classes_`.
+
+        Returns
+        -------
+        Decision
+            The action of each row, its expected cost, and how much more the second-best action would cost.
         """
         return self._decide(X, row_costs)[1]
 
     def cost(self, X: Any, y: Any, row_costs: Any = None, sample_weight: Any = None) -> float:
-        """The mean realized cost: actions are chosen by expected cost, and cost what they do under the true class."""
+        """Compute the mean cost of the predicted actions, given the true classes.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The rows to predict.
+        y : array-like of shape (n_rows,)
+            The true class of each row.
+        row_costs : array-like of shape (n_rows, n_actions, n_classes), default None
+            Costs that replace `costs`, in the order of `actions_` and `classes_`.
+        sample_weight : array-like of shape (n_rows,), default None
+            Weight of each row in the mean.
+
+        Returns
+        -------
+        float
+            The mean cost per row; lower is better.
+        """
         action, _ = self._decide(X, row_costs)
         costs = self._costs.realized(action, y, X, row_costs)
         return float(np.average(costs, weights=check_weights(sample_weight, len(costs))))
@@ -99,35 +163,77 @@ class CostSensitive(Wrapper):
         return self._costs.decide(self.estimator_.predict_proba(X), X, row_costs)
 
     def predict_proba(self, X: Any) -> Floats:
-        """P(class | row) of the wrapped classifier, in the order of `classes_`."""
+        """Predict the probability of each class with the wrapped classifier.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities in the order of `classes_`.
+        """
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
-    @available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), "predict_log_proba"))  # type: ignore[untyped-decorator]
+    @if_wrapped_has("predict_log_proba")  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Floats:
-        """log P(class | row) of the wrapped classifier."""
+        """Predict the logarithm of the probability of each class with the wrapped classifier.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Log-probabilities in the order of `classes_`.
+        """
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_log_proba(X))
 
-    def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
-        """The fold session: any costs, applied to probabilities that are computed once."""
+    def _session_class(self) -> Any:
         from foldwise.decisions.cost_sensitive_session import CostSensitiveSession
 
-        return CostSensitiveSession.open(self, X, y, fit_params)
+        return CostSensitiveSession
+
+    open_folds = Wrapper._open_folds
 
 
 def realized_cost(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """A scorer for searches over `CostSensitive`: minus the mean realized cost under the estimator's own costs."""
+    """Score a `CostSensitive` model by minus its mean cost, for use as `scoring` in a search.
+
+    Parameters
+    ----------
+    estimator : CostSensitive
+        A fitted model. Its own costs are used.
+    X : array-like or frame of shape (n_rows, n_columns)
+        The test rows.
+    y : array-like of shape (n_rows,)
+        The true class of each row.
+    sample_weight : array-like of shape (n_rows,), default None
+        Weight of each row in the mean.
+
+    Returns
+    -------
+    float
+        Minus the mean cost per row; higher is better.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from foldwise import CostSensitive, NaiveBayes
+    >>> from foldwise.decisions import realized_cost
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(realized_cost(CostSensitive(NaiveBayes()).fit(X, y), X, y), 2)
+    -0.04
+    """
     if not hasattr(estimator, "cost"):
         raise InputError(
-            f"realized_cost asks the estimator for its costs, but {type(estimator).__name__} has none.",
-            "wrap it in CostSensitive, or pass a CostMatrix as scoring.",
+            f"realized_cost needs a model with costs, but {type(estimator).__name__} has no method cost.",
+            "wrap the model in CostSensitive, or pass a CostMatrix as scoring.",
         )
     return -float(estimator.cost(X, y, sample_weight=sample_weight))
-
-
-def lacks_probabilities(model: Any) -> InputError:
-    return InputError(
-        f"expected costs need probabilities, but {type(model).__name__} has no predict_proba.",
-        "wrap it: CostSensitive(Calibrated(estimator), costs).",
-    )

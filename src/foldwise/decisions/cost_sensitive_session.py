@@ -1,4 +1,4 @@
-"""The fold session of `CostSensitive`: costs are applied to probabilities that were given once."""
+"""The fold session of `CostSensitive`: probabilities are computed once, and any costs are applied to them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from foldwise.folds.rows import take_rows
 
 
 class CostSensitiveSession(WrapperSession):
-    """Settings that differ in costs, or in what the session inside shares, are answered from the same probabilities."""
+    """Settings that differ only in costs use the same probabilities of the wrapped classifier."""
 
     own = frozenset({"costs"})
 
@@ -34,7 +34,7 @@ class CostSensitiveSession(WrapperSession):
     def _decided(
         self, setting: Params, answer: Answer | Failure, train: Rows, test: Rows, need: Need
     ) -> Answer | Failure:
-        """One setting's actions, from the probabilities of its classifier."""
+        """Choose the actions of one setting from the probabilities of its classifier."""
         if isinstance(answer, Failure):
             return answer
         proba = answer.probabilities()
@@ -55,7 +55,7 @@ class CostSensitiveSession(WrapperSession):
             action, _ = costs.decide(proba[0][:, present], X)
             labels = class_indices(costs.actions, self.target.classes)[action]
             return replace(shares, labels=labels[None])
-        except Exception:  # actions that are no classes, or costs that refuse a row: a scorer asks the model itself
+        except Exception:  # actions that are not classes, or invalid costs of a row: a scorer calls the model itself
             return replace(shares, models=models or (self.model(setting, train),))
 
     def model(self, setting: Params, train: Rows) -> Any:

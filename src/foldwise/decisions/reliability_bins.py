@@ -1,4 +1,4 @@
-"""`reliability`: predicted against observed shares, bin by bin, and the expected calibration error."""
+"""`reliability`: predicted probabilities against observed frequencies, and the expected calibration error."""
 
 from __future__ import annotations
 
@@ -13,33 +13,51 @@ from foldwise.data.arguments import one_of, whole_at_least
 from foldwise.data.schema import listing
 from foldwise.data.target import encode_target
 from foldwise.errors import InputError
-from foldwise.evaluation.cost import check_proba, find, names_of
+from foldwise.evaluation.decision import check_proba
+from foldwise.evaluation.label_names import find, names_of
 from foldwise.evaluation.plotting import axes
 
 Floats = NDArray[np.float64]
 
-BAR = 20  # characters that a printed share of 1 is wide
+BAR = 20  # width in characters of a printed frequency of 1
 
 
 @dataclass(frozen=True)
 class ReliabilityBins:
-    """Rows grouped by their predicted probability; empty groups are left out."""
+    """Rows grouped by their predicted probability; empty bins are left out."""
 
     low: Floats
     high: Floats
     rows: NDArray[np.intp]
-    predicted: Floats  # the mean probability
-    observed: Floats  # the share of rows in which the event happened
+    predicted: Floats  # mean predicted probability
+    observed: Floats  # observed frequency
 
     @property
     def error(self) -> float:
-        """The expected calibration error: the mean gap of predicted and observed, weighted by rows."""
+        """Expected calibration error: the mean of |predicted - observed|, weighted by rows."""
         return float(np.average(np.abs(self.predicted - self.observed), weights=self.rows))
 
 
 @dataclass(frozen=True, repr=False)
 class Reliability:
-    """Predicted and observed shares, in bins of equal width and in bins of equal frequency."""
+    """A calibration curve: predicted probabilities and observed frequencies, bin by bin.
+
+    Attributes
+    ----------
+    width : ReliabilityBins
+        Bins of equal width.
+    frequency : ReliabilityBins
+        Bins with about the same number of rows.
+    event : str
+        The class whose probability is shown, or "the predicted class".
+
+    Examples
+    --------
+    >>> from foldwise import reliability
+    >>> found = reliability([0, 0, 1, 1, 1], [0.1, 0.1, 0.1, 0.9, 0.9], bins=2)
+    >>> round(found.ece, 2), found.to_frame().shape
+    (0.18, (2, 5))
+    """
 
     width: ReliabilityBins
     frequency: ReliabilityBins
@@ -47,16 +65,27 @@ class Reliability:
 
     @property
     def ece(self) -> float:
-        """The expected calibration error by bins of equal width."""
+        """Expected calibration error with bins of equal width."""
         return self.width.error
 
     @property
     def ece_frequency(self) -> float:
-        """The expected calibration error by bins of equal frequency."""
+        """Expected calibration error with bins of equal frequency."""
         return self.frequency.error
 
     def to_frame(self, bins: str = "width") -> Any:
-        """The bins as a polars frame: their ends, rows, predicted and observed shares."""
+        """Return the bins as a polars frame.
+
+        Parameters
+        ----------
+        bins : {"width", "frequency"}, default "width"
+            Bins of equal width, or with about the same number of rows.
+
+        Returns
+        -------
+        polars.DataFrame
+            The limits, rows, predicted probability and observed frequency of each bin.
+        """
         import polars as pl
 
         chosen = self._bins(bins)
@@ -64,19 +93,32 @@ class Reliability:
         return pl.DataFrame({name: getattr(chosen, name) for name in names})
 
     def plot(self, ax: Any = None, bins: str = "width") -> Any:
-        """Plot observed against predicted shares on matplotlib axes, new ones by default; return the axes."""
+        """Plot the calibration curve.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default None
+            Axes to draw on; None creates a new figure.
+        bins : {"width", "frequency"}, default "width"
+            Bins of equal width, or with about the same number of rows.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         ax = axes(ax, (5.0, 5.0))
         chosen = self._bins(bins)
-        ax.plot([0, 1], [0, 1], linestyle="--", linewidth=1, color="gray", label="perfectly calibrated")
+        ax.plot([0, 1], [0, 1], linestyle="--", linewidth=1, color="0.5", label="Perfectly calibrated")
         ax.vlines(chosen.predicted, chosen.predicted, chosen.observed, linewidth=1, alpha=0.5)
         sizes = 200 * np.sqrt(chosen.rows / chosen.rows.max())
-        ax.scatter(chosen.predicted, chosen.observed, s=sizes, alpha=0.6, label="one bin; larger with more rows")
+        ax.scatter(chosen.predicted, chosen.observed, s=sizes, alpha=0.6, label="Bin (larger with more rows)")
         ax.plot(chosen.predicted, chosen.observed, linewidth=1)
-        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-        ax.set_xlabel(f"predicted probability of {self.event}")
-        ax.set_ylabel("observed share")
-        ax.set_title(f"expected calibration error {chosen.error:.3f}", fontsize="medium")
-        ax.legend(loc="upper left", frameon=False)
+        ax.set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05), aspect="equal")
+        ax.set_xlabel(f"Mean predicted probability of {self.event}")
+        ax.set_ylabel(f"Observed frequency of {self.event}")
+        ax.set_title(f"Expected calibration error {chosen.error:.3f}", fontsize="medium")
+        ax.legend(loc="best", frameon=False, markerscale=0.5)
         return ax
 
     def _bins(self, bins: str) -> ReliabilityBins:
@@ -85,7 +127,8 @@ class Reliability:
 
     def __str__(self) -> str:
         lines = [
-            f"expected calibration error {self.ece:.4f} (equal frequency {self.ece_frequency:.4f}) of {self.event}",
+            f"predicted probability of {self.event}",
+            f"expected calibration error {self.ece:.4f} (bins of equal frequency: {self.ece_frequency:.4f})",
             "",
             f"{'predicted':>9}  {'observed':>8}  {'rows':>7}",
         ]
@@ -101,21 +144,33 @@ class Reliability:
 def reliability(
     y: Any, proba: Any, bins: int = 10, *, classes: Sequence[Any] | None = None, of: Any = None
 ) -> Reliability:
-    """Compare predicted probabilities with observed shares, bin by bin.
+    """Compare predicted probabilities with observed frequencies, bin by bin.
 
     Parameters
     ----------
-    y : the true labels
-    proba : probabilities (rows, classes) as `predict_proba` gives them, or of two classes those of the second
-    bins : how many; a probability on a border lies in the bin below it
-    classes : the labels of the columns; the sorted labels of y by default
-    of : the class whose probability is looked at; by default, of two classes the second, of more the predicted one
+    y : array-like of shape (n_rows,)
+        The true class of each row.
+    proba : array-like of shape (n_rows, n_classes) or (n_rows,)
+        Probabilities as `predict_proba` returns them. For two classes, those of the second class are enough.
+    bins : int, default 10
+        Number of bins. A probability on the border of two bins belongs to the lower one.
+    classes : sequence, default None
+        The class of each column of `proba`; None means the sorted labels of y.
+    of : label, default None
+        The class whose probability is examined. None means the second of two classes; with more classes, the predicted
+        class of each row.
+
+    Returns
+    -------
+    Reliability
+        The bins and the expected calibration error.
 
     Examples
     --------
     >>> from foldwise import reliability
     >>> print(reliability([0, 0, 1, 1, 1], [0.1, 0.1, 0.1, 0.9, 0.9], bins=2))
-    expected calibration error 0.1800 (equal frequency 0.1800) of 1
+    predicted probability of 1
+    expected calibration error 0.1800 (bins of equal frequency: 0.1800)
     <BLANKLINE>
     predicted  observed     rows
         0.100     0.333        3  ··|····●·············
@@ -129,36 +184,41 @@ def reliability(
 
 
 def event_of(y: Any, proba: Any, classes: Sequence[Any] | None, of: Any) -> tuple[Floats, Floats, str]:
-    """The probability of an event in each row, whether it happened, and its name."""
+    """Return the predicted probability of an event in each row, whether it occurred, and its name."""
     given = np.asarray(proba, dtype=np.float64)
     if given.ndim == 1:
         given = np.column_stack([1 - given, given])
     if given.ndim != 2 or not len(given):
-        raise InputError(f"probabilities must have one row per case, but their shape is {np.shape(proba)}.")
+        raise InputError(
+            f"proba must have the shape (n_rows,) or (n_rows, n_classes) with at least one row, got {np.shape(proba)}."
+        )
     check_proba(given)
     target = encode_target(y, len(given))
     names = names_of(target.classes) if classes is None else names_of(classes)
     if len(names) != given.shape[1]:
         raise InputError(
-            f"there are {given.shape[1]} columns of probabilities for {len(names)} classes, {listing(names)}.",
+            f"proba has {given.shape[1]} columns, but there are {len(names)} classes: {listing(names)}.",
             "pass the estimator's classes_ as classes.",
         )
     indices = [find(name, names) for name in names_of(target.classes)]
     if None in indices:
         unknown = [name for name, index in zip(names_of(target.classes), indices, strict=True) if index is None]
-        raise InputError(f"the label {listing(unknown)} is not one of the classes {listing(names)}.")
+        raise InputError(
+            f"y contains {listing(unknown)}, but the classes are {listing(names)}.",
+            "pass the estimator's classes_ as classes.",
+        )
     truth = np.array(indices)[target.codes]
     if of is None and len(names) > 2:
         predicted = given.argmax(axis=1)
         return given.max(axis=1), (predicted == truth).astype(np.float64), "the predicted class"
     index = len(names) - 1 if of is None else find(of, names)
     if index is None:
-        raise InputError(f"there is no class {of!r}.", f"the classes are {listing(names)}.")
+        raise InputError(f"of={of!r} is not one of the classes.", f"the classes are {listing(names)}.")
     return given[:, index], (truth == index).astype(np.float64), str(names[index])
 
 
 def binned(predicted: Floats, observed: Floats, edges: Floats) -> ReliabilityBins:
-    """Rows in bins that are open below and closed above, as scikit-learn's `calibration_curve` cuts them."""
+    """Group rows into bins (low, high], as scikit-learn's `calibration_curve` does."""
     indices = np.searchsorted(edges[1:-1], predicted)
     n_bins = len(edges) - 1
     rows = np.bincount(indices, minlength=n_bins)

@@ -1,4 +1,4 @@
-"""Which training rows count, and how much, so that classes are balanced: weights, copies, fewer rows, new ones."""
+"""Ways to balance classes in training rows: sample weights, undersampling, oversampling and SMOTE."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from foldwise.folds.protocol import Rows
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
 
-NEIGHBORS = 5  # of a row, between which SMOTE draws
+NEIGHBORS = 5  # used by SMOTE
 
 
 class BalanceError(FoldwiseError, ImportError):
-    """Synthetic rows were asked for, and the library that makes them is missing."""
+    """Raised if SMOTE is used without imbalanced-learn."""
 
 
 def balancing_weights(codes: Codes, weights: Floats) -> Floats:  # (rows,)
-    """Weights under which every class weighs the same, and all together what they did."""
+    """Scale weights so that every class has the same total weight; the overall total stays the same."""
     totals = np.bincount(codes, weights)
     there = totals > 0
     share = totals.sum() / (there.sum() * np.where(there, totals, 1.0))
@@ -34,29 +34,29 @@ def balancing_weights(codes: Codes, weights: Floats) -> Floats:  # (rows,)
 
 
 def undersample(codes: Codes, weights: Floats, rng: np.random.RandomState) -> Rows:
-    """As many rows of each class as the smallest has, drawn without replacement, in their order."""
+    """Draw as many rows of each class as the smallest class has, without replacement, in row order."""
     rows = by_class(codes, weights)
     least = min(map(len, rows))
     return np.sort(np.concatenate([rng.choice(one, least, replace=False) for one in rows]))
 
 
 def oversample(codes: Codes, weights: Floats, rng: np.random.RandomState) -> Rows:
-    """All rows, and of each class as many copies, drawn with replacement, as it has fewer than the largest."""
+    """Return all rows, plus random copies until each class is as large as the largest."""
     rows = by_class(codes, weights)
     most = max(map(len, rows))
     return np.sort(np.concatenate([part for one in rows for part in (one, rng.choice(one, most - len(one)))]))
 
 
 def by_class(codes: Codes, weights: Floats) -> list[Rows]:
-    """The rows of each class that count."""
+    """Return the rows of each class that have a weight above 0."""
     found = [np.flatnonzero((codes == k) & (weights > 0)) for k in range(int(codes.max()) + 1)]
     return [rows for rows in found if rows.size]
 
 
 def smote_rows(X: Any, codes: Codes, seed: int) -> tuple[Any, Codes]:
-    """SMOTE's rows after the real ones: SMOTE for numbers, SMOTEN for categories, SMOTENC for both.
+    """Append synthetic rows: by SMOTE for numbers, SMOTEN for categories, SMOTENC for both.
 
-    A missing category is a category of its own here; a missing number is refused. A class with one row is copied.
+    A missing category counts as a category; a missing number is an error. A class with a single row is copied.
     """
     if sp.issparse(X):
         found, labels = sampler_of([False], seed, codes).fit_resample(X, codes)
@@ -67,7 +67,7 @@ def smote_rows(X: Any, codes: Codes, seed: int) -> tuple[Any, Codes]:
         refuse_empty(table.n_rows, table.n_columns)
     categorical = [column.kind in ("categorical", "binary") for column in table.columns]
     cells, levels = encoded(table, categorical)
-    single = np.flatnonzero(np.bincount(codes)[codes] == 1)  # between a row and itself lies only itself
+    single = np.flatnonzero(np.bincount(codes)[codes] == 1)  # SMOTE needs two rows to interpolate between
     cells, labels = np.concatenate([cells, cells[single]]), np.concatenate([codes, codes[single]])
     made, labels = sampler_of(categorical, seed, labels).fit_resample(cells, labels)
     n_real = len(codes)
@@ -75,13 +75,13 @@ def smote_rows(X: Any, codes: Codes, seed: int) -> tuple[Any, Codes]:
 
 
 def sampler_of(categorical: list[bool], seed: int, codes: Codes) -> Any:
-    """imbalanced-learn's sampler for the kinds of columns."""
+    """Return imbalanced-learn's sampler for the types of the columns."""
     try:
         from imblearn.over_sampling import SMOTE, SMOTEN, SMOTENC
     except ImportError as error:
         raise BalanceError(
-            "synthetic rows are made by imbalanced-fit_calibrator, which is not installed.",
-            "pip install 'foldwise[balance]', or use method='over'.",
+            "method='smote' needs imbalanced-learn, which is not installed.",
+            "run pip install 'foldwise[balance]', or use method='over'.",
         ) from error
     counts = np.bincount(codes)
     k = min(NEIGHBORS, max(1, int(counts[counts > 0].min()) - 1))
@@ -93,7 +93,7 @@ def sampler_of(categorical: list[bool], seed: int, codes: Codes) -> Any:
 
 
 def encoded(table: View, categorical: list[bool]) -> tuple[NDArray[Any], dict[int, list[Any]]]:
-    """The table as numbers: categories as codes, the last of which is a missing cell."""
+    """Encode the table as numbers; categories become codes, with the last code for missing cells."""
     ready = encode_view(table, np.flatnonzero(categorical).tolist())
     assert isinstance(ready, EncodedView)
     cells = np.empty((table.n_rows, table.n_columns))
@@ -102,14 +102,14 @@ def encoded(table: View, categorical: list[bool]) -> tuple[NDArray[Any], dict[in
         cells[:, j] = column.coded
     for row, j in np.argwhere(~np.isfinite(cells))[:1].tolist():
         raise InputError(
-            f"SMOTE draws between numbers, but column {table.columns[j].name!r} holds NaN or infinity in row {row}.",
-            "use method='over', 'under' or 'weights', or impute first, in a pipeline inside.",
+            f"SMOTE needs finite numbers, but column {table.columns[j].name!r} contains NaN or infinity in row {row}.",
+            "impute missing values first, or use method='over', 'under' or 'weights'.",
         )
     return cells, {j: [*column.levels, None] for j, column in ready.coded_columns.items()}
 
 
 def stacked(X: Any, made: NDArray[Any], levels: dict[int, list[Any]]) -> Any:
-    """The table with synthetic rows below, in its own container and types."""
+    """Append synthetic rows to the table, keeping its container and column types."""
     columns = [
         [levels[j][int(code)] for code in made[:, j]] if j in levels else made[:, j].tolist()
         for j in range(made.shape[1])

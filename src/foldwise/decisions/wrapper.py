@@ -1,4 +1,4 @@
-"""What estimators that wrap a classifier share: cloning it, its classes, feature names and tags."""
+"""The base of classifiers that wrap another one: cloning it, its classes, feature names and tags."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
 from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
 
 from foldwise.data.target import check_weights, label_array, refuse_lengths
 from foldwise.data.view import is_frame, plain_table
@@ -27,20 +28,31 @@ class Wrapper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_: NDArray[Any]
 
     def _unfitted(self) -> Any:
-        """A clone of the wrapped estimator, which must be a classifier."""
+        """Clone the wrapped estimator, which must be a classifier."""
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise FoldwiseTypeError(
-                f"{type(self).__name__} wraps a classifier, got {self.estimator!r}.", "pass an instance of one."
+                f"estimator of {type(self).__name__} must be a classifier, got {self.estimator!r}.",
+                "pass an instance, such as NaiveBayes().",
             )
         if is_regressor(self.estimator):
             raise InputError(
-                f"{type(self).__name__} wraps a classifier, but {type(self.estimator).__name__} is a regressor.",
+                f"estimator of {type(self).__name__} must be a classifier, but {type(self.estimator).__name__} is a "
+                "regressor.",
                 "pass a classifier.",
             )
         return clone(self.estimator)
 
+    def _session_class(self) -> Any:
+        """Return the class of the fold session; imported on use, as sessions import their estimators."""
+        raise NotImplementedError
+
+    # not inherited as open_folds: a subclass of a wrapper may predict differently
+    def _open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+        """Open the fold session of this wrapper, or return None if only a refit is right."""
+        return self._session_class().open(self, X, y, fit_params)
+
     def _wrap(self, model: Any) -> Self:
-        """Take over a fitted model with its classes and names."""
+        """Adopt a fitted model with its classes and feature names."""
         self.estimator_ = model
         self.classes_ = model.classes_
         for name in ("n_features_in_", "feature_names_in_"):
@@ -51,7 +63,7 @@ class Wrapper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _repeats(self, n_rows: int) -> bool:
-        """Whether each fit on the same rows gives the same model; only then may settings share it."""
+        """Whether repeated fits on the same rows give the same model; only then may settings share it."""
         own = [value for name, value in self.get_params(deep=False).items() if name != "estimator"]
         return repeats(self.estimator, n_rows) and all(is_repeatable(value, TableSize(n_rows)) for value in own)
 
@@ -69,12 +81,17 @@ class Wrapper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def repeats(estimator: Any, n_rows: int) -> bool:
-    """Whether each fit of an estimator on the same rows gives the same model."""
+    """Whether repeated fits of an estimator on the same rows give the same model."""
     return estimator._repeats(n_rows) if isinstance(estimator, Wrapper) else is_repeatable(estimator, TableSize(n_rows))
 
 
+def if_wrapped_has(name: str) -> Any:
+    """Make a method available only if the wrapped classifier has it, fitted or not."""
+    return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), name))
+
+
 def plain_rows(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """Table, labels and weights in containers of which rows can be taken."""
+    """Convert table, labels and weights to containers whose rows can be indexed."""
     if not (is_frame(X) or isinstance(X, list) or type(X) is np.ndarray or sp.issparse(X)):
         X = np.asarray(plain_table(X))
     X = with_rows(X)
@@ -86,7 +103,7 @@ def plain_rows(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     weights = check_weights(sample_weight, n_rows)
     if weights is not None and not weights.any():
         raise InputError(
-            "every sample weight is zero, so there is no row to learn from.", "give some rows a weight above 0."
+            "every sample weight is zero, so no row is left to train on.", "give some rows a weight above 0."
         )
     return X, y, weights
 

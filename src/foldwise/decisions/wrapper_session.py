@@ -1,4 +1,4 @@
-"""What the fold sessions of wrappers share: one session of the wrapped estimator, which answers equal settings once."""
+"""The base of the fold sessions of wrappers: one session of the wrapped estimator answers equal settings once."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Question = tuple[Rows, Rows, Need]  # train, test, what is needed
 
 
 class WrapperSession(ModelSession):
-    """Settings of a wrapper: some parameters are its own, the others those of the wrapped estimator."""
+    """A session whose settings hold parameters of the wrapper and of the wrapped estimator."""
 
-    own: frozenset[str]  # parameters of the wrapper that may vary without asking the wrapped estimator again
+    own: frozenset[str]  # parameters of the wrapper that may vary without new answers of the wrapped estimator
 
     @classmethod
     def open(cls, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Self | None:
-        """Open a session, or return None where only a refit is right; the refit then raises what is wrong."""
+        """Open a session, or return None if only a refit is right; errors are then raised by the refit."""
         if set(fit_params) - {"sample_weight"} or sklearn.get_config()["enable_metadata_routing"]:
             return None
         inner = estimator.estimator
@@ -57,7 +57,7 @@ class WrapperSession(ModelSession):
         return self.own | {INSIDE + name for name in self.inner.lazy(inside(params))}
 
     def can_share(self, setting: Params) -> bool:
-        """Whether each refit of the setting gives the same model, of the same wrapped estimator."""
+        """Whether repeated fits of the setting give the same model, with the same wrapped estimator."""
         known = all(name in self._names or name.startswith(INSIDE) for name in setting)
         if not known or "estimator" in setting:
             return False
@@ -76,13 +76,13 @@ class WrapperSession(ModelSession):
     def _group(
         self, indices: Sequence[int], settings: Sequence[Params], train: Rows, test: Rows, need: Need
     ) -> Iterator[IndexedAnswer]:
-        """Answer settings that differ in lazy parameters only."""
+        """Answer settings that differ only in lazy parameters."""
         raise NotImplementedError
 
     def _inner_answers(
         self, session: FoldSession, branches: Sequence[Sequence[int]], settings: Sequence[Params], question: Question
     ) -> Iterator[tuple[int, Answer | Failure]]:
-        """Each setting with the answer of its wrapped estimator; settings of one branch share it."""
+        """Yield each setting with the answer of its wrapped estimator; settings of one branch share it."""
         asked = tuple(inside(settings[branch[0]]) for branch in branches)
         for block in session.answer(asked, *question):
             for b in range(block.start, block.stop):
@@ -96,15 +96,15 @@ class WrapperSession(ModelSession):
         return model if isinstance(model, Failure) else self.predict(model, take_rows(self.X, test), need)
 
     def param(self, setting: Params, name: str) -> Any:
-        """The value of a parameter of the wrapper under a setting."""
+        """Return the value of a parameter of the wrapper in a setting."""
         return setting.get(name, self._params[name])
 
 
 def inside(setting: Params) -> dict[str, Any]:
-    """The parameters of the wrapped estimator in a setting."""
+    """Return the parameters of the wrapped estimator in a setting."""
     return {name[len(INSIDE) :]: value for name, value in setting.items() if name.startswith(INSIDE)}
 
 
 def branches_of(indices: Sequence[int], settings: Sequence[Params]) -> list[list[int]]:
-    """Indices of settings, grouped by equal parameters of the wrapped estimator."""
+    """Group indices of settings by equal parameters of the wrapped estimator."""
     return group_by(indices, lambda i: params_key(inside(settings[i])))

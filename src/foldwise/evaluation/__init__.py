@@ -1,4 +1,4 @@
-"""Metrics over many settings; confusion and costs; out-of-fold predictions; estimates; comparisons; curves; leaks."""
+"""Evaluation: metrics, confusion matrices and costs, out-of-fold predictions, estimates, comparisons, curves, leaks."""
 
 from foldwise.evaluation.bias_corrected import bias_corrected
 from foldwise.evaluation.comparing import (
@@ -15,14 +15,16 @@ from foldwise.evaluation.comparing import (
     signed_rank_test,
 )
 from foldwise.evaluation.confusion import Confusion
-from foldwise.evaluation.cost import CostMatrix, Decision
+from foldwise.evaluation.cost import CostMatrix
 from foldwise.evaluation.cross_predict import cross_predict
-from foldwise.evaluation.curves import LearningCurve, ValidationCurve, learning_curve, validation_curve
+from foldwise.evaluation.curves import learning_curve, validation_curve
+from foldwise.evaluation.decision import Decision
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.estimating import estimate
 from foldwise.evaluation.leaks import Leak, Leaks, duplicate_groups, find_leaks
 from foldwise.evaluation.nested import NestedResult, nested_cv
 from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
+from foldwise.evaluation.score_curves import LearningCurve, ValidationCurve
 
 __all__ = [
     "Comparison",

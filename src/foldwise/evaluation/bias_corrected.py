@@ -1,7 +1,7 @@
-"""The bootstrap bias-corrected estimate (BBC-CV; Tsamardinos, Greasidou & Borboudakis 2018).
+"""`bias_corrected`: bootstrap bias-corrected cross-validation (BBC-CV; Tsamardinos, Greasidou & Borboudakis 2018).
 
-The best score of a search is too good: it was chosen for being the best. So the choice is repeated on bootstraps of the
-rows, from stored out-of-fold answers, and each winner is scored on the rows its bootstrap did not draw.
+The best score of a search is optimistic, because the setting was selected by it. BBC-CV repeats the selection on
+bootstrap samples of the stored out-of-fold predictions, and scores each winner on the rows that were not drawn.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from foldwise.evaluation.resampled import (
     DRAW_CELLS,
     MeanLosses,
     RecomputedScores,
+    ResampledAreas,
     ResampledScores,
     draws_of,
     has_what_it_needs,
 )
-from foldwise.evaluation.resampled_areas import ResampledAreas
 from foldwise.folds.progress import Progress
 from foldwise.folds.scoring_protocol import PlannedSearch
 
@@ -35,48 +35,61 @@ Ints = NDArray[np.integer[Any]]
 
 
 def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = None) -> Estimate:
-    """What the winner of a fitted search is worth, the luck of having been chosen taken off; nothing is fitted again.
-
-    Rows that fit was given as one group are drawn together. The naive figure is the search's best score. With a
-    callable `refit`, that choice is repeated, from a `cv_results_` with the settings, their means and their ranks.
+    """Correct the best score of a fitted search for model selection, without fitting anything again.
 
     Parameters
     ----------
-    search : a fitted search of this package, which keeps its out-of-fold answers (any `keep` but "none")
-    n_bootstraps : how many bootstraps of the rows
-    random_state : what they are drawn with
+    search : GridSearchCV, RandomizedSearchCV or SearchCV
+        A fitted search of this package with stored out-of-fold predictions (any `keep` except "none").
+    n_bootstraps : int, default 500
+        Number of bootstrap samples. Rows of the same group are drawn together.
+    random_state : int, Generator or None, default None
+        Seed of the bootstrap.
+
+    Returns
+    -------
+    Estimate
+        The corrected score; its `search_score` is the best score of the search.
 
     Notes
     -----
-    A metric that averages over classes, such as balanced accuracy, is scored on the splits of each bootstrap that keep
-    the classes they test. A class of fewer rows than folds is not tested by every fold: the naive figure then averages
-    folds with and without it and is too good, and the corrected one leans further to the folds without it, so that it
-    can exceed the naive one. Where many classes are rare, no resampled split keeps all, with the same effect. Then
-    take fewer folds, join rare classes, or choose by a score that averages over rows.
+    A callable `refit` is applied to each bootstrap sample, with a `cv_results_` that contains settings, mean scores and
+    ranks.
 
+    The correction is unreliable if a metric averages over classes, such as balanced accuracy, and some classes have
+    fewer rows than there are folds: folds without these classes score too high, and the corrected estimate may even
+    exceed the search score. Use fewer folds, merge rare classes, or select by a metric that averages over rows.
+
+    References
+    ----------
+    Tsamardinos, Greasidou and Borboudakis (2018), Bootstrapping the out-of-sample predictions for efficient and
+    accurate cross-validation.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from foldwise import GridSearchCV, KNNClassifier, bias_corrected
     >>> X, y = load_iris(return_X_y=True)
     >>> search = GridSearchCV(KNNClassifier(), {"n_neighbors": range(1, 31)}, cv=10).fit(X, y)
     >>> print(bias_corrected(search, random_state=0))
-    0.965 (0.936 to 0.995; naive 0.980)
+    0.965 (95% interval 0.936 to 0.995), search score (optimistic) 0.980
     """
-    n_bootstraps = whole_at_least("n_bootstraps", n_bootstraps, 2, "500 are enough for most.")
+    n_bootstraps = whole_at_least("n_bootstraps", n_bootstraps, 2, "500 are usually enough.")
     kept = kept_of(search)
     plan = search.plan()
     metric = plan.metrics[plan.chooser]
     check_answers(kept, metric, search)
     means = np.asarray(search.cv_results_[f"mean_test_{name_of_score(search, plan)}"], dtype=np.float64)
-    usable = np.flatnonzero(np.isfinite(means) & kept.complete)  # a setting that failed cannot be scored again
+    usable = np.flatnonzero(np.isfinite(means) & kept.complete)  # failed settings cannot be scored again
     if not usable.size:
         raise InputError(
-            "no setting has a score on every split, so nothing was chosen.",
-            "see the warnings of fit; splits with all classes in each, or another metric, may help.",
+            "no setting has a score on every split.",
+            "see the warnings of fit; use splits that contain all classes, or another metric.",
         )
     scored = kept if len(usable) == len(means) else kept.of_settings(usable)
     stored = stored_of(scored, metric, search)
     if stored.n_units < 3:
-        raise InputError(f"{stored.n_units} rows or groups cannot be resampled.", "a bootstrap needs at least 3.")
+        raise InputError(f"the bootstrap needs at least 3 rows or groups, got {stored.n_units}.")
 
     def choose(scores: Floats) -> Ints:
         every = np.full((len(scores), len(means)), np.nan)
@@ -92,7 +105,9 @@ def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = 
             progress.advance(len(counts))
     draws = np.concatenate([part.scores for part in parts])
     if np.isfinite(draws).sum() < 2:
-        raise InputError("the score is not defined on resampled rows.", "use a score of more rows, such as 'accuracy'.")
+        raise InputError(
+            "the metric is not defined on the bootstrap samples.", "select by another metric, such as 'accuracy'."
+        )
     spread, interval = spread_of(draws, [part.without for part in parts if part.without is not None])
     best = search.best_index_
     variance = float(np.var(kept.losses[best], ddof=1)) if kept.losses is not None else None
@@ -101,11 +116,11 @@ def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = 
 
 
 def spread_of(draws: Floats, without: Sequence[Floats]) -> tuple[Spread, str]:
-    """How far the mean of draws may be off, and what that rests on.
+    """Return the uncertainty of the mean of draws, and the name of the method.
 
-    A jackknife where the draws say what they would have been without the rows of each split: it covers as it should
-    (see docs/estimates.md). Else the percentiles of the draws, as the method was published: too wide, as each draw is
-    scored on a third of the rows only.
+    The jackknife is used if the scores without the rows of each split are known; its coverage is right (see
+    docs/estimates.md). Otherwise the percentiles of the draws are used, as in the paper. They are too wide, because
+    each draw is scored on only a third of the rows.
     """
     if not without:
         return DrawnSpread(draws[np.isfinite(draws)]), "percentile"
@@ -116,44 +131,50 @@ def spread_of(draws: Floats, without: Sequence[Floats]) -> tuple[Spread, str]:
 
 
 def kept_of(search: Any) -> OutOfFoldAnswers:
-    """The stored answers of a search, or an error that says what to change."""
+    """Return the stored predictions of a search."""
     planned = isinstance(search, PlannedSearch)
     if not planned:
         raise FoldwiseTypeError(
-            f"bias_corrected wants a search of foldwise, which keeps its out-of-fold answers, got "
-            f"{type(search).__name__}.",
+            f"bias_corrected needs a search of foldwise, which stores out-of-fold predictions, got "
+            f"{type(search).__module__.partition('.')[0]}'s {type(search).__name__}.",
             "change the import: from foldwise import GridSearchCV.",
         )
     if not hasattr(search, "kept_"):
         raise InputError("the search is not fitted.", "call fit first.")
     if not search.refit:
-        raise InputError("the search chose no setting: refit is False.", "pass refit=True, or the metric that chooses.")
+        raise InputError(
+            "the search did not select a setting, because refit is False.",
+            "pass refit=True, or the name of the metric to select by.",
+        )
     if len(search.cv_results_["params"]) < 2:
         raise InputError(
-            "the search tried one setting only, so nothing was chosen and there is no bias to correct.",
-            "give it at least two settings, or score the model by `estimate`.",
+            "the search has a single setting, so there is no selection bias to correct.",
+            "search at least two settings, or use `estimate`.",
         )
     kept: OutOfFoldAnswers = search.kept_
     return kept
 
 
 def check_answers(kept: OutOfFoldAnswers, metric: Any, search: Any) -> None:
-    """Refuse a search whose stored answers are not enough for its metric."""
+    """Raise an error if the stored predictions are not enough for the metric."""
     if search.keep == "none":
-        raise InputError("the search kept no out-of-fold answers: keep='none'.", "fit it with keep='losses' or 'all'.")
+        raise InputError(
+            "the search stored no out-of-fold predictions, because keep is 'none'.",
+            "fit it with keep='losses' or keep='all'.",
+        )
     if kept.losses is not None or has_what_it_needs(kept, metric):
         return
     if isinstance(metric, ScorerMetric) and metric.wants_model:
         raise InputError(
-            f"{metric!r} may look into the model, so it cannot be computed anew from stored answers.",
-            "make it a scorer of predictions by sklearn.metrics.make_scorer, or estimate by nested_cv.",
+            f"{metric!r} may use the fitted model, so it cannot be computed from stored predictions.",
+            "create the scorer with sklearn.metrics.make_scorer, or use nested_cv.",
         )
-    hint = "fit it with keep='all', or estimate by nested_cv."
-    raise InputError(f"the search did not keep what {metric!r} is computed from ({kept.why}).", hint)
+    hint = "fit it with keep='all', or use nested_cv."
+    raise InputError(f"the search did not store the predictions that {metric!r} needs ({kept.why}).", hint)
 
 
 def stored_of(kept: OutOfFoldAnswers, metric: Any, search: Any) -> ResampledScores:
-    """The scores of stored answers."""
+    """Return the way to score stored predictions on bootstrap samples."""
     if kept.losses is not None:
         return MeanLosses(kept, metric.lossless)
     if isinstance(metric, SessionMetric) and metric.name == "roc_auc" and ResampledAreas.serve(kept):
@@ -162,22 +183,22 @@ def stored_of(kept: OutOfFoldAnswers, metric: Any, search: Any) -> ResampledScor
 
 
 def chosen(scores: Floats, search: Any, plan: Any, usable: Ints) -> Ints:  # (draws, settings) -> (draws,)
-    """The choice of the search on each draw, among settings that can be scored."""
+    """Repeat the selection of the search on each draw, among settings that can be scored."""
     if callable(search.refit):
         found = np.array([chosen_by_callable(one, search, plan) for one in scores])
         if np.isin(found, usable).all():
             return found
         raise InputError(
-            f"refit chose setting {found[~np.isin(found, usable)][0]} of {scores.shape[1]} on resampled rows, which "
-            "failed on some split, or is not there.",
-            "let refit pass over settings whose mean score is NaN.",
+            f"refit must select a setting with a score, but on a bootstrap sample it selected setting "
+            f"{found[~np.isin(found, usable)][0]} of {scores.shape[1]}, which failed on a split or does not exist.",
+            "make refit skip settings whose mean score is NaN.",
         )
     best = np.argmax(np.where(np.isnan(scores[:, usable]), -np.inf, scores[:, usable]), axis=1)
     return np.asarray(usable[best])
 
 
 def chosen_by_callable(scores: Floats, search: Any, plan: Any) -> int:
-    """What a callable `refit` says to the scores of one draw."""
+    """Apply a callable `refit` to the scores of one draw."""
     name = name_of_score(search, plan)
     better = (scores[None, :] > scores[:, None]).sum(axis=1)
     shown = {name: part for name, part in search.cv_results_.items() if name.startswith("param")}
@@ -185,14 +206,13 @@ def chosen_by_callable(scores: Floats, search: Any, plan: Any) -> int:
         return int(search.refit(shown | {f"mean_test_{name}": scores, f"rank_test_{name}": 1 + better}))
     except KeyError as error:
         raise InputError(
-            f"refit reads {error} of cv_results_, which cannot be had of resampled rows.",
-            f"choose by 'mean_test_{name}' or 'rank_test_{name}', or estimate by nested_cv.",
+            f"refit reads {error} of cv_results_, which is not available for bootstrap samples.",
+            f"use 'mean_test_{name}' or 'rank_test_{name}' in refit, or use nested_cv.",
         ) from error
 
 
 def name_of_score(search: Any, plan: Any) -> str:
-    """The name of the choosing metric in `cv_results_`."""
-    found = plan.chooser
-    if f"mean_test_{found}" not in search.cv_results_ and isinstance(search.refit, str):
-        return str(search.refit)  # a scorer that gives several by name
-    return str(found)
+    """Return the name of the metric that selects in `cv_results_`."""
+    if f"mean_test_{plan.chooser}" not in search.cv_results_ and isinstance(search.refit, str):
+        return str(search.refit)  # a scorer that returns several scores by name
+    return str(plan.chooser)

@@ -1,8 +1,8 @@
-"""Shapley values: what each column of a row adds to the log-odds of a class, for any function that gives probabilities.
+"""Shapley values: the contribution of each column of a row to the log-odds of a class, for any predict_proba.
 
 The contribution of a column is how much the log-odds change when its cell replaces that of a background row, averaged
-over background rows and over the orders in which cells are replaced. The contributions of a row sum to its log-odds
-minus the mean log-odds of the background, exactly, however few orders are drawn.
+over background rows and over the orders in which cells are replaced. The contributions of a row sum exactly to its
+log-odds minus the mean log-odds of the background, however few orders are drawn.
 """
 
 from __future__ import annotations
@@ -17,39 +17,68 @@ from numpy.typing import NDArray
 
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
-from foldwise.evaluation.cost import find
+from foldwise.evaluation.label_names import find
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 PredictProba = Callable[[pl.DataFrame], Floats]
 
-MIN_PROBA = 1e-6  # probabilities are clipped to [this, 1 - this], log-odds to ±13.8, so that all of them are finite
-DEFAULT_PREDICTIONS = 60_000  # rows predicted for each explained row, where the number of orders is not given
+MIN_PROBA = 1e-6  # probabilities are clipped to [1e-6, 1 - 1e-6], so that log-odds are finite (at most ±13.8)
+DEFAULT_PREDICTIONS = 60_000  # rows predicted for each explained row, if n_samples is None
 BATCH_ROWS = 20_000
 BATCH_CELLS = 4_000_000
 
 
 @dataclass(frozen=True)
 class Contributions:
-    """What each column of one row adds to the log-odds of one class against all others.
+    """The contribution of each column of one row to the log-odds of one class against all others.
 
-    `base` is the mean log-odds of the background, `total` the log-odds of the row: `base + values.sum() == total`.
+    Attributes
+    ----------
+    about : label
+        The class that is explained.
+    columns : tuple of str
+        The columns.
+    cells : tuple
+        The cells of the row.
+    values : ndarray of shape (n_columns,)
+        The contributions; `base + values.sum() == total`.
+    errors : ndarray of shape (n_columns,)
+        Their standard errors from the random orders.
+    base : float
+        Mean log-odds of the background.
+    total : float
+        Log-odds of the row.
+    proba : ndarray of shape (n_classes,)
+        Predicted probabilities of the row.
+    classes : tuple
+        The classes.
+    n_background : int
+        Number of background rows used.
+    n_orders : int
+        Number of orders of columns drawn.
     """
 
     about: Any
     columns: tuple[str, ...]
     cells: tuple[Any, ...]
-    values: Floats  # (columns,)
-    errors: Floats  # (columns,), standard errors from drawing orders
+    values: Floats
+    errors: Floats
     base: float
     total: float
-    proba: Floats  # (classes,)
+    proba: Floats
     classes: tuple[Any, ...]
     n_background: int
     n_orders: int
 
     def to_frame(self) -> pl.DataFrame:
-        """One row per column, the largest contribution first."""
+        """Return the contributions as a frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per column, the largest contribution first.
+        """
         frame = pl.DataFrame(
             {
                 "column": self.columns,
@@ -76,24 +105,36 @@ def contributions_of(
 
     Parameters
     ----------
-    predict_proba : function of a frame that returns probabilities (rows, classes)
-    rows : the rows to explain
-    background : the rows to compare with, with the same columns
-    classes : the classes, in the order of the probabilities
-    about : the class; by default the most probable class of each row
-    n_samples : how many orders of columns are drawn for each row, rounded up to the same even number for every
-        background row; by default as many as need about 60,000 predictions
-    seed : of the orders
+    predict_proba : callable
+        Function of a frame that returns probabilities of shape (n_rows, n_classes).
+    rows : polars.DataFrame
+        The rows to explain.
+    background : polars.DataFrame
+        The rows to compare with, with the same columns.
+    classes : sequence
+        The classes, in the order of the probabilities.
+    about : label, default None
+        The class to explain; None means the most probable class of each row.
+    n_samples : int or None, default None
+        Number of orders of columns drawn for each row, rounded up so that each background row has the same even
+        number. None means as many as need about 60,000 predictions.
+    seed : int, default 0
+        Seed of the orders.
+
+    Returns
+    -------
+    list of Contributions
+        One per row.
 
     Notes
     -----
     Each background row is used equally often, each time with a random order and its reverse (Castro et al. 2009,
-    Mitchell et al. 2022). Log-odds are log p / (1 - p), with p clipped to [1e-6, 1 - 1e-6]. Standard errors cover the
-    drawing of orders only: the background is taken as given. If two pairs of orders for every background row are too
-    many for the default, a sample of the background is used.
+    Mitchell et al. 2022). Log-odds are log p / (1 - p), with p clipped to [1e-6, 1 - 1e-6]. Standard errors reflect the
+    random orders only, not the choice of the background. If the default does not allow two pairs of orders per
+    background row, a sample of the background is used.
     """
     if len(classes) < 2:
-        raise InputError("a model of a single class cannot be explained.", "fit it on two classes or more.")
+        raise InputError("explanations need at least two classes, but the model has a single class.")
     chosen = None if about is None else class_index(about, classes)
     reference = log_odds_of(predict_proba(background))
     rng = np.random.default_rng(seed)

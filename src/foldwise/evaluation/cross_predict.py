@@ -1,18 +1,17 @@
-"""Out-of-fold predictions of any setting: what each row is told by the model that has not seen it."""
+"""`cross_predict`: out-of-fold predictions, each by a model that was not trained on the row."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from foldwise.data.schema import listing
+from foldwise.data.arguments import one_of
 from foldwise.errors import InputError
 from foldwise.folds.leave_one_out import answer_leave_one_out, answers_leave_one_out
 from foldwise.folds.opening import open_session
@@ -25,7 +24,7 @@ Method = Literal["predict", "predict_proba", "predict_log_proba"]
 NEEDS = {
     "predict": Need.LABELS | Need.VALUES,
     "predict_proba": Need.PROBA,
-    # a model's own logarithms do not underflow, those of its probabilities do
+    # a model's own log-probabilities do not underflow, unlike logarithms of its probabilities
     "predict_log_proba": Need.PROBA | Need.MODEL,
 }
 
@@ -42,12 +41,39 @@ def cross_predict(
     n_jobs: int | None = None,
     **fit_params: Any,
 ) -> NDArray[Any]:
-    """Predict every row by a model that was fitted without it.
+    """Predict each row with a model that was fitted without it.
 
-    The numbers are those of scikit-learn's `cross_val_predict(estimator.set_params(**setting), X, y, cv=cv)`. With a
-    list of settings the first axis is theirs, and what they share is done once. A class that is absent from a training
-    fold has probability 0 there.
+    The predictions are those of scikit-learn's `cross_val_predict(estimator.set_params(**setting), X, y, cv=cv)`.
 
+    Parameters
+    ----------
+    estimator : estimator
+        The model.
+    X : array-like or frame of shape (n_rows, n_columns)
+        The table.
+    y : array-like of shape (n_rows,), default None
+        The target.
+    cv : int, splitter or iterable, default 5
+        Splits that test each row exactly once.
+    setting : dict or sequence of dict, default None
+        Parameters to set. With a sequence of settings, work they share is done once. None leaves the estimator as it
+        is.
+    method : {"predict", "predict_proba", "predict_log_proba"}, default "predict"
+        The kind of prediction. A class that is missing from the training rows of a split has probability 0 there.
+    groups : array-like of shape (n_rows,), default None
+        Groups for splitters that use them.
+    n_jobs : int or None, default None
+        Number of parallel jobs.
+    **fit_params : dict
+        Passed to `fit`, such as `sample_weight`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or (n_rows, n_classes)
+        The predictions; with a sequence of settings, the first axis is the setting.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from foldwise import NaiveBayes
     >>> from foldwise.evaluation import cross_predict
@@ -55,12 +81,11 @@ def cross_predict(
     >>> cross_predict(NaiveBayes(), X, y, setting=[{"var_floor": 1e-9}, {"var_floor": 0.1}]).shape
     (2, 150)
     """
-    if method not in NEEDS:
-        raise InputError(f"there is no method {method!r}.", f"one of {listing(list(NEEDS))}.")
+    one_of("method", method, tuple(NEEDS))
     one = setting is None or isinstance(setting, Mapping)
     settings: list[Params] = [setting or {}] if one else list(setting)  # type: ignore[list-item, arg-type]
     if not settings:
-        raise InputError("the list of settings is empty.", "pass at least one, or None for the estimator as it is.")
+        raise InputError("setting is an empty list.", "pass at least one setting, or None for the estimator as it is.")
     n_rows = count_rows(X)
     session = open_session(estimator, X, y, fit_params)
     splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(estimator))
@@ -74,16 +99,16 @@ def cross_predict(
 def predict_all(
     session: FoldSession, settings: Sequence[Params], splits: Sequence[Split], method: Method, n_jobs: int | None
 ) -> NDArray[Any]:  # (settings, rows, …)
-    """The predictions of all settings for all rows."""
+    """Predict all rows with all settings."""
     if isinstance(splits, LeaveOneOutSplits):
         turning = [answers_leave_one_out(session, setting, splits) for setting in settings]
         if all(turning):
             return predict_turns(session, settings, splits, method)
-        if any(turning):  # each its own way
+        if any(turning):
             each = [predict_all(session, [setting], splits, method, n_jobs) for setting in settings]
             return np.concatenate(each)
-    calls = ((session, settings, split, method, number) for number, split in enumerate(splits))
-    parts = run(calls, session.threads, n_jobs)
+    pool = Parallel(n_jobs, prefer="threads" if session.threads else None)
+    parts = pool(delayed(predict_split)(session, settings, split, method, k) for k, split in enumerate(splits))
     joined = np.concatenate(parts, axis=1)
     found = np.empty_like(joined)
     found[:, test_rows(splits)] = joined
@@ -93,20 +118,20 @@ def predict_all(
 def predict_turns(
     session: FoldSession, settings: Sequence[Params], splits: LeaveOneOutSplits, method: Method
 ) -> NDArray[Any]:  # (settings, rows, …)
-    """The same for leave-one-out, answered at once."""
+    """Predict all rows by leave-one-out at once."""
     target = session.target
     assert isinstance(target, Labels)
     parts: list[Any] = []
-    for told in answer_leave_one_out(session, settings, splits, NEEDS[method]):
-        for i, place, failure in told.failed:
-            failure.error.add_note(f"raised by setting {dict(settings[i])} on split {place}")
+    for block in answer_leave_one_out(session, settings, splits, NEEDS[method]):
+        for i, number, failure in block.failed:
+            failure.error.add_note(f"raised by setting {dict(settings[i])} on split {number}")
             raise failure.error
         if method == "predict":
-            parts.append(target.classes[told.answer.labels])
+            parts.append(target.classes[block.answer.labels])
         elif method == "predict_proba":
-            parts.append(told.answer.probabilities())
+            parts.append(block.answer.probabilities())
         else:
-            log_proba: Any = told.answer.log_probabilities()
+            log_proba: Any = block.answer.log_probabilities()
             alone = np.flatnonzero(left_alone(target, splits))
             log_proba[:, alone, target.codes[splits.rows[alone]]] = np.finfo(np.float64).min
             parts.append(log_proba)
@@ -114,24 +139,14 @@ def predict_turns(
 
 
 def left_alone(target: Labels, splits: LeaveOneOutSplits) -> NDArray[np.bool_]:  # (splits,)
-    """Which splits leave out the only row of a class."""
+    """Return which splits leave out the only row of a class."""
     return np.asarray(splits.counts(target.codes, len(target.classes))[target.codes[splits.rows]] == 1)
-
-
-def run(calls: Iterable[tuple[Any, ...]], threads: bool, n_jobs: int | None) -> list[NDArray[Any]]:
-    """`predict_split` of each call, on threads where the session's work releases the GIL."""
-    if not threads:
-        return list(Parallel(n_jobs)(delayed(predict_split)(*call) for call in calls))
-    if effective_n_jobs(n_jobs) == 1:
-        return [predict_split(*call) for call in calls]
-    with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
-        return list(pool.map(lambda call: predict_split(*call), calls))
 
 
 def predict_split(
     session: FoldSession, settings: Sequence[Params], split: Split, method: Method, number: int
 ) -> NDArray[Any]:  # (settings, test rows, …)
-    """The predictions of all settings for the test rows of one split."""
+    """Predict the test rows of one split with all settings."""
     parts = []
     need = NEEDS[method] | (Need.MODEL if session.target is None else Need(0))
     for block in session.answer(settings, split.train, split.test, need):
@@ -146,7 +161,7 @@ def predict_split(
 def predicted(
     session: FoldSession, settings: Sequence[Params], split: Split, answer: Answer, method: Method
 ) -> NDArray[Any]:
-    """What one block of settings says."""
+    """Extract the predictions of a block of settings from its answer."""
     target = session.target
     if method == "predict":
         if isinstance(target, Labels) and answer.labels is not None:
@@ -165,44 +180,40 @@ def predicted(
         lowest[:, :, ~absent] = by_models(session, settings, split, answer, method)
         return lowest
     log_proba = answer.log_proba.copy()
-    log_proba[:, :, absent] = np.finfo(np.float64).min  # what scikit-learn fills in
+    log_proba[:, :, absent] = np.finfo(np.float64).min  # as in scikit-learn
     return log_proba
 
 
 def by_models(
     session: FoldSession, settings: Sequence[Params], split: Split, answer: Answer, method: Method
 ) -> NDArray[Any]:
-    """The models' own predictions, where the answer does not hold them."""
+    """Call the models themselves, if the answer does not contain the predictions."""
     models = answer.models or [session.model(setting, split.train) for setting in settings]
     X = take_rows(session.X, split.test)
     for model in models:
         if not hasattr(model, method):
-            raise lacks(session, method)
+            raise InputError(
+                f"method={method!r} needs a model that has it, but {type(session.estimator).__name__} does not.",
+                "pass method='predict', or wrap a classifier in Calibrated.",
+            )
     return np.stack([np.asarray(getattr(model, method)(X)) for model in models])
 
 
-def lacks(session: FoldSession, method: str) -> InputError:
-    return InputError(
-        f"{method} was asked for, but {type(session.estimator).__name__} has none.",
-        "ask for method='predict', or wrap the model, for example in CalibratedClassifierCV.",
-    )
-
-
 def check_partition(splits: Sequence[Split], n_rows: int) -> None:
-    """Refuse splits that test a row never, or twice: which prediction would be its own?"""
+    """Raise an error unless each row is tested exactly once."""
     times = np.bincount(test_rows(splits), minlength=n_rows)
     wrong = np.flatnonzero(times != 1)
     if wrong.size:
         row = int(wrong[0])
         how = "never" if times[row] == 0 else f"{times[row]} times"
         raise InputError(
-            f"cross_predict only works for partitions: every row must be tested once, but row {row} is tested {how}.",
+            f"cv must be a partition that tests each row exactly once, but row {row} is tested {how}.",
             "use a splitter such as KFold or StratifiedKFold, without repeats.",
         )
 
 
 def warn_of_absent_classes(session: FoldSession, splits: Sequence[Split]) -> None:
-    """scikit-learn's warning where a training fold lacks a class."""
+    """Warn as scikit-learn does if a class is missing from the training rows of a split."""
     if not isinstance(session.target, Labels):
         return
     total = len(session.target.classes)
@@ -213,9 +224,9 @@ def warn_of_absent_classes(session: FoldSession, splits: Sequence[Split]) -> Non
         there = int(np.count_nonzero(splits[number].trained(session.target.codes, total)))
         if there < total:
             warnings.warn(
-                f"Number of classes in training fold ({there}, of split {number}) does not match total number of "
-                f"classes ({total}): absent ones have probability 0. Results may not be appropriate for your use case. "
-                "To fix this, use a cross-validation technique resulting in properly stratified folds",
+                f"Number of classes in training fold ({there} in split {number}) does not match total number of "
+                f"classes ({total}). Missing classes get probability 0. To fix this, use a cross-validation technique "
+                "resulting in properly stratified folds",
                 RuntimeWarning,
                 stacklevel=3,
             )

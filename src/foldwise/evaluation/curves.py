@@ -1,169 +1,37 @@
-"""Learning curves and validation curves: scores by training rows, or by one parameter, as numbers and as a picture.
+"""`learning_curve` and `validation_curve`: scores by the number of training rows, or by the values of one parameter.
 
-The numbers are those of scikit-learn's functions of the same names, answered by one fold session.
+The scores are those of scikit-learn's functions of the same names, computed by one fold session.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
-from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 
 from foldwise.data.arguments import check_jobs
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.evaluation.estimates import check_level
-from foldwise.evaluation.intervals import corrected_ends, share_tested
+from foldwise.evaluation.failures import report_failures, with_error_score
+from foldwise.evaluation.intervals import share_tested
 from foldwise.evaluation.metrics.scoring import check_single, metrics_of
-from foldwise.evaluation.plotting import axes, interval_text, metric_name, printed_curve
+from foldwise.evaluation.plotting import metric_name
 from foldwise.evaluation.procedure_scores import check_model
-from foldwise.evaluation.tables import cut, number
-from foldwise.folds.engine import EvaluationTask, Outcome, ScoringPlan, evaluate
+from foldwise.evaluation.score_curves import LearningCurve, ValidationCurve
+from foldwise.folds.engine import EvaluationTask, ScoringPlan, evaluate
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Params
 from foldwise.folds.rows import count_rows, refuse_routing
 from foldwise.folds.splits import Split, freeze_splits
 
 Floats = NDArray[np.float64]
-
-MANY_FOLD = 50.0  # a range of values so wide is drawn on a logarithmic scale
-
-
-@dataclass(frozen=True, repr=False)
-class Curve:
-    """Scores of several models, one a tick, on training and test rows of each split."""
-
-    train_scores: Floats  # (ticks, splits)
-    test_scores: Floats  # (ticks, splits)
-    test_share: float  # test rows to training rows, of whole splits: how far splits overlap does not hang on a part
-    metric: str
-    level: float
-    bounds: tuple[float, float]  # the least and the greatest value of the score; intervals end there
-
-    @property
-    def ticks(self) -> Sequence[Any]:
-        """What the models differ in."""
-        raise NotImplementedError
-
-    @property
-    def axis(self) -> str:
-        """What the ticks are."""
-        raise NotImplementedError
-
-    @property
-    def axis_label(self) -> str:
-        """The same as pictures say it."""
-        return self.axis
-
-    @property
-    def train_means(self) -> Floats:  # (ticks,)
-        return np.asarray(self.train_scores.mean(axis=1))
-
-    @property
-    def means(self) -> Floats:  # (ticks,)
-        """The mean test scores."""
-        return np.asarray(self.test_scores.mean(axis=1))
-
-    @property
-    def low(self) -> Floats:  # (ticks,)
-        """The lower ends of the intervals of the test scores (corrected resampled t)."""
-        return corrected_ends(self.test_scores, self.test_share, self.level, self.bounds)[0]
-
-    @property
-    def high(self) -> Floats:  # (ticks,)
-        """The upper ends of the intervals."""
-        return corrected_ends(self.test_scores, self.test_share, self.level, self.bounds)[1]
-
-    def to_frame(self) -> Any:
-        """The curve as a polars frame: ticks, mean scores on training and test rows, ends of the interval."""
-        import polars as pl
-
-        ticks = self.ticks if are_numbers(self.ticks) else [str(tick) for tick in self.ticks]
-        columns = {"train": self.train_means, "test": self.means, "low": self.low, "high": self.high}
-        return pl.DataFrame({self.axis: np.asarray(ticks), **columns})
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw both curves into a matplotlib axes, a new one by default; gives the axes."""
-        ax = axes(ax)
-        tests = f"test rows, mean of {self.test_scores.shape[1]} splits"
-        between = f"{self.level:.0%} interval of the test score"
-        if are_numbers(self.ticks):
-            order = np.argsort(np.asarray(self.ticks, dtype=float))
-            x = np.asarray(self.ticks, dtype=float)[order]
-            if np.isfinite(self.low).any():
-                ax.fill_between(x, self.low[order], self.high[order], alpha=0.2, linewidth=0, color="C0", label=between)
-            style: dict[str, Any] = {"marker": "o", "markersize": 3}
-            ax.plot(x, self.means[order], color="C0", label=tests, **style)
-            ax.plot(x, self.train_means[order], color="C1", linestyle="--", label="training rows", **style)
-            if x[0] > 0 and x[-1] > MANY_FOLD * x[0]:
-                ax.set_xscale("log")
-        else:  # values without an order have no line between them
-            x = np.arange(len(self.ticks), dtype=float)
-            if np.isfinite(self.low).any():
-                ax.vlines(x, self.low, self.high, color="C0", linewidth=6, alpha=0.2, label=between)
-            ax.plot(x, self.means, "o", color="C0", label=tests)
-            ax.plot(x, self.train_means, "_", color="C1", markersize=14, label="training rows")
-            ax.set_xticks(x, [cut(str(tick)) for tick in self.ticks])
-            ax.margins(x=0.2, y=0.35)  # room for the legend
-        ax.set_xlabel(self.axis_label)
-        ax.set_ylabel(self.metric)
-        ax.legend(loc="best", frameon=False)
-        return ax
-
-    def __str__(self) -> str:
-        names = [cut(f"{tick:g}" if isinstance(tick, float) else str(tick)) for tick in self.ticks]
-        ends = np.column_stack([self.low, self.means, self.high])
-        heads = [cut(self.axis), "train", "test", f"{self.level:.0%} interval"]
-        cells = [
-            [name, number(train), number(mean), interval_text(low, high)]
-            for name, train, (low, mean, high) in zip(names, self.train_means, ends.tolist(), strict=True)
-        ]
-        title = f"{self.metric} on {self.test_scores.shape[1]} splits"
-        return "\n".join([title, "", *printed_curve(heads, cells, ends)])
-
-    __repr__ = __str__
-
-
-@dataclass(frozen=True, repr=False)
-class LearningCurve(Curve):
-    """Scores by the number of training rows."""
-
-    train_sizes: NDArray[np.int64]  # (ticks,)
-
-    @property
-    def ticks(self) -> Sequence[Any]:
-        return list(self.train_sizes.tolist())
-
-    @property
-    def axis(self) -> str:
-        return "train_size"
-
-    @property
-    def axis_label(self) -> str:
-        return "number of training rows"
-
-
-@dataclass(frozen=True, repr=False)
-class ValidationCurve(Curve):
-    """Scores by the values of one parameter."""
-
-    param_name: str
-    param_range: tuple[Any, ...]  # (ticks,)
-
-    @property
-    def ticks(self) -> Sequence[Any]:
-        return self.param_range
-
-    @property
-    def axis(self) -> str:
-        return self.param_name
 
 
 def learning_curve(
@@ -182,22 +50,44 @@ def learning_curve(
     level: float = 0.95,
     **fit_params: Any,
 ) -> LearningCurve:
-    """Score an estimator on growing parts of each split's training rows.
+    """Score an estimator on training sets of increasing size.
 
-    The numbers are those of scikit-learn's `learning_curve` on the same splits, whose parameters have the same names.
+    The scores are those of scikit-learn's `learning_curve` on the same splits.
 
     Parameters
     ----------
-    estimator, X, y, groups : the model, the table, its target, and the groups of rows for a `cv` that wants them
-    train_sizes : shares of the first split's training rows, or numbers of rows
-        A part is the first so many training rows of a split.
-    cv : 5 folds by default; anything that scikit-learn's searches take
-    scoring : accuracy by default, of a regressor R²; one metric
-    n_jobs : threads or processes over splits
-    shuffle, random_state : whether training rows are shuffled before parts are taken, and by what
-    error_score : the score of a fit that fails (with a warning), or "raise"
-    level : of the intervals
-    fit_params : such as `sample_weight`; they do not weigh the scores
+    estimator : estimator
+        The model.
+    X : array-like or frame of shape (n_rows, n_columns)
+        The table.
+    y : array-like of shape (n_rows,)
+        The target.
+    groups : array-like of shape (n_rows,), default None
+        Groups for splitters that use them.
+    train_sizes : array-like, default (0.1, 0.325, 0.55, 0.775, 1.0)
+        Fractions of the training rows of the first split, or numbers of rows. Each training set consists of the first
+        training rows of a split.
+    cv : int, splitter or iterable, default None
+        Splits as in scikit-learn; None means 5 folds.
+    scoring : str, callable, Metric or CostMatrix, default None
+        The metric; None means accuracy for classifiers and R² for regressors.
+    n_jobs : int or None, default None
+        Number of parallel jobs.
+    shuffle : bool, default False
+        Whether to shuffle the training rows of each split first.
+    random_state : int, RandomState or None, default None
+        Seed of the shuffle.
+    error_score : float or "raise", default NaN
+        The score if a fit fails, with a warning; "raise" raises the error.
+    level : float, default 0.95
+        Level of the intervals.
+    **fit_params : dict
+        Passed to `fit`, such as `sample_weight`. Scores are not weighted.
+
+    Returns
+    -------
+    LearningCurve
+        The scores; `plot` draws them.
 
     Examples
     --------
@@ -208,21 +98,25 @@ def learning_curve(
     >>> curve.train_sizes.tolist(), curve.means.round(2).tolist()
     ([24, 120], [0.95, 0.95])
     """
-    asked = CurveRequest.of(estimator, X, y, groups, cv, scoring, level, fit_params)
-    sizes = absolute_sizes(train_sizes, len(asked.splits[0].train))
-    trains = [split.train for split in asked.splits]
+    request = CurveRequest.of(estimator, X, y, groups, cv, scoring, level, fit_params)
+    sizes = absolute_sizes(train_sizes, len(request.splits[0].train))
+    trains = [split.train for split in request.splits]
     if shuffle:
         rng = check_random_state(random_state)
         trains = [rng.permutation(train) for train in trains]
     parts = [
-        Split(train[:size], split.test) for train, split in zip(trains, asked.splits, strict=True) for size in sizes
+        Split(train[:size], split.test) for train, split in zip(trains, request.splits, strict=True) for size in sizes
     ]
-    hint = "" if shuffle else " Hint: shuffle=True mixes training rows that are sorted by class."
-    outcome = asked.answer([{}], parts, n_jobs, error_score, hint)
-    shape = (len(asked.splits), len(sizes))
+
+    def where(_: int, number: int) -> str:
+        return f"the fit on {sizes[number % len(sizes)]} training rows of split {number // len(sizes)}"
+
+    hint = "" if shuffle else ". Hint: pass shuffle=True if the rows are sorted by class."
+    outcome = request.scores([{}], parts, n_jobs, error_score, where, hint)
+    shape = (len(request.splits), len(sizes))
     train_scores, test_scores = (table[0].reshape(shape).T for table in outcome)
     name = metric_name(scoring, estimator)
-    return LearningCurve(train_scores, test_scores, asked.test_share, name, level, asked.bounds, sizes)
+    return LearningCurve(train_scores, test_scores, request.test_share, name, level, request.bounds, sizes)
 
 
 def validation_curve(
@@ -240,21 +134,42 @@ def validation_curve(
     level: float = 0.95,
     **fit_params: Any,
 ) -> ValidationCurve:
-    """Score an estimator for each value of one of its parameters; what the values share is done once.
+    """Score an estimator for each value of one parameter; shared work is done once.
 
-    The numbers are those of scikit-learn's `validation_curve` on the same splits, whose parameters have the same names.
-    The best of the mean scores is a little too good as an estimate, because it was chosen on these splits.
+    The scores are those of scikit-learn's `validation_curve` on the same splits. The best mean score is optimistic,
+    because the value was selected by it; see `nested_cv`.
 
     Parameters
     ----------
-    estimator, X, y, groups : the model, the table, its target, and the groups of rows for a `cv` that wants them
-    param_name, param_range : the parameter, such as "alpha" or "model__max_depth", and its values
-    cv : 5 folds by default; anything that scikit-learn's searches take
-    scoring : accuracy by default, of a regressor R²; one metric
-    n_jobs : threads or processes over splits
-    error_score : the score of a fit that fails (with a warning), or "raise"
-    level : of the intervals
-    fit_params : such as `sample_weight`; they do not weigh the scores
+    estimator : estimator
+        The model.
+    X : array-like or frame of shape (n_rows, n_columns)
+        The table.
+    y : array-like of shape (n_rows,)
+        The target.
+    param_name : str
+        The parameter, such as "alpha" or "model__max_depth".
+    param_range : sequence
+        Its values.
+    groups : array-like of shape (n_rows,), default None
+        Groups for splitters that use them.
+    cv : int, splitter or iterable, default None
+        Splits as in scikit-learn; None means 5 folds.
+    scoring : str, callable, Metric or CostMatrix, default None
+        The metric; None means accuracy for classifiers and R² for regressors.
+    n_jobs : int or None, default None
+        Number of parallel jobs.
+    error_score : float or "raise", default NaN
+        The score if a fit fails, with a warning; "raise" raises the error.
+    level : float, default 0.95
+        Level of the intervals.
+    **fit_params : dict
+        Passed to `fit`, such as `sample_weight`. Scores are not weighted.
+
+    Returns
+    -------
+    ValidationCurve
+        The scores; `plot` draws them.
 
     Examples
     --------
@@ -267,25 +182,29 @@ def validation_curve(
     values = () if isinstance(param_range, str) or not isinstance(param_range, Iterable) else tuple(param_range)
     if not values:
         raise InputError(
-            f"param_range must hold values, got {param_range!r}.", "pass the values that the parameter is to take."
+            f"param_range must be a list of at least one value, got {param_range!r}.", "pass a list, such as [1, 10]."
         )
-    check_model(estimator, "the model")
+    check_model(estimator, "estimator")
     known = estimator.get_params()
     if param_name not in known:
         raise InputError(
             f"Invalid parameter {param_name!r} for estimator {type(estimator).__name__}.",
-            f"it has {listing(sorted(known))}.",
+            f"its parameters are {listing(sorted(known))}.",
         )
-    asked = CurveRequest.of(estimator, X, y, groups, cv, scoring, level, fit_params)
+    request = CurveRequest.of(estimator, X, y, groups, cv, scoring, level, fit_params)
     settings = [{param_name: value} for value in values]
-    train_scores, test_scores = asked.answer(settings, asked.splits, n_jobs, error_score)
+
+    def where(i: int, number: int) -> str:
+        return f"{param_name}={values[i]!r} on split {number}"
+
+    train, test = request.scores(settings, request.splits, n_jobs, error_score, where)
     name = metric_name(scoring, estimator)
-    return ValidationCurve(train_scores, test_scores, asked.test_share, name, level, asked.bounds, param_name, values)
+    return ValidationCurve(train, test, request.test_share, name, level, request.bounds, param_name, values)
 
 
 @dataclass(frozen=True)
 class CurveRequest:
-    """A session, its splits, and the one metric that is asked for."""
+    """A session with its splits and one metric."""
 
     session: Any
     splits: Sequence[Split]
@@ -303,9 +222,9 @@ class CurveRequest:
         level: float,
         fit_params: dict[str, Any],
     ) -> CurveRequest:
-        check_single(scoring, "a curve shows")
+        check_single(scoring)
         check_level(level)
-        check_model(estimator, "the model")
+        check_model(estimator, "estimator")
         refuse_routing(fit_params)
         metrics, _, _ = metrics_of(scoring, estimator)
         session = open_session(estimator, X, y, fit_params)
@@ -320,61 +239,42 @@ class CurveRequest:
     def test_share(self) -> float:
         return share_tested(self.splits)
 
-    def answer(
-        self, settings: Sequence[Params], splits: Sequence[Split], n_jobs: int | None, error_score: Any, hint: str = ""
+    def scores(
+        self,
+        settings: Sequence[Params],
+        splits: Sequence[Split],
+        n_jobs: int | None,
+        error_score: Any,
+        where: Callable[[int, int], str],
+        hint: str = "",
     ) -> tuple[Floats, Floats]:
-        """The scores on training and on test rows, both (settings, splits)."""
+        """Compute the scores on training and on test rows, both (settings, splits)."""
         check_jobs(n_jobs)
         work = ScoringPlan(self.metrics, on_train=True, weighted=False)
-        [outcome] = evaluate(self.session, [EvaluationTask(settings, splits)], work, n_jobs=n_jobs, audit=True)
-        report(outcome, error_score, hint)
-        for setting, place in {(one[0], one[1]) for one in outcome.failures + outcome.unscored}:
-            outcome.scores["score"][setting, place] = error_score
-        for setting, place in {(one[0], one[1]) for one in outcome.failures + outcome.train_unscored}:
-            outcome.train_scores["score"][setting, place] = error_score
-        return outcome.train_scores["score"], outcome.scores["score"]
-
-
-def report(outcome: Outcome, error_score: Any, hint: str) -> None:
-    """Raise what failed, or warn of it."""
-    lost = [one[-1] for one in outcome.failures]
-    unscored = [one[-1] for one in (*outcome.unscored, *outcome.train_unscored)]
-    if (lost or unscored) and error_score == "raise":
-        raise (lost or unscored)[0]
-    if lost and len(lost) == outcome.seconds.size:
-        raise InputError(f"all the {len(lost)} fits failed; the first: {lost[0]!r}", "error_score='raise' shows it.")
-    if lost:
-        warnings.warn(
-            f"{len(lost)} fits failed out of a total of {outcome.seconds.size}; their score is {error_score}. "
-            f"The first: {lost[0]!r}.{hint}",
-            FitFailedWarning,
-            stacklevel=4,
-        )
-    if unscored:
-        warnings.warn(
-            f"Scoring failed {len(unscored)} times; the score is {error_score}. The first: {unscored[0]!r}",
-            UserWarning,
-            stacklevel=4,
-        )
+        [found] = evaluate(self.session, [EvaluationTask(settings, splits)], work, n_jobs=n_jobs, audit=True)
+        unscored = [*found.unscored, *found.train_unscored]
+        report_failures(found, unscored, where, error_score, stacklevel=4, hint=hint)
+        train = with_error_score(found.train_scores, found.failures, found.train_unscored, error_score)
+        test = with_error_score(found.scores, found.failures, found.unscored, error_score)
+        return train["score"], test["score"]
 
 
 def absolute_sizes(train_sizes: ArrayLike, most: int) -> NDArray[np.int64]:
-    """Numbers of training rows, sorted, each once."""
+    """Convert training sizes to sorted, unique numbers of rows."""
     sizes = np.asarray(train_sizes)
     if sizes.ndim != 1 or not sizes.size or sizes.dtype.kind not in "iuf":
-        raise InputError(f"train_sizes must be a list of shares or of numbers of rows, got {train_sizes!r}.")
+        raise InputError(f"train_sizes must be a list of fractions or of numbers of rows, got {train_sizes!r}.")
     low, high = sizes.min(), sizes.max()
     if sizes.dtype.kind == "f":
         if not (low > 0 and high <= 1):
             raise InputError(
-                f"train_sizes are fractions of the training rows, which lie within (0, 1], but they are within "
-                f"[{low:g}, {high:g}].",
-                "for numbers of rows pass whole numbers.",
+                f"fractions in train_sizes must be within (0, 1], but they are within [{low:g}, {high:g}].",
+                "pass integers for numbers of rows.",
             )
         sizes = np.clip((sizes * most).astype(int), 1, most)
     elif low <= 0 or high > most:
         raise InputError(
-            f"train_sizes are numbers of training rows within (0, {most}], but they are within [{low}, {high}].",
+            f"train_sizes must be within (0, {most}], but they are within [{low}, {high}].",
             f"the first split has {most} training rows.",
         )
     found = np.unique(sizes).astype(np.int64)
@@ -385,8 +285,3 @@ def absolute_sizes(train_sizes: ArrayLike, most: int) -> NDArray[np.int64]:
             stacklevel=3,
         )
     return found
-
-
-def are_numbers(values: Sequence[Any]) -> bool:
-    """Whether all are numbers, and no truth values."""
-    return all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in values)

@@ -1,4 +1,4 @@
-"""An estimate of a score: the figure, where the truth may lie, what a naive look says, and how it was obtained."""
+"""`Estimate`: an estimated score with its confidence interval, and how both were obtained."""
 
 from __future__ import annotations
 
@@ -10,29 +10,32 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from foldwise.data.arguments import whole_at_least
+from foldwise.data.html import html_table
 from foldwise.errors import InputError
-from foldwise.evaluation.tables import number
+from foldwise.evaluation.tables import interval_text, number
 
 Floats = NDArray[np.float64]
 
+SEARCH_SCORE = "search score (optimistic)"
+
 
 class Spread(Protocol):
-    """How far an estimate may be off."""
+    """The uncertainty of an estimate."""
 
     @property
     def error(self) -> float:
         """Its standard error."""
 
     def between(self, value: float, level: float) -> tuple[float, float]:
-        """The ends of the interval around a value that holds the truth in this share of cases."""
+        """Return the limits of the confidence interval around a value."""
 
     def widened(self, variance: float) -> Spread:
-        """The same with an independent variance added."""
+        """Return the spread with an independent variance added."""
 
 
 @dataclass(frozen=True)
 class StudentSpread:
-    """A standard error with degrees of freedom; infinitely many make it normal."""
+    """A standard error with degrees of freedom; if they are infinite, the distribution is normal."""
 
     error: float
     freedom: float = np.inf
@@ -47,7 +50,7 @@ class StudentSpread:
 
 @dataclass(frozen=True)
 class DrawnSpread:
-    """Values drawn by a bootstrap: the interval is between their percentiles."""
+    """Bootstrap values; the interval lies between their percentiles."""
 
     draws: Floats
 
@@ -65,74 +68,120 @@ class DrawnSpread:
 
 @dataclass(frozen=True, repr=False)
 class Estimate:
-    """What a model, or a whole search, is worth on new rows.
+    """The estimated score of a model, or of a whole search, on new data.
 
     Attributes
     ----------
-    value : the estimate
-    method : how it and its interval were obtained, in words
-    naive : what a naive look at the same work says, such as the best score of a search; None where there is none
-    spread : what intervals are made of
-    row_variance : the variance of a single row's part in the score, the noise of a test; None where it is not known
-    bounds : the least and the greatest value the score can take; intervals end there
-    gain : how much greater the value may be (below 0: how much less) because the model learns from more rows than the
-        tested ones; intervals reach so much further on that side
+    value : float
+        The estimate.
+    method : str
+        How the estimate and its interval were obtained.
+    spread : Spread
+        The uncertainty, from which intervals are computed.
+    search_score : float or None
+        The best score of a search, which is optimistic because the setting was selected by it; None without a search.
+    row_variance : float or None
+        Variance of one row's contribution to the score; None if it is not known.
+    bounds : tuple of float
+        The lowest and highest possible score; intervals are clipped to them.
+    gain : float
+        How much the score may increase because the final model is trained on more rows than the models that were
+        tested; negative for a decrease. Intervals are extended by it on that side.
 
-    >>> estimate = Estimate(0.861, "10-fold cross-validation", StudentSpread(0.009), naive=0.872, row_variance=0.12)
-    >>> print(estimate)
-    0.861 (0.843 to 0.879; naive 0.872)
-    >>> "{:.2f} to {:.2f}".format(*estimate.on_test(200))
-    '0.81 to 0.91'
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from foldwise import NaiveBayes, estimate
+    >>> result = estimate(NaiveBayes(), *load_iris(return_X_y=True), cv=10)
+    >>> print(result)
+    0.953 (95% interval 0.907 to 1.000)
+    >>> "{:.2f} to {:.2f}".format(*result.on_test(200))
+    '0.90 to 1.00'
     """
 
     value: float
     method: str
     spread: Spread
-    naive: float | None = None
+    search_score: float | None = None
     row_variance: float | None = None
     bounds: tuple[float, float] = (-np.inf, np.inf)
     gain: float = 0.0
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Where the true value lies, in this share of cases. NaN where the work does not say."""
+        """Compute the confidence interval of the score on new data.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Confidence level.
+
+        Returns
+        -------
+        tuple of float
+            Lower and upper limit; NaN if the interval is not defined, as with a single split.
+        """
         check_level(level)
-        return self._cut(self.spread.between(self.value, level))
+        return self._clipped(self.spread.between(self.value, level))
 
     def on_test(self, n_rows: int, level: float = 0.95) -> tuple[float, float]:
-        """Where the score on a future test set of so many rows will lie: the test's own noise comes on top."""
+        """Predict the interval in which the score on a future test set will lie.
+
+        It is wider than `interval`, because a finite test set adds its own noise.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows of the test set.
+        level : float, default 0.95
+            Probability that the score lies in the interval.
+
+        Returns
+        -------
+        tuple of float
+            Lower and upper limit.
+        """
         check_level(level)
         n_rows = whole_at_least("n_rows", n_rows, 1)
         if self.row_variance is None:
             raise InputError(
-                "how much one row's part in this score varies is not known.",
-                "estimate a score that averages over rows, such as 'accuracy' or 'neg_log_loss'.",
+                "on_test needs a score that is a mean over rows, but the variance per row of this score is not known.",
+                "estimate a score such as 'accuracy' or 'neg_log_loss'.",
             )
-        return self._cut(self.spread.widened(self.row_variance / n_rows).between(self.value, level))
+        return self._clipped(self.spread.widened(self.row_variance / n_rows).between(self.value, level))
 
-    def _cut(self, ends: tuple[float, float]) -> tuple[float, float]:
+    def _clipped(self, ends: tuple[float, float]) -> tuple[float, float]:
         low, high = np.clip((ends[0] + min(self.gain, 0.0), ends[1] + max(self.gain, 0.0)), *self.bounds)
         return float(low), float(high)
 
     def negated(self) -> Estimate:
-        """The estimate of the score with the opposite sign; its spread must be symmetric, as Student's is."""
-        naive, (low, high) = None if self.naive is None else -self.naive, self.bounds
-        return replace(self, value=-self.value, naive=naive, bounds=(-high, -low), gain=-self.gain)
+        """Return the estimate of the score with the opposite sign.
+
+        Returns
+        -------
+        Estimate
+            The estimate. Its spread must be symmetric, as Student's t is.
+        """
+        score, (low, high) = None if self.search_score is None else -self.search_score, self.bounds
+        return replace(self, value=-self.value, search_score=score, bounds=(-high, -low), gain=-self.gain)
 
     def __float__(self) -> float:
         return self.value
 
     def __str__(self) -> str:
-        low, high = self.interval()
-        between = "" if np.isnan(low) else f"{number(low)} to {number(high)}"
-        naive = "" if self.naive is None else f"naive {number(self.naive)}"
-        beside = "; ".join(filter(None, (between, naive)))
-        return f"{number(self.value)} ({beside})" if beside else number(self.value)
+        interval = interval_text(*self.interval())
+        text = number(self.value) + (f" (95% interval {interval})" if interval else "")
+        return text if self.search_score is None else f"{text}, {SEARCH_SCORE} {number(self.search_score)}"
 
     def __repr__(self) -> str:
         return f"{self}, {self.method}"
 
+    def _repr_html_(self) -> str:
+        heads = ["estimate", "95% interval", *([] if self.search_score is None else [SEARCH_SCORE])]
+        cells = [number(self.value), interval_text(*self.interval()), number(self.search_score)]
+        return html_table("Expected score on new data", heads, [cells[: len(heads)]], [self.method])
+
 
 def check_level(level: float) -> None:
-    """Refuse a level that is no probability."""
+    """Raise an error for a level that is not between 0 and 1."""
     if not 0 < level < 1:
-        raise InputError(f"the level of an interval lies between 0 and 1, got {level!r}.", "0.95 is 95 %.")
+        raise InputError(f"level must be between 0 and 1, got {level!r}.", "pass 0.95 for a 95% interval.")

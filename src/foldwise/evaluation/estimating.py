@@ -1,4 +1,4 @@
-"""`estimate`: what a model, or a whole search, is worth on new rows."""
+"""`estimate`: the expected score of a model, or of a whole search, on new data."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from foldwise.errors import InputError
 from foldwise.evaluation.estimates import Estimate, StudentSpread
 from foldwise.evaluation.nested_interval import combined, double_splits, one_repeat
 from foldwise.evaluation.procedure_scores import Procedure
+from foldwise.evaluation.tables import number
 from foldwise.folds.progress import Progress
 from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import freeze_splits
@@ -34,20 +35,44 @@ def estimate(
     random_state: Any = None,
     **fit_params: Any,
 ) -> Estimate:
-    """The cross-validated score of a model, or of a whole search, with an interval that tells the truth.
+    """Cross-validate a model, or a whole search, and compute a valid confidence interval.
 
     Parameters
     ----------
-    model : an estimator, or a search of this package; a search is run anew on the training rows of every split
-    X, y : the table and its target
-    cv : splits as scikit-learn takes them; for "bates" the number of folds
-    scoring : the metric; by default the search's own, or the model's `score`
-    interval : "corrected" for the corrected resampled t interval (Nadeau & Bengio 2003), of any metric; "bates" for the
-        nested interval of Bates, Hastie & Tibshirani (2023), of metrics that average over rows. It fits K(K+1)/2 models
-        a repeat, and corrects the figure for the rows that models of K folds lack
-    repeats : of "bates", how many random divisions into folds
-    groups : rows that belong together, for splitters that want them
-    random_state : of the divisions of "bates"
+    model : estimator
+        An estimator, or a search of this package. A search is run again on the training rows of each split.
+    X : array-like or frame of shape (n_rows, n_columns)
+        The table.
+    y : array-like of shape (n_rows,)
+        The target.
+    cv : int, splitter or iterable, default 10
+        Splits as in scikit-learn. With `interval="bates"`, the number of folds.
+    scoring : str, callable, Metric or CostMatrix, default None
+        The metric. None means the metric of the search, or the `score` method of the model.
+    interval : {"corrected", "bates"}, default "corrected"
+        "corrected" is the corrected resampled t interval; it works for any metric. "bates" is the nested
+        cross-validation interval, for metrics that are means over rows. It fits K(K+1)/2 models per repeat, and
+        corrects the estimate for the smaller training sets of K folds.
+    repeats : int, default 20
+        With "bates", the number of random divisions into folds.
+    groups : array-like of shape (n_rows,), default None
+        Groups for splitters that use them.
+    n_jobs : int or None, default None
+        Number of parallel jobs.
+    random_state : int, Generator or None, default None
+        With "bates", the seed of the divisions.
+    **fit_params : dict
+        Passed to `fit`, such as `sample_weight`.
+
+    Returns
+    -------
+    Estimate
+        The score with its interval.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Inference for the generalization error. Bates, Hastie and Tibshirani (2023),
+    Cross-validation: what does it estimate and how well does it do it?
 
     Examples
     --------
@@ -55,9 +80,9 @@ def estimate(
     >>> from foldwise import NaiveBayes, estimate
     >>> X, y = load_iris(return_X_y=True)
     >>> estimate(NaiveBayes(), X, y, cv=10)
-    0.953 (0.907 to 1.000), cross-validation, 10 splits, corrected resampled t interval
-    >>> print(estimate(NaiveBayes(), X, y, interval="bates", random_state=0))
-    0.955 (0.907 to 1.000; naive 0.955)
+    0.953 (95% interval 0.907 to 1.000), cross-validation, 10 splits, corrected resampled t interval
+    >>> print(estimate(NaiveBayes(), X, y, cv=5, interval="bates", random_state=0))
+    0.955 (95% interval 0.921 to 0.988)
     """
     one_of("interval", interval, ("corrected", "bates"))
     check_jobs(n_jobs)
@@ -67,39 +92,37 @@ def estimate(
     splits = freeze_splits(cv, X, y, groups, n_rows=count_rows(X), classifier=is_classifier(model))
     tested = procedure.on(splits, n_jobs=n_jobs)
     if not np.isfinite(tested.scores).all():
-        place = int(np.flatnonzero(~np.isfinite(tested.scores))[0])
+        split = int(np.flatnonzero(~np.isfinite(tested.scores))[0])
         raise InputError(
-            f"the score on split {place} is {tested.scores[place]}, so there is no estimate.",
-            "choose splits on which the metric is defined, with all classes in each, or another metric.",
+            f"scores must be finite to be averaged, but the score on split {split} is {tested.scores[split]}.",
+            "use splits that contain all classes, or another metric.",
         )
-    return tested.estimate(splits, procedure.metric.bounds, with_naive=procedure.chooses_alike)
+    return tested.estimate(splits, procedure.metric.bounds, same_metric=procedure.chooses_alike)
 
 
 def by_bates(
     procedure: Procedure, n_rows: int, cv: Any, repeats: int, groups: Any, n_jobs: int | None, random_state: Any
 ) -> Estimate:
-    """The estimate with the nested interval."""
+    """Compute the estimate with the nested interval."""
     metric = procedure.metric
     if not metric.averages_rows:
         raise InputError(
-            f"the interval 'bates' is for scores that average over rows, and {metric!r} does not.",
-            "pass interval='corrected', or a scoring such as 'accuracy', 'neg_log_loss' or 'neg_mean_squared_error'.",
+            f"interval='bates' needs a metric that is a mean over rows, and {metric!r} is not one.",
+            "pass interval='corrected', or a metric such as 'accuracy', 'neg_log_loss' or 'neg_mean_squared_error'.",
         )
     if n_rows < 6:
         raise InputError(
-            f"the interval 'bates' needs at least 6 rows, three folds of two, but there are {n_rows}.",
-            "pass interval='corrected'.",
+            f"interval='bates' needs at least 6 rows (three folds of two), got {n_rows}.", "pass interval='corrected'."
         )
     if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or not 3 <= cv <= n_rows // 2:
         raise InputError(
-            f"the interval 'bates' divides the rows by itself: cv must be a number of folds from 3 to {n_rows // 2}, "
-            f"got {cv!r}.",
-            "pass cv=10, or interval='corrected' for splits of your own.",
+            f"with interval='bates', cv must be a number of folds from 3 to {n_rows // 2}, got {cv!r}.",
+            "pass cv=10, or interval='corrected' to use your own splits.",
         )
     if groups is not None:
         raise InputError(
-            "the interval 'bates' is for rows that are independent of each other, but groups were given.",
-            "pass interval='corrected' with a splitter by groups, such as GroupKFold.",
+            "interval='bates' assumes independent rows, but groups were passed.",
+            "pass interval='corrected' with a group splitter such as GroupKFold.",
         )
     whole_at_least("repeats", repeats, 1)
     rng = np.random.default_rng(random_state)
@@ -110,22 +133,25 @@ def by_bates(
             folds = drawn_folds(procedure, n_rows, int(cv), rng)
             tested = procedure.on(list(double_splits(folds)), n_jobs=n_jobs)
             if tested.losses is None:
-                raise InputError("on a split the model gave no losses, so there is no interval.", "see the warnings.")
+                raise InputError(
+                    "interval='bates' needs the loss of each test row, but the metric failed on a split.",
+                    "see the warnings above.",
+                )
             found.append(one_repeat(folds, tested.losses))
             progress.advance(1)
     result = combined(found)
     return Estimate(
         metric.lossless - result.error,
-        f"cross-validation, {repeats} x {cv} folds, nested interval of Bates, Hastie and Tibshirani",
+        f"cross-validation, {repeats} x {cv} folds, nested interval of Bates, Hastie and Tibshirani; without bias "
+        f"correction {number(metric.lossless - result.uncorrected)}",
         StudentSpread(result.standard_error),
-        metric.lossless - result.naive,
-        result.row_variance,
-        metric.bounds,
+        row_variance=result.row_variance,
+        bounds=metric.bounds,
     )
 
 
 def drawn_folds(procedure: Procedure, n_rows: int, n_folds: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
-    """A random division of the rows; of classes, each as evenly spread as it goes."""
+    """Divide the rows randomly into folds, stratified by class."""
     order = rng.permutation(n_rows)
     codes = getattr(procedure.session.target, "codes", None)
     if codes is not None:

@@ -1,4 +1,4 @@
-"""Nested cross-validation: the score of the whole procedure, search included, on rows that no search has seen."""
+"""`nested_cv`: nested cross-validation, which scores the winner of a search on rows that the search has not seen."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
 
+from foldwise.data.html import html_table
 from foldwise.errors import FoldwiseTypeError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.metrics.scoring import search_score_name
@@ -22,6 +23,7 @@ from foldwise.evaluation.procedure_scores import (
     searches_on,
 )
 from foldwise.evaluation.split_record import SplitsRecord
+from foldwise.evaluation.tables import number
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import FoldSession
 from foldwise.folds.rows import count_rows, refuse_routing, take_params, take_rows
@@ -31,48 +33,108 @@ from foldwise.folds.splits import Split, freeze_splits
 
 @dataclass(frozen=True, repr=False)
 class NestedResult:
-    """Outer scores, the setting chosen in each outer fold, and the inner results."""
+    """The result of nested cross-validation.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_outer_splits,)
+        Score of the selected setting on the test rows of each outer split.
+    best_params : tuple of dict
+        The setting selected in each outer split.
+    inner : tuple of dict
+        `cv_results_` of the search in each outer split.
+    models_scored : int
+        Number of models that were scored.
+    estimate : Estimate
+        The mean of `scores` with its interval; its `search_score` is the mean of the inner best scores.
+    metric : str
+        Name of the metric.
+    splits : SplitsRecord
+        A fingerprint of the outer splits, so that only results on the same rows are compared.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from foldwise import GridSearchCV, NaiveBayes, nested_cv
+    >>> search = GridSearchCV(NaiveBayes(), {"var_floor": [1e-9, 0.1]}, cv=3)
+    >>> result = nested_cv(search, *load_iris(return_X_y=True), cv=3)
+    >>> result.scores.round(2).tolist(), result.best_params[0]
+    ([0.92, 0.94, 0.96], {'var_floor': 1e-09})
+    """
 
     scores: NDArray[np.float64]
     best_params: tuple[dict[str, Any], ...]
     inner: tuple[dict[str, Any], ...]
     models_scored: int
-    estimate: Estimate  # what the procedure is worth on new rows
-    metric: str  # by what the outer scores are
-    splits: SplitsRecord  # which rows they are of
+    estimate: Estimate
+    metric: str
+    splits: SplitsRecord
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The corrected resampled t interval of Nadeau and Bengio: outer scores share training rows.
+        """Compute the corrected resampled t interval of the mean outer score (Nadeau and Bengio 2003).
 
-        Of one outer fold it is NaN.
+        Parameters
+        ----------
+        level : float, default 0.95
+            Confidence level.
+
+        Returns
+        -------
+        tuple of float
+            Lower and upper limit; NaN with a single outer split.
         """
         return self.estimate.interval(level)
 
     def __str__(self) -> str:
-        return f"{self.estimate}, nested, {self.models_scored:,} models scored"
+        return f"{self.estimate}, nested cross-validation, {self.models_scored:,} models scored"
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        settings = [", ".join(f"{name}={value!r}" for name, value in one.items()) for one in self.best_params]
+        pairs = zip(map(number, self.scores), settings, strict=True)
+        rows = [[str(split), score, setting] for split, (score, setting) in enumerate(pairs)]
+        title, heads = f"Nested cross-validation: {self.estimate}", ["outer split", "score", "selected setting"]
+        return html_table(title, heads, rows, [f"Metric: {self.metric}. {self.models_scored:,} models scored."], "lrl")
+
 
 def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, **fit_params: Any) -> NestedResult:
-    """Run a search inside each outer fold and score its winner on the rows left out.
+    """Run a search in each outer split, and score its winner on the outer test rows.
 
-    The numbers are those of scikit-learn's `cross_validate(search, X, y, cv=cv)` on the same splits. The estimate's
-    naive figure is what the searches said of their winners themselves.
+    The scores are those of scikit-learn's `cross_validate(search, X, y, cv=cv)` on the same splits.
 
+    Parameters
+    ----------
+    search : GridSearchCV, RandomizedSearchCV or SearchCV
+        The search; those of scikit-learn work too, but more slowly.
+    X : array-like or frame of shape (n_rows, n_columns)
+        The table.
+    y : array-like of shape (n_rows,)
+        The target.
+    cv : int, splitter or iterable, default 5
+        The outer splits.
+    groups : array-like of shape (n_rows,), default None
+        Groups for splitters that use them, both outer and inner.
+    **fit_params : dict
+        Passed to `fit`, such as `sample_weight`.
+
+    Returns
+    -------
+    NestedResult
+        The outer scores and their estimate.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from foldwise import GridSearchCV, NaiveBayes, nested_cv
     >>> X, y = load_iris(return_X_y=True)
-    >>> result = nested_cv(GridSearchCV(NaiveBayes(), {"var_floor": [1e-9, 0.1]}, cv=3), X, y, cv=5)
-    >>> result.models_scored
-    35
-    >>> print(result.estimate)
-    0.953 (0.898 to 1.000; naive 0.948)
+    >>> print(nested_cv(GridSearchCV(NaiveBayes(), {"var_floor": [1e-9, 0.1]}, cv=3), X, y, cv=5).estimate)
+    0.953 (95% interval 0.898 to 1.000), search score (optimistic) 0.948
     """
     if not hasattr(search, "estimator") or not hasattr(search, "fit"):
         raise FoldwiseTypeError(
-            f"nested_cv wants a search such as GridSearchCV, got {type(search).__name__}.",
-            "put the model into a search; a model without settings is scored by `estimate`.",
+            f"nested_cv needs a search such as GridSearchCV, got {type(search).__name__}.",
+            "wrap the model in a search, or use `estimate` for a model without settings to choose.",
         )
     check_chooses(search)
     n_rows = count_rows(X)
@@ -89,10 +151,9 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
 
 
 def nested_on_session(search: Any, session: FoldSession, splits: Sequence[Split], groups: Any = None) -> NestedResult:
-    """The same on a session that is open already."""
+    """Run nested cross-validation on an open session."""
     plan = search.plan()
     searched = searches_on(search, plan, session, splits, groups)
-    # a search scores without weights, whatever it was fitted with
     tested = scored_winners(search, session, splits, searched, plan.metrics, plan.chooser)
     return gathered(tested, splits, plan.metrics[plan.chooser].bounds, search_score_name(search, plan.metrics))
 
@@ -100,7 +161,7 @@ def nested_on_session(search: Any, session: FoldSession, splits: Sequence[Split]
 def gathered(
     tested: ProcedureScores, splits: Sequence[Split], bounds: tuple[float, float], metric: str
 ) -> NestedResult:
-    """The outer scores as an estimate."""
+    """Combine the outer scores to a result."""
     assert tested.searches is not None
     return NestedResult(
         tested.scores,
@@ -116,7 +177,7 @@ def gathered(
 def by_fitting(
     search: Any, X: Any, y: Any, split: Split, groups: Any, fit_params: dict[str, Any]
 ) -> tuple[SearchOutcome, float]:
-    """Any other search: fitted on the training rows, and its score on the test rows."""
+    """Fit any other search on the training rows, and score it on the test rows."""
     one = clone(search)
     params = take_params(fit_params, split.train, count_rows(X))
     if groups is not None:

@@ -1,7 +1,7 @@
-"""The nested interval of Bates, Hastie and Tibshirani (2023) for the error of cross-validation.
+"""The nested cross-validation interval of Bates, Hastie and Tibshirani (2023).
 
-Scores of folds depend on each other, so their plain spread is too small. Here each fold is once a true test for the
-cross-validation of the others: how far the two are apart says how far cross-validation is off.
+Scores of folds depend on each other, so their plain variance is too small. Here each fold serves once as a test set for
+a cross-validation of the other folds. The difference of the two errors shows how far cross-validation is off.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NestedInterval:
-    """What the repeats say together, in terms of losses."""
+    """The combined result of all repeats, in terms of losses."""
 
-    error: float  # the mean loss, the lack of training rows corrected
+    error: float  # mean loss, corrected for the smaller training sets of cross-validation
     standard_error: float
-    naive: float  # of plain cross-validation on the same folds
+    uncorrected: float  # mean loss of plain cross-validation on the same folds
     row_variance: float
 
 
 def double_splits(folds: Sequence[NDArray[np.intp]]) -> Iterator[Split]:
-    """Every pair of folds left out together, then every fold left out alone."""
+    """Yield splits that leave out each pair of folds, then each fold alone."""
     for left_out in [*combinations(range(len(folds)), 2), *((k,) for k in range(len(folds)))]:
         train = np.concatenate([fold for k, fold in enumerate(folds) if k not in left_out])
         yield Split(np.sort(train), np.concatenate([folds[k] for k in left_out]))
@@ -37,22 +37,22 @@ def double_splits(folds: Sequence[NDArray[np.intp]]) -> Iterator[Split]:
 
 @dataclass(frozen=True)
 class Repeat:
-    """One random division into folds: mean losses inside and on the fold left out."""
+    """The losses of one random division into folds."""
 
-    inner: Floats  # (folds,) the cross-validated loss of the rows without fold k
-    apart: Floats  # (folds,) squared: inner loss minus the loss on fold k
-    noise: Floats  # (folds,) what the finite size of fold k adds to that
-    inner_losses: Floats  # all of them
-    outer_losses: Floats  # (rows,) of plain cross-validation
+    inner: Floats  # (folds,) cross-validated loss of the rows without fold k
+    squared_gaps: Floats  # (folds,) squared difference of the inner loss and the loss on fold k
+    noise: Floats  # (folds,) part of it that comes from the finite size of fold k
+    inner_losses: Floats  # all inner losses
+    outer_losses: Floats  # (rows,) losses of plain cross-validation
 
 
 def one_repeat(folds: Sequence[NDArray[np.intp]], losses: Sequence[Floats]) -> Repeat:
-    """What the losses on `double_splits` of these folds say."""
+    """Summarize the losses on the `double_splits` of some folds."""
     n_folds = len(folds)
     pairs = list(combinations(range(n_folds), 2))
     inside: list[list[Floats]] = [[] for _ in folds]
     for (j, k), found in zip(pairs, losses, strict=False):
-        inside[k].append(found[: len(folds[j])])  # fold j, tested by a model that has seen neither
+        inside[k].append(found[: len(folds[j])])  # losses on fold j of a model trained on neither fold
         inside[j].append(found[len(folds[j]) :])
     outside = losses[len(pairs) :]
     inner = [np.concatenate(parts) for parts in inside]
@@ -63,15 +63,15 @@ def one_repeat(folds: Sequence[NDArray[np.intp]], losses: Sequence[Floats]) -> R
 
 
 def combined(repeats: Sequence[Repeat]) -> NestedInterval:
-    """The estimate and its standard error from all repeats."""
+    """Combine all repeats to an estimate and its standard error."""
     n_folds, n_rows = len(repeats[0].inner), len(repeats[0].outer_losses)
     nested = float(np.mean([one.inner_losses.mean() for one in repeats]))
     plain = float(np.mean([one.outer_losses.mean() for one in repeats]))
-    squared = float(np.mean([one.apart.mean() - one.noise.mean() for one in repeats]))
+    squared = float(np.mean([one.squared_gaps.mean() - one.noise.mean() for one in repeats]))
     row_variance = float(np.mean([one.outer_losses.var(ddof=1) for one in repeats]))
-    naive = np.sqrt(row_variance / n_rows)
-    # a few repeats may say less than independent rows would, or more than one fold alone
-    error = np.clip(np.sqrt(max(squared, 0.0) * (n_folds - 1) / n_folds), naive, np.sqrt(n_folds) * naive)
-    # models inside have seen a share of (K-2)/K of the rows, plain ones (K-1)/K, the model in use all
+    plain_error = np.sqrt(row_variance / n_rows)
+    # with few repeats the error may fall below that of independent rows, or exceed that of a single fold
+    error = np.clip(np.sqrt(max(squared, 0.0) * (n_folds - 1) / n_folds), plain_error, np.sqrt(n_folds) * plain_error)
+    # inner models were trained on (K-2)/K of the rows, plain ones on (K-1)/K, the final model on all
     bias = (1 + (n_folds - 2) / n_folds) * (nested - plain)
     return NestedInterval(nested - bias, float(error), plain, row_variance)

@@ -1,4 +1,4 @@
-"""What a search keeps of every setting's answers: later estimates resample them instead of fitting again."""
+"""Out-of-fold predictions stored by a search, so that later estimates resample them instead of fitting again."""
 
 from __future__ import annotations
 
@@ -9,57 +9,100 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.errors import InputError
+from foldwise.data.arguments import one_of
 from foldwise.evaluation.metrics.protocol import SearchMetric, as_row_metric
 from foldwise.folds.engine import Outcome
 from foldwise.folds.protocol import Answer, FoldSession, Labels, Need, TargetValues
 from foldwise.folds.splits import LeaveOneOutSplits, Split, test_rows
 
-KEEP_BYTES = 256 * 2**20  # the most that is kept unasked
+KEEP_BYTES = 256 * 2**20  # limit of keep="losses"
 CHOICES = ("losses", "all", "none")
 
 
 @dataclass(frozen=True, repr=False)
 class OutOfFoldAnswers:
-    """Out-of-fold answers: one line for each setting, in the order of `cv_results_`; one place for each tested row.
+    """Out-of-fold predictions of all settings of a search, as in its attribute `kept_`.
 
-    Place i is row `rows[i]` of the table, tested in split `split[i]`; a row that several splits test has several.
-    Losses are those of the metric that chooses, where it is a mean over rows (0/1, log loss, Brier, squared, absolute,
-    cost); of another metric, what it is computed from. `why` says why something is missing. A label of -1 and a NaN
-    stand for what a setting could not answer.
+    Arrays have one row per setting, in the order of `cv_results_`, and one column per test row of every split. What was
+    not stored is None. A label of -1 or a NaN marks a setting that failed.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (m,)
+        The row of the table that each column belongs to.
+    split : ndarray of shape (m,)
+        The split in which it was tested.
+    target : Labels, TargetValues or None
+        The true classes or values of all rows of the table.
+    groups : ndarray or None
+        Group numbers of all rows of the table, if passed to `fit`.
+    weights : ndarray or None
+        Sample weights of all rows of the table, if passed to `fit`.
+    labels : ndarray of shape (n_settings, m) or None
+        Predicted classes, as indices into `classes`.
+    losses : ndarray of shape (n_settings, m) or None
+        Losses of the metric that selects, if it is a mean over rows.
+    values : ndarray of shape (n_settings, m) or None
+        Predicted values of regressors.
+    proba : ndarray of shape (n_settings, m, n_classes) or None
+        Probabilities, if `keep="all"` or if the metric that selects needs them.
+    decision : ndarray of shape (n_settings, m) or (n_settings, m, n_columns), or None
+        Decision values, if the metric that selects needs them.
+    why : str
+        Why something was not stored.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from foldwise import GridSearchCV, NaiveBayes
+    >>> search = GridSearchCV(NaiveBayes(), {"var_floor": [1e-9, 0.1]}, cv=5).fit(*load_iris(return_X_y=True))
+    >>> search.kept_
+    OutOfFoldAnswers(labels (2, 150), losses (2, 150))
     """
 
-    rows: NDArray[np.intp]  # (m,), the row of the table
-    split: NDArray[np.intp]  # (m,), the split that tested it
-    target: Labels | TargetValues | None = None  # the truth of all rows of the table
-    groups: NDArray[np.intp] | None = None  # of all rows of the table, numbered, if fit was given any
-    weights: NDArray[np.float64] | None = None  # of all rows of the table, if fit was given any
-    labels: NDArray[np.integer[Any]] | None = None  # (S, m), places in `classes`
-    losses: NDArray[np.float64] | None = None  # (S, m), of the metric that chooses, if it averages over rows
-    values: NDArray[np.float64] | None = None  # (S, m), of regressors
-    proba: NDArray[np.float64] | None = None  # (S, m, K), with keep="all", or where the metric that chooses needs it
-    decision: NDArray[np.float64] | None = None  # (S, m) or (S, m, columns), likewise
+    rows: NDArray[np.intp]
+    split: NDArray[np.intp]
+    target: Labels | TargetValues | None = None
+    groups: NDArray[np.intp] | None = None
+    weights: NDArray[np.float64] | None = None
+    labels: NDArray[np.integer[Any]] | None = None
+    losses: NDArray[np.float64] | None = None
+    values: NDArray[np.float64] | None = None
+    proba: NDArray[np.float64] | None = None
+    decision: NDArray[np.float64] | None = None
     why: str = ""
 
     @property
     def classes(self) -> NDArray[Any] | None:
+        """The classes; None for regression."""
         return self.target.classes if isinstance(self.target, Labels) else None
 
     @property
     def parts(self) -> dict[str, NDArray[Any]]:
-        """What is held of every setting, by name."""
+        """The stored arrays that have one row per setting, by name."""
         named = {name: getattr(self, name) for name in ("labels", "losses", "values", "proba", "decision")}
         return {name: part for name, part in named.items() if part is not None}
 
     @property
     def complete(self) -> NDArray[np.bool_]:  # (S,)
-        """Which settings have an answer to every row."""
+        """Which settings have predictions for every row."""
         lacks = [part < 0 if name == "labels" else np.isnan(part) for name, part in self.parts.items()]
         return np.asarray(~np.any([lack.reshape(len(lack), -1).any(axis=1) for lack in lacks], axis=0))
 
-    def of_settings(self, places: NDArray[np.intp]) -> OutOfFoldAnswers:
-        """The answers of some settings alone."""
-        parts: dict[str, Any] = {name: part[places] for name, part in self.parts.items()}
+    def of_settings(self, indices: NDArray[np.intp]) -> OutOfFoldAnswers:
+        """Return the predictions of some settings only.
+
+        Parameters
+        ----------
+        indices : ndarray of int
+            Indices of the settings.
+
+        Returns
+        -------
+        OutOfFoldAnswers
+            Their predictions.
+        """
+        parts: dict[str, Any] = {name: part[indices] for name, part in self.parts.items()}
         return replace(self, **parts)
 
     def __repr__(self) -> str:
@@ -68,12 +111,12 @@ class OutOfFoldAnswers:
 
 
 class OutOfFoldRecorder:
-    """Takes labels or values, losses and perhaps probabilities of each block; `need` is what must be asked for it."""
+    """Records labels or values, losses and perhaps probabilities of each block of settings."""
 
     def __init__(self, metric: SearchMetric | None, need: Need, scores: Need) -> None:
         self._row_metric = as_row_metric(metric)
-        self._scores = scores  # which of probabilities and decision values are kept
-        self.need = need
+        self._scores = scores  # which of probabilities and decision values are stored
+        self.need = need  # what sessions must predict for it
 
     def record(self, session: FoldSession, split: Split, answer: Answer) -> dict[str, Any]:
         found: dict[str, Any] = {"labels": answer.labels, "values": answer.values}
@@ -97,13 +140,15 @@ def recorder_for(
     n_settings: int,
     splits: Sequence[Split],
 ) -> tuple[OutOfFoldRecorder | None, str]:
-    """What will be kept, and why not more. Unasked, no model predicts twice: what metrics need anyway is kept."""
-    if keep not in CHOICES:
-        raise InputError(f"keep must be one of {', '.join(map(repr, CHOICES))}, got {keep!r}.")
+    """Return the recorder of a search, and why it does not store more.
+
+    With keep="losses" no model predicts twice: only what the metrics need anyway is stored.
+    """
+    one_of("keep", keep, CHOICES)
     if keep == "none":
         return None, "keep='none'"
     if not isinstance(session.target, Labels | TargetValues):
-        return None, "the target is neither labels nor numbers"
+        return None, "the target is neither classes nor numbers"
     regression = isinstance(session.target, TargetValues)
     metric = metrics.get(chooser)
     wanted = Need(0) if metric is None else metric.need
@@ -111,14 +156,14 @@ def recorder_for(
         need = Need.VALUES if regression else Need.LABELS | Need.PROBA
         return OutOfFoldRecorder(metric, need, Need(0) if regression else Need.PROBA | (wanted & Need.DECISION)), ""
     if all(one.need == Need.MODEL for one in metrics.values()) and not session.threads:
-        return None, "the scorer asks each model by itself; keep='all' asks it again for what is kept"
-    # a metric that averages no losses is computed anew from what it was computed from
+        return None, "the scorer calls the models itself; keep='all' computes and stores predictions in addition"
+    # a metric that is not a mean over rows is recomputed from probabilities or decision values
     scores = Need(0) if as_row_metric(metric) is not None else wanted & (Need.PROBA | Need.DECISION)
     n_scores = len(session.target.classes) if scores and isinstance(session.target, Labels) else 0
     cells = n_settings * len(test_rows(splits))
     if cells * ((16 if regression else 10) + 8 * n_scores) > KEEP_BYTES:
-        return None, f"labels and losses would take more than {KEEP_BYTES >> 20} MB; keep='all' keeps them anyway"
-    # labels cost a session that shares its work next to nothing, but another call of `predict` elsewhere
+        return None, f"labels and losses would take more than {KEEP_BYTES >> 20} MB; keep='all' stores them anyway"
+    # labels cost almost nothing in a session that shares work, but another call of `predict` elsewhere
     free = Need.LABELS if session.threads and not regression else Need(0)
     return OutOfFoldRecorder(metric, free, scores), ""
 
@@ -131,7 +176,7 @@ def gather(
     why: str,
     groups: Any = None,
 ) -> OutOfFoldAnswers:
-    """The blocks of all rounds as whole arrays."""
+    """Join the recorded blocks of all rounds to arrays."""
     rows = test_rows(splits)
     one_each = isinstance(splits, LeaveOneOutSplits)
     ends = np.arange(len(rows) + 1) if one_each else np.cumsum([0, *(len(split.test) for split in splits)])
@@ -150,13 +195,9 @@ def gather(
                 arrays[name][[first + i for i in settings], tested] = values
         first += len(next(iter(outcome.scores.values())))
     if not why and "losses" not in arrays:
-        why = "no losses: the metric that chooses is no mean over rows"
-    together = None if groups is None else numbered(groups)
+        why = "no losses: the metric that selects is not a mean over rows"
+    if groups is not None:
+        groups = np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.intp)
     weights = session.fit_params.get("sample_weight")
     weighed = None if weights is None else np.asarray(weights, dtype=np.float64)
-    return OutOfFoldAnswers(rows, number, session.target, together, weighed, **arrays, why=why)
-
-
-def numbered(groups: Any) -> NDArray[np.intp]:
-    """Groups by number."""
-    return np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.intp)
+    return OutOfFoldAnswers(rows, number, session.target, groups, weighed, **arrays, why=why)

@@ -1,4 +1,4 @@
-"""A procedure is a model, or a search that chooses one: fitted on the training rows of splits, tested on the others."""
+"""Scores of a procedure (a model or a search) that is fitted on the training rows of splits, on their test rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.intervals import corrected_spread
-from foldwise.evaluation.metrics.protocol import SearchMetric, as_row_metric
 from foldwise.evaluation.metrics.scoring import check_single, metrics_of, score_name, search_score_name
+from foldwise.evaluation.out_of_fold import OutOfFoldRecorder
 from foldwise.folds.engine import EvaluationTask, Outcome, ScoringPlan, evaluate
 from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
-from foldwise.folds.protocol import Answer, FoldSession, Need
+from foldwise.folds.protocol import FoldSession, Need
 from foldwise.folds.rows import refuse_routing
 from foldwise.folds.scoring_protocol import PlannedSearch
 from foldwise.folds.splits import Split
@@ -28,20 +28,20 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ProcedureScores:
-    """What came of a procedure on some splits."""
+    """The scores of a procedure on some splits."""
 
-    scores: Floats  # one a split
-    losses: tuple[Floats, ...] | None  # of each test row of each split, where the score averages over rows
-    searches: tuple[SearchOutcome, ...] | None = None  # of a search: what it found on each split's training rows
-    models: int = 0  # how many were scored
+    scores: Floats  # one per split
+    losses: tuple[Floats, ...] | None  # of each test row of each split, if the score is a mean over rows
+    searches: tuple[SearchOutcome, ...] | None = None  # result of the search on each split's training rows
+    models: int = 0  # number of models scored
 
     @property
-    def naive(self) -> float | None:
-        """What the searches said of their winners, on the average."""
+    def search_score(self) -> float | None:
+        """The mean best score of the searches, which is optimistic."""
         return None if self.searches is None else float(np.mean([one.best_score for one in self.searches]))
 
     def row_variance(self, splits: Sequence[Split]) -> float | None:
-        """The variance of one row's part in the score: that of losses, else as the scores of splits suggest it."""
+        """Compute the variance of one row's contribution: from losses, or else from the scores of splits."""
         if self.losses is not None:
             losses = np.concatenate(self.losses)
             return float(np.var(losses, ddof=1)) if len(losses) > 1 else None
@@ -49,14 +49,14 @@ class ProcedureScores:
             return None
         return float(np.var(self.scores, ddof=1) * np.mean([len(split.test) for split in splits]))
 
-    def estimate(self, splits: Sequence[Split], bounds: tuple[float, float], *, with_naive: bool = True) -> Estimate:
-        """The mean score with its interval; what searches said of their winners is naive only of the same metric."""
+    def estimate(self, splits: Sequence[Split], bounds: tuple[float, float], *, same_metric: bool = True) -> Estimate:
+        """Return the mean score with its interval, and the search score if it is of the same metric."""
         nested = "nested " if self.searches is not None else ""
         return Estimate(
             float(np.mean(self.scores)),
             f"{nested}cross-validation, {len(splits)} splits, corrected resampled t interval",
             corrected_spread(self.scores, splits),
-            self.naive if with_naive else None,
+            self.search_score if same_metric else None,
             self.row_variance(splits),
             bounds,
         )
@@ -64,7 +64,7 @@ class ProcedureScores:
 
 @dataclass(frozen=True)
 class SearchOutcome:
-    """What a search found on some rows."""
+    """The result of a search on some rows."""
 
     best_params: dict[str, Any]
     best_score: float
@@ -73,16 +73,16 @@ class SearchOutcome:
 
 
 class Procedure:
-    """A model or a search with the table it is tried on; what its settings and splits share is done once.
+    """A model or a search on a table; work that settings and splits share is done once.
 
-    Searches of this package know how to `plan`; any other estimator, a search of scikit-learn included, is a model.
+    Searches of this package have a method `plan`. Any other estimator, including scikit-learn's searches, is a model.
     """
 
     def __init__(
         self, model: Any, X: Any, y: Any, *, scoring: Any = None, groups: Any = None, fit_params: Mapping[str, Any] = {}
     ) -> None:
         check_model(model, "the model")
-        check_single(scoring, "a model is scored by")
+        check_single(scoring)
         planned = isinstance(model, PlannedSearch)
         self.plan: Any = model.plan() if planned else None
         if self.plan is not None:
@@ -104,46 +104,46 @@ class Procedure:
 
     @property
     def score_name(self) -> str:
-        """The name of that metric, by which procedures can be seen to be scored alike."""
+        """The name of that metric; procedures with equal names are scored alike."""
         if self.scoring is None and self.plan is not None:
             return search_score_name(self.model, self.metrics)
         return score_name(self.metric, self.model, self.scoring)
 
     @property
     def chooses_alike(self) -> bool:
-        """Whether a search chooses by the metric of the estimate."""
+        """Whether a search selects by the metric of the estimate."""
         return self.plan is not None and search_score_name(self.model, self.plan.metrics) == self.score_name
 
     def on(self, splits: Sequence[Split], *, n_jobs: int | None = None) -> ProcedureScores:
-        """The scores on splits."""
+        """Score the procedure on splits."""
         if self.plan is None:
             return scored_model(self.session, splits, self.metrics, self.chooser, n_jobs=n_jobs)
         searched = searches_on(self.model, self.plan, self.session, splits, self.groups)
         return scored_winners(self.model, self.session, splits, searched, self.metrics, self.chooser)
 
 
-def check_model(model: Any, what: str, hint: str = "pass one, such as NaiveBayes().") -> None:
-    """Refuse what is no estimator."""
+def check_model(model: Any, what: str, hint: str = "pass an estimator such as NaiveBayes().") -> None:
+    """Raise an error if `model` is not an estimator."""
     if isinstance(model, type):
         raise FoldwiseTypeError(
-            f"{what} must be an estimator, but is the class {model.__name__}.", "call it: an instance."
+            f"{what} must be an estimator, but {model.__name__} is a class.", f"pass an instance: {model.__name__}()."
         )
     if not hasattr(model, "fit"):
-        raise FoldwiseTypeError(f"{what} must be an estimator, but is a {type(model).__name__}.", hint)
+        raise FoldwiseTypeError(f"{what} must be an estimator, got {type(model).__name__}.", hint)
 
 
 def check_chooses(search: Any) -> None:
-    """Refuse a search that ends without a choice."""
+    """Raise an error for a search that does not select a setting."""
     if not search.refit:
-        raise InputError("a nested search must choose a setting, but refit is False.", "pass refit=True.")
+        raise InputError("the search must select a setting, but refit is False.", "pass refit=True.")
 
 
 def searches_on(
     search: Any, plan: Any, session: FoldSession, splits: Sequence[Split], groups: Any = None
 ) -> list[SearchOutcome]:
-    """What a search finds on the training rows of each split, all from one session.
+    """Run a search on the training rows of each split, all from one session.
 
-    The searches go in step, so that one pool of threads does the work of all.
+    The searches advance together, so that one pool of threads does the work of all.
     """
     searches = [plan.start_on(session, split.train, groups) for split in splits]
     options = {"n_jobs": search.n_jobs, "audit": search.audit}
@@ -171,7 +171,7 @@ def scored_winners(
     metrics: dict[str, Any],
     chooser: str,
 ) -> ProcedureScores:
-    """The scores of the searches' winners on the rows left out."""
+    """Score the winner of each search on the test rows of its split."""
     winners = [EvaluationTask([one.best_params], [split]) for one, split in zip(searched, splits, strict=True)]
     outcomes = evaluate(session, winners, work_of(metrics, chooser), n_jobs=search.n_jobs)
     scores = [outer_score(outcome, chooser, search.refit) for outcome in outcomes]
@@ -186,39 +186,25 @@ def scored_winners(
 def scored_model(
     session: FoldSession, splits: Sequence[Split], metrics: dict[str, Any], chooser: str, *, n_jobs: int | None = None
 ) -> ProcedureScores:
-    """The scores of the model as it is."""
+    """Score the model with its own parameters."""
     [outcome] = evaluate(session, [EvaluationTask([{}], splits)], work_of(metrics, chooser), n_jobs=n_jobs)
     for error in [*(one[-1] for one in outcome.failures), *(one[-1] for one in outcome.unscored)]:
         error.add_note(f"raised by {type(session.estimator).__name__} in cross-validation")
         raise error
     if outcome.scores[chooser].dtype == object:
-        raise InputError(f"{metrics[chooser]!r} gives several scores.", "pass one that gives a number.")
+        raise InputError(
+            f"scoring must return one number, but {metrics[chooser]!r} returns several.", "pass a single metric."
+        )
     return ProcedureScores(outcome.scores[chooser][0], losses_of(outcome, len(splits)), models=len(splits))
 
 
 def work_of(metrics: dict[str, Any], chooser: str) -> ScoringPlan:
-    """Scores without weights, whatever a model was fitted with, and the losses behind them."""
-    return ScoringPlan(metrics, recorder=LossRecorder(metrics[chooser]), weighted=False)
-
-
-class LossRecorder:
-    """Keeps the losses of the test rows, where the metric averages over rows."""
-
-    need = Need(0)  # the metric's own need is enough
-
-    def __init__(self, metric: SearchMetric) -> None:
-        self._row_metric = as_row_metric(metric)
-
-    def record(self, session: FoldSession, split: Split, answer: Answer) -> dict[str, Floats]:
-        try:
-            metric = self._row_metric
-            return {} if metric is None else {"losses": metric.losses(session, split, answer)}
-        except Exception:  # the metric itself has reported it
-            return {}
+    """Plan scores without sample weights, as scikit-learn's `cross_validate` computes them, and keep the losses."""
+    return ScoringPlan(metrics, recorder=OutOfFoldRecorder(metrics[chooser], Need(0), Need(0)), weighted=False)
 
 
 def losses_of(outcome: Outcome, n_splits: int) -> tuple[Floats, ...] | None:
-    """The kept losses of one setting by split; None where a split has none."""
+    """Return the recorded losses of one setting by split; None if any are missing."""
     found: dict[int, Floats] = {}
     for _, number, part in outcome.kept:
         if "losses" not in part:
@@ -229,9 +215,9 @@ def losses_of(outcome: Outcome, n_splits: int) -> tuple[Floats, ...] | None:
 
 
 def outer_score(outcome: Outcome, chooser: str, refit: Any) -> float:
-    """The score of a winner; where its fit or its score fails, NaN, as in `cross_validate`."""
+    """Return the score of a winner; if its fit or its score fails, NaN, as in `cross_validate`."""
     for error in [*(one[-1] for one in outcome.failures), *(one[-1] for one in outcome.unscored)]:
-        warnings.warn(f"an outer fold failed, and its score is nan: {error!r}", UserWarning, stacklevel=4)
+        warnings.warn(f"an outer fold failed, so its score is nan: {error!r}", UserWarning, stacklevel=4)
         return float("nan")
     found = outcome.scores[chooser][0, 0]
     return float(found[refit] if isinstance(found, dict) else found)

@@ -1,6 +1,6 @@
-"""Scores of stored out-of-fold answers on resampled rows: nothing is fitted.
+"""Scores of stored out-of-fold predictions on bootstrap samples of the rows; nothing is fitted.
 
-Rows are drawn in units: a row that several splits test is one unit, and so are the rows of one group.
+Rows are drawn in units: all test predictions of one row are one unit, and so are all rows of one group.
 """
 
 from __future__ import annotations
@@ -15,47 +15,50 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.evaluation.metrics.ranking import in_order, ordered_areas
 from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
 from foldwise.folds.protocol import Answer, Labels, Need
 from foldwise.folds.splits import Split
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
-Choose = Callable[[Floats], Ints]  # (draws, settings) -> (draws,): the setting that such scores make a search choose
+Choose = Callable[[Floats], Ints]  # (draws, settings) -> (draws,): the setting that the search selects by these scores
 
-DRAW_CELLS = 1 << 23  # of counts and of scores at a time
-N_BLOCKS = 10  # of units that are left out in turn, where splits are none
+DRAW_CELLS = 1 << 23  # most counts or scores in memory at a time
+N_BLOCKS = 10  # jackknife blocks of units, if splits cannot serve as blocks
 MOST_BLOCKS = 20
 
 
 @dataclass(frozen=True)
 class BootstrapScores:
-    """What came of some bootstraps: their winners' scores on rows not drawn, NaN where that is not defined."""
+    """Scores of the selected settings on the rows not drawn by some bootstraps; NaN where not defined."""
 
     scores: Floats  # (draws,)
-    without: Floats | None = None  # (blocks, draws): the same had a block of units not been there
+    without: Floats | None = None  # (blocks, draws): the same without one block of units, for the jackknife
 
 
 class ResampledScores(Protocol):
-    """Stored answers that can be scored again on resampled rows."""
+    """Stored predictions that can be scored on bootstrap samples."""
 
     n_settings: int
     n_units: int
-    n_blocks: int  # that are left out in turn
+    n_blocks: int  # of the jackknife
 
     def draw(self, counts: Ints, choose: Choose) -> BootstrapScores:  # (draws, units)
-        """Choose on rows that were drawn so many times, score on those that were not."""
+        """Select a setting on the drawn rows, given how often each was drawn, and score it on the others."""
 
 
 def units_of(kept: OutOfFoldAnswers) -> NDArray[np.intp]:  # (m,)
-    """The unit of each stored place."""
+    """Return the unit of each stored prediction."""
     labels = kept.rows if kept.groups is None else kept.groups[kept.rows]
     return np.unique(labels, return_inverse=True)[1].astype(np.intp)
 
 
 def blocks_of(kept: OutOfFoldAnswers, units: NDArray[np.intp], n_units: int) -> NDArray[np.intp]:  # (units,)
-    """Blocks of units to be left out in turn: those of each split, whose answers come from one model; where units are
-    tested several times, or splits are very many or few, every tenth unit, as the order of rows may mean something.
+    """Assign units to jackknife blocks.
+
+    The units of each split are a block, since one model predicted them. If units are tested several times, or if there
+    are too few or too many splits, units are dealt to ten blocks in turn.
     """
     n_splits = int(kept.split.max()) + 1
     if len(units) == n_units and 4 <= n_splits <= MOST_BLOCKS:
@@ -66,7 +69,7 @@ def blocks_of(kept: OutOfFoldAnswers, units: NDArray[np.intp], n_units: int) -> 
 
 
 def draws_of(n_units: int, n_draws: int, rng: np.random.Generator, at_once: int | None = None) -> Iterator[Ints]:
-    """How often each unit is drawn by each of many bootstraps, some of them at a time: (draws, units)."""
+    """Yield how often each unit is drawn by each bootstrap, in batches of shape (draws, units)."""
     at_once = at_once or max(1, DRAW_CELLS // n_units)
     for start in range(0, n_draws, at_once):
         drawn = rng.integers(n_units, size=(min(at_once, n_draws - start), n_units), dtype=np.int32)
@@ -75,7 +78,7 @@ def draws_of(n_units: int, n_draws: int, rng: np.random.Generator, at_once: int 
 
 @njit(nogil=True, cache=True)
 def count_draws(drawn: Ints) -> Ints:  # (draws, units)
-    """How often each number occurs in each line."""
+    """Count how often each number occurs in each row."""
     counts = np.zeros(drawn.shape, dtype=np.int32)
     for i in range(drawn.shape[0]):
         for j in range(drawn.shape[1]):
@@ -84,10 +87,10 @@ def count_draws(drawn: Ints) -> Ints:  # (draws, units)
 
 
 class MeanLosses:
-    """Scores that average losses over rows: two products of matrices for all settings and draws.
+    """Scores that are means over rows: two matrix products for all settings and draws.
 
-    They come block by block of units, so that what each block contributes can be taken off again. Draws name units in
-    the order `order`, which makes no difference to those that are drawn alike.
+    Sums are computed per block of units, so that each block can be subtracted for the jackknife. Counts refer to units
+    in the order of `order`, which is a permutation and does not matter for random draws.
     """
 
     def __init__(self, kept: OutOfFoldAnswers, lossless: float) -> None:
@@ -96,7 +99,7 @@ class MeanLosses:
         weights = np.ones(len(units)) if kept.weights is None else kept.weights[kept.rows]
         self.n_settings, self.n_units = len(kept.losses), int(units.max()) + 1
         blocks = blocks_of(kept, units, self.n_units)
-        self.order = np.argsort(blocks, kind="stable")  # in memory the units of a block lie together
+        self.order = np.argsort(blocks, kind="stable")  # units of a block are adjacent in memory
         self._blocks = [slice(start, stop) for start, stop in pairwise(np.cumsum([0, *np.bincount(blocks)]))]
         self.n_blocks = len(self._blocks)
         place = np.empty_like(self.order)
@@ -104,7 +107,7 @@ class MeanLosses:
         units = place[units]
         total = np.bincount(units, weights, minlength=self.n_units)
         summed = np.array([np.bincount(units, one * weights, minlength=self.n_units) for one in kept.losses])
-        # sums of 0 and 1 are whole numbers, which half the bytes hold as exactly
+        # sums of zeros and ones are integers, which float32 represents exactly up to 2^24
         counted = kept.weights is None and np.isin(kept.losses, (0.0, 1.0)).all() and len(units) < 1 << 22
         self._kind: Any = np.float32 if counted else np.float64
         self._losses = np.ascontiguousarray(summed.T, dtype=self._kind)  # (units, settings)
@@ -129,7 +132,7 @@ class MeanLosses:
 
 @dataclass(frozen=True)
 class LossSums:
-    """Losses and weights of some rows, summed for each draw."""
+    """Sums of losses and weights over some rows, for each draw."""
 
     losses: Floats  # (draws, settings)
     weights: Floats  # (draws,)
@@ -145,21 +148,36 @@ class LossSums:
         return lossless - self.losses / positive(self.weights)[:, None]
 
     def of(self, chosen: Ints, lossless: float) -> Floats:  # (draws,)
-        """The score of one setting a draw."""
+        """Return the score of one setting per draw."""
         return np.asarray(lossless - self.losses[np.arange(len(chosen)), chosen] / positive(self.weights))
 
 
 def positive(weights: Floats) -> Floats:
-    """Weights, with NaN for none: a mean over no rows is not defined. What differences leave of nothing is nothing."""
+    """Replace zero weights, up to rounding errors of differences, by NaN: a mean over no rows is not defined."""
     return np.where(weights > 1e-9, weights, np.nan)
 
 
-class RecomputedScores:
-    """Any other metric, computed anew split by split and averaged over splits, as the search itself did.
+class SplitwiseScores:
+    """Metrics that are computed split by split and averaged over splits, as the search does."""
 
-    A metric that averages over classes says something else of rows that lack one, and mostly something better, as it
-    is rare classes that get lost. So a draw is scored on the splits that keep all classes they test; where none does,
-    on those that lose the fewest.
+    n_settings: int
+
+    def draw(self, counts: Ints, choose: Choose) -> BootstrapScores:
+        every = np.arange(self.n_settings)
+        chosen = choose(np.stack([self._mean(times, every) for times in counts]))
+        rests = (counts == 0).astype(np.int64)
+        return BootstrapScores(np.array([self._mean(rest, chosen[[draw]])[0] for draw, rest in enumerate(rests)]))
+
+    def _mean(self, times: Ints, settings: Ints) -> Floats:  # (units,), settings -> (settings,)
+        """Compute the mean over the splits on which the metric is defined; NaN if there is none."""
+        raise NotImplementedError
+
+
+class RecomputedScores(SplitwiseScores):
+    """Any metric, recomputed from stored predictions.
+
+    A metric that averages over classes is mostly better on rows that lack a class, since rare classes are the ones that
+    get lost. So a draw is scored on the splits that keep all classes they test, or else on those that lose the fewest.
     """
 
     def __init__(self, kept: OutOfFoldAnswers, metric: Any, estimator: Any) -> None:
@@ -172,14 +190,7 @@ class RecomputedScores:
         self.n_settings = len(next(iter(kept.parts.values())))
         self.n_units, self.n_blocks = int(self._units.max()) + 1, 0
 
-    def draw(self, counts: Ints, choose: Choose) -> BootstrapScores:
-        every = np.arange(self.n_settings)
-        chosen = choose(np.stack([self._mean(times, every) for times in counts]))
-        rests = (counts == 0).astype(np.int64)
-        return BootstrapScores(np.array([self._mean(rest, chosen[[draw]])[0] for draw, rest in enumerate(rests)]))
-
-    def _mean(self, times: Ints, settings: Ints) -> Floats:  # (units,), settings -> (settings,)
-        """The mean over the splits on which the metric is defined."""
+    def _mean(self, times: Ints, settings: Ints) -> Floats:
         drawn = [np.repeat(places, times[self._units[places]]) for places in self._places]
         lost = [tested - self._classes_of(places) for tested, places in zip(self._tested, drawn, strict=True)]
         fewest = min((n for n, places in zip(lost, drawn, strict=True) if len(places)), default=0)
@@ -188,7 +199,7 @@ class RecomputedScores:
         return defined.mean(axis=0) if len(defined) else np.full(len(settings), np.nan)
 
     def _classes_of(self, places: NDArray[np.intp]) -> int:
-        """How many classes some places hold."""
+        """Count the classes of some stored predictions."""
         return 0 if self._codes is None else int(np.count_nonzero(np.bincount(self._codes[places])))
 
     def _on_split(self, places: NDArray[np.intp], settings: Ints) -> Floats | None:
@@ -198,7 +209,7 @@ class RecomputedScores:
         split = Split(self._session.all_rows, self._kept.rows[places])
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what is not defined on a few rows says nothing of the whole
+                warnings.simplefilter("ignore")  # that a metric is undefined on a few rows is not worth a warning
                 found = self._metric(self._session, [{}] * len(settings), split, Answer(**parts))
         except Exception:  # a metric may be undefined on a resample, such as one of a single class
             return None
@@ -206,8 +217,41 @@ class RecomputedScores:
         return None if np.isnan(scores).any() else scores
 
 
+class ResampledAreas(SplitwiseScores):
+    """The area under the ROC curve of two classes, averaged over the splits on which it is defined."""
+
+    def __init__(self, kept: OutOfFoldAnswers) -> None:
+        assert isinstance(kept.target, Labels)
+        scores: Any = kept.decision if kept.decision is not None else kept.proba[:, :, 1]  # type: ignore[index]
+        self._units = units_of(kept)
+        self.n_settings, self.n_units, self.n_blocks = len(scores), int(self._units.max()) + 1, 0
+        positive = kept.target.codes[kept.rows] == 1
+        self._splits = []
+        for k in range(int(kept.split.max()) + 1):
+            places = np.flatnonzero(kept.split == k)
+            self._splits.append((places, *in_order(scores[:, places]), positive[places]))
+
+    @staticmethod
+    def serve(kept: OutOfFoldAnswers) -> bool:
+        """Whether this class applies: two classes, one finite score per row, no weights."""
+        if kept.classes is None or len(kept.classes) != 2 or kept.weights is not None:
+            return False
+        scores = kept.proba if kept.decision is None else kept.decision
+        return scores is not None and (kept.decision is None or scores.ndim == 2) and bool(np.isfinite(scores).all())
+
+    def _mean(self, times: NDArray[Any], settings: Ints) -> Floats:
+        total, defined = np.zeros(len(settings)), 0
+        at = times[self._units].astype(np.float64)
+        for places, order, last, positive in self._splits:
+            found = ordered_areas(order[settings], last[settings], positive, at[places])
+            if not np.isnan(found[0]):
+                total += found
+                defined += 1
+        return total / defined if defined else np.full(len(settings), np.nan)
+
+
 class StoredSession:
-    """What a metric asks of a session, where only answers are left of it."""
+    """A stand-in for a session, built from stored predictions, with the attributes that metrics read."""
 
     def __init__(self, kept: OutOfFoldAnswers, estimator: Any) -> None:
         self.target: Any = kept.target
@@ -220,7 +264,7 @@ class StoredSession:
 
 
 def has_what_it_needs(kept: OutOfFoldAnswers, metric: Any) -> bool:
-    """Whether the stored answers hold what the metric is computed from."""
+    """Whether the stored predictions are enough to compute the metric."""
     held = Need(0)
     for need, part in (
         (Need.LABELS, kept.labels),
@@ -229,6 +273,6 @@ def has_what_it_needs(kept: OutOfFoldAnswers, metric: Any) -> bool:
         (Need.VALUES, kept.values),
     ):
         held |= need if part is not None else Need(0)
-    if metric.need == Need.MODEL:  # a scorer of scikit-learn asks for one of these, by its name
+    if metric.need == Need.MODEL:  # a scikit-learn scorer calls one of the predict methods
         return not metric.wants_model and held != Need(0)
     return bool(held & metric.need == metric.need)

@@ -1,4 +1,4 @@
-"""What a result remembers of the splits it comes from: enough to tell whether another has the same rows."""
+"""A fingerprint of splits, stored with results to check that two results come from the same rows."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from foldwise.folds.splits import LeaveOneOutSplits, Split
 
 @dataclass(frozen=True)
 class SplitsRecord:
-    """A mark of each split, which other rows or another order of splits would not have."""
+    """One digest per split, and the ratio of test rows to training rows."""
 
     marks: tuple[str, ...]
-    test_share: float  # test rows to training rows
+    test_share: float
 
     @classmethod
     def of(cls, splits: Sequence[Split]) -> SplitsRecord:
@@ -27,7 +27,7 @@ class SplitsRecord:
 
 
 def mark_of(split: Split) -> str:
-    """A short digest of the training and test rows; their order does not matter."""
+    """Compute a short digest of the training and test rows, whatever their order."""
     digest = blake2b(digest_size=8)
     for rows in (split.train, split.test):
         digest.update(np.sort(rows).astype(np.int64).tobytes() + b"|")

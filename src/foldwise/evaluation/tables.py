@@ -1,52 +1,84 @@
-"""Small tables as text of at most 80 columns, of which wide ones continue below, and as HTML."""
+"""Small tables shown to people: as text of at most 80 columns, and as HTML in notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from foldwise.data.html import html_table
-
-__all__ = ["cut", "html_table", "number", "panels", "probability"]
 
 WIDTH = 80
 LONGEST = 18
 
 
+@dataclass(frozen=True)
+class TextTable:
+    """Headings and rows of text; the first cell of each row is its name.
+
+    >>> print(TextTable(["model", "score"], [["knn", "0.95"], ["naive Bayes", "0.9"]]))
+    model        score
+    knn           0.95
+    naive Bayes    0.9
+    """
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    longest: int = LONGEST  # longer names and headings are cut in text, but not in HTML
+
+    def __str__(self) -> str:
+        """Columns that do not fit into 80 characters continue below, under their own headings."""
+        heads = [cut(head, self.longest) for head in self.heads]
+        lines = [heads, *([cut(row[0], self.longest), *row[1:]] for row in self.rows)]
+        first, *widths = (max(map(len, column)) for column in zip(*lines, strict=True))
+        blocks: list[list[int]] = []
+        room = 0
+        for j, width in enumerate(widths, 1):
+            if not blocks or width + 2 > room:
+                blocks.append([])
+                room = WIDTH - first
+            blocks[-1].append(j)
+            room -= width + 2
+        parts = []
+        for block in blocks:
+            cells = ([line[0].ljust(first), *(line[j].rjust(widths[j - 1] + 2) for j in block)] for line in lines)
+            parts.append("\n".join("".join(line).rstrip() for line in cells))
+        return "\n\n".join(parts)
+
+    def html(self, title: str = "", notes: Sequence[str] = ()) -> str:
+        """Return the table as HTML for a notebook, with a title above and notes below it."""
+        return html_table(title, self.heads, self.rows, notes)
+
+
 def cut(name: str, longest: int = LONGEST) -> str:
-    """A name short enough for a column."""
+    """Shorten a name to the width of a column."""
     return name if len(name) <= longest else name[: longest - 1] + "…"
 
 
-def panels(corner: str, rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
-    """A table with a heading of columns; what does not fit beside stands below, under its own heading."""
-    first = max(len(corner), *(len(name) for name in rows))
-    widths = [max(len(name), *(len(line[j]) for line in cells)) + 2 for j, name in enumerate(columns)]
-    blocks: list[list[int]] = []
-    room = 0
-    for j, width in enumerate(widths):
-        if not blocks or width > room:
-            blocks.append([])
-            room = WIDTH - first
-        blocks[-1].append(j)
-        room -= width
-    parts = []
-    for block in blocks:
-        lines = [corner.ljust(first) + "".join(columns[j].rjust(widths[j]) for j in block)]
-        for name, line in zip(rows, cells, strict=True):
-            lines.append(name.ljust(first) + "".join(line[j].rjust(widths[j]) for j in block))
-        parts.append("\n".join(line.rstrip() for line in lines))
-    return "\n\n".join(parts)
+def capitalized(label: str) -> str:
+    """Capitalize the first letter only, unlike `str.capitalize`."""
+    return label[:1].upper() + label[1:]
+
+
+def unmixed(names: Sequence[Any]) -> list[Any]:
+    """Make names all of one type, as a column of a frame requires."""
+    return list(names) if len({type(name) for name in names}) == 1 else [str(name) for name in names]
 
 
 def number(value: float | None, sign: str = "") -> str:
-    """A score or a difference: three decimals, or four digits where it is large; nothing where there is none."""
+    """Format a score or a difference: three decimals, four digits if it is large, empty if it is None."""
     if value is None:
         return ""
     return f"{value:{sign}.3f}" if abs(value) < 100 else f"{value:{sign}.4g}"
 
 
 def probability(p: float | None) -> str:
-    """A p value: three decimals, or that it is smaller; nothing where there is none."""
+    """Format a p-value: three decimals, or "<.001"; empty if it is None."""
     if p is None:
         return ""
     return "<.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def interval_text(low: float, high: float) -> str:
+    """Format an interval; empty if it is not defined."""
+    return "" if low != low else f"{number(low)} to {number(high)}"

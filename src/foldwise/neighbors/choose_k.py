@@ -13,13 +13,14 @@ from sklearn.model_selection import GroupKFold, ShuffleSplit, StratifiedShuffleS
 from sklearn.pipeline import Pipeline
 
 from foldwise.data.arguments import whole_at_least
+from foldwise.data.html import html_table
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import corrected_ends, share_tested
 from foldwise.evaluation.metrics.scoring import check_single
 from foldwise.evaluation.nested import NestedResult, nested_on_session
-from foldwise.evaluation.plotting import axes, interval_text, metric_name, printed_curve
-from foldwise.evaluation.tables import html_table, number
+from foldwise.evaluation.plotting import axes, metric_name, printed_curve
+from foldwise.evaluation.tables import interval_text, number
 from foldwise.folds.engine import EvaluationTask, evaluate
 from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
@@ -217,7 +218,7 @@ def choose_k(
     >>> curve.best_k, round(curve.nested.estimate.value, 2)
     (15, 0.96)
     """
-    check_single(scoring, "a curve shows")
+    check_single(scoring)
     check_level(level)
     if not isinstance(ks, Iterable):
         raise FoldwiseTypeError(f"ks must be an iterable of integers, got {ks!r}.", "pass range(1, 31), for example.")

@@ -1,4 +1,4 @@
-"""Search spaces, strategies, and searches in the shape of scikit-learn's, answered by fold sessions."""
+"""Searches over settings with scikit-learn's interface, search strategies, and feature selection."""
 
 from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
 from foldwise.tuning.search import GridSearchCV, RandomizedSearchCV, SearchCV

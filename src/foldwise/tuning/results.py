@@ -1,4 +1,4 @@
-"""`cv_results_` as scikit-learn's searches have it: the same keys, averages and ranks."""
+"""`cv_results_` with the same keys, averages and ranks as in scikit-learn's searches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from foldwise.folds.protocol import Params
 
-TIE_TOLERANCE = 1e-10  # relative to max(1, |score|): closer scores differ by rounding alone
+TIE_TOLERANCE = 1e-10  # relative to max(1, |score|): smaller differences are rounding errors
 
 
 def format_results(
@@ -21,7 +21,7 @@ def format_results(
     test: dict[str, NDArray[np.float64]],
     train: dict[str, NDArray[np.float64]],
 ) -> dict[str, Any]:
-    """Scores (settings, splits) by metric as `cv_results_`. Times are a setting's equal share of its block's."""
+    """Convert scores (settings, splits) by metric to `cv_results_`; the time of a block is divided equally."""
     results: dict[str, Any] = {}
     results["mean_fit_time"], results["std_fit_time"] = mean_and_std(seconds)
     results["mean_score_time"], results["std_score_time"] = np.zeros((2, len(seconds)))
@@ -42,23 +42,23 @@ def format_results(
 
 
 def mean_and_std(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Over splits, as scikit-learn averages: ranks must tie alike."""
+    """Average over splits exactly as scikit-learn does, so that ranks tie alike."""
     means = values.mean(axis=1)
     return means, np.sqrt(((values - means[:, None]) ** 2).mean(axis=1))
 
 
 def ranks(means: NDArray[np.float64]) -> NDArray[np.int32]:
-    """1 for the best; scores that agree within the tolerance are tied, and failed settings are tied with the worst."""
-    lost = np.isnan(means)
-    if lost.all():
+    """Rank mean scores, 1 for the best; scores within the tolerance are tied, and failed settings come last."""
+    failed = np.isnan(means)
+    if failed.all():
         return np.ones(len(means), dtype=np.int32)
-    filled = -np.where(lost, means[~lost].min() - 1, means) if lost.any() else -means
+    filled = -np.where(failed, means[~failed].min() - 1, means) if failed.any() else -means
     slack = TIE_TOLERANCE * np.maximum(1.0, np.abs(filled))
-    return (np.searchsorted(np.sort(filled), filled - slack) + 1).astype(np.int32)  # 1 + how many are clearly better
+    return (np.searchsorted(np.sort(filled), filled - slack) + 1).astype(np.int32)  # 1 + number of better settings
 
 
 def masked_column(settings: Sequence[Params], name: str) -> Any:
-    """The values of one parameter, masked where a setting does not name it."""
+    """Return the values of one parameter, masked where a setting does not contain it."""
     named = [setting[name] for setting in settings if name in setting]
     try:
         found = np.array(named)

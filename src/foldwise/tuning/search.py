@@ -1,4 +1,7 @@
-"""Searches in the shape of scikit-learn's, answered by sessions: `SearchCV`, and two that change one import only."""
+"""Searches with scikit-learn's interface that share work between settings and splits.
+
+`GridSearchCV` and `RandomizedSearchCV` replace scikit-learn's by changing the import; `SearchCV` takes any strategy.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from sklearn import model_selection
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterSampler
 
-from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.data.arguments import check_jobs
+from foldwise.errors import InputError
 from foldwise.evaluation.metrics import metrics_of
 from foldwise.evaluation.out_of_fold import gather, recorder_for
 from foldwise.folds.opening import open_session
@@ -25,24 +29,45 @@ from foldwise.tuning.strategies import Grid, Space, Strategy, Trial, strategy_of
 
 
 class FoldSearch:
-    """What all searches share. Mixed in before scikit-learn's class, whose predict, score and tags are kept."""
+    """The base of all searches, mixed in before scikit-learn's class, whose predict, score and tags are kept."""
 
     @abstractmethod
-    def _ways(self) -> tuple[Space, Strategy, Any]:
-        """The space, the strategy that goes through it, and the seed of its generator."""
+    def _space(self) -> tuple[Space, Strategy, Any]:
+        """Return the space, the strategy and the seed of its generator."""
 
     def plan(self) -> CheckedSearchPlan:
-        """What is asked for, checked before anything is fitted."""
+        """Check the parameters of the search before anything is fitted.
+
+        Returns
+        -------
+        CheckedSearchPlan
+            The space, strategy and metrics.
+        """
         search: Any = self
         check_options(search)
-        space, strategy, seed = self._ways()
+        space, strategy, seed = self._space()
         metrics, scorers, several = metrics_of(search.scoring, search.estimator)
         if several:
             check_refit(search.refit, list(scorers))
         return CheckedSearchPlan(self, space, strategy, metrics, scorers, several, seed)
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Score every setting on every split, and fit the best on all rows."""
+        """Score every setting on every split, and fit the best one on all rows.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The table.
+        y : array-like of shape (n_rows,), default None
+            The target.
+        **params : dict
+            Passed to `fit` of the estimator, such as `sample_weight`; `groups` is passed to the splitter.
+
+        Returns
+        -------
+        self : FoldSearch
+            The fitted search.
+        """
         search: Any = self
         groups = params.pop("groups", None)
         plan = self.plan()
@@ -51,11 +76,10 @@ class FoldSearch:
         session = open_session(search.estimator, X, y, params)
         splits = plan.splits(X, y, groups, count_rows(X))
         running = plan.start(session, splits)
-        if search.verbose > 0 and running.question is not None:
-            n = len(running.question.settings)
+        n = len(running.question.settings) if running.question is not None else 0
+        if search.verbose > 0:
             print(f"Fitting {len(splits)} folds for each of {n} candidates, totalling {n * len(splits)} fits")
-        n_settings = len(running.question.settings) if running.question is not None else 0
-        keeper, why = recorder_for(search.keep, session, plan.metrics, plan.chooser, n_settings, splits)
+        keeper, why = recorder_for(search.keep, session, plan.metrics, plan.chooser, n, splits)
         run(running, keeper=keeper, progress=Progress(always=bool(search.verbose)))
         search.cv_results_ = running.results
         search.n_splits_, search.multimetric_ = len(splits), running.several
@@ -90,36 +114,76 @@ class FoldSearch:
 
 
 def check_options(search: Any) -> None:
-    """Refuse parameters that no search can follow, before anything is fitted."""
-    score, jobs, scoring = search.error_score, search.n_jobs, search.scoring
+    """Raise an error for invalid parameters before anything is fitted."""
+    check_jobs(search.n_jobs)
+    score, scoring = search.error_score, search.scoring
     if not (isinstance(score, int | float | np.number) or (isinstance(score, str) and score == "raise")):
         raise InputError(f"error_score must be a number or 'raise', got {score!r}.")
-    if jobs is not None and not isinstance(jobs, int | np.integer):
-        raise FoldwiseTypeError(f"n_jobs must be None or a whole number, got {jobs!r}.", "-1 uses all cores.")
     if isinstance(scoring, list | tuple | set | dict) and not scoring:
-        raise InputError("scoring names no metric.", "name at least one, such as 'accuracy', or pass None.")
+        raise InputError(f"scoring must name at least one metric, got {scoring!r}.", "pass 'accuracy', or None.")
 
 
 def check_rows(estimator: Any, X: Any, y: Any, params: dict[str, Any]) -> None:
-    """Refuse a target or weights that do not go with the table."""
+    """Raise an error if the target is missing, or weights do not match the rows."""
     if y is None and (is_classifier(estimator) or is_regressor(estimator)):
-        raise InputError(f"{type(estimator).__name__} learns from labels, but y is None.", "pass the labels as y.")
+        raise InputError(f"{type(estimator).__name__} needs a target, but y is None.", "pass the target as y.")
     weights: Any = params.get("sample_weight")
     if np.ndim(weights) > 0 and len(weights) != count_rows(X):
         raise InputError(
-            f"X has {count_rows(X)} rows but sample_weight has {len(weights)} entries.", "pass one weight for each row."
+            f"X has {count_rows(X)} rows but sample_weight has {len(weights)} entries.", "pass one weight per row."
         )
 
 
 class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
-    """A search through a space of settings by a strategy, with what settings and splits share done once.
+    """Search a space of settings by any strategy; work that settings and splits share is done once.
 
-    `space` maps parameters to lists of values, or to distributions for random draws; several spaces make a list.
-    `strategy` is "grid", "random" (10 draws), or an object such as `foldwise.tuning.Random(n_iter=50)` with a method
-    `propose(space, trials, rng)` (see `foldwise.tuning.strategies`). `keep` says what is stored of every setting's
-    out-of-fold answers in `kept_`: "losses" (labels and losses of each row, where they cost no extra prediction and
-    less than 256 MB), "all" (probabilities too), "none". The other parameters and attributes are `GridSearchCV`'s.
+    Parameters
+    ----------
+    estimator : estimator
+        The model.
+    space : mapping or list of mappings
+        Lists of values, or distributions for random draws, by parameter.
+    strategy : {"grid", "random"} or Strategy, default "grid"
+        "random" draws 10 settings; `foldwise.tuning.Random(n_iter=50)` draws 50. Any object with a method
+        `propose(space, trials, rng)` is a strategy.
+    scoring : str, callable, Metric, CostMatrix, list or dict, default None
+        The metric or metrics; None means the `score` method of the estimator.
+    n_jobs : int or None, default None
+        Number of parallel jobs.
+    refit : bool, str or callable, default True
+        Whether to fit the best setting on all rows. With several metrics, the one to select by. A callable takes
+        `cv_results_` and returns the index of the setting.
+    cv : int, splitter or iterable, default None
+        Splits as in scikit-learn; None means 5 folds.
+    verbose : int, default 0
+        If above 0, progress is printed.
+    random_state : int, Generator, RandomState or None, default None
+        Seed of the strategy.
+    error_score : float or "raise", default NaN
+        The score if a fit fails, with a warning; "raise" raises the error.
+    return_train_score : bool, default False
+        Whether to add training scores to `cv_results_`.
+    audit : bool, default True
+        Whether to check one random setting and split by a refit; a disagreement is an error.
+    keep : {"losses", "all", "none"}, default "losses"
+        What to store of the out-of-fold predictions in `kept_`, for `bias_corrected`. "losses" stores labels and losses
+        if they cost no extra prediction and less than 256 MB; "all" stores probabilities, too.
 
+    Attributes
+    ----------
+    cv_results_ : dict
+        All scores. `best_estimator_`, `best_params_`, `best_score_` and `best_index_` are those of scikit-learn, too.
+    session_ : str
+        What was shared between settings; "refit" means nothing.
+    models_scored_ : int
+        Number of settings times number of splits.
+    fits_done_ : int
+        Number of units of work that this took.
+    kept_ : OutOfFoldAnswers
+        The stored out-of-fold predictions.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from foldwise import NaiveBayes, SearchCV
     >>> X, y = load_iris(return_X_y=True)
@@ -149,18 +213,52 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
         self.n_jobs, self.refit, self.cv, self.verbose, self.random_state = n_jobs, refit, cv, verbose, random_state
         self.error_score, self.return_train_score, self.audit, self.keep = error_score, return_train_score, audit, keep
 
-    def _ways(self) -> tuple[Space, Strategy, Any]:
+    def _space(self) -> tuple[Space, Strategy, Any]:
         return self.space, strategy_of(self.strategy), self.random_state
 
 
 class GridSearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
-    """scikit-learn's `GridSearchCV`, with what settings and splits share done once.
+    """Search a grid of settings; scikit-learn's `GridSearchCV` with shared work done once.
 
-    The parameters, the attributes and the numbers are scikit-learn's; times in `cv_results_` are equal shares of the
-    time of one piece of work. Besides: `session_` names what was shared ("refit": nothing), `models_scored_` counts
-    settings × splits, `fits_done_` the pieces of work that answered them, `kept_` holds out-of-fold answers (see
-    `SearchCV`). With `audit=True` one random setting and split is checked by a true refit, and a disagreement raises.
+    Results are those of scikit-learn. Times in `cv_results_` are equal parts of the time of shared work.
 
+    Parameters
+    ----------
+    estimator : estimator
+        The model.
+    param_grid : mapping or list of mappings
+        Lists of values by parameter.
+    scoring : str, callable, Metric, CostMatrix, list or dict, default None
+        The metric or metrics; None means the `score` method of the estimator.
+    n_jobs : int or None, default None
+        Number of parallel jobs.
+    refit : bool, str or callable, default True
+        As in scikit-learn.
+    cv : int, splitter or iterable, default None
+        Splits as in scikit-learn; None means 5 folds.
+    verbose : int, default 0
+        If above 0, progress is printed.
+    pre_dispatch : int or str, default "2*n_jobs"
+        Accepted for compatibility, but not used.
+    error_score : float or "raise", default NaN
+        The score if a fit fails, with a warning; "raise" raises the error.
+    return_train_score : bool, default False
+        Whether to add training scores to `cv_results_`.
+    audit : bool, default True
+        Whether to check one random setting and split by a refit; a disagreement is an error.
+    keep : {"losses", "all", "none"}, default "losses"
+        What to store of the out-of-fold predictions in `kept_`; see `SearchCV`.
+
+    Attributes
+    ----------
+    cv_results_ : dict
+        All scores. `best_estimator_`, `best_params_`, `best_score_` and `best_index_` are those of scikit-learn, too.
+    session_ : str
+        What was shared between settings; "refit" means nothing. `models_scored_`, `fits_done_` and `kept_` are those of
+        `SearchCV`.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from foldwise import GridSearchCV, NaiveBayes
     >>> X, y = load_iris(return_X_y=True)
@@ -185,26 +283,60 @@ class GridSearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[mi
         audit: bool = True,
         keep: str = "losses",
     ) -> None:
-        super().__init__(
-            estimator,
-            param_grid,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            error_score=error_score,
-            return_train_score=return_train_score,
-        )
-        self.audit, self.keep = audit, keep
+        self.estimator, self.param_grid, self.scoring, self.n_jobs = estimator, param_grid, scoring, n_jobs
+        self.refit, self.cv, self.verbose, self.pre_dispatch = refit, cv, verbose, pre_dispatch
+        self.error_score, self.return_train_score, self.audit, self.keep = error_score, return_train_score, audit, keep
 
-    def _ways(self) -> tuple[Space, Strategy, Any]:
+    def _space(self) -> tuple[Space, Strategy, Any]:
         return self.param_grid, Grid(), None
 
 
 class RandomizedSearchCV(FoldSearch, model_selection.RandomizedSearchCV):  # type: ignore[misc]
-    """scikit-learn's `RandomizedSearchCV`, with what settings and splits share done once (see `GridSearchCV`)."""
+    """Search random settings; scikit-learn's `RandomizedSearchCV` with shared work done once.
+
+    Results are those of scikit-learn with the same seed.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The model.
+    param_distributions : mapping or list of mappings
+        Lists of values, or distributions with a method `rvs`, by parameter.
+    n_iter : int, default 10
+        Number of settings to draw.
+    scoring : str, callable, Metric, CostMatrix, list or dict, default None
+        The metric or metrics; None means the `score` method of the estimator.
+    n_jobs : int or None, default None
+        Number of parallel jobs.
+    refit : bool, str or callable, default True
+        As in scikit-learn.
+    cv : int, splitter or iterable, default None
+        Splits as in scikit-learn; None means 5 folds.
+    verbose : int, default 0
+        If above 0, progress is printed.
+    pre_dispatch : int or str, default "2*n_jobs"
+        Accepted for compatibility, but not used.
+    random_state : int, RandomState or None, default None
+        Seed of the draws.
+    error_score : float or "raise", default NaN
+        The score if a fit fails, with a warning; "raise" raises the error.
+    return_train_score : bool, default False
+        Whether to add training scores to `cv_results_`.
+    audit : bool, default True
+        Whether to check one random setting and split by a refit; a disagreement is an error.
+    keep : {"losses", "all", "none"}, default "losses"
+        What to store of the out-of-fold predictions in `kept_`; see `SearchCV`.
+
+    Examples
+    --------
+    >>> from scipy.stats import loguniform
+    >>> from sklearn.datasets import load_iris
+    >>> from foldwise import NaiveBayes, RandomizedSearchCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = RandomizedSearchCV(NaiveBayes(), {"var_floor": loguniform(1e-9, 1)}, n_iter=20, random_state=0)
+    >>> search.fit(X, y).models_scored_
+    100
+    """
 
     def __init__(
         self,
@@ -224,29 +356,18 @@ class RandomizedSearchCV(FoldSearch, model_selection.RandomizedSearchCV):  # typ
         audit: bool = True,
         keep: str = "losses",
     ) -> None:
-        super().__init__(
-            estimator,
-            param_distributions,
-            n_iter=n_iter,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-        )
-        self.audit, self.keep = audit, keep
+        self.estimator, self.param_distributions, self.n_iter = estimator, param_distributions, n_iter
+        self.scoring, self.n_jobs, self.refit, self.cv, self.verbose = scoring, n_jobs, refit, cv, verbose
+        self.pre_dispatch, self.random_state, self.error_score = pre_dispatch, random_state, error_score
+        self.return_train_score, self.audit, self.keep = return_train_score, audit, keep
 
-    def _ways(self) -> tuple[Space, Strategy, Any]:
+    def _space(self) -> tuple[Space, Strategy, Any]:
         return self.param_distributions, Draws(self.n_iter, self.random_state), None
 
 
 @dataclass(frozen=True)
 class Draws:
-    """The draws of scikit-learn's own sampler, with its own seed."""
+    """The settings drawn by scikit-learn's own sampler, with its own seed."""
 
     n_iter: int
     random_state: Any

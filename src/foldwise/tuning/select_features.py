@@ -1,4 +1,4 @@
-"""`SelectFeatures`: columns chosen by cross-validated score, as a scikit-learn transformer."""
+"""`SelectFeatures`: select columns by cross-validated score, as a scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import corrected_ends, share_tested
 from foldwise.evaluation.metrics.scoring import check_single, metrics_of
-from foldwise.evaluation.plotting import axes, metric_name
+from foldwise.evaluation.plotting import axes, metric_name, score_label
 from foldwise.evaluation.procedure_scores import check_model
 from foldwise.folds.audit import check_one
 from foldwise.folds.columns import take_columns
@@ -38,42 +38,58 @@ from foldwise.folds.sums.subsets import Subset
 from foldwise.tuning.search import check_rows
 from foldwise.tuning.selection_path import AtNumber, ByTest, SelectionMethod, SelectionPath, Stop, SubsetScores
 
-SHOWN = 0.95  # the level of the intervals that are shown
+SHOWN = 0.95  # level of the intervals in frames and plots
 DIRECTIONS = ("forward", "backward")
 
 
 class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
-    """Select columns by the cross-validated score of an estimator: forward, backward, or floating.
+    """Select columns by the cross-validated score of an estimator: forward, backward or floating.
 
-    All subsets are scored on the same splits. For `NaiveBayes` what each column says of each test row is had once a
-    split, and a step costs a pass over these terms; other estimators are refitted on each subset.
+    All subsets are scored on the same splits. `NaiveBayes` computes the terms of each column once per split, so that a
+    step is fast; other estimators are refitted on each subset.
 
     Parameters
     ----------
-    estimator : what is scored; any classifier or regressor. Columns that its parameters name are those of the whole
-        table (`NaiveBayes` only: others see the subset alone)
-    direction : "forward", from no column, or "backward", from all
-    floating : bool
-        Whether, after each step, columns are moved the other way as long as that beats the best score known for that
-        number of columns (SFFS, SBFS).
-    n_features : "auto", a whole number, or a share of the columns
-        With "auto" a corrected test decides, see Notes.
-    scoring, cv : as in scikit-learn's searches; also a `CostMatrix`. With "auto", ten folds see more than five
-    level : float above 0.5, default 0.75
-        Of the one-sided test of "auto", see Notes.
-    n_jobs : threads over splits, or workers over subsets and splits where each is fitted
-    audit : bool
-        Whether one random subset and split is checked by a true refit, where subsets share work.
+    estimator : estimator
+        The classifier or regressor to score. Column names in parameters of `NaiveBayes` refer to the whole table; other
+        estimators see the subset only.
+    direction : {"forward", "backward"}, default "forward"
+        Start from no column, or from all columns.
+    floating : bool, default False
+        Whether to step back after each step, as long as that beats the best known score for that number of columns
+        (SFFS, SBFS).
+    n_features : "auto", int or float, default "auto"
+        Number or fraction of columns to select. With "auto" a corrected test decides; see Notes.
+    scoring : str, callable, Metric or CostMatrix, default None
+        The metric; None means the `score` method of the estimator.
+    cv : int, splitter or iterable, default None
+        Splits as in scikit-learn; None means 5 folds. With "auto", ten folds detect more than five.
+    level : float, default 0.75
+        Level of the one-sided test of "auto", above 0.5; see Notes.
+    n_jobs : int or None, default None
+        Number of parallel jobs.
+    audit : bool, default True
+        Whether to check one random subset and split by a refit, if subsets share work.
 
     Attributes
     ----------
-    support_ : the mask of the columns selected
-    n_features_ : how many they are
-    history_ : a polars frame of all steps: what was added or dropped, the mean score and its 95 % interval (corrected
-        resampled t), and whether the step was taken: with "auto", the last one may not be
-    by_size_ : a polars frame of the best subset met of each size, with its score and interval; `plot` draws it
-    session_, models_scored_ : what subsets shared ("refit": nothing), and subsets × splits
-    n_features_in_, feature_names_in_ : as in scikit-learn
+    support_ : ndarray of shape (n_columns,)
+        Mask of the selected columns.
+    n_features_ : int
+        Number of selected columns.
+    history_ : polars.DataFrame
+        All steps: the column added or dropped, the mean score with its 95% interval (corrected resampled t), and
+        whether the step was taken. With "auto", the last step may be rejected.
+    by_size_ : polars.DataFrame
+        The best subset found of each size, with its score and interval; `plot` draws it.
+    session_ : str
+        What was shared between subsets; "refit" means nothing.
+    models_scored_ : int
+        Number of subsets times number of splits.
+    n_features_in_ : int
+        Number of columns of the table.
+    feature_names_in_ : ndarray of shape (n_columns,)
+        Names of the columns, if the table has any.
 
     Examples
     --------
@@ -86,19 +102,20 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
 
     Notes
     -----
-    "auto": scores of two subsets are compared split by split. The mean difference counts where it exceeds
-    t·sd·√(1/J + n_test/n_train), with t the `level` quantile of Student's distribution with J - 1 degrees of freedom
-    (Nadeau & Bengio 2003): splits share training rows. Forward, a column is added if that is better than the best
-    subset of the size before; the first column always is. Backward, one is dropped unless that is worse than the best
-    subset known.
+    With "auto", two subsets are compared split by split. A mean difference is significant if it exceeds
+    t·sd·√(1/J + n_test/n_train), where t is the `level` quantile of Student's t distribution with J - 1 degrees of
+    freedom (Nadeau & Bengio 2003). Forward, a column is added if that is significantly better than the best subset of
+    the previous size; the first column is always added. Backward, a column is dropped unless that is significantly
+    worse than the best known subset.
 
-    At the usual 0.95 a gain must be 0.84 standard deviations of its differences between ten folds, 1.43 between five:
-    most columns that help a little fail that. At 0.75 it is 0.32 and 0.50: forward, columns of noise still seldom pass,
-    while backward some of them stay (benchmarks/selection.md has figures). The test knows nothing of the number of
-    candidates: of thousands of columns of noise, some may pass.
+    At a level of 0.95, a gain must be 0.84 standard deviations with ten folds and 1.43 with five, so most columns that
+    help a little are rejected. At 0.75 it is 0.32 and 0.50. Noise columns are then still rarely added forward, but some
+    are kept backward (see benchmarks/selection.md). The test does not adjust for the number of columns: of thousands
+    of noise columns, some may be added.
 
-    The mean score of the selected subset is too good, for it was chosen by it. Score a pipeline of selection and model:
-    inside `nested_cv` or `cross_validate` columns are selected anew from the training rows of each split.
+    The mean score of the selected subset is optimistic, because the subset was selected by it. For an honest estimate,
+    score a pipeline of selection and model by `nested_cv` or `cross_validate`, which repeat the selection on the
+    training rows of each split.
     """
 
     support_: NDArray[np.bool_]
@@ -135,22 +152,55 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
         self.audit = audit
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, **fit_params: Any) -> Self:
-        """Select columns by these rows. Fit parameters go to the estimator; those of one entry a row are split."""
+        """Select columns.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The table.
+        y : array-like of shape (n_rows,), default None
+            The target.
+        groups : array-like of shape (n_rows,), default None
+            Groups for splitters that use them.
+        **fit_params : dict
+            Passed to `fit` of the estimator, such as `sample_weight`.
+
+        Returns
+        -------
+        self : SelectFeatures
+            The fitted selector.
+        """
         [fitted] = self.fit_settings([{}], X, y, groups=groups, **fit_params)
         for name in ENTERED:
             self.__dict__.pop(name, None)
         self.__dict__.update(vars(fitted))
         return self
 
-    # settings that differ in these ask about subsets on the same splits: the session of pipelines fits them together
+    # settings that differ only in these score subsets on the same splits; the session of pipelines fits them together
     shared_params = frozenset({"direction", "floating", "n_features", "level"})
 
     def fit_settings(
         self, settings: Sequence[Params], X: Any, y: Any = None, *, groups: Any = None, **fit_params: Any
     ) -> list[Self]:
-        """Selectors fitted for settings that differ in `shared_params` only: no subset is scored twice for them.
+        """Fit one selector per setting, scoring each subset once; this selector is not changed.
 
-        This one stays as it was.
+        Parameters
+        ----------
+        settings : sequence of dict
+            Settings that differ only in `shared_params`.
+        X : array-like or frame of shape (n_rows, n_columns)
+            The table.
+        y : array-like of shape (n_rows,), default None
+            The target.
+        groups : array-like of shape (n_rows,), default None
+            Groups for splitters that use them.
+        **fit_params : dict
+            Passed to `fit` of the estimator.
+
+        Returns
+        -------
+        list of SelectFeatures
+            The fitted selectors.
         """
         fresh = copy(self)
         for name in ENTERED:
@@ -175,12 +225,23 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
         return selectors
 
     def transform(self, X: Any) -> Any:
-        """The selected columns: a frame of the library it came from, or an array."""
+        """Return the selected columns.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_columns)
+            The table.
+
+        Returns
+        -------
+        array or frame of shape (n_rows, n_features_)
+            The selected columns, in the container of X.
+        """
         check_is_fitted(self)
         return self._converted(take_columns(self._enter(X, reset=False), self.get_support(indices=True)))
 
     def _converted(self, X: Any) -> Any:
-        """A frame of the library that `set_output` names: scikit-learn would take it there through objects."""
+        """Convert a frame to the library of `set_output`; scikit-learn would convert it through object arrays."""
         configured = getattr(self, "_sklearn_output_config", {}).get("transform")
         wanted = configured or sklearn.get_config()["transform_output"]
         if not is_frame(X) or wanted not in ("pandas", "polars"):
@@ -189,29 +250,35 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
         return frame.to_pandas() if wanted == "pandas" else frame.to_polars()
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the best score of each number of columns into a matplotlib axes, by default a new one, and give it."""
+        """Plot the best score by number of columns.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default None
+            Axes to draw on; None creates a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         check_is_fitted(self)
         ax = axes(ax)
         sizes, means, low, high = (self.by_size_[name].to_numpy() for name in ("n_features", "score", "low", "high"))
         ax.fill_between(sizes, low, high, alpha=0.2, linewidth=0, label=f"{SHOWN:.0%} interval")
-        ax.plot(sizes, means, marker="o", markersize=3, label="best subset met of each size")
-        chosen = means[sizes == self.n_features_][0]
-        ax.plot(self.n_features_, chosen, marker="o", markersize=9, fillstyle="none", color="black")
-        ax.annotate(
-            f"{self.n_features_} selected",
-            (self.n_features_, chosen),
-            xytext=(0, 10),
-            textcoords="offset points",
-            ha="center",
-        )
-        ax.set_xlabel("number of columns")
-        ax.set_ylabel(metric_name(self.scoring, self.estimator))
+        ax.plot(sizes, means, marker="o", markersize=3, label="Best subset of each size")
+        selected: dict[str, Any] = {"marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": "none"}
+        chosen, label = means[sizes == self.n_features_][0], f"Selected ({self.n_features_} columns)"
+        ax.plot(self.n_features_, chosen, color="black", label=label, **selected)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set_xlabel("Number of columns")
+        ax.set_ylabel(score_label(metric_name(self.scoring, self.estimator)))
         ax.legend(loc="best", frameon=False)
         return ax
 
     def _check(self) -> None:
-        """Refuse parameters that no selection can follow, before anything is fitted."""
-        check_model(self.estimator, "what is scored")
+        """Raise an error for invalid parameters before anything is fitted."""
+        check_model(self.estimator, "estimator")
         one_of("direction", self.direction, DIRECTIONS)
         if not isinstance(self.floating, bool | np.bool_):
             raise FoldwiseTypeError(f"floating must be True or False, got {self.floating!r}.")
@@ -219,24 +286,24 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
         check_level(self.level)
         if self.level <= 0.5:
             raise InputError(
-                f"level must be above 0.5, got {self.level!r}: a test at even odds decides nothing.",
-                "0.75 is the default; lower levels keep more columns.",
+                f"level must be above 0.5, got {self.level!r}.",
+                "the default is 0.75; with a lower level more columns are selected.",
             )
         given = self.n_features
         number = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
         if not number and not (isinstance(given, str) and given == "auto"):
             raise InputError(
-                f"n_features must be 'auto', a whole number or a share of the columns, got {given!r}.",
-                "'auto' stops by a test, 5 at five columns, 0.5 at half of them.",
+                f"n_features must be 'auto', a whole number or a fraction of the columns, got {given!r}.",
+                "'auto' stops by a test, 5 selects five columns, 0.5 half of them.",
             )
 
     def _metrics(self) -> dict[str, Any]:
-        check_single(self.scoring, "columns are selected by")
+        check_single(self.scoring)
         metrics: dict[str, Any] = metrics_of(self.scoring, self.estimator)[0]
         return metrics
 
     def _enter(self, X: Any, reset: bool) -> Any:
-        """The table, after scikit-learn's checks of its shape and names; frames stay what they are."""
+        """Check the shape and names of the table as scikit-learn does, without converting frames."""
         tags = get_tags(self).input_tags
         X = plain_table(X)
         if is_frame(X):
@@ -252,27 +319,27 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
             self._names = names
             if len(names) == 1:
                 raise InputError(
-                    f"there is nothing to select: Found array with 1 feature(s) (shape=({count_rows(X)}, 1)) while a "
-                    "minimum of 2 is required.",
+                    f"Found array with 1 feature(s) (shape=({count_rows(X)}, 1)) while a minimum of 2 is required to "
+                    "select columns.",
                     "fit the estimator itself on a single column.",
                 )
         return X
 
     def _target(self, y: Any) -> Any:
-        """The labels or numbers to learn, if the estimator learns any."""
+        """Return the target as an array, if the estimator needs one."""
         if y is None and get_tags(self.estimator).target_tags.required:
             name = type(self.estimator).__name__
-            raise InputError(f"{name} requires y to be passed, but the target y is None.", "pass the labels as y.")
+            raise InputError(f"{name} requires y to be passed, but the target y is None.", "pass the target as y.")
         return y if y is None or hasattr(y, "shape") or isinstance(y, list | tuple) else np.asarray(y)
 
     def _stop(self, splits: Sequence[Split]) -> Stop:
-        """When the path ends."""
+        """Return the rule that ends the path."""
         n_columns, given = len(self._names), self.n_features
         if isinstance(given, str):
             if len(splits) < 2:
                 raise InputError(
-                    "n_features='auto' compares scores over several splits, but there is one.",
-                    "pass cv=10, say, or the number of columns as n_features.",
+                    "n_features='auto' needs at least two splits, but there is one.",
+                    "pass cv=10, or a number of columns as n_features.",
                 )
             return ByTest(self.level, share_tested(splits), n_columns, self.direction == "forward")
         number = int(given) if isinstance(given, Integral) else 0
@@ -280,14 +347,13 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
             number = int(n_columns * given)
         if not 1 <= number <= n_columns:
             raise InputError(
-                f"n_features={given!r} is out of range: of {n_columns} columns at least one and at most all can be "
-                "selected.",
-                f"pass a whole number from 1 to {n_columns}, a share from {1 / n_columns:.2g} to 1.0, or 'auto'.",
+                f"n_features={given!r} is out of range: X has {n_columns} columns.",
+                f"pass a whole number from 1 to {n_columns}, a fraction from {1 / n_columns:.2g} to 1.0, or 'auto'.",
             )
         return AtNumber(number)
 
     def _select(self, scored: SubsetScores, splits: Sequence[Split]) -> None:
-        """Walk the path and take over what came of it."""
+        """Walk the path and store its result."""
         n_columns = len(self._names)
         way = SelectionMethod(n_columns, self.direction == "forward", bool(self.floating))
         path = way.walk(scored, self._stop(splits))
@@ -297,7 +363,7 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
         self.history_, self.by_size_ = self._frames(path, scored, share_tested(splits))
 
     def _frames(self, path: SelectionPath, scored: SubsetScores, share: float) -> tuple[Any, Any]:
-        """All steps, and the best subset met of each size, as frames."""
+        """Create the frames of all steps, and of the best subset of each size."""
         import polars as pl
 
         def figures(subsets: Sequence[Subset]) -> dict[str, Any]:
@@ -341,7 +407,7 @@ ENTERED = ("n_features_in_", "feature_names_in_", "_names")
 
 @dataclass(frozen=True)
 class SubsetEvaluation:
-    """Subsets put to a session, on splits that all of them share."""
+    """Scores subsets by a session, all on the same splits."""
 
     session: FoldSession
     splits: Sequence[Split]
@@ -352,19 +418,17 @@ class SubsetEvaluation:
     def scores(self, subsets: Sequence[Subset]) -> NDArray[np.float64]:  # (subsets, splits)
         settings = [{"columns": subset} for subset in subsets]
         [outcome] = evaluate(self.session, [EvaluationTask(settings, self.splits)], self.work, n_jobs=self.n_jobs)
-        failed = [(i, number, error) for i, number, error in outcome.failures]
-        failed += [(i, number, error) for i, number, _, error in outcome.unscored]
-        if failed:
-            i, number, error = failed[0]
-            if self.session.shares == "refit":  # where work is shared, any column may have raised it
+        failed = [*outcome.failures, *((i, number, error) for i, number, _, error in outcome.unscored)]
+        for i, number, error in failed:
+            if self.session.shares == "refit":  # if work is shared, any column may have raised it
                 error.add_note(f"raised by the columns {self._named(subsets[i])} on split {number}")
             raise error
         scores = np.asarray(outcome.scores["score"], dtype=np.float64)
         if np.isnan(scores).any():
             i, number = np.argwhere(np.isnan(scores))[0]
             raise InputError(
-                f"the score of the columns {self._named(subsets[i])} on split {number} is no number.",
-                "choose splits on which the metric is defined, with all classes in each, or another metric.",
+                f"the score of the columns {self._named(subsets[i])} on split {number} is nan.",
+                "use splits that contain all classes, or another metric.",
             )
         return scores
 

@@ -1,6 +1,6 @@
-"""Paths through subsets of columns: forward, backward, and floating, until a number is reached or a test says stop.
+"""Paths through subsets of columns: forward, backward or floating, until a size is reached or a test ends the path.
 
-What subsets are worth is asked of a `SubsetScores`, which never asks twice; nothing here knows estimators or rows.
+Scores come from a `SubsetScores`, which scores each subset once; nothing here knows estimators or rows.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from foldwise.evaluation.intervals import corrected_half_width
 from foldwise.folds.sums.subsets import Subset
 
 Floats = NDArray[np.float64]
-TIE = 1e-12  # of a mean score: equal columns in other places give equal sums but for rounding
+TIE = 1e-12  # relative to a mean score: smaller differences are rounding errors
 Ask = Callable[[Sequence[Subset]], Floats]  # the scores (subsets, splits)
 
 
 @dataclass
 class SubsetScores:
-    """Subsets with their scores on all splits; what was asked once is known."""
+    """Scores of subsets on all splits, each computed once."""
 
     ask: Ask
     known: dict[Subset, Floats] = field(default_factory=dict)  # (splits,)
     means: dict[Subset, float] = field(default_factory=dict)
 
     def look_up(self, subsets: Sequence[Subset]) -> None:
-        """Have the scores of these subsets."""
+        """Make sure that the scores of these subsets are known."""
         new = [subset for subset in subsets if subset not in self.known]
         if new:
             scores = self.ask(new)
@@ -37,21 +37,21 @@ class SubsetScores:
             self.means.update(zip(new, np.mean(scores, axis=1).tolist(), strict=True))
 
     def beats(self, one: Subset, other: Subset) -> bool:
-        """Whether the mean of one subset is higher than that of another, by more than rounding."""
+        """Whether the mean score of one subset is higher than that of another, by more than rounding."""
         return self.means[one] - self.means[other] > TIE * max(1.0, abs(self.means[other]))
 
     def best_of(self, subsets: Sequence[Subset]) -> int:
-        """The place of the highest mean; of equals, the first."""
+        """Return the index of the highest mean score; the first of equals."""
         best = 0
-        for place, subset in enumerate(subsets):
+        for i, subset in enumerate(subsets):
             if self.beats(subset, subsets[best]):
-                best = place
+                best = i
         return best
 
 
 @dataclass(frozen=True)
 class Step:
-    """A column that was added or dropped, or would have been, and the subset that makes."""
+    """A column that was added or dropped, and the resulting subset; `taken` is False if the test rejected it."""
 
     action: str  # "start", "add" or "drop"
     column: int | None
@@ -60,16 +60,16 @@ class Step:
 
 
 class Stop(Protocol):
-    """When a path ends."""
+    """The rule that ends a path."""
 
     def done(self, size: int) -> bool:
         """Whether a subset of this size is the last one."""
 
     def allows(self, scored: SubsetScores, best: dict[int, Subset], subset: Subset, new: Subset) -> bool:
-        """Whether the path may go on from a subset to the best one beside it."""
+        """Whether the path may continue from a subset to the best neighboring one."""
 
     def choose(self, scored: SubsetScores, best: dict[int, Subset], last: Subset) -> Subset:
-        """The subset to select, from the best known ones of each size."""
+        """Return the subset to select, given the best known one of each size."""
 
 
 @dataclass(frozen=True)
@@ -90,15 +90,15 @@ class AtNumber:
 
 @dataclass(frozen=True)
 class ByTest:
-    """Ends where the corrected resampled t-test (Nadeau and Bengio) on the paired scores of all splits says so.
+    """Ends by the one-sided corrected resampled t-test (Nadeau and Bengio 2003) on the paired scores of all splits.
 
-    One-sided. A column is added if the larger subset is better than the best known of the size before, at `level`. One
-    is dropped unless the smaller subset is worse, at `level`, than the best known of all: measured against the step
-    before, many small losses could add up unseen.
+    A column is added if the larger subset is significantly better than the best known subset of the previous size. A
+    column is dropped unless the smaller subset is significantly worse than the best known subset of any size. Compared
+    with the previous step only, many small losses could add up unnoticed.
     """
 
     level: float
-    test_share: float  # test rows to training rows
+    test_share: float  # test rows divided by training rows
     n_columns: int
     forward: bool
 
@@ -108,7 +108,7 @@ class ByTest:
     def is_better(self, scored: SubsetScores, one: Subset, other: Subset) -> bool:
         """Whether one subset scores significantly above another."""
         gain = scored.known[one] - scored.known[other]
-        # half of the two-sided interval of 2·level - 1 reaches as far as the one-sided one of level
+        # half the two-sided interval at 2·level - 1 is the one-sided interval at level
         wide = np.mean(gain) > corrected_half_width(gain, self.test_share, 2 * self.level - 1)
         return bool(wide) and scored.beats(one, other)
 
@@ -118,7 +118,7 @@ class ByTest:
         return not self.is_better(scored, self._top(scored, best), new)
 
     def _top(self, scored: SubsetScores, best: dict[int, Subset]) -> Subset:
-        """The best of all; of equals the smallest."""
+        """Return the best subset; the smallest of equals."""
         subsets = [best[size] for size in sorted(best)]
         return subsets[scored.best_of(subsets)]
 
@@ -140,17 +140,17 @@ class SelectionPath:
 
 @dataclass(frozen=True)
 class SelectionMethod:
-    """How a path goes: forward from no column or backward from all, with steps back (floating) or without."""
+    """The kind of path: forward from no column or backward from all, with or without steps back (floating)."""
 
     n_columns: int
     forward: bool
     floating: bool
 
     def walk(self, scored: SubsetScores, stop: Stop) -> SelectionPath:
-        """Take the best step until `stop`; floating, step back as long as that beats the best known of its size.
+        """Take the best step until `stop`; if floating, step back as long as that beats the best known of its size.
 
-        That is SFFS and SBFS (Pudil, Novovičová & Kittler 1994). The column just moved is not moved back. Each step
-        back improves on all subsets of its size so far, so there is an end.
+        This is SFFS and SBFS (Pudil, Novovičová & Kittler 1994). The column just moved is not moved back. Each step
+        back improves on all subsets of its size so far, so the path ends.
         """
         current: Subset = () if self.forward else tuple(range(self.n_columns))
         steps: list[Step] = []
@@ -174,17 +174,17 @@ class SelectionMethod:
         return SelectionPath(tuple(steps), best, stop.choose(scored, best, current))
 
     def _movable(self, current: Subset) -> int:
-        """How many columns a step back could move, the one just moved included."""
+        """Return how many columns a step back could move, including the one just moved."""
         return len(current) if self.forward else self.n_columns - len(current)
 
     def _best_step(self, scored: SubsetScores, current: Subset, add: bool, but: int | None = None) -> Step:
-        """The step to the subset of the highest mean; of equals that of the first column."""
+        """Return the step to the subset with the highest mean score; the first column of equals."""
         here = set(current)
         columns = [j for j in range(self.n_columns) if (j not in here) == add and j != but]
         subsets = [tuple(sorted(here ^ {j})) for j in columns]
         scored.look_up(subsets)
-        place = scored.best_of(subsets)
-        return Step("add" if add else "drop", columns[place], subsets[place])
+        best = scored.best_of(subsets)
+        return Step("add" if add else "drop", columns[best], subsets[best])
 
     def _take(self, scored: SubsetScores, step: Step, steps: list[Step], best: dict[int, Subset]) -> Subset:
         steps.append(step)

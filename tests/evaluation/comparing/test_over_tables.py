@@ -90,12 +90,12 @@ def test_it_prints_and_draws(rng):
     names = [f"a model of number {i}" for i in range(9)]
     found = TablesComparison.of(pl.DataFrame(drawn(rng, 12, 9), schema=names))
     assert max(map(len, str(found).splitlines())) <= 80
-    assert "Friedman: chi2" in str(found)
+    assert "Friedman test of equal ranks: chi2" in str(found)
     assert found._repr_html_().count("<tr>") == 10 + 13
     ax = found.plot()
     written = " ".join(text.get_text() for text in ax.texts)
     assert all(name in written for name in names)
-    assert f"critical difference {found.critical_difference:.2f}" in written
+    assert f"Critical difference {found.critical_difference:.2f}" in written
     assert found.plot(ax) is ax
     mpl.pyplot.close("all")
 
@@ -103,18 +103,18 @@ def test_it_prints_and_draws(rng):
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
-        (lambda: compare_tables([1], MODELS), FoldwiseTypeError, "tables come by name"),
+        (lambda: compare_tables([1], MODELS), FoldwiseTypeError, "tables must be a dict"),
         (lambda: compare_tables({"iris": TABLES["iris"]}, MODELS), InputError, "at least two tables"),
         (lambda: compare_tables(TABLES, {"a": GaussianNB()}), InputError, "at least two models"),
         (lambda: compare_tables({"a": 1, "b": 2}, MODELS), FoldwiseTypeError, "'a' must be a Table or a pair"),
-        (lambda: TablesComparison.of([[0.5, 0.6]]), FoldwiseTypeError, "must be a frame"),
-        (lambda: TablesComparison.of({"t": [0.5, 0.6]}), FoldwiseTypeError, "must come by model"),
+        (lambda: TablesComparison.of([[0.5, 0.6]]), FoldwiseTypeError, "or a frame, got list"),
+        (lambda: TablesComparison.of({"t": [0.5, 0.6]}), FoldwiseTypeError, "must be a mapping"),
         (lambda: TablesComparison.of({"t": {"a": 1, "b": 0}, "u": {"a": 1}}), InputError, "'u' has no score of 'b'"),
         (lambda: TablesComparison.of(pl.DataFrame({"a": [1.0], "b": [0.5]})), InputError, "two models and two tables"),
         (
             lambda: TablesComparison.of(pl.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})),
             InputError,
-            "the scores of 'b' are no numbers",
+            "the scores of 'b' must be numbers",
         ),
         (
             lambda: TablesComparison.of(pl.DataFrame({"a": [1.0, 2.0], "b": [0.5, None]})),
@@ -132,7 +132,7 @@ def test_an_error_names_its_table():
     X, y = TABLES["wine"]
     with pytest.raises(ValueError, match=r".") as caught:
         compare_tables({"iris": TABLES["iris"], "broken": (X, y[:-1])}, {"a": NaiveBayes(), "b": GaussianNB()}, cv=5)
-    assert "on table 'broken'" in caught.value.__notes__
+    assert "raised on table 'broken'" in caught.value.__notes__
 
 
 def test_a_table_without_a_target(tmp_path):
@@ -145,9 +145,9 @@ def test_a_table_without_a_target(tmp_path):
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        ([0.1, 0.2], "one row a table"),
+        ([0.1, 0.2], "one row per table"),
         ([[0.1], [0.2]], "two models"),
-        ([[0.1, np.nan], [0.2, 0.3]], "no score on table 0"),
+        ([[0.1, np.nan], [0.2, 0.3]], "model 1 on table 0 has nan"),
     ],
 )
 def test_scores_that_cannot_be_ranked(scores, message):

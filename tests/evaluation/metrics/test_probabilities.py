@@ -145,5 +145,5 @@ def test_decision_values_come_first(rng):
 def test_a_model_without_probabilities(name):
     X, y = np.c_[np.arange(8.0), np.zeros(8)], np.array([0, 1] * 4)
     problem = Problem(RefitSession(LabelsOnly(), X, y), Split(np.arange(4), np.arange(4, 8)), [{}])
-    with pytest.raises(InputError, match=rf"{name} needs .*probabilities, but LabelsOnly gives none.*Hint: score by"):
+    with pytest.raises(InputError, match=rf"{name} needs .*probabilities, which LabelsOnly does not provide"):
         problem.ours(name, [{}])

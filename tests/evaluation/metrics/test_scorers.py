@@ -119,7 +119,7 @@ def test_a_stand_in_has_what_the_answer_has(rng):
     assert not any(hasattr(bare, name) for name in ("predict_proba", "predict_log_proba", "decision_function"))
     deciding = AnsweredClassifier(problem.session, Answer(labels, decision=np.zeros((1, 3))), 0, problem.split)
     assert hasattr(deciding, "decision_function")
-    with pytest.raises(InputError, match="needs more than this model predicts, but Told gives none"):
+    with pytest.raises(InputError, match="needs another kind of prediction, which Told does not provide"):
         ScorerMetric(get_scorer("neg_log_loss"))(problem.session, [{}], problem.split, Answer(labels))
 
 

@@ -130,10 +130,10 @@ def test_aliases():
 
 
 def test_unknown_metrics_are_refused():
-    with pytest.raises(InputError, match="no metric 'speed'"):
+    with pytest.raises(InputError, match="unknown metric 'speed'"):
         find_metric("speed")
     for name in ("speed", "r2"):
-        with pytest.raises(InputError, match=f"no metric '{name}' of classes"):
+        with pytest.raises(InputError, match=f"unknown classification metric '{name}'"):
             class_metric(name, np.array(["a", "b"]))
     with pytest.raises(InputError, match="needs costs"):
         class_metric("cost", np.array(["a", "b"]))

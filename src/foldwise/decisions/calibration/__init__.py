@@ -1,4 +1,4 @@
-"""Calibrators: maps from the scores of a model to probabilities, one file per method, fitted on out-of-fold scores."""
+"""Calibrators, one file per method: maps from a model's scores to probabilities, fitted on out-of-fold scores."""
 
 from foldwise.decisions.calibration.scores import CalibrationData, ClassScores
 from foldwise.decisions.calibration.selection import METHODS, fit_calibrator

@@ -1,8 +1,8 @@
-"""Dirichlet calibration (Kull and others, 2019): a linear map of log-probabilities, then softmax.
+"""Dirichlet calibration (Kull et al. 2019): a linear map of log-probabilities, then softmax.
 
-Of two classes it is beta calibration. Off-diagonal weights and intercepts are held small (ODIR). ClassScores are first
-multiplied by the inverse temperature, so that this means the same for models that are far too sure of themselves; and
-the diagonal is held near 1, the temperature itself, because of classes that part without a mistake no weight is enough.
+For two classes it is beta calibration. Off-diagonal weights and intercepts are penalized (ODIR). Scores are first
+multiplied by the inverse temperature, so that the penalty means the same for overconfident models. The diagonal is
+pulled toward 1, because perfectly separated classes would otherwise make it grow without limit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from foldwise.decisions.calibration.temperature import fit_temperature
 from foldwise.decisions.wrapper import log_softmax
 from foldwise.errors import InputError
 
-PENALTIES = (1.0, 0.03, 0.001)  # those tried; the strongest first
+PENALTIES = (1.0, 0.03, 0.001)  # tried in this order
 MOST_CLASSES = 40  # the Hessian has K²(K+1)² entries
 
 
@@ -34,11 +34,12 @@ class Dirichlet:
 
 
 def fit_dirichlet(data: CalibrationData, penalty: float) -> Dirichlet:
-    """Least mean log loss + penalty · (mean squares of off-diagonal weights, intercepts, and diagonal weights - 1)."""
+    """Minimize mean log loss + penalty · (mean squares of off-diagonal weights, intercepts, diagonal weights - 1)."""
     k = data.n_classes
     if k > MOST_CLASSES:
         raise InputError(
-            f"Dirichlet calibration takes at most {MOST_CLASSES} classes, there are {k}.", "use method='temperature'."
+            f"method='dirichlet' supports at most {MOST_CLASSES} classes, but there are {k}.",
+            "use method='temperature'.",
         )
     inverse = fit_temperature(data).inverse
     design = np.column_stack([inverse * data.scores.values, np.ones(len(data.codes))])  # (rows, K + 1)

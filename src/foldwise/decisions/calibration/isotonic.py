@@ -1,4 +1,4 @@
-"""Isotonic regression of each class's log-odds against the rest (Zadrozny and Elkan, 2002), by scikit-learn's."""
+"""Isotonic regression of each class's log-odds against the rest (Zadrozny and Elkan 2002), using scikit-learn."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sklearn.isotonic import IsotonicRegression
 
 from foldwise.decisions.calibration.scores import CalibrationData, ClassScores, Floats
 
-STEPS = 2.0**-30  # of the greatest score: scores that differ in rounding only must be the same step
+STEPS = 2.0**-30  # relative to the largest score: scores that differ only by rounding must share a step
 
 
 @dataclass(frozen=True)
 class Isotonic:
-    """A rising step of each class; of two classes, of the second. Shares may be 0."""
+    """One step function per class; for two classes, of the second only. Probabilities may be 0."""
 
     steps: tuple[Any, ...]
     grid: float
@@ -35,7 +35,7 @@ class Isotonic:
 
 
 def fit_isotonic(data: CalibrationData) -> Isotonic:
-    """One step function a class against the rest."""
+    """Fit one step function per class against the rest."""
     odds = data.scores.against_rest
     greatest = float(np.abs(odds).max(initial=0.0))
     grid = STEPS * 2.0 ** np.floor(np.log2(greatest)) if greatest > 0 else STEPS

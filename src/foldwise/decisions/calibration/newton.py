@@ -1,4 +1,4 @@
-"""Newton's method for smooth convex functions, to the last digits: where a search stops must not show."""
+"""Newton's method for smooth convex functions, run to full precision so that results do not depend on the start."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Floats = NDArray[np.float64]
 Local = tuple[float, Floats, Floats]  # value, gradient, Hessian
 
 STEPS = 200
-NEAR = 1e-9  # of the value: expected gains below it are those of the last, quadratic phase
+NEAR = 1e-9  # relative to the value: smaller expected gains belong to the last, quadratic phase
 DONE = 1e-28
 
 
 def minimize(function: Callable[[Floats], Local], start: Floats) -> Floats:
-    """Where a convex function is least."""
+    """Find the minimum of a convex function."""
     x = start
     value, gradient, hessian = function(x)
     last = np.inf
@@ -25,7 +25,7 @@ def minimize(function: Callable[[Floats], Local], start: Floats) -> Floats:
         step = -solve(hessian, gradient)
         gain = float(-gradient @ step)  # twice what the quadratic model promises
         scale = abs(value) + 1e-300
-        if not gain > DONE * scale or (gain <= NEAR * scale and gain >= last):  # as near as rounding allows
+        if not gain > DONE * scale or (gain <= NEAR * scale and gain >= last):  # as close as rounding allows
             return x
         last = gain if gain <= NEAR * scale else np.inf
         share = 1.0
@@ -39,7 +39,7 @@ def minimize(function: Callable[[Floats], Local], start: Floats) -> Floats:
 
 
 def solve(hessian: Floats, gradient: Floats) -> Floats:
-    """The Newton step; where the Hessian is singular, the shortest one."""
+    """Compute the Newton step; if the Hessian is singular, the shortest one."""
     try:
         scale = np.sqrt(np.maximum(np.diag(hessian), 1e-300))
         factor = cho_factor(hessian / np.outer(scale, scale))

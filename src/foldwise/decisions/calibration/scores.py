@@ -1,6 +1,6 @@
-"""Scores that a model gives to rows, and the data a calibrator is fitted on.
+"""Scores of a model for some rows, and the data that calibrators are fitted on.
 
-Scores are log-probabilities where a model has them, otherwise decision values.
+Scores are log-probabilities if a model has them, otherwise decision values.
 """
 
 from __future__ import annotations
@@ -20,29 +20,28 @@ from foldwise.folds.rows import take_rows
 
 Floats = NDArray[np.float64]
 
-MIN_LOG_PROBA = float(
-    np.log(1e-12)
-)  # of a log-probability: a model that is surer is not believed, or its few mistakes decide
-SCORES_NEEDED = Need.PROBA | Need.DECISION | Need.MODEL  # a model's own logarithms do not underflow
+# lower log-probabilities are clipped: otherwise a few errors of an overconfident model would decide
+MIN_LOG_PROBA = float(np.log(1e-12))
+SCORES_NEEDED = Need.PROBA | Need.DECISION | Need.MODEL  # a model's own log-probabilities do not underflow
 
 
 @dataclass(frozen=True)
 class ClassScores:
-    """One finite number per row and class; the larger, the more probable."""
+    """One finite number per row and class; higher means more probable."""
 
     values: Floats  # (rows, classes)
     normalized: bool  # whether they are log-probabilities
 
     @cached_property
     def against_rest(self) -> Floats:  # (rows, classes)
-        """The log-odds of each class against all others; decision values are taken as log-odds."""
+        """Log-odds of each class against all others; decision values are taken as log-odds."""
         values = self.values
         if values.shape[1] == 2:
             return np.column_stack([values[:, 0] - values[:, 1], values[:, 1] - values[:, 0]])
         if not self.normalized:
             return values
         odds = np.empty_like(values)
-        for k in range(values.shape[1]):  # log Σ of the others: 1 - p would cancel
+        for k in range(values.shape[1]):  # log of the sum over the other classes: 1 - p would cancel
             others = np.delete(values, k, axis=1)
             top = others.max(axis=1)
             odds[:, k] = values[:, k] - top - np.log(np.exp(others - top[:, None]).sum(axis=1))
@@ -54,7 +53,7 @@ class ClassScores:
 
 @dataclass(frozen=True)
 class CalibrationData:
-    """Out-of-fold scores of rows with their true classes: what a calibrator is fitted on."""
+    """Out-of-fold scores of rows with their true classes, on which a calibrator is fitted."""
 
     scores: ClassScores
     codes: NDArray[np.integer[Any]]
@@ -72,19 +71,19 @@ class Calibrator(Protocol):
     """A fitted map from scores to log-probabilities."""
 
     def log_proba(self, scores: ClassScores) -> Floats:  # (rows, classes)
-        """Normalized log-probabilities."""
+        """Return normalized log-probabilities."""
 
 
 @dataclass(frozen=True)
 class IdentityCalibrator:
-    """Keep probabilities as they are; turn decision values into probabilities by softmax."""
+    """Leave probabilities as they are; turn decision values into probabilities by softmax."""
 
     def log_proba(self, scores: ClassScores) -> Floats:
         return log_softmax(scores.values)
 
 
 def model_scores(model: Any, X: Any) -> ClassScores:
-    """The scores that a fitted model gives to rows, in the order of its classes."""
+    """Return the scores of a fitted model for some rows, in the order of its classes."""
     for name in ("predict_log_proba", "predict_proba", "decision_function"):
         if hasattr(model, name):
             with np.errstate(divide="ignore"):
@@ -99,7 +98,7 @@ def model_scores(model: Any, X: Any) -> ClassScores:
 def session_scores(
     session: FoldSession, settings: Sequence[Params], train: Rows, test: Rows, among: NDArray[np.intp]
 ) -> list[ClassScores | Failure]:
-    """The scores that the models of settings give to test rows, one column for each of the classes `among` all."""
+    """Return the scores of the test rows for each setting, with one column for each class in `among`."""
     target = session.target
     assert isinstance(target, Labels)
     present = np.flatnonzero(np.bincount(target.codes[train], minlength=len(target.classes)))
@@ -121,7 +120,7 @@ def session_scores(
 def answer_scores(
     session: FoldSession, answer: Answer, test: Rows, present: NDArray[np.intp], among: NDArray[np.intp]
 ) -> ClassScores:
-    """The scores in one setting's answer."""
+    """Extract the scores from the answer to one setting."""
     if answer.log_proba is not None:
         return finite_scores(answer.log_proba[0][:, among], True)
     assert isinstance(session.target, Labels)
@@ -138,13 +137,16 @@ def answer_scores(
 
 
 def class_columns(found: Floats, indices: NDArray[np.intp], n_classes: int) -> Floats:  # (rows, classes)
-    """Scores of some classes among all, -inf for the others; the decision value of two classes is their difference."""
+    """Place the scores of some classes among all classes, with -inf for the others.
+
+    One-dimensional decision values of two classes are the difference of their scores.
+    """
     if found.ndim == 1:
         found = np.column_stack([-found / 2, found / 2])
     if found.shape[1] != len(indices):
         raise InputError(
-            f"the model gives {found.shape[1]} decision values for {len(indices)} classes.",
-            "let it give one per class (decision_function_shape='ovr').",
+            f"decision_function returns {found.shape[1]} values per row, but there are {len(indices)} classes.",
+            "make it return one value per class, for example with decision_function_shape='ovr'.",
         )
     wide = np.full((len(found), n_classes), -np.inf)
     wide[:, indices] = found
@@ -152,10 +154,11 @@ def class_columns(found: Floats, indices: NDArray[np.intp], n_classes: int) -> F
 
 
 def finite_scores(values: Floats, normalized: bool) -> ClassScores:
-    """Scores without infinity: an impossible class gets a score as low as the least of its row, or lower."""
-    if np.isnan(values).any() or (values == np.inf).any():
-        row = int(np.flatnonzero((np.isnan(values) | (values == np.inf)).any(axis=1))[0])
-        raise InputError(f"the model's scores of row {row} are not numbers: {values[row].tolist()}.")
+    """Replace infinite scores: an impossible class gets the lowest score of its row, or the lower limit."""
+    invalid = (np.isnan(values) | (values == np.inf)).any(axis=1)
+    if invalid.any():
+        row = int(invalid.argmax())
+        raise InputError(f"the model's scores of row {row} are not finite numbers: {values[row].tolist()}.")
     if normalized:
         return ClassScores(np.maximum(values, MIN_LOG_PROBA), True)
     gaps = values == -np.inf
@@ -167,7 +170,7 @@ def finite_scores(values: Floats, normalized: bool) -> ClassScores:
 
 def lacks_scores(model: Any) -> InputError:
     return InputError(
-        f"calibration needs scores, but {type(model).__name__} has none of predict_log_proba, predict_proba and "
-        "decision_function.",
-        "use a classifier that has one of them.",
+        f"calibration needs predict_log_proba, predict_proba or decision_function, but {type(model).__name__} has "
+        "none of them.",
+        "use another classifier.",
     )

@@ -1,4 +1,4 @@
-"""Platt's sigmoid of each class's log-odds against the rest, with his smoothed targets (Platt, 1999)."""
+"""Platt scaling: a sigmoid of each class's log-odds against the rest, fitted to smoothed targets (Platt 1999)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from foldwise.decisions.wrapper import log_softmax
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """Slope and intercept of each class; of two classes, of the second."""
+    """Slope and intercept of each class; for two classes, of the second only."""
 
     slopes: Floats
     intercepts: Floats
@@ -28,7 +28,7 @@ class Sigmoid:
 
 
 def fit_sigmoid(data: CalibrationData) -> Sigmoid:
-    """One sigmoid a class against the rest."""
+    """Fit one sigmoid per class against the rest."""
     odds = data.scores.against_rest
     found = [
         platt(odds[:, k], data.codes == k, data.weights) for k in ([1] if odds.shape[1] == 2 else range(odds.shape[1]))
@@ -37,7 +37,7 @@ def fit_sigmoid(data: CalibrationData) -> Sigmoid:
 
 
 def platt(x: Floats, is_class: np.ndarray, weights: Floats) -> tuple[float, float]:
-    """Slope and intercept of least cross-entropy to targets that are not quite 0 and 1."""
+    """Find the slope and intercept with the lowest cross-entropy to the smoothed targets."""
     ours, others = float(weights[is_class].sum()), float(weights[~is_class].sum())
     targets = np.where(is_class, (ours + 1) / (ours + 2), 1 / (others + 2))
     total = weights.sum()

@@ -1,4 +1,4 @@
-"""Temperature scaling: one number by which all scores are multiplied (Guo and others, 2017)."""
+"""Temperature scaling: all scores are multiplied by one number (Guo et al. 2017)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from scipy.optimize import brentq
 from foldwise.decisions.calibration.scores import CalibrationData, ClassScores, Floats
 from foldwise.decisions.wrapper import log_softmax
 
-BOUND = 10.0  # of the logarithm of the inverse temperature, as in scikit-learn
+BOUND = 10.0  # limit of the logarithm of the inverse temperature, as in scikit-learn
 
 
 @dataclass(frozen=True)
 class Temperature:
-    """Softmax of scores times the inverse temperature."""
+    """Softmax of the scores times the inverse temperature."""
 
     inverse: float
 
@@ -24,10 +24,10 @@ class Temperature:
 
 
 def fit_temperature(data: CalibrationData) -> Temperature:
-    """The temperature of least log loss: where its slope, which never falls, is 0.
+    """Find the temperature with the lowest log loss, which is convex: where its derivative is 0.
 
-    Where the true class is ahead in every row there is no least loss, and a model without doubt would come out; there
-    the targets are smoothed as Platt smooths them, so that n rows without a mistake are no more than that.
+    If the true class has the highest score in every row, the log loss has no minimum, and probabilities would become 0
+    or 1. The targets are then smoothed as in Platt's method.
     """
     truth = np.zeros(data.scores.values.shape)
     truth[np.arange(len(truth)), data.codes] = 1.0
@@ -44,8 +44,8 @@ def fit_temperature(data: CalibrationData) -> Temperature:
 
 
 def slope_at(log_inverse: float, data: CalibrationData, truth: Floats) -> float:
-    """How fast the log loss rises with the inverse temperature."""
+    """Compute the derivative of the log loss with respect to the inverse temperature."""
     values = data.scores.values
-    values = values - values[np.arange(len(values)), data.codes][:, None]  # so that nothing cancels
+    values = values - values[np.arange(len(values)), data.codes][:, None]  # avoids cancellation
     proba = np.exp(log_softmax(np.exp(log_inverse) * values))
     return float(np.vdot(data.weights[:, None] * (proba - truth), values))

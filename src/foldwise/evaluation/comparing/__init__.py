@@ -1,4 +1,4 @@
-"""Models compared: on the same splits of one table, over several tables, and the tests on scores at hand."""
+"""Comparison of models: on the same splits of one table, over several tables, and statistical tests on given scores."""
 
 from foldwise.evaluation.comparing.compare import compare
 from foldwise.evaluation.comparing.comparison import Comparison

@@ -21,7 +21,7 @@ from foldwise.evaluation.procedure_scores import Procedure, ProcedureScores, che
 from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import Split, freeze_splits
 
-RESAMPLES, TESTED = 10, 0.4  # the scheme under which the corrected test keeps its level best: docs/comparisons.md
+RESAMPLES, TESTED = 10, 0.4  # with these splits the false positive rate of the corrected test is closest to its level
 
 
 def compare(
@@ -39,49 +39,72 @@ def compare(
     watch: Callable[[str, int], None] | None = None,
     **fit_params: Any,
 ) -> Comparison:
-    """Score models and searches on the same splits, and say which cannot be told from the best.
+    """Score models and searches on the same splits, and test which are statistically tied with the best.
 
     Parameters
     ----------
-    models : by name, estimators, or searches of this package; a search is run anew on the training rows of every split
-    X, y : the table and its target
-    cv : splits as scikit-learn takes them; by default ten random (stratified) divisions into 60 % to train and 40 % to
-        test, with `groups` of whole groups
-    scoring : the metric of all, by its own name (`log_loss`) or as scikit-learn's searches take it (`neg_log_loss`),
-        which is shown with its own sign: of log losses the lowest is the best. By default the searches' own metric and
-        the models' `score`, which must be the same
-    rope : the region of practical equivalence: differences in score up to this count as none
-    level : of the intervals; tests are at 1 - level
-    groups : rows that belong together
-    n_jobs : as many workers for models; searches have their own
-    random_state : of the default divisions
-    watch : told the name of each model before it is scored, and how many were scored before it
-    **fit_params : passed to every fit, such as sample_weight
+    models : mapping of str to estimator
+        Estimators, or searches of this package, by name. A search is run again on the training rows of each split.
+    X : array-like or frame of shape (n_rows, n_columns)
+        The table.
+    y : array-like of shape (n_rows,)
+        The target.
+    cv : int, splitter or iterable, default None
+        Splits as in scikit-learn. None means ten random splits into 60% training and 40% test rows, stratified for
+        classifiers, or by whole groups if `groups` are passed.
+    scoring : str, callable, Metric or CostMatrix, default None
+        The metric, by its own name ("log_loss") or by scikit-learn's ("neg_log_loss"). It is shown with its own sign,
+        so for log loss the lowest score is best. None means the metric of the searches and the `score` method of the
+        models, which must agree.
+    rope : float, default 0.01
+        Region of practical equivalence: smaller differences in score count as none.
+    level : float, default 0.95
+        Level of the intervals; tests are at 1 - level.
+    groups : array-like of shape (n_rows,), default None
+        Groups of rows that stay together.
+    n_jobs : int or None, default None
+        Number of parallel jobs for models; searches use their own `n_jobs`.
+    random_state : int, Generator or None, default 0
+        Seed of the default splits.
+    watch : callable, default None
+        Called with the name of each model before it is scored, and the number of models already scored.
+    **fit_params : dict
+        Passed to every `fit`, such as `sample_weight`.
+
+    Returns
+    -------
+    Comparison
+        Scores, intervals and tests; it prints as a table, and `plot` draws it.
 
     Notes
     -----
-    With the default splits the corrected t-test calls equal models different in about 4 % of cases where they
-    change little from one training set to the next, in 4 to 6 % where they change much (nearest neighbors). Models
-    learn from 60 % of the rows, so scores are a little below those of the whole table: for a figure to report, take
-    `estimate` or `nested_cv`. Ten times ten folds, `cv=RepeatedStratifiedKFold(n_splits=10, n_repeats=10,
-    random_state=0)`, find more of the true differences, and of the second kind of models more false ones (4 % and
-    10 %); `cv=10` finds few of either (1 % and 4 %). All figures are in docs/comparisons.md.
+    Models are trained on 60% of the rows, so scores are slightly below those of models trained on the whole table. For
+    a score to report, use `estimate` or `nested_cv`.
 
+    With the default splits, the corrected t-test finds a difference between equally good models in 4 to 6% of cases.
+    `cv=RepeatedStratifiedKFold(n_splits=10, n_repeats=10, random_state=0)` detects more true differences, but has more
+    false positives for unstable models such as nearest neighbors (10%). `cv=10` is conservative (1 to 4%). See
+    docs/comparisons.md.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from foldwise import GridSearchCV, KNNClassifier, NaiveBayes, compare
     >>> X, y = load_iris(return_X_y=True)
     >>> search = GridSearchCV(KNNClassifier(), {"n_neighbors": range(1, 31)})
     >>> compare({"bayes": NaiveBayes(), "knn, tuned": search, "sepals": NaiveBayes(columns=[0, 1])}, X, y)
-    accuracy of 3 models on the same 10 splits
+    Accuracy of 3 models on the same 10 splits
     <BLANKLINE>
-      model       score    95% interval  naive    diff      p  P(>)  P(=)  P(<)
-    * knn, tuned  0.960  0.910 to 1.000  0.966
-    * bayes       0.952  0.912 to 0.991         -0.008  0.737  0.23  0.29  0.47
-      sepals      0.768  0.723 to 0.814         -0.192  <.001  0.00  0.00  1.00
+      model       score    95% interval  search    diff      p  P(>)  P(=)  P(<)
+    * knn, tuned  0.960  0.910 to 1.000   0.966
+    * bayes       0.952  0.912 to 0.991          -0.008  0.737  0.23  0.29  0.47
+      sepals      0.768  0.723 to 0.814          -0.192  <.001  0.00  0.00  1.00
     <BLANKLINE>
-    * best, or tied with it: p at least 0.05.
-    p: corrected paired t-test against the best, Holm over 3 pairs.
-    P: better than the best, equal within 0.01, worse; Bayesian correlated t.
+    *: the best model, and models statistically tied with it (p of 0.05 or more).
+    search: search score (optimistic), the best score inside the search.
+    p: corrected paired t-test against the best model, Holm-adjusted for 3 pairs.
+    P: probability of being better than the best model, equal within 0.01, or worse
+       (Bayesian correlated t-test).
     """
     check_names(models)
     check_level(level)
@@ -99,51 +122,51 @@ def compare(
             watch(name, done)
         tested = tested_on(name, procedure, splits, n_jobs)
         scores[name] = finite_scores(name, np.asarray(tested.scores, dtype=np.float64))
-        estimates[name] = tested.estimate(splits, procedure.metric.bounds, with_naive=procedure.chooses_alike)
+        estimates[name] = tested.estimate(splits, procedure.metric.bounds, same_metric=procedure.chooses_alike)
     return Comparison.sorted(scores, estimates, share_tested(splits), metric or "score", rope, level)
 
 
 def opened(
     name: str, model: Any, X: Any, y: Any, scoring: Any, groups: Any, fit_params: Mapping[str, Any]
 ) -> Procedure:
-    """A model with the table, or an error that names it."""
-    check_model(model, f"model {name!r}", "scores at hand are compared by Comparison.of.")
-    check_single(scoring, "models are compared by")
+    """Open a model on the table; errors name the model."""
+    check_model(model, f"model {name!r}", "pass an estimator, or use Comparison.of to compare scores you already have.")
+    check_single(scoring)
     try:
         return Procedure(model, X, y, scoring=scoring, groups=groups, fit_params=fit_params)
     except Exception as error:
         if scoring is None and isinstance(error, TypeError) and "score" in str(error) and not hasattr(model, "score"):
             raise InputError(
-                f"model {name!r} cannot be scored: a {type(model).__name__} has no method score.", "pass scoring=."
+                f"model {name!r} needs a metric, because {type(model).__name__} has no method score.", "pass scoring=."
             ) from error
-        error.add_note(f"of model {name!r}")
+        error.add_note(f"raised by model {name!r}")
         raise
 
 
 def all_classify(models: Mapping[str, Any]) -> bool:
-    """Whether the models are classifiers; an error where only some of them are."""
+    """Return whether the models are classifiers; raise an error if only some of them are."""
     kinds = {name: is_classifier(model) for name, model in models.items()}
     if len(set(kinds.values())) > 1:
         first, other = (next(name for name, kind in kinds.items() if kind is wanted) for wanted in (True, False))
         raise InputError(
-            f"{first!r} is a classifier and {other!r} is none, so they cannot be compared.",
-            "compare models of the same target.",
+            f"{first!r} is a classifier but {other!r} is not, so they cannot be compared.",
+            "compare models for the same target.",
         )
     return all(kinds.values())
 
 
 def common_splits(classifier: bool, X: Any, y: Any, cv: Any, groups: Any, random_state: Any) -> Sequence[Split]:
-    """The splits of all models."""
+    """Return the splits shared by all models."""
     if cv is None:
         cv = default_splits(groups, classifier, random_state)
     splits = freeze_splits(cv, X, y, groups, n_rows=count_rows(X), classifier=classifier)
     if len(splits) < 2:
-        raise InputError("a comparison needs at least two splits, but cv gave one.", "pass cv=10, or no cv.")
+        raise InputError("a comparison needs at least two splits, but cv has one.", "pass cv=10, or leave cv out.")
     return splits
 
 
 def default_splits(groups: Any, classifier: bool, random_state: Any) -> Any:
-    """Ten random divisions, 60 % to train and 40 % to test."""
+    """Return the default splitter: ten random splits into 60% training and 40% test rows."""
     generator = isinstance(random_state, np.random.Generator)
     seed = int(random_state.integers(1 << 31)) if generator else random_state
     if groups is not None:
@@ -152,9 +175,9 @@ def default_splits(groups: Any, classifier: bool, random_state: Any) -> Any:
 
 
 def tested_on(name: str, procedure: Procedure, splits: Sequence[Split], n_jobs: int | None) -> ProcedureScores:
-    """The scores of a procedure; an error names it."""
+    """Score a procedure; errors name it."""
     try:
         return procedure.on(splits, n_jobs=n_jobs)
     except Exception as error:
-        error.add_note(f"of model {name!r}")
+        error.add_note(f"raised by model {name!r}")
         raise

@@ -1,66 +1,96 @@
-"""What comparisons on one table and over several share: models in order, the best first, as a frame, text and HTML."""
+"""The base of comparisons on one table and over several: models sorted by score, as a frame, as text and as HTML."""
 
 from __future__ import annotations
 
+import textwrap
 from abc import abstractmethod
 from functools import cached_property
+from itertools import combinations
 from typing import Any, ClassVar
 
+from foldwise.evaluation.comparing.paired import holm
 from foldwise.evaluation.metrics.scoring import title_of
-from foldwise.evaluation.tables import cut, html_table, panels
+from foldwise.evaluation.tables import WIDTH, TextTable, capitalized
 
-NAME_WIDTH = 15  # with all columns the table is 80 wide
+NAME_WIDTH = 16  # with all columns the table is 80 wide
 
 
 class ComparedModels:
-    """Models, the best first, each tested against the best."""
+    """Models, best first, each tested against the best."""
 
     names: tuple[str, ...]
     metric: str
     rope: float
     level: float
     greater_is_better: bool
-    facts: ClassVar[tuple[str, ...]]  # what `_against_best` gives
+    facts: ClassVar[tuple[str, ...]]  # keys of `_against_best`
     test_name: ClassVar[str]
     posterior_name: ClassVar[str]
 
     @property
     def best(self) -> str:
-        """The best model: of the best mean score on one table, of the best average rank over several."""
+        """The model with the best mean score on one table, or the best average rank over several."""
         return self.names[0]
 
     @property
     def tied(self) -> tuple[str, ...]:
-        """The best model and those that cannot be told from it."""
+        """The best model and all models statistically tied with it."""
         return tuple(row["model"] for row in self._rows if row["tied"])
 
     @abstractmethod
     def _own(self, name: str) -> dict[str, Any]:
-        """What the frame says of a model by itself."""
+        """Return the columns of the frame about one model."""
 
     @abstractmethod
-    def _against_best(self, name: str) -> dict[str, Any]:
-        """What the frame says of a model and the best one."""
+    def _pair(self, first: str, second: str) -> dict[str, Any]:
+        """Return the columns of `pairs` for two models; "p_holm" is adjusted later."""
 
     @abstractmethod
     def _cells(self, row: dict[str, Any]) -> dict[str, str]:
-        """The cells of the printed table by heading, but for the three probabilities at its end."""
+        """Return the printed cells of a row by heading, without the three probabilities."""
 
     @abstractmethod
     def _tested_on(self) -> str:
-        """The splits or tables, for the title."""
+        """Return the splits or tables, for the title."""
 
     def to_frame(self) -> Any:
-        """A polars frame, one row a model, best first: its own figures, and how it stands to the best.
+        """Return the comparison as a polars frame.
 
-        `p` is of the test against the best, `p_holm` the same by Holm over all pairs; `better`, `equal` and `worse` are
-        the probabilities that it is better than the best, practically equal, worse; `tied` says whether the two cannot
-        be told apart.
+        Returns
+        -------
+        polars.DataFrame
+            One row per model, best first. `p` is the p-value of the test against the best model and `p_holm` its Holm
+            adjustment for all pairs. `better`, `equal` and `worse` are the probabilities that the model is better than
+            the best one, practically equal, or worse. `tied` says whether it is statistically tied with the best one.
         """
         import polars as pl
 
         kinds = dict.fromkeys(self._rows[0], pl.Float64) | {"model": pl.String, "tied": pl.Boolean}
         return pl.DataFrame(self._rows, schema=kinds)
+
+    @property
+    def pairs(self) -> Any:
+        """A polars frame with one row per pair of models, the better one first.
+
+        It has the difference in score (first minus second), the p-values, and the probabilities that the first model is
+        better, practically equal or worse. On one table it also has the interval of the difference; over several, the
+        numbers of wins, ties and losses and the difference of average ranks.
+        """
+        import polars as pl
+
+        return pl.DataFrame([{"first": a, "second": b, **facts} for (a, b), facts in self._pairs.items()])
+
+    @cached_property
+    def _pairs(self) -> dict[tuple[str, str], dict[str, Any]]:
+        pairs = {pair: self._pair(*pair) for pair in combinations(self.names, 2)}
+        adjusted = holm([facts["p"] for facts in pairs.values()]).tolist()
+        return {pair: {**facts, "p_holm": p} for (pair, facts), p in zip(pairs.items(), adjusted, strict=True)}
+
+    def _against_best(self, name: str) -> dict[str, Any]:
+        """Return the columns of the frame that compare a model with the best one."""
+        facts = self._pairs[self.best, name]
+        turned = {"difference": 0.0 - facts["difference"], "better": facts["worse"], "worse": facts["better"]}
+        return {key: {**facts, **turned}[key] for key in self.facts}
 
     @cached_property
     def _rows(self) -> list[dict[str, Any]]:
@@ -68,38 +98,36 @@ class ComparedModels:
         rows += [{"model": name, **self._own(name), **self._against_best(name)} for name in self.names[1:]]
         return [row | {"tied": row["p_holm"] is None or not row["p_holm"] < 1 - self.level} for row in rows]
 
-    def _printed(self) -> tuple[list[str], list[list[str]]]:
-        """Headings and cells of the printed table."""
+    def _table(self) -> TextTable:
         shares = {"P(>)": "better", "P(=)": "equal", "P(<)": "worse"}
         lines = [
-            self._cells(row) | {head: "" if row[name] is None else f"{row[name]:.2f}" for head, name in shares.items()}
+            {"  model": f"{'*' if row['tied'] else ' '} {row['model']}"}
+            | self._cells(row)
+            | {head: "" if row[name] is None else f"{row[name]:.2f}" for head, name in shares.items()}
             for row in self._rows
         ]
-        return list(lines[0]), [list(line.values()) for line in lines]
+        return TextTable(list(lines[0]), [list(line.values()) for line in lines], NAME_WIDTH)
 
     def _title(self) -> str:
-        title = title_of(self.metric, self.greater_is_better)
+        title = capitalized(title_of(self.metric, self.greater_is_better))
         return f"{title} of {len(self.names)} models on {self._tested_on()}"
 
     def _notes(self) -> list[str]:
         n_pairs = len(self.names) * (len(self.names) - 1) // 2
-        pairs = f", Holm over {n_pairs} pairs" if n_pairs > 1 else ""
+        pairs = f", Holm-adjusted for {n_pairs} pairs" if n_pairs > 1 else ""
         return [
-            f"* best, or tied with it: p at least {1 - self.level:.3g}.",
-            f"p: {self.test_name} against the best{pairs}.",
-            f"P: better than the best, equal within {self.rope:g}, worse; {self.posterior_name}.",
+            f"*: the best model, and models statistically tied with it (p of {1 - self.level:.3g} or more).",
+            f"p: {self.test_name} against the best model{pairs}.",
+            f"P: probability of being better than the best model, equal within {self.rope:g}, or worse "
+            f"({self.posterior_name}).",
         ]
 
     def __str__(self) -> str:
-        heads, lines = self._printed()
-        names = [f"{'*' if name in self.tied else ' '} {cut(name, NAME_WIDTH)}" for name in self.names]
-        return "\n".join([self._title(), "", panels("  model", names, heads, lines), "", *self._notes()])
+        notes = [textwrap.fill(note, WIDTH, subsequent_indent="   ") for note in self._notes()]
+        return "\n".join([self._title(), "", str(self._table()), "", *notes])
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        heads, lines = self._printed()
-        names = [f"{'* ' if name in self.tied else ''}{name}" for name in self.names]
-        rows = [[name, *line] for name, line in zip(names, lines, strict=True)]
-        return html_table(self._title(), ["model", *heads], rows, self._notes())
+        return self._table().html(self._title(), self._notes())

@@ -1,11 +1,10 @@
-"""`compare_tables`: models over several tables, one score a model and table."""
+"""`compare_tables`: models compared over several tables, with one score per model and table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -16,10 +15,10 @@ from foldwise.data.schema import listing
 from foldwise.data.table import Table
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.comparing.compare import compare
-from foldwise.evaluation.comparing.compared_models import NAME_WIDTH, ComparedModels
+from foldwise.evaluation.comparing.compared_models import ComparedModels
 from foldwise.evaluation.comparing.comparison import Comparison, check_names, one_metric
 from foldwise.evaluation.comparing.critical import draw_ranks
-from foldwise.evaluation.comparing.paired import check_rope, holm
+from foldwise.evaluation.comparing.paired import check_rope
 from foldwise.evaluation.comparing.ranked import (
     FriedmanTest,
     bayesian_signed_rank,
@@ -30,28 +29,44 @@ from foldwise.evaluation.comparing.ranked import (
     signed_rank_test,
 )
 from foldwise.evaluation.estimates import check_level
-from foldwise.evaluation.tables import cut, html_table, number, panels, probability
+from foldwise.evaluation.tables import TextTable, number, probability
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TablesComparison(ComparedModels):
-    """Models over several tables: their ranks, and which cannot be told from the best.
+    """A comparison of models over several tables.
 
-    A model is tied with the best (the lowest average rank) unless Wilcoxon's signed-rank test of the two has a p value
-    below 1 - `level`, after Holm's correction for all pairs. What it says of two models does not hang on the others, as
-    tests of average ranks do; Nemenyi's, which the diagram shows, stands beside it.
+    A model is statistically tied with the best one (lowest average rank) unless Wilcoxon's signed-rank test of the two
+    has a p-value below 1 - `level`, Holm-adjusted for all pairs. Unlike tests of average ranks, this test of two models
+    does not depend on the other models. Nemenyi's test, which the diagram shows, is given as well.
 
     Attributes
     ----------
-    names : the models, best average rank first
-    tables : their names
-    scores : (tables, models)
-    rope, level : differences up to `rope` count as none; tests are at 1 - `level`
-    metric : the name of the metric that all were scored by
-    greater_is_better : False where the metric is an error, a loss or a cost
-    comparisons : what `compare` said of each table, where it was asked
+    names : tuple of str
+        The models, best average rank first.
+    tables : tuple of str
+        The tables.
+    scores : ndarray of shape (n_tables, n_models)
+        Scores in the order of `tables` and `names`.
+    rope : float
+        Region of practical equivalence: smaller differences count as none.
+    level : float
+        Tests are at 1 - level.
+    metric : str
+        Name of the metric.
+    comparisons : mapping of str to Comparison
+        The comparison on each table, if made by `compare_tables`.
+    greater_is_better : bool
+        False for errors, losses and costs.
+
+    Examples
+    --------
+    >>> from foldwise.evaluation import TablesComparison
+    >>> auc = {"iris": {"a": 0.94, "b": 0.93}, "wine": {"a": 0.97, "b": 0.91}, "lung": {"a": 0.62, "b": 0.60}}
+    >>> TablesComparison.of(auc).ranks
+    {'a': 1.0, 'b': 2.0}
     """
 
     names: tuple[str, ...]
@@ -64,22 +79,26 @@ class TablesComparison(ComparedModels):
     greater_is_better: bool = True
     facts: ClassVar[tuple[str, ...]] = ("p", "p_holm", "p_nemenyi", "better", "equal", "worse")
     test_name: ClassVar[str] = "Wilcoxon's signed-rank test"
-    posterior_name: ClassVar[str] = "Bayesian signed rank"
+    posterior_name: ClassVar[str] = "Bayesian signed-rank test"
 
     @classmethod
     def of(cls, scores: Any, *, rope: float = 0.01, level: float = 0.95) -> TablesComparison:
-        """From scores at hand, greater is better.
+        """Compare scores that you already have.
 
         Parameters
         ----------
-        scores : a frame of any library, one row a table and one column of numbers a model (a first column of text names
-            the tables), or a mapping {table: {model: score}}
-        rope, level : as in `compare_tables`
+        scores : mapping or DataFrame
+            `{table: {model: score}}`, or a frame with one row per table and one column per model; a first column of
+            text names the tables. Higher scores are better.
+        rope : float, default 0.01
+            Region of practical equivalence: smaller differences count as none.
+        level : float, default 0.95
+            Tests are at 1 - level.
 
-        >>> from foldwise.evaluation import TablesComparison
-        >>> auc = {"iris": {"a": 0.94, "b": 0.93}, "wine": {"a": 0.97, "b": 0.91}, "lung": {"a": 0.62, "b": 0.60}}
-        >>> TablesComparison.of(auc).ranks
-        {'a': 1.0, 'b': 2.0}
+        Returns
+        -------
+        TablesComparison
+            The comparison.
         """
         tables, names, found = from_mapping(scores) if isinstance(scores, Mapping) else from_frame(scores)
         return cls.sorted(tables, names, found, rope, level)
@@ -96,18 +115,42 @@ class TablesComparison(ComparedModels):
         comparisons: Mapping[str, Comparison] | None = None,
         greater_is_better: bool = True,
     ) -> TablesComparison:
-        """The best average rank first."""
+        """Create a comparison with the models sorted by average rank.
+
+        Parameters
+        ----------
+        tables : tuple of str
+            The tables.
+        names : tuple of str
+            The models.
+        scores : ndarray of shape (n_tables, n_models)
+            Their scores.
+        rope : float
+            Region of practical equivalence.
+        level : float
+            Tests are at 1 - level.
+        metric : str, default "score"
+            Name of the metric.
+        comparisons : mapping of str to Comparison, default None
+            The comparison on each table.
+        greater_is_better : bool, default True
+            False for errors, losses and costs.
+
+        Returns
+        -------
+        TablesComparison
+            The comparison.
+        """
         check_level(level)
         if len(names) < 2 or len(tables) < 2:
             raise InputError(
-                f"at least two models and two tables are needed, got {len(names)} and {len(tables)}.",
-                "models on one table are compared by compare.",
+                f"scores must be of at least two models and two tables, got {len(names)} models and {len(tables)} "
+                "tables.",
+                "use compare for a single table.",
             )
         if not np.isfinite(scores).all():
             i, j = np.argwhere(~np.isfinite(scores))[0]
-            raise InputError(
-                f"{names[j]!r} has no score on table {tables[i]!r}.", "every model must be scored on every table."
-            )
+            raise InputError(f"{names[j]!r} has no score on table {tables[i]!r}.", "score every model on every table.")
         signed = scores if greater_is_better else -scores
         order = np.argsort(ranks_of(signed).mean(axis=0), kind="stable")
         ordered = scores[:, order]
@@ -115,23 +158,29 @@ class TablesComparison(ComparedModels):
         by_rank = tuple(names[j] for j in order)
         return cls(by_rank, tables, ordered, check_rope(rope), level, metric, comparisons or {}, greater_is_better)
 
-    @property
+    @cached_property
     def ranks(self) -> dict[str, float]:
-        """The average rank of each model; 1 is best."""
+        """Average rank of each model; 1 is best."""
         return dict(zip(self.names, ranks_of(self._signed).mean(axis=0).tolist(), strict=True))
 
     @property
     def friedman(self) -> FriedmanTest:
-        """Whether all models rank alike."""
+        """Friedman's test that all models have the same average rank."""
         return friedman_test(self._signed)
 
     @property
     def critical_difference(self) -> float:
-        """How far average ranks must lie apart to differ, by Nemenyi's test."""
+        """How much average ranks must differ to be significant by Nemenyi's test."""
         return critical_difference(len(self.names), len(self.tables), self.level)
 
     def scores_to_frame(self) -> Any:
-        """A polars frame of the scores: one row a table, one column a model."""
+        """Return the scores as a frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            A column `table`, then one column per model.
+        """
         import polars as pl
 
         return pl.DataFrame({"table": list(self.tables)} | dict(zip(self.names, self.scores.T, strict=True)))
@@ -139,58 +188,45 @@ class TablesComparison(ComparedModels):
     def _own(self, name: str) -> dict[str, Any]:
         return {"score": float(self._of(name).mean()), "rank": self.ranks[name]}
 
-    def _against_best(self, name: str) -> dict[str, float]:
-        facts = self._pairs[self.best, name]
-        turned = {**facts, "better": facts["worse"], "worse": facts["better"]}
-        return {key: turned[key] for key in self.facts}
-
-    @property
-    def pairs(self) -> Any:
-        """A polars frame, one row a pair of models, the one of better rank first.
-
-        On how many tables the first wins, ties and loses; the mean difference of scores, and the difference of average
-        ranks; p of Wilcoxon's signed-rank test, the same by Holm over all pairs, p of Nemenyi's test; by the Bayesian
-        signed-rank test, the probabilities that the first is better, practically equal, worse.
-        """
-        import polars as pl
-
-        return pl.DataFrame([{"first": a, "second": b, **facts} for (a, b), facts in self._pairs.items()])
-
     @property
     def _signed(self) -> Floats:
-        """The scores with the sign that makes greater better."""
+        """The scores with the sign that makes higher better."""
         return self.scores if self.greater_is_better else -self.scores
 
     def _of(self, name: str) -> Floats:
         return np.asarray(self.scores[:, self.names.index(name)])
 
-    @cached_property
-    def _pairs(self) -> dict[tuple[str, str], dict[str, float]]:
-        pairs = list(combinations(self.names, 2))
-        p_values = [signed_rank_test(self._of(a) - self._of(b)) for a, b in pairs]
-        adjusted = holm(p_values).tolist()
-        ranks, facts = self.ranks, {}
-        for (a, b), p, p_holm in zip(pairs, p_values, adjusted, strict=True):
-            d, apart = self._of(a) - self._of(b), ranks[b] - ranks[a]
-            gains = d if self.greater_is_better else -d
-            posterior = bayesian_signed_rank(gains, self.rope)
-            facts[a, b] = {
-                "wins": int((gains > 0).sum()),
-                "ties": int((d == 0).sum()),
-                "losses": int((gains < 0).sum()),
-                "difference": float(d.mean()),
-                "ranks_apart": apart,
-                "p": p,
-                "p_holm": p_holm,
-                "p_nemenyi": nemenyi_p(apart, len(self.names), len(self.tables)),
-                "better": posterior.better,
-                "equal": posterior.equal,
-                "worse": posterior.worse,
-            }
-        return facts
+    def _pair(self, first: str, second: str) -> dict[str, Any]:
+        d, apart = self._of(first) - self._of(second), self.ranks[second] - self.ranks[first]
+        gains = d if self.greater_is_better else -d
+        posterior, p = bayesian_signed_rank(gains, self.rope), signed_rank_test(d)
+        return {
+            "wins": int((gains > 0).sum()),
+            "ties": int((d == 0).sum()),
+            "losses": int((gains < 0).sum()),
+            "difference": float(d.mean()),
+            "ranks_apart": apart,
+            "p": p,
+            "p_holm": p,
+            "p_nemenyi": nemenyi_p(apart, len(self.names), len(self.tables)),
+            "better": posterior.better,
+            "equal": posterior.equal,
+            "worse": posterior.worse,
+        }
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the critical-difference diagram: average ranks, and bars over models that Nemenyi's test cannot part."""
+        """Plot the critical-difference diagram: average ranks, with bars joining tied models (Nemenyi's test).
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default None
+            Axes to draw on; None creates a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         return draw_ranks(self.ranks, self.critical_difference, len(self.tables), self.level, ax)
 
     def _cells(self, row: dict[str, Any]) -> dict[str, str]:
@@ -204,18 +240,21 @@ class TablesComparison(ComparedModels):
         test = self.friedman
         return [
             *super()._notes(),
-            f"Friedman: chi2 {test.chi2:.2f}, p {probability(test.p)}; F {test.f:.2f}, p {probability(test.p_f)}.",
-            f"Nemenyi: ranks differ from {self.critical_difference:.2f} apart.",
+            f"Nemenyi: p of Nemenyi's test against the best model; ranks that differ by {self.critical_difference:.2f} "
+            "or more are significantly different.",
+            f"Friedman test of equal ranks: chi2 {test.chi2:.2f}, p {probability(test.p)}; F {test.f:.2f}, p "
+            f"{probability(test.p_f)}.",
         ]
 
+    def _scores_table(self) -> TextTable:
+        rows = [[name, *map(number, row)] for name, row in zip(self.tables, self.scores.tolist(), strict=True)]
+        return TextTable(["table", *self.names], rows)
+
     def __str__(self) -> str:
-        cells = [[number(score) for score in row] for row in self.scores.tolist()]
-        columns = [cut(name, NAME_WIDTH) for name in self.names]
-        return f"{super().__str__()}\n\n{panels('table', [cut(name) for name in self.tables], columns, cells)}"
+        return f"{super().__str__()}\n\n{self._scores_table()}"
 
     def _repr_html_(self) -> str:
-        cells = [[name, *map(number, row)] for name, row in zip(self.tables, self.scores.tolist(), strict=True)]
-        return super()._repr_html_() + html_table("", ["table", *self.names], cells)
+        return super()._repr_html_() + self._scores_table().html()
 
 
 def compare_tables(
@@ -229,13 +268,35 @@ def compare_tables(
     n_jobs: int | None = None,
     random_state: int | np.random.Generator | None = 0,
 ) -> TablesComparison:
-    """Score models and searches on several tables, each by `compare`, and say which cannot be told from the best.
+    """Compare models and searches over several tables, each scored by `compare`.
 
     Parameters
     ----------
-    tables : by name, a `Table` with a target, or a pair (X, y)
-    models : by name, estimators or searches of this package
-    cv, scoring, rope, level, n_jobs, random_state : as in `compare`
+    tables : mapping of str to Table or tuple
+        By name, a `Table` with a target, or a pair (X, y).
+    models : mapping of str to estimator
+        Estimators, or searches of this package, by name.
+    cv : int, splitter or iterable, default None
+        Splits as in scikit-learn; None means ten random splits into 60% training and 40% test rows.
+    scoring : str, callable, Metric or CostMatrix, default None
+        The metric; see `compare`.
+    rope : float, default 0.01
+        Region of practical equivalence: smaller differences count as none.
+    level : float, default 0.95
+        Tests are at 1 - level.
+    n_jobs : int or None, default None
+        Number of parallel jobs for models; searches use their own `n_jobs`.
+    random_state : int, Generator or None, default 0
+        Seed of the default splits.
+
+    Returns
+    -------
+    TablesComparison
+        Ranks and tests; it prints as a table, and `plot` draws the critical-difference diagram.
+
+    References
+    ----------
+    Demšar (2006), Statistical comparisons of classifiers over multiple data sets.
 
     Examples
     --------
@@ -251,10 +312,12 @@ def compare_tables(
     check_names(models)
     if not isinstance(tables, Mapping):
         raise FoldwiseTypeError(
-            f"tables come by name, as a dict, got {type(tables).__name__}.", "pass {'a name': (X, y), …}."
+            f"tables must be a dict of tables by name, got {type(tables).__name__}.", "pass {'one': (X, y), …}."
         )
     if len(tables) < 2:
-        raise InputError(f"at least two tables are needed, got {len(tables)}.", "one table is for compare.")
+        raise InputError(
+            f"compare_tables needs at least two tables, got {len(tables)}.", "use compare for a single table."
+        )
     options: dict[str, Any] = {
         "cv": cv, "scoring": scoring, "rope": rope, "level": level, "n_jobs": n_jobs, "random_state": random_state
     }  # fmt: skip
@@ -264,7 +327,7 @@ def compare_tables(
         try:
             found[name] = compare(models, X, y, **options)
         except Exception as error:
-            error.add_note(f"on table {name!r}")
+            error.add_note(f"raised on table {name!r}")
             raise
     names = tuple(models)
     scores = np.array([[one.estimates[name].value for name in names] for one in found.values()])
@@ -274,41 +337,40 @@ def compare_tables(
 
 
 def pair_of(name: str, table: Any) -> tuple[Any, Any]:
-    """The columns and the target of a table."""
+    """Return the columns and the target of a table."""
     if isinstance(table, Table):
         if table.y is None:
             raise InputError(f"table {name!r} has no target.", "pass target= to read_table.")
         return table.X, table.y
     if not isinstance(table, tuple | list) or len(table) != 2:
-        raise FoldwiseTypeError(f"table {name!r} must be a Table or a pair (X, y), but is a {type(table).__name__}.")
+        raise FoldwiseTypeError(f"table {name!r} must be a Table or a pair (X, y), got {type(table).__name__}.")
     return table[0], table[1]
 
 
 def from_mapping(scores: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
-    """Tables, models and scores of {table: {model: score}}."""
+    """Return the tables, models and scores of {table: {model: score}}."""
     for table, row in scores.items():
         if not isinstance(row, Mapping):
             raise FoldwiseTypeError(
-                f"the scores of table {table!r} must come by model, but are a {type(row).__name__}."
+                f"the scores of table {table!r} must be a mapping {{model: score}}, got {type(row).__name__}."
             )
     names = list(dict.fromkeys(name for row in scores.values() for name in row))
     for table, row in scores.items():
-        if lacking := [name for name in names if name not in row]:
+        if missing := [name for name in names if name not in row]:
             raise InputError(
-                f"table {table!r} has no score of {listing(lacking)}.", "score every model on every table."
+                f"table {table!r} has no score of {listing(missing)}.", "score every model on every table."
             )
     found = [[float(row[name]) for name in names] for row in scores.values()]
     return tuple(map(str, scores)), tuple(map(str, names)), np.array(found, dtype=np.float64).reshape(-1, len(names))
 
 
 def from_frame(frame: Any) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
-    """Tables, models and scores of a frame; an index of names, or a first column of text, names the tables."""
+    """Return the tables, models and scores of a frame; an index or a first column of text names the tables."""
     try:
         data = nw.from_native(frame, eager_only=True)
     except TypeError:
         raise FoldwiseTypeError(
-            f"scores must be a frame, tables by models, or a mapping, got {type(frame).__name__}.",
-            "pass {table: {model: score}}.",
+            f"scores must be a mapping {{table: {{model: score}}}} or a frame, got {type(frame).__name__}."
         ) from None
     numeric = {name: data.get_column(name).dtype.is_numeric() for name in data.columns}
     tables = list(row_names(data))
@@ -316,12 +378,15 @@ def from_frame(frame: Any) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
         tables = [str(cell) for cell in data.get_column(data.columns[0]).to_list()]
         data = data.select(data.columns[1:])
     if wrong := [name for name in data.columns if not numeric[name]]:
-        raise InputError(f"the scores of {listing(wrong)} are no numbers.", "only a first column may name the tables.")
+        raise InputError(
+            f"the scores of {listing(wrong)} must be numbers.",
+            "only the first column may be text: it names the tables.",
+        )
     columns = [data.get_column(name).cast(nw.Float64).to_numpy() for name in data.columns]
     return tuple(tables), tuple(map(str, data.columns)), np.column_stack(columns) if columns else np.empty((0, 0))
 
 
 def row_names(data: Any) -> Iterator[str]:
-    """The index of a pandas frame, else numbers."""
+    """Return the index of a pandas frame, or row numbers."""
     index = nw.maybe_get_index(data)
     return (str(name) for name in (range(len(data)) if index is None else index))

@@ -1,6 +1,6 @@
-"""Models over several tables, by their scores alone: signed ranks, average ranks, Friedman's test and what follows it.
+"""Tests of models over several tables: signed-rank tests, average ranks, the Friedman and Nemenyi tests.
 
-Scores come as an array (tables, models), greater is better; a table's splits are not looked at.
+Scores are an array (tables, models), where higher is better.
 """
 
 from __future__ import annotations
@@ -22,13 +22,36 @@ DRAWS = 50_000
 
 
 def ranks_of(scores: Floats) -> Floats:  # (tables, models)
-    """The rank of each model on each table: 1 for the best, ties share the mean of theirs."""
+    """Rank the models on each table: 1 is best, ties share their mean rank.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_tables, n_models)
+        Scores, where higher is better.
+
+    Returns
+    -------
+    ndarray of shape (n_tables, n_models)
+        The ranks.
+    """
     return np.asarray(stats.rankdata(-np.asarray(scores, dtype=np.float64), axis=1))
 
 
 def signed_rank_test(differences: Any) -> float:
-    """The p value of Wilcoxon's signed-rank test, two-sided; zeros are shared out to both sides (Demšar 2006).
+    """Compute the two-sided p-value of Wilcoxon's signed-rank test.
 
+    Parameters
+    ----------
+    differences : array-like of shape (n_tables,)
+        Differences in score of two models. Zeros are split evenly between both signs (Demšar 2006).
+
+    Returns
+    -------
+    float
+        The p-value.
+
+    Examples
+    --------
     >>> from foldwise.evaluation.comparing import signed_rank_test
     >>> round(signed_rank_test([0.01, 0.02, 0.03, 0.04, -0.005, 0.06]), 4)
     0.0625
@@ -41,7 +64,17 @@ def signed_rank_test(differences: Any) -> float:
 
 @dataclass(frozen=True)
 class RankedPosterior:
-    """What is believed of the next table after these: is the first model better, practically equal, or worse?"""
+    """The probabilities that on a new table the first model is better, practically equal or worse.
+
+    Attributes
+    ----------
+    better : float
+        Probability that the first model is better.
+    equal : float
+        Probability that the two are practically equal.
+    worse : float
+        Probability that the first model is worse.
+    """
 
     better: float
     equal: float
@@ -51,15 +84,33 @@ class RankedPosterior:
 def bayesian_signed_rank(
     differences: Any, rope: float = 0.01, *, prior: float = 0.5, n_draws: int = DRAWS, random_state: Any = 0
 ) -> RankedPosterior:
-    """The Bayesian signed-rank test (Benavoli, Corani, Mangili, Zaffalon & Ruggeri 2014), by Monte Carlo.
+    """Compare two models over several tables by the Bayesian signed-rank test.
 
     Parameters
     ----------
-    differences : of the scores of two models, first minus second, one a table
-    rope : differences up to this count as none
-    prior : the weight of one imaginary table without a difference
-    n_draws, random_state : of the Monte Carlo; 50,000 draws are good to 0.002
+    differences : array-like of shape (n_tables,)
+        Differences in score, first model minus second, one per table.
+    rope : float, default 0.01
+        Region of practical equivalence: smaller differences count as none.
+    prior : float, default 0.5
+        Weight of an imaginary table on which the models are equal.
+    n_draws : int, default 50,000
+        Number of Monte Carlo draws; the default is accurate to 0.002.
+    random_state : int, Generator or None, default 0
+        Seed of the draws.
 
+    Returns
+    -------
+    RankedPosterior
+        The probabilities that the first model is better, practically equal or worse.
+
+    References
+    ----------
+    Benavoli, Corani, Mangili, Zaffalon and Ruggeri (2014), A Bayesian Wilcoxon signed-rank test based on the Dirichlet
+    process.
+
+    Examples
+    --------
     >>> from foldwise.evaluation import bayesian_signed_rank
     >>> found = bayesian_signed_rank([0.03, 0.05, 0.02, 0.04, -0.005, 0.06], rope=0.01)
     >>> print(f"better {found.better:.2f}, equal {found.equal:.2f}, worse {found.worse:.2f}")
@@ -73,7 +124,7 @@ def bayesian_signed_rank(
 
 
 def shares_beyond(d: Floats, rope: float, drawn: Floats) -> Floats:  # (draws, 3): worse, within, better
-    """The shares of pairs of tables whose mean difference lies below, within and above the rope, for drawn weights."""
+    """Compute, for drawn weights, the fractions of pairs of tables with a mean difference below, within, above rope."""
     sums = d[:, None] + d
     worse, better = (
         np.einsum("si,ij,sj->s", drawn, np.heaviside(sign * sums - 2 * rope, 0.5), drawn, optimize=True)
@@ -83,7 +134,7 @@ def shares_beyond(d: Floats, rope: float, drawn: Floats) -> Floats:  # (draws, 3
 
 
 def by_majority(shares: Floats) -> RankedPosterior:
-    """How often each of the three has the greatest share; where several have it, each has its part."""
+    """Count how often each of the three fractions is the largest; ties are split evenly."""
     greatest = np.isclose(shares, shares.max(axis=1, keepdims=True), rtol=0, atol=1e-12)
     worse, equal, better = (greatest / greatest.sum(axis=1, keepdims=True)).mean(axis=0).tolist()
     return RankedPosterior(better, equal, worse)
@@ -91,7 +142,19 @@ def by_majority(shares: Floats) -> RankedPosterior:
 
 @dataclass(frozen=True)
 class FriedmanTest:
-    """Whether all models rank alike: Friedman's χ², and the less conservative F of Iman and Davenport."""
+    """The result of a Friedman test that all models have the same average rank.
+
+    Attributes
+    ----------
+    chi2 : float
+        Friedman's χ² statistic.
+    p : float
+        Its p-value.
+    f : float
+        The F statistic of Iman and Davenport, which is less conservative.
+    p_f : float
+        Its p-value.
+    """
 
     chi2: float
     p: float
@@ -100,10 +163,22 @@ class FriedmanTest:
 
 
 def friedman_test(scores: Any, *, correct_ties: bool = True) -> FriedmanTest:
-    """Friedman's test over tables (rows) of at least two models (columns).
+    """Test whether all models have the same average rank over tables (Friedman's test).
 
-    `correct_ties=True` divides by what ties leave of the spread of ranks, as R and scipy do; Demšar (2006) does not.
+    Parameters
+    ----------
+    scores : array-like of shape (n_tables, n_models)
+        Scores of at least two models, where higher is better.
+    correct_ties : bool, default True
+        Whether to correct for ties, as R and scipy do. Demšar (2006) does not.
 
+    Returns
+    -------
+    FriedmanTest
+        The statistics and p-values.
+
+    Examples
+    --------
     >>> from foldwise.evaluation import friedman_test
     >>> test = friedman_test([[0.9, 0.8, 0.7], [0.8, 0.7, 0.75], [0.7, 0.6, 0.5], [0.9, 0.7, 0.8]])
     >>> print(f"chi2 = {test.chi2:.2f}, p = {test.p:.3f}")
@@ -112,18 +187,18 @@ def friedman_test(scores: Any, *, correct_ties: bool = True) -> FriedmanTest:
     found = np.asarray(scores, dtype=np.float64)
     if found.ndim != 2 or min(found.shape) < 1 or found.shape[1] < 2:
         raise InputError(
-            f"Friedman's test needs scores of at least two models, one row a table, got shape {found.shape}.",
-            "pass one list of scores for each table.",
+            f"scores must have one row per table and at least two models, got the shape {found.shape}.",
+            "pass one list of scores per table.",
         )
     if not np.isfinite(found).all():
         i, j = np.argwhere(~np.isfinite(found))[0]
         raise InputError(
-            f"model {j} has no score on table {i} but {found[i, j]}.", "every model must be scored on every table."
+            f"scores must be finite, but model {j} on table {i} has {found[i, j]}.", "score every model on every table."
         )
     ranks = ranks_of(found)
     n, k = ranks.shape
     spread = ((ranks - (k + 1) / 2) ** 2).sum() / (n * (k - 1)) if correct_ties else k * (k + 1) / 12
-    if spread == 0:  # every table is one tie
+    if spread == 0:  # all models are tied on every table
         return FriedmanTest(0.0, 1.0, 0.0, 1.0)
     chi2 = n * float(((ranks.mean(axis=0) - (k + 1) / 2) ** 2).sum() / spread)
     left = n * (k - 1) - chi2
@@ -133,8 +208,24 @@ def friedman_test(scores: Any, *, correct_ties: bool = True) -> FriedmanTest:
 
 
 def critical_difference(n_models: int, n_tables: int, level: float = 0.95) -> float:
-    """How far two average ranks must lie apart to differ, by Nemenyi's test.
+    """Compute how much two average ranks must differ to be significant by Nemenyi's test.
 
+    Parameters
+    ----------
+    n_models : int
+        Number of models.
+    n_tables : int
+        Number of tables.
+    level : float, default 0.95
+        1 minus the level of the test.
+
+    Returns
+    -------
+    float
+        The critical difference.
+
+    Examples
+    --------
     >>> from foldwise.evaluation import critical_difference
     >>> round(critical_difference(4, 14), 2)
     1.25
@@ -146,11 +237,26 @@ def critical_difference(n_models: int, n_tables: int, level: float = 0.95) -> fl
 
 
 def nemenyi_p(distance: float, n_models: int, n_tables: int) -> float:
-    """The p value of a distance of two average ranks by Nemenyi's test."""
+    """Compute the p-value of Nemenyi's test for a difference of two average ranks.
+
+    Parameters
+    ----------
+    distance : float
+        Difference of two average ranks.
+    n_models : int
+        Number of models.
+    n_tables : int
+        Number of tables.
+
+    Returns
+    -------
+    float
+        The p-value.
+    """
     q = distance * np.sqrt(2) / rank_error(n_models, n_tables)
     return float(np.clip(stats.studentized_range.sf(q, n_models, np.inf), 0.0, 1.0))
 
 
 def rank_error(n_models: int, n_tables: int) -> float:
-    """The standard error of a difference of two average ranks, if all models are alike."""
+    """Return the standard error of a difference of two average ranks if all models are equally good."""
     return float(np.sqrt(n_models * (n_models + 1) / (6 * n_tables)))

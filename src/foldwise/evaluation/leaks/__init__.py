@@ -1,4 +1,4 @@
-"""Leaks that can be seen in a table and its splits: rows, groups and times that stand on both sides."""
+"""Leaks visible in a table and its splits: duplicate rows, groups and times that occur in training and test rows."""
 
 from foldwise.evaluation.leaks.duplicates import duplicate_groups
 from foldwise.evaluation.leaks.finding import find_leaks

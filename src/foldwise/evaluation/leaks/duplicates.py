@@ -1,7 +1,7 @@
-"""Rows of a test that stand in the training rows too: a model that remembers knows their labels.
+"""Test rows that also occur among the training rows: a model that memorizes them knows their labels.
 
-Rows of few columns with few values agree by chance, and new rows will too. So what is found is held against what
-columns that are independent given the class would bring.
+Rows with few columns and few values are equal by chance, and new rows will be, too. So the number of duplicates is
+compared with the number expected if columns were independent given the class.
 """
 
 from __future__ import annotations
@@ -17,25 +17,38 @@ from numpy.typing import NDArray
 from foldwise.data.frames import as_polars
 from foldwise.data.schema import listing
 from foldwise.evaluation.leaks.leak_input import LeakInput, some
-from foldwise.evaluation.leaks.report import Leak, Level, rows_said
+from foldwise.evaluation.leaks.report import Leak, Level, rows_text
 
 Ints = NDArray[np.int64]
 Truths = NDArray[np.bool_]
-FEW, FEW_ROWS = 0.01, 10  # a smaller share, or fewer rows, move no score that matters: an accuracy by less than a point
+FEW, FEW_ROWS = 0.01, 10  # a smaller fraction, or fewer rows, change an accuracy by less than one percentage point
 TIMES_CHANCE = 3.0
-DIFFERENT = 0.3  # texts or measurements of which so many are different do not agree by chance
-GRAIN = 1e-6  # of a column's standard deviation: what rounding to single precision or printing leaves
+DIFFERENT = 0.3  # a column with at least this fraction of distinct values does not agree by chance
+GRAIN = 1e-6  # relative to a column's standard deviation: errors of rounding to single precision or of printing
 KEEP_TOGETHER = (
-    "pass groups=duplicate_groups(X) with cv=StratifiedGroupKFold() or GroupKFold(); oversample inside a pipeline"
+    "pass groups=duplicate_groups(X) with cv=StratifiedGroupKFold() or GroupKFold(); oversample only inside a pipeline"
 )
 
 
 def duplicate_groups(X: Any) -> Ints:
-    """One number a row, the same for rows whose cells are all equal: as `groups`, it keeps duplicates on one side.
+    """Number the rows so that equal rows have equal numbers, for use as `groups`.
 
-    Missing cells are equal to each other. With `GroupKFold` or `StratifiedGroupKFold`, no test row then stands in the
-    training rows. `find_leaks` says whether that is needed.
+    With `GroupKFold` or `StratifiedGroupKFold`, no test row then occurs among the training rows. `find_leaks` tells
+    whether this is needed.
 
+    Parameters
+    ----------
+    X : array-like, frame or sparse matrix of shape (n_rows, n_columns)
+        The table. Missing cells are equal to each other.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The numbers, in the order of first occurrence.
+
+    Examples
+    --------
+    >>> from foldwise import duplicate_groups
     >>> duplicate_groups([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])
     array([0, 1, 0])
     """
@@ -43,13 +56,13 @@ def duplicate_groups(X: Any) -> Ints:
 
 
 def units_of(frame: pl.DataFrame) -> Ints:
-    """Equal rows as equal numbers, in the order of their first."""
+    """Number equal rows of a frame equally, in the order of first occurrence."""
     if not frame.width:
         return np.arange(frame.height)
     _, units, counts = np.unique(frame.hash_rows(seed=0).to_numpy(), return_inverse=True, return_counts=True)
     again = np.flatnonzero(counts[units] > 1)
     firsts = np.arange(frame.height)
-    if again.size:  # equal hashes are a strong hint: cells decide
+    if again.size:  # different rows may have equal hashes, so cells are compared
         names = [f"c{j}" for j in range(frame.width)]
         part = frame[again].rename(dict(zip(frame.columns, names, strict=True))).with_columns(row=again)
         firsts[again] = part.select(pl.col("row").first().over(names))["row"].to_numpy()
@@ -57,7 +70,7 @@ def units_of(frame: pl.DataFrame) -> Ints:
 
 
 def sparse_units(X: Any) -> Ints:
-    """The same of a sparse matrix."""
+    """Number equal rows of a sparse matrix equally."""
     matrix = X.tocsr().copy()
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
@@ -68,17 +81,17 @@ def sparse_units(X: Any) -> Ints:
 
 
 def in_order_of_first(firsts: Ints) -> Ints:
-    """Numbers from 0 on for units that are named by their first row."""
+    """Number units from 0, given the first row of each row's unit."""
     is_first = firsts == np.arange(len(firsts))
     return np.asarray((np.cumsum(is_first) - 1)[firsts], dtype=np.int64)
 
 
 def duplicates(given: LeakInput) -> Iterator[Leak]:
-    """Exact duplicates across folds; then those that rounding, or a column that numbers the rows, makes different."""
+    """Report exact duplicates across splits, then those that differ by rounding or by a column of row numbers."""
     exact = duplicate_groups(given.X) if sp.issparse(given.X) else units_of(given.frame)
     found = across(given, exact)
     if found is not None:
-        yield described(given, exact, found, "duplicates", "stand among the training rows of their split, too")
+        yield described(given, exact, found, "duplicates", "also occur among the training rows of their split")
     if not given.frame.width:
         return
     names = [name for name, finding in given.findings.items() if finding.kind == "identifier"]
@@ -89,16 +102,14 @@ def duplicates(given: LeakInput) -> Iterator[Leak]:
     near = across(given, units)
     already = 0 if found is None else int(found.sum())
     if near is not None and near.sum() > max(1.2 * already, already + 2):
-        how = "numbers that differ by a millionth of their spread at most"
+        how = "numbers differ by at most a millionth of their standard deviation"
         if names:
-            how = f"all columns but {listing(names)} equal, or {how}"
-        yield described(
-            given, units, near, "near duplicates", f"are nearly the same as training rows of their split ({how})"
-        )
+            how = f"ignoring {listing(names)}; {how}"
+        yield described(given, units, near, "near duplicates", f"nearly equal training rows of their split ({how})")
 
 
 def rounded(column: pl.Series) -> pl.Series:
-    """Numbers with a fraction on a grid of a millionth of their spread."""
+    """Round floats to a millionth of their standard deviation."""
     if not column.dtype.is_float():
         return column
     finite = column.filter(column.is_finite())
@@ -107,7 +118,7 @@ def rounded(column: pl.Series) -> pl.Series:
 
 
 def across(given: LeakInput, units: Ints) -> Truths | None:
-    """Of all test rows, one split after the other, which have a twin among the training rows; None where none has."""
+    """Return which test rows of all splits have a duplicate among the training rows; None if none has."""
     if int(units.max(initial=-1)) + 1 == given.n_rows:
         return None
     found = np.concatenate([shared for _, shared in given.shared(units)])
@@ -115,37 +126,37 @@ def across(given: LeakInput, units: Ints) -> Truths | None:
 
 
 def described(given: LeakInput, units: Ints, found: Truths, name: str, words: str) -> Leak:
-    """The finding, weighed by its share and against chance."""
+    """Describe the finding; its level depends on the number of rows and on the number expected by chance."""
     tested = np.concatenate([split.test for split in given.splits])
     rows, total = int(found.sum()), given.n_tested
     share, expected = rows / total, expected_by_chance(given)
     level: Level = "leak"
-    text = f"{rows_said(rows, total)} {words}{agreement(given, units)}"
+    text = f"{rows_text(rows, total)} {words}{agreement(given, units)}"
     if rows <= TIMES_CHANCE * expected or share < FEW or rows < FEW_ROWS:
         level = "note"
     elif not given.frame.width:
-        level = "suspicion"  # what chance brings is not known of a sparse matrix, whose rows may well be empty
+        level = "suspicion"  # the number expected by chance is not computed for sparse matrices
     if expected >= 0.5:
-        text += f"; chance alone would bring about {expected:,.0f}"
+        text += f"; about {expected:,.0f} are expected by chance alone"
     examples = np.unique(tested[found])
-    twin = training_twin(given, units, int(examples[0]))
-    text += f"; such as row {examples[0]}, which {'equals' if name == 'duplicates' else 'resembles'} row {twin}."
-    remedy = f"if they are the same cases: {KEEP_TOGETHER}." if level == "note" else f"{KEEP_TOGETHER}."
+    copy = training_copy(given, units, int(examples[0]))
+    text += f". For example, row {examples[0]} {'equals' if name == 'duplicates' else 'nearly equals'} row {copy}."
+    remedy = f"if these are repeated records, {KEEP_TOGETHER}." if level == "note" else f"{KEEP_TOGETHER}."
     if name != "duplicates":
-        remedy = f"leave out or round what differs, then {KEEP_TOGETHER}."
+        remedy = f"remove or round the columns that differ, then {KEEP_TOGETHER}."
     return Leak(name, level, "", rows, share, text, some(examples), remedy)
 
 
-def training_twin(given: LeakInput, units: Ints, row: int) -> int:
-    """A training row of the same unit, in a split that tests this row and has one."""
+def training_copy(given: LeakInput, units: Ints, row: int) -> int:
+    """Return a training row of the same unit, in a split that tests the row."""
     for split, shared in given.shared(units):
         if (shared & (split.test == row)).any():
             return int(split.train[units[split.train] == units[row]].min())
-    raise AssertionError("the row has a twin in no split")
+    raise AssertionError("no split has a training row of the same unit")
 
 
 def agreement(given: LeakInput, units: Ints) -> str:
-    """How many of the rows with twins have the label that most of their training twins have."""
+    """Describe how many duplicates have the label of most of their copies among the training rows."""
     if given.labels is None or given.quantity or given.likeness is None:
         return ""
     labels = given.likeness.labels
@@ -159,11 +170,11 @@ def agreement(given: LeakInput, units: Ints) -> str:
         most[found[order] // n_classes] = found[order] % n_classes  # the most frequent is written last
         test = split.test[shared]
         agreed, rows = agreed + int(np.sum(most[units[test]] == labels[test])), rows + len(test)
-    return f", {agreed / rows:.0%}".replace("%", " %") + " of them with the same label"
+    return f", {agreed / rows:.0%} of them with the same label"
 
 
 def expected_by_chance(given: LeakInput) -> float:
-    """How many test rows would have a twin in training if columns were independent given the class."""
+    """Compute how many test rows would have a duplicate if columns were independent given the class."""
     if not given.frame.width:
         return 0.0
     labels = np.zeros(given.n_rows, dtype=np.int64)
@@ -177,19 +188,19 @@ def expected_by_chance(given: LeakInput) -> float:
         if columns[-1].max() >= DIFFERENT * given.n_rows:
             return 0.0
     chance = log_chance(columns, labels, sizes)
-    # a twin is given for in its own class only: those of others are few, and left out makes the finding no smaller
+    # only duplicates of the same class are counted: those of other classes are few
     own = np.exp(chance) * np.maximum(sizes[labels] - 1, 0) / max(1, given.n_rows - 1)
     parts = [np.sum(-np.expm1(-own[split.test] * len(split.train))) for split in given.splits]
     return float(np.sum(parts))
 
 
 def log_chance(columns: Sequence[Ints], labels: Ints, sizes: Ints) -> NDArray[np.float64]:
-    """The logarithm of the chance that another row of the class has the cells of a row."""
+    """Compute the log-probability that another row of the class has the same cells."""
     total = np.zeros(len(labels))
     with np.errstate(divide="ignore"):
         for codes in columns:
             cells = codes * len(sizes) + labels
-            # the row itself is no other row: a value that is there once has no chance
+            # a value that occurs once, in the row itself, has probability 0
             others = np.bincount(cells)[cells] - 1
             total += np.log(others / np.maximum(sizes[labels] - 1, 1))
     return total

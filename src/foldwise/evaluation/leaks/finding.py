@@ -1,4 +1,4 @@
-"""`find_leaks`: what a table and its splits show of leaks, before anything is fitted."""
+"""`find_leaks`: look for leaks in a table and its splits before anything is fitted."""
 
 from __future__ import annotations
 
@@ -24,18 +24,30 @@ from foldwise.folds.splits import freeze_splits
 
 
 def find_leaks(X: Any, y: Any = None, *, cv: Any = None, groups: Any = None, time: Any = None) -> Leaks:
-    """What lets tests know too much: duplicates, groups, times on both sides of splits, columns that hold the target.
+    """Look for leaks: information in the training rows about the test rows that new data will not have.
 
-    It looks at rows and splits alone; what is done to them before (scaling, encoding, selection, oversampling outside a
-    pipeline) leaves no trace there. A finding is a leak, a suspicion (only you know how rows came about), or a note.
+    It finds duplicate rows, groups and times that occur in both training and test rows, and columns that give the
+    target away. Steps done before splitting, such as scaling, encoding, feature selection or oversampling outside a
+    pipeline, leave no trace in the rows and are not found.
 
     Parameters
     ----------
-    X : a frame, an array, a sparse matrix or a `Table`, whose target is y unless given
-    y : labels, or quantities; without them, what concerns them is left out
-    cv : splits as scikit-learn takes them, the ones you are going to use; None for five folds
-    groups : which rows belong together; without, columns that look like names of groups are suspected
-    time : the name of a column, or one value a row; without, dates and labels that last from row to row are suspected
+    X : array-like, frame, sparse matrix or Table
+        The table. The target of a `Table` is used if y is None.
+    y : array-like of shape (n_rows,), default None
+        Classes or numbers; without them, checks of the target are skipped.
+    cv : int, splitter or iterable, default None
+        The splits that you are going to use; None means five folds.
+    groups : array-like of shape (n_rows,), default None
+        Groups of rows that belong together. Without them, columns that look like group names are reported.
+    time : str or array-like of shape (n_rows,), default None
+        The time of each row, or the name of a column. Without it, columns of dates and slowly changing labels are
+        reported.
+
+    Returns
+    -------
+    Leaks
+        The findings: leaks, suspicions that depend on how the rows were collected, and notes.
 
     Examples
     --------
@@ -45,7 +57,7 @@ def find_leaks(X: Any, y: Any = None, *, cv: Any = None, groups: Any = None, tim
     >>> X, y = rng.normal(size=(100, 4)), rng.integers(0, 2, 100)
     >>> find_leaks(X, y)
     Leaks in 100 rows, 4 columns, 5 splits
-    nothing found
+    none found
     >>> [leak.name for leak in find_leaks(np.vstack([X, X]), np.append(y, y), time=np.arange(200))]
     ['duplicates', 'time']
     """
@@ -55,14 +67,14 @@ def find_leaks(X: Any, y: Any = None, *, cv: Any = None, groups: Any = None, tim
     frame = pl.DataFrame() if sparse else as_polars(X)
     n_rows = count_rows(X)
     if n_rows < 2:
-        raise InputError(f"the table has {n_rows} rows, which cannot be split.", "pass at least two.")
+        raise InputError(f"X must have at least two rows to be split, got {n_rows}.")
     labels = None if y is None else as_series("target", y)
     if labels is not None and len(labels) != n_rows:
         raise InputError(f"X has {n_rows} rows but y has {len(labels)} labels.", "pass one label for each row.")
     quantity = labels is not None and is_quantity(labels)
     if groups is not None:
         groups = checked_groups(groups, n_rows)
-    with warnings.catch_warnings():  # whether groups are ignored is what is asked here
+    with warnings.catch_warnings():  # splitters that ignore groups are found below
         warnings.filterwarnings("ignore", "The groups parameter is ignored")
         splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=labels is not None and not quantity)
     given = LeakInput(X, frame, n_rows, labels, quantity, splits)
@@ -78,15 +90,15 @@ def find_leaks(X: Any, y: Any = None, *, cv: Any = None, groups: Any = None, tim
 
 
 def suspected_in_order(given: LeakInput) -> list[Leak]:
-    """Suspicions of time: dates, or else the order of rows."""
+    """Report suspicions of time: columns of dates, or else the order of the rows."""
     return list(suspected_dates(given)) or list(suspected_order(given))
 
 
 def held_targets(given: LeakInput) -> list[Leak]:
-    """Columns that (nearly) hold the target."""
+    """Report columns that (almost) contain the target."""
     if given.labels is None or not given.frame.width:
         return []
-    remedy = "leave it out if it is known only after the target is."
+    remedy = "remove the column if it is known only after the target."
     return [
         Leak("target", "suspicion", one.column, one.rows, 1.0, f"{one.column!r}: {one.detail}.", (), remedy)
         for one in giveaways(given.frame, given.labels)

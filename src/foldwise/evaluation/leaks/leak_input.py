@@ -1,4 +1,4 @@
-"""What leaks are given for in: the columns, the labels and the splits, brought to one form."""
+"""The input of all leak checks: columns, labels and splits in one form."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ EXAMPLES = 5
 class LeakInput:
     """A table with its splits."""
 
-    X: Any  # as it came
-    frame: pl.DataFrame  # its columns; none of a sparse matrix
+    X: Any  # as passed
+    frame: pl.DataFrame  # its columns; empty for a sparse matrix
     n_rows: int
     labels: pl.Series | None
-    quantity: bool  # whether the labels are one, not classes
+    quantity: bool  # whether the labels are numbers, not classes
     splits: Sequence[Split]
-    coded: dict[str, Ints] = field(default_factory=dict)  # columns whose codes were asked for
+    coded: dict[str, Ints] = field(default_factory=dict)  # codes of columns computed so far
 
     @property
     def n_tested(self) -> int:
@@ -38,7 +38,7 @@ class LeakInput:
 
     @cached_property
     def likeness(self) -> Likeness | None:
-        """Of the labels, where all are there."""
+        """The likeness of labels; None if some are missing."""
         if self.labels is None or self.labels.null_count():
             return None
         if self.quantity:
@@ -47,18 +47,18 @@ class LeakInput:
         return Likeness(codes_of(self.labels))
 
     def codes(self, name: str) -> Ints:
-        """The cells of a column as numbers from 0 on, in the order of numbers and dates; -1 is missing."""
+        """Return the codes of a column, ordered as its numbers or dates; -1 is missing."""
         if name not in self.coded:
             self.coded[name] = codes_of(self.frame[name])
         return self.coded[name]
 
     @cached_property
     def findings(self) -> dict[str, Finding]:
-        """What each column looks like."""
+        """The detected type of each column."""
         return {column.name: find(column) for column in self.frame}
 
     def shared(self, units: Ints) -> Iterator[tuple[Split, Truths]]:
-        """For each split, which of its test rows have a training row of the same unit; units below 0 are none."""
+        """Yield each split with a mask of the test rows whose unit has a training row; negative units do not count."""
         n_units = int(units.max(initial=-1)) + 1
         for split in self.splits:
             trained = np.zeros(n_units + 1, dtype=bool)
@@ -68,7 +68,7 @@ class LeakInput:
 
 
 def codes_of(series: pl.Series) -> Ints:
-    """Equal values as equal numbers from 0 on; missing cells as -1."""
+    """Encode equal values as equal numbers from 0; missing cells are -1."""
     if series.dtype.is_float():
         series = series.fill_nan(None)
     if series.dtype.is_numeric() or series.dtype.is_temporal() or series.dtype == pl.Boolean:
@@ -81,5 +81,5 @@ def codes_of(series: pl.Series) -> Ints:
 
 
 def some(rows: Any) -> tuple[int, ...]:
-    """A few row numbers as examples."""
+    """Return the first few row indices as examples."""
     return tuple(int(row) for row in rows[:EXAMPLES])

@@ -1,4 +1,4 @@
-"""Tests that are earlier than what was learned, and rows that know their neighbors."""
+"""Test rows that are earlier than training rows, and rows in an order in which neighbors have similar labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from foldwise.data.frames import as_series
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.evaluation.leaks.leak_input import LeakInput, codes_of, some
-from foldwise.evaluation.leaks.report import Leak, rows_said
+from foldwise.evaluation.leaks.report import Leak, rows_text
 
 Ints = NDArray[np.int64]
 LEAST_ROWS = 50
@@ -25,7 +25,7 @@ IN_ORDER = "sort the rows by time and pass cv=TimeSeriesSplit()."
 
 
 def broken_time(given: LeakInput, time: Any) -> Iterator[Leak]:
-    """Test rows that are earlier than training rows, by a time that was given."""
+    """Report test rows that are earlier than training rows, by a given time."""
     name = time if isinstance(time, str) else "time"
     series = times_of(given, time)
     found = earlier(given, series)
@@ -34,19 +34,19 @@ def broken_time(given: LeakInput, time: Any) -> Iterator[Leak]:
     rows, splits = found
     first = int(rows[0])
     text = (
-        f"{rows_said(len(rows), given.n_tested)} are earlier than rows that were learned from, in {splits} of "
-        f"{len(given.splits)} splits; such as row {first} at {series[first]}."
+        f"{rows_text(len(rows), given.n_tested)} are earlier than some training rows, in {splits} of "
+        f"{len(given.splits)} splits. For example, row {first} has the time {series[first]}."
     )
     column = name if isinstance(time, str) else ""
     yield Leak("time", "leak", column, len(rows), len(rows) / given.n_tested, text, some(np.unique(rows)), IN_ORDER)
 
 
 def times_of(given: LeakInput, time: Any) -> pl.Series:
-    """The time of each row: a column by its name, or values that have an order."""
+    """Return the time of each row: a column, or given values."""
     if isinstance(time, str):
         if time not in given.frame.columns:
             raise InputError(
-                f"time names the column {time!r}, which X does not have.", f"it has {listing(given.frame.columns)}."
+                f"time is column {time!r}, which X does not have.", f"its columns are {listing(given.frame.columns)}."
             )
         series = given.frame[time]
     else:
@@ -56,20 +56,20 @@ def times_of(given: LeakInput, time: Any) -> pl.Series:
     if series.dtype == pl.String:
         series = dates_of_text(series)
     if series.null_count() or (series.dtype.is_float() and series.is_nan().any()):
-        raise InputError("time is missing for some rows.", "leave them out, or say when they were.")
+        raise InputError("time must be complete, but some values are missing.", "remove these rows, or fill in times.")
     if not (series.dtype.is_numeric() or series.dtype.is_temporal()):
-        raise InputError(f"time must have an order, but came as {series.dtype}.", "pass dates or numbers.")
+        raise InputError(f"time must be dates or numbers, got {series.dtype}, which has no order.")
     return series
 
 
 def dates_of_text(series: pl.Series) -> pl.Series:
-    """Text of the form year-month-day, whose order is that of time; other text is refused."""
+    """Convert text of the form year-month-day, which sorts by time; other text is an error."""
     finding = find(series)
     if finding.kind == "date" and "year-month-day" in finding.reason and len(set(series.str.len_chars())) == 1:
         return pl.Series(series.name, codes_of_sorted(series))
     raise InputError(
-        f"time is text ({finding.reason}), whose order is not that of time.",
-        "turn it into dates first, for example by read_table(path, kinds={'day': 'date'}).",
+        f"time is text ({finding.reason}), and its alphabetical order is not the order of time.",
+        "convert it to dates first, for example by read_table(path, kinds={'day': 'date'}).",
     )
 
 
@@ -78,7 +78,7 @@ def codes_of_sorted(series: pl.Series) -> Ints:
 
 
 def suspected_dates(given: LeakInput) -> Iterator[Leak]:
-    """Columns of dates by which tests are earlier than training rows."""
+    """Report columns of dates by which test rows are earlier than training rows."""
     for column in given.frame:
         if column.null_count() or not is_date(column, given.findings[column.name]):
             continue
@@ -90,16 +90,16 @@ def suspected_dates(given: LeakInput) -> Iterator[Leak]:
             continue
         rows, splits = found
         text = (
-            f"{column.name!r} holds dates, and {rows_said(len(rows), given.n_tested)} are earlier than rows that "
-            f"were learned from, in {splits} of {len(given.splits)} splits."
+            f"column {column.name!r} contains dates, and {rows_text(len(rows), given.n_tested)} are earlier than some "
+            f"training rows, in {splits} of {len(given.splits)} splits."
         )
-        remedy = f"if the model is for later rows, {IN_ORDER}"
+        remedy = f"if the model will predict later rows, {IN_ORDER}"
         share = len(rows) / given.n_tested
         yield Leak("time", "suspicion", column.name, len(rows), share, text, some(np.unique(rows)), remedy)
 
 
 def is_date(column: pl.Series, finding: Finding) -> bool:
-    """Whether cells are dates, or text whose order is that of dates."""
+    """Whether a column contains dates, or text that sorts like dates."""
     if column.dtype.is_temporal():
         return column.dtype != pl.Time and not isinstance(column.dtype, pl.Duration)
     if column.dtype != pl.String:
@@ -108,7 +108,7 @@ def is_date(column: pl.Series, finding: Finding) -> bool:
 
 
 def earlier(given: LeakInput, times: pl.Series) -> tuple[Ints, int] | None:
-    """Test rows before the last training row of their split, and in how many splits; None where there are none."""
+    """Return the test rows before the last training row of their split, and the number of such splits."""
     codes = codes_of(times)
     found = [split.test[codes[split.test] < codes[split.train].max()] for split in given.splits]
     rows = np.concatenate(found)
@@ -116,7 +116,7 @@ def earlier(given: LeakInput, times: pl.Series) -> tuple[Ints, int] | None:
 
 
 def suspected_order(given: LeakInput) -> Iterator[Leak]:
-    """Labels that last from row to row, in columns that change slowly, under splits that part neighbors."""
+    """Report labels and columns that change slowly from row to row, if splits separate neighboring rows."""
     likeness = given.likeness
     if likeness is None or given.n_rows < LEAST_ROWS or not given.frame.width:
         return
@@ -133,24 +133,24 @@ def suspected_order(given: LeakInput) -> Iterator[Leak]:
     if not smooth:
         return
     text = (
-        f"labels often last from one row to the next (likeness {lasting:.2f} of 1), so do cells of {listing(smooth)}, "
-        f"and {rows_said(len(rows), given.n_tested)} lie between two training rows: if the rows are in the order of "
-        "time or place, a model knows them by their neighbors."
+        f"neighboring rows tend to have the same label (agreement {lasting:.2f} of 1) and similar values of "
+        f"{listing(smooth)}, and {rows_text(len(rows), given.n_tested)} lie between two training rows. If the rows are "
+        "ordered by time or location, a model can recognize test rows by their neighbors."
     )
-    remedy = "for time, pass cv=TimeSeriesSplit(); for place, groups= of regions with cv=GroupKFold()."
+    remedy = "for time, pass cv=TimeSeriesSplit(); for locations, pass groups= of regions with cv=GroupKFold()."
     share = len(rows) / given.n_tested
     yield Leak("time", "suspicion", "", len(rows), share, text, some(np.unique(rows)), remedy)
 
 
 def between_training_rows(train: Any, test: Any, n_rows: int) -> NDArray[np.bool_]:
-    """Which test rows have a training row just before and just after them."""
+    """Return which test rows have a training row just before and just after them."""
     trained = np.zeros(n_rows + 2, dtype=bool)
     trained[np.asarray(train) + 1] = True
     return np.asarray(trained[test] & trained[test + 2])
 
 
 def is_sorted(given: LeakInput, labels: NDArray[Any]) -> bool:
-    """Whether the rows stand in the order of their labels: of a few long runs, or of ever greater values."""
+    """Whether the rows are sorted by label."""
     steps = np.diff(labels)
     if given.quantity:
         return bool(max(np.mean(steps >= 0), np.mean(steps <= 0)) > 0.95)
@@ -158,7 +158,7 @@ def is_sorted(given: LeakInput, labels: NDArray[Any]) -> bool:
 
 
 def neighbors(given: LeakInput) -> tuple[Ints, Ints]:
-    """Rows and those just after them, where no column by which the table is sorted in blocks changes."""
+    """Return pairs of neighboring rows, without those at the borders of blocks by which the table is sorted."""
     first = np.arange(given.n_rows - 1)
     for column in given.frame:
         changes = np.flatnonzero(column[1:].ne_missing(column[:-1]).to_numpy())
@@ -168,7 +168,7 @@ def neighbors(given: LeakInput) -> tuple[Ints, Ints]:
 
 
 def slow_columns(given: LeakInput, first: Ints, second: Ints) -> Iterator[str]:
-    """Columns of numbers or dates whose neighboring cells are of much the same rank."""
+    """Yield columns of numbers or dates whose neighboring values have similar ranks."""
     for column in given.frame:
         if not (column.dtype.is_numeric() or column.dtype.is_temporal()):
             continue

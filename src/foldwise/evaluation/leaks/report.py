@@ -1,4 +1,4 @@
-"""What was found: one leak an entry, as a frame and printed at 80 columns."""
+"""`Leaks`: the findings of `find_leaks`, as a frame, as text and as HTML."""
 
 from __future__ import annotations
 
@@ -9,30 +9,48 @@ from typing import Any, Literal
 
 import polars as pl
 
-from foldwise.data.notes import WIDTH
+from foldwise.data.html import html_table
+from foldwise.evaluation.tables import WIDTH
 
 Level = Literal["leak", "suspicion", "note"]
 LEVELS: dict[Level, str] = {
-    "leak": "seen in the rows and splits as they are",
-    "suspicion": "may be one: only you know how the rows came about",
-    "note": "there, but too little to matter, or no more than chance brings",
+    "leak": "visible in the rows and splits",
+    "suspicion": "possibly a leak, depending on how the rows were collected",
+    "note": "probably harmless: few rows, or no more than expected by chance",
 }
 
 
 @dataclass(frozen=True)
 class Leak:
-    """One finding.
+    """One finding of `find_leaks`.
 
     Attributes
     ----------
-    name : "duplicates", "near duplicates", "groups", "time" or "target"
-    level : "leak", "suspicion" or "note"
-    column : the column it is about; empty for the whole table
-    rows : how many test rows it concerns
-    share : their share among all test rows
-    found : what was found, in a sentence
-    examples : numbers of some of these rows
-    remedy : what to do
+    name : str
+        "duplicates", "near duplicates", "groups", "time" or "target".
+    level : str
+        "leak", "suspicion" or "note".
+    column : str
+        The column concerned; empty for the whole table.
+    rows : int
+        Number of test rows concerned.
+    share : float
+        Their fraction of all test rows.
+    found : str
+        The finding, in words.
+    examples : tuple of int
+        Indices of some of these rows.
+    remedy : str
+        What to do about it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from foldwise import find_leaks
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> [leak] = find_leaks(np.vstack([X, X]))
+    >>> leak.name, leak.level, leak.rows
+    ('duplicates', 'leak', 100)
     """
 
     name: str
@@ -47,7 +65,24 @@ class Leak:
 
 @dataclass(frozen=True, repr=False)
 class Leaks:
-    """All findings, the worst first."""
+    """All findings of `find_leaks`, the worst first; it can be iterated over.
+
+    Attributes
+    ----------
+    title : str
+        The size of the table and the number of splits.
+    findings : tuple of Leak
+        The findings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from foldwise import find_leaks
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> leaks = find_leaks(np.vstack([X, X]))
+    >>> len(leaks), leaks.to_frame()["level"].to_list()
+    (1, ['leak'])
+    """
 
     title: str
     findings: tuple[Leak, ...]
@@ -59,30 +94,47 @@ class Leaks:
         return len(self.findings)
 
     def of(self, level: Level) -> list[Leak]:
-        """The findings of one level: "leak", "suspicion" or "note"."""
+        """Return the findings of one level.
+
+        Parameters
+        ----------
+        level : {"leak", "suspicion", "note"}
+            The level.
+
+        Returns
+        -------
+        list of Leak
+            The findings.
+        """
         return [one for one in self.findings if one.level == level]
 
     def named(self, name: str) -> list[Leak]:
-        """The findings of one name, such as "duplicates"."""
+        """Return the findings of one kind.
+
+        Parameters
+        ----------
+        name : str
+            The kind, such as "duplicates".
+
+        Returns
+        -------
+        list of Leak
+            The findings.
+        """
         return [one for one in self.findings if one.name == name]
 
     def to_frame(self) -> pl.DataFrame:
-        """One row a finding."""
-        types: dict[str, Any] = {
-            "name": pl.String,
-            "level": pl.String,
-            "column": pl.String,
-            "rows": pl.Int64,
-            "share": pl.Float64,
-            "found": pl.String,
-            "examples": pl.List(pl.Int64),
-            "remedy": pl.String,
-        }
-        rows = [
-            (one.name, one.level, one.column or None, one.rows, one.share, one.found, list(one.examples), one.remedy)
-            for one in self.findings
-        ]
-        return pl.DataFrame(rows, schema=types, orient="row")
+        """Return the findings as a frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per finding.
+        """
+        types: dict[str, Any] = dict.fromkeys(Leak.__dataclass_fields__, pl.String)
+        types |= {"rows": pl.Int64, "share": pl.Float64, "examples": pl.List(pl.Int64)}
+        rows = [{**vars(one), "column": one.column or None, "examples": list(one.examples)} for one in self.findings]
+        return pl.DataFrame(rows, schema=types)
 
     def __repr__(self) -> str:
         lines = [textwrap.fill(self.title, WIDTH)]
@@ -92,23 +144,23 @@ class Leaks:
             for one in self.of(level):
                 lines.append(indented(f"{one.name}: {one.found}", "  "))
                 lines.append(indented(f"→ {one.remedy}", "    "))
-        if not self.findings:
-            lines.append("nothing found")
-        return "\n".join(lines)
+        return "\n".join(lines if self.findings else [*lines, "none found"])
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.title}</p>{self.to_frame()._repr_html_()}"
+        rows = [[one.level, one.name, one.found, one.remedy] for one in self.findings]
+        notes = [f"{level}: {words}" for level, words in LEVELS.items() if self.of(level)] or ["none found"]
+        return html_table(self.title, ["level", "kind", "finding", "what to do"], rows, notes, "llll")
 
 
 def indented(text: str, by: str) -> str:
     return textwrap.fill(text, WIDTH, initial_indent=by, subsequent_indent=by + "  ", break_on_hyphens=False)
 
 
-def rows_said(rows: int, total: int) -> str:
-    """How many test rows, with their share.
+def rows_text(rows: int, total: int) -> str:
+    """Format a number of test rows with its percentage.
 
-    >>> rows_said(236, 699)
-    '236 of 699 test rows (33.8 %)'
+    >>> rows_text(236, 699)
+    '236 of 699 test rows (33.8%)'
     """
     share = rows / max(1, total)
-    return f"{rows:,} of {total:,} test rows ({share:.{1 if share >= 0.001 else 2}%})".replace("%", " %")
+    return f"{rows:,} of {total:,} test rows ({share:.{1 if share >= 0.001 else 2}%})"

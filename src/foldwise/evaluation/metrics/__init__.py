@@ -1,4 +1,4 @@
-"""Every metric, once: named entries for stored predictions and for searches, and any other scorer of scikit-learn."""
+"""Metrics for stored predictions and for searches, and a wrapper for any other scikit-learn scorer."""
 
 from foldwise.evaluation.metrics.costs import CostMetric, cost_metric
 from foldwise.evaluation.metrics.metric import Metric

@@ -1,4 +1,4 @@
-"""The cost of decisions as a metric: what the actions of a `CostMatrix` cost, once the truth is known."""
+"""The mean cost of decisions as a metric, by a `CostMatrix`."""
 
 from __future__ import annotations
 
@@ -7,23 +7,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.evaluation.cost import CostMatrix, check_proba, choose
+from foldwise.evaluation.cost import CostMatrix
+from foldwise.evaluation.decision import check_proba, choose
 from foldwise.evaluation.metrics.metric import Floats, Metric, PredictionBatch
 from foldwise.evaluation.metrics.session import SessionMetric
 from foldwise.folds.protocol import Need
 
 
 def cost_metric(matrix: CostMatrix, classes: NDArray[Any] | None = None) -> Metric:
-    """The mean cost of the actions of least expected cost.
+    """Create the metric "mean cost of the actions with the lowest expected cost".
 
     Parameters
     ----------
-    matrix : the costs
-    classes : the labels of the classes, in the order of their codes; batches of a session know theirs
+    matrix : CostMatrix
+        The costs.
+    classes : ndarray, default None
+        The classes in the order of their codes; None means those of each batch.
+
+    Returns
+    -------
+    Metric
+        The metric.
     """
 
     def row_costs(batch: PredictionBatch) -> Floats:  # (settings, rows)
-        met = batch.classes_met()  # a class that is neither known to the model nor true needs no cost
+        met = batch.classes_met()  # a class that is neither predicted nor true needs no cost
         labels = batch.classes if classes is None else classes
         table = matrix.costs_of(labels[met])
         flat = probabilities_of(batch, met)
@@ -44,13 +52,13 @@ def probabilities_of(batch: PredictionBatch, met: NDArray[np.intp]) -> Floats:  
 
 
 def check_batch(batch: PredictionBatch) -> bool:
-    """Refuse numbers that are not probabilities."""
+    """Raise an error for numbers that are not probabilities."""
     check_proba(probabilities_of(batch, batch.classes_met()))
     return True
 
 
 class CostMetric(SessionMetric):
-    """Minus the mean cost, as `matrix.scorer()` gives it in scikit-learn's searches."""
+    """Minus the mean cost, as `matrix.scorer()` computes it in scikit-learn's searches."""
 
     def __init__(self, matrix: CostMatrix) -> None:
         super().__init__(cost_metric(matrix), matrix.scorer())

@@ -1,7 +1,7 @@
-"""How often each label was given to each truth, for all settings at once: the compiled loops under the label metrics.
+"""Confusion matrices of all settings at once: the compiled loops behind metrics of labels.
 
-Labels come as (settings, rows), often as the transposed view of a (rows, settings) array; each layout has its loop, so
-that neighbors in memory are read together. Cells are added in the order of rows, as scikit-learn adds them.
+Labels have the shape (settings, rows), often as a transposed view of a (rows, settings) array. Each memory layout has
+its own loop, so that memory is read sequentially. Rows are added in order, as in scikit-learn.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 Codes = NDArray[np.integer[Any]]
 Ints = NDArray[np.int64]
-Amounts = NDArray[Any]  # whole numbers, or weights
+Amounts = NDArray[Any]  # integers, or weights
 
-STRETCH = 255  # rows counted in one byte before they are added up
+STRETCH = 255  # rows counted in one byte before the counts are summed
 
 
 def count_right(labels: Codes, truth: Codes, n_classes: int) -> Ints:  # (settings,)
-    """How many labels of each setting are right."""
+    """Count the correct labels of each setting."""
     labels, truth = comparable(labels, truth, n_classes)
     if by_rows(labels):
         return np.asarray(_right_by_rows(labels.T, truth))
@@ -28,12 +28,12 @@ def count_right(labels: Codes, truth: Codes, n_classes: int) -> Ints:  # (settin
 
 
 def count_pairs(labels: Codes, truth: Codes, n_classes: int) -> Ints:  # (settings, truth, label)
-    """How many rows of each truth got each label."""
+    """Count rows by true and predicted class."""
     return weigh_pairs(labels, truth, n_classes, np.ones(len(truth), dtype=np.int64))
 
 
 def weigh_pairs(labels: Codes, truth: Codes, n_classes: int, weights: Amounts) -> Amounts:  # (settings, truth, label)
-    """How much weight the rows of each truth have that got each label."""
+    """Sum the weights of rows by true and predicted class."""
     labels, truth = comparable(labels, truth, n_classes)
     sums = np.zeros((len(labels), n_classes, n_classes), dtype=weights.dtype)
     if by_rows(labels):
@@ -44,8 +44,8 @@ def weigh_pairs(labels: Codes, truth: Codes, n_classes: int, weights: Amounts) -
 
 
 def comparable(labels: Codes, truth: Codes, n_classes: int) -> tuple[Codes, Codes]:
-    """Both in one type and in one of the two layouts."""
-    if n_classes > 1 << 8 * labels.itemsize - 1:  # a truth may be beyond the type of the labels
+    """Convert labels and truth to one type and to one of the two layouts."""
+    if n_classes > 1 << 8 * labels.itemsize - 1:  # the integer type of the labels may be too small for a true class
         labels = labels.astype(np.int64)
     if not (labels.flags.c_contiguous or labels.T.flags.c_contiguous):
         labels = np.ascontiguousarray(labels)
@@ -53,7 +53,7 @@ def comparable(labels: Codes, truth: Codes, n_classes: int) -> tuple[Codes, Code
 
 
 def by_rows(labels: Codes) -> bool:
-    """Whether the settings of one row lie together."""
+    """Whether the settings of a row are adjacent in memory."""
     return not labels.flags.c_contiguous
 
 
@@ -61,7 +61,7 @@ def by_rows(labels: Codes) -> bool:
 def _right_by_rows(labels: Codes, truth: Codes) -> Ints:
     n_rows, n_settings = labels.shape
     right = np.zeros(n_settings, np.int64)
-    few = np.zeros(n_settings, np.uint8)  # bytes: many settings fit one instruction
+    few = np.zeros(n_settings, np.uint8)  # one instruction handles many bytes
     for start in range(0, n_rows, STRETCH):
         few[:] = 0
         for i in range(start, min(start + STRETCH, n_rows)):

@@ -1,6 +1,6 @@
-"""Metrics of labels: accuracy, balanced accuracy, precision, recall, F1 and their averages, Matthews' correlation.
+"""Metrics of predicted labels: accuracy, balanced accuracy, precision, recall, F1, Matthews correlation.
 
-All but accuracy read the settings' confusion matrices, which are counted in one pass.
+All but accuracy use the confusion matrices of the settings, which are counted in one pass.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ SINGLE = (
 
 
 def hits(batch: PredictionBatch) -> Floats:  # (settings, rows)
-    """1 for a right label, 0 for a wrong one."""
+    """Return 1 for a correct label, 0 for a wrong one."""
     return np.asarray(np.equal(batch.labels, batch.truth, order="C"), dtype=np.float64)
 
 
 def accuracy(batch: PredictionBatch) -> Floats:  # (settings,)
-    """The share of right labels."""
+    """Compute the fraction of correct labels."""
     if batch.weights is None:
         return np.asarray(count_right(batch.labels, batch.truth, batch.n_classes) / len(batch.truth))
     return batch.mean(batch.labels == batch.truth)
 
 
 def matrices(batch: PredictionBatch) -> tuple[NDArray[np.int64], NDArray[Any]]:  # both (settings, truth, label)
-    """The confusion matrices of all settings: rows counted, and rows weighed."""
+    """Compute the confusion matrices of all settings, as counts and as sums of weights."""
     rows = count_pairs(batch.labels, batch.truth, batch.n_classes)
     if batch.weights is None:
         return rows, rows
@@ -41,11 +41,11 @@ def matrices(batch: PredictionBatch) -> tuple[NDArray[np.int64], NDArray[Any]]: 
 
 
 def balanced_accuracy(batch: PredictionBatch) -> Floats:  # (settings,)
-    """The mean over the true classes of the share of their rows that is found."""
+    """Compute the mean recall over the true classes."""
     rows, cells = matrices(batch)
     warn_of_single_labels(batch, rows)
     totals = cells.sum(axis=2)
-    counted = totals[0] != 0  # a class of no weight is left out; those of the rows are the same for every setting
+    counted = totals[0] != 0  # classes without weight are left out; they are the same for all settings
     if (rows.sum(axis=1) > 0)[:, ~batch.present_classes()].any():
         batch.warn("y_pred contains classes not in y_true")
     right = np.diagonal(cells, axis1=1, axis2=2)
@@ -53,7 +53,7 @@ def balanced_accuracy(batch: PredictionBatch) -> Floats:  # (settings,)
 
 
 def matthews_correlation(batch: PredictionBatch) -> Floats:  # (settings,)
-    """Matthews' correlation of truth and label, for any number of classes."""
+    """Compute the Matthews correlation coefficient, for any number of classes."""
     rows, cells = matrices(batch)
     warn_of_single_labels(batch, rows)
     true = cells.sum(axis=2, dtype=np.float64)
@@ -67,7 +67,7 @@ def matthews_correlation(batch: PredictionBatch) -> Floats:  # (settings,)
 
 
 def label_rate(batch: PredictionBatch, rate: str, average: str, positive: int | None = None) -> Floats:  # (settings,)
-    """Precision, recall or F1: of the positive class (`binary`), or over classes (`macro`, `micro`, `weighted`)."""
+    """Compute precision, recall or F1 of the positive class ("binary"), or averaged ("macro", "micro", "weighted")."""
     rows, cells = matrices(batch)
     right = np.diagonal(cells, axis1=1, axis2=2)
     given, true = cells.sum(axis=1), cells.sum(axis=2)  # (settings, classes)
@@ -92,7 +92,7 @@ def label_rate(batch: PredictionBatch, rate: str, average: str, positive: int | 
 
 
 def warn_of_no_samples(batch: PredictionBatch, rate: str, alone: bool) -> None:
-    """What scikit-learn says of a division by zero."""
+    """Warn of a division by zero, as scikit-learn does."""
     what, missing = {
         "precision": ("Precision", "predicted"),
         "recall": ("Recall", "true"),
@@ -106,6 +106,6 @@ def warn_of_no_samples(batch: PredictionBatch, rate: str, alone: bool) -> None:
 
 
 def warn_of_single_labels(batch: PredictionBatch, rows: NDArray[np.int64]) -> None:
-    """scikit-learn's warning where truth and predictions are all of one class."""
+    """Warn if all true and predicted labels are of one class, as scikit-learn does."""
     if (((rows.sum(axis=1) + rows.sum(axis=2)) > 0).sum(axis=1) == 1).any():
         batch.warn(SINGLE)

@@ -1,7 +1,7 @@
-"""`Metric`: the name, title, sign and range of a score, and how it is computed for many settings at once.
+"""`Metric`: the name, title, sign and range of a score, and how to compute it for many settings at once.
 
-A metric knows nothing of estimators, sessions or scikit-learn's scorers: it reads a `PredictionBatch`. `session.py`
-makes batches of what fold sessions answer; a `StoredBatch` holds predictions at hand.
+A metric knows nothing of estimators, sessions or scikit-learn's scorers; it reads a `PredictionBatch`. `session.py`
+makes batches of the predictions of fold sessions, and a `StoredBatch` holds given predictions.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Codes = NDArray[np.integer[Any]]
 class PredictionBatch:
     """Predictions of several settings for the same rows, with the truth and the weights of these rows."""
 
-    answer: Answer  # what was predicted; the first axis of its arrays is the setting
+    answer: Answer  # the predictions; the first axis of its arrays is the setting
 
     @cached_property
     def truth(self) -> NDArray[Any]:  # (rows,)
-        """The codes of the true classes, or numbers."""
+        """Codes of the true classes, or true values."""
         raise NotImplementedError
 
     @cached_property
@@ -36,17 +36,17 @@ class PredictionBatch:
 
     @cached_property
     def classes(self) -> NDArray[Any]:
-        """The labels of the classes of the whole table, in the order of their codes."""
+        """The classes of the whole table, in the order of their codes."""
         raise NotImplementedError
 
     @cached_property
     def columns(self) -> NDArray[np.intp]:
-        """The codes of the classes that the models know: those of the training rows."""
+        """Codes of the classes that the models know, i.e. those of the training rows."""
         return np.arange(self.n_classes)
 
     @cached_property
     def positive(self) -> int | None:
-        """The code of the positive class of two; None where it is not known."""
+        """Code of the positive class of two; None if it is not known."""
         return 1
 
     @property
@@ -64,32 +64,32 @@ class PredictionBatch:
         return self.answer.values
 
     def probability(self, code: int) -> Floats:  # (settings, rows)
-        """The probabilities of one class, as a new array in the layout of the answer."""
+        """Return the probabilities of one class, as a new array in the memory layout of the answer."""
         if self.answer.proba is not None:
             return self.answer.proba[:, :, code].copy(order="K")
         assert self.answer.log_proba is not None
         return np.asarray(np.exp(self.answer.log_proba[:, :, code]))
 
     def mean(self, values: NDArray[Any]) -> Floats:  # (settings, rows) -> (settings,)
-        """The mean over rows by their weights."""
+        """Compute the weighted mean over rows."""
         if self.weights is None:
             return np.asarray(values.mean(axis=1))
         return np.asarray((values @ self.weights) / self.weights.sum())
 
     def present_classes(self) -> NDArray[np.bool_]:  # (classes,)
-        """Which classes are among the true ones."""
+        """Return which classes occur among the true ones."""
         return np.bincount(self.truth, minlength=self.n_classes) > 0
 
     def classes_met(self) -> NDArray[np.intp]:
-        """The codes of the classes that are predicted or true."""
+        """Return the codes of the classes that models know or that are true."""
         return np.arange(self.n_classes)
 
     def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
-        """Say what scikit-learn says of a score that is not well defined; stored predictions are scored silently."""
+        """Warn of an ill-defined score, as scikit-learn does; stored predictions are scored without warnings."""
 
 
 class StoredBatch(PredictionBatch):
-    """Predictions at hand, of one or several models; labels are by default the likeliest ones."""
+    """Given predictions of one or several models; labels default to the most probable class."""
 
     def __init__(self, truth: NDArray[Any], answer: Answer, n_classes: int, weights: Floats | None = None) -> None:
         self.truth, self.answer, self.weights = truth, answer, weights
@@ -97,7 +97,7 @@ class StoredBatch(PredictionBatch):
 
     @classmethod
     def of_one(cls, truth: NDArray[Any], predicted: NDArray[Any], weights: Floats | None = None) -> StoredBatch:
-        """Of one model: probabilities (rows, classes) of classes, values (rows,) of quantities."""
+        """Create a batch of one model from probabilities (rows, classes), or from regression values (rows,)."""
         if predicted.ndim == 1:
             return cls(truth, Answer(values=predicted[None]), 0, weights)
         return cls(truth, Answer(proba=predicted[None]), predicted.shape[1], weights)
@@ -119,23 +119,34 @@ def always(batch: PredictionBatch) -> bool:
 
 @dataclass(frozen=True)
 class Metric:
-    """A score: one definition, sign and title for `fit`, `compare`, searches, curves and reports.
+    """A metric: one definition, sign and title for `fit`, `compare`, searches, curves and reports.
 
     Parameters
     ----------
-    name : by which users choose it
-    title : how tables and reports show it
-    greater_is_better : False for errors, losses and costs
-    bounds : the lowest and the highest score there can be
-    need : what it is computed from: labels, probabilities, decision values or regression values
-    scorer : the name of scikit-learn's scorer, whose sign is always greater-is-better
-    row_scores : of a metric that is a mean over rows, what each row adds: (settings, rows)
-    scores : the score of each setting, where it is not the mean of `row_scores` or is computed faster; NaN where it is
-        not defined
-    ranks : whether it compares rows with each other, so that rows of different models must not be mixed
-    two_classes : whether it is about the positive class of two
-    single_rows : whether it is defined on a single row, as leave-one-out scores rows
-    plain : whether a batch from a session is an ordinary case; in others scikit-learn's scorer decides
+    name : str
+        The name by which users choose it.
+    title : str
+        The title in tables and reports.
+    greater_is_better : bool
+        False for errors, losses and costs.
+    bounds : tuple of float
+        The lowest and highest possible score.
+    need : Need
+        The predictions it needs: labels, probabilities, decision values or regression values.
+    scorer : str, default ""
+        Name of scikit-learn's scorer, for which higher is always better.
+    row_scores : callable, default None
+        For a mean over rows, the contribution of each row, of shape (settings, rows).
+    scores : callable, default None
+        The score of each setting, if it is not the mean of `row_scores` or can be computed faster; NaN if undefined.
+    ranks : bool, default False
+        Whether it compares rows with each other, so that rows of different models must not be mixed.
+    two_classes : bool, default False
+        Whether it needs a positive class of two.
+    single_rows : bool, default False
+        Whether it is defined on a single row, as needed for leave-one-out.
+    plain : callable, default always True
+        Whether a batch from a session is an ordinary case; otherwise scikit-learn's scorer is called.
     """
 
     name: str
@@ -152,20 +163,39 @@ class Metric:
     plain: Callable[[Any], bool] = always
 
     def of_batch(self, batch: PredictionBatch) -> Floats:  # (settings,)
-        """The score of each setting of a batch."""
+        """Compute the score of each setting of a batch.
+
+        Parameters
+        ----------
+        batch : PredictionBatch
+            The predictions.
+
+        Returns
+        -------
+        ndarray of shape (n_settings,)
+            The scores.
+        """
         if self.scores is not None:
             return self.scores(batch)
         assert self.row_scores is not None
         return batch.mean(self.row_scores(batch))
 
     def __call__(self, truth: NDArray[Any], predicted: NDArray[Any], weights: Floats | None = None) -> float:
-        """The score of stored predictions; NaN where it is not defined.
+        """Score given predictions; NaN if the score is not defined.
 
         Parameters
         ----------
-        truth : codes of classes, or numbers
-        predicted : probabilities (rows, classes), or values (rows,)
-        weights : one per row
+        truth : ndarray of shape (n_rows,)
+            Codes of classes, or true values.
+        predicted : ndarray of shape (n_rows, n_classes) or (n_rows,)
+            Probabilities, or regression values.
+        weights : ndarray of shape (n_rows,), default None
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            The score.
         """
         return float(self.of_batch(StoredBatch.of_one(truth, predicted, weights))[0])
 
@@ -175,10 +205,34 @@ class Metric:
         return self.row_scores is not None
 
     def by_row(self, truth: NDArray[Any], predicted: NDArray[Any]) -> Floats:  # (rows,)
-        """What each row adds to the mean."""
+        """Return the contribution of each row to the mean.
+
+        Parameters
+        ----------
+        truth : ndarray of shape (n_rows,)
+            Codes of classes, or true values.
+        predicted : ndarray of shape (n_rows, n_classes) or (n_rows,)
+            Probabilities, or regression values.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The contributions.
+        """
         assert self.row_scores is not None
         return np.asarray(self.row_scores(StoredBatch.of_one(truth, predicted))[0])
 
     def signed(self, score: float) -> float:
-        """The score with the sign that makes greater better."""
+        """Return the score with the sign that makes higher better.
+
+        Parameters
+        ----------
+        score : float
+            The score.
+
+        Returns
+        -------
+        float
+            The signed score.
+        """
         return score if self.greater_is_better else -score

@@ -1,4 +1,4 @@
-"""Log loss and Brier score: means over rows of a loss of the predicted probabilities."""
+"""Log loss and Brier score: mean losses of predicted probabilities."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from foldwise.folds.protocol import Answer
 
 
 def log_losses(batch: PredictionBatch) -> Floats:  # (settings, rows)
-    """-log p of the true class; p is clipped at the machine epsilon, as in scikit-learn."""
-    if len(batch.columns) == 2:  # scikit-learn reads the second column only, and 1 - p for the first
+    """Compute -log p of the true class, with p clipped at the machine epsilon, as in scikit-learn."""
+    if len(batch.columns) == 2:  # scikit-learn uses the second column only, and 1 - p for the first
         second = int(batch.columns[1])
         p = batch.probability(second)
         np.subtract(1, p, out=p, where=(batch.truth != second)[None])
@@ -27,21 +27,21 @@ def log_losses(batch: PredictionBatch) -> Floats:  # (settings, rows)
 
 
 def brier_losses(batch: PredictionBatch) -> Floats:  # (settings, rows)
-    """The squared error of the probabilities: of two classes that of one of them, of more the sum over all classes.
+    """Compute squared errors of probabilities: of one class if there are two, otherwise summed over all classes.
 
-    This is the default scaling of scikit-learn's `brier_score_loss`: between 0 and 1 for two classes, else up to 2.
+    This is the default scaling of scikit-learn's `brier_score_loss`: at most 1 for two classes, otherwise at most 2.
     """
     if len(batch.columns) == 2:
         second = int(batch.columns[1])
         return np.asarray((batch.probability(second) - (batch.truth == second)) ** 2)
     losses = np.zeros(1)
-    for code in batch.columns.tolist():  # column by column: no copy of the whole answer
+    for code in batch.columns.tolist():  # column by column, to avoid a copy of the whole array
         losses = losses + (batch.probability(code) - (batch.truth == code)) ** 2
     return losses
 
 
 def are_probabilities(answer: Answer) -> bool:
-    """Whether all are within 0 and 1, and sum to 1 where nobody has normalized them."""
+    """Whether all values are between 0 and 1, and sum to 1 in each row."""
     if answer.proba is None:
         assert answer.log_proba is not None
         return bool(answer.log_proba.max() <= 0)  # False for NaN too

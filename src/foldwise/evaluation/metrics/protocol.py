@@ -1,6 +1,6 @@
-"""What searches and estimates ask of a metric.
+"""The interface of metrics in searches and estimates.
 
-`SessionMetric`, `ScorerMetric` and `LastStepScore` are such metrics. The engine itself asks for less: `BlockMetric` in
+`SessionMetric`, `ScorerMetric` and `LastStepScore` implement it. The engine itself needs less: `BlockMetric` in
 `folds/scoring_protocol.py`.
 """
 
@@ -17,25 +17,25 @@ from foldwise.folds.splits import Split
 
 
 class SearchMetric(Protocol):
-    """A score of each setting of a block, greater is better."""
+    """A score for each setting of a block, where higher is better."""
 
-    need: Need  # what sessions must answer
+    need: Need  # what sessions must predict
     bounds: tuple[float, float]  # of the score
     averages_rows: bool  # whether it is a mean over rows, and so a `RowMetric`
 
     def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> NDArray[Any]:
-        """One score per setting, or one dict of scores."""
+        """Return one score, or one dict of scores, per setting."""
 
 
 class RowMetric(SearchMetric, Protocol):
     """A metric that is a mean over rows: `lossless` minus the mean of `losses`."""
 
-    lossless: float  # the score without any loss
+    lossless: float  # the score if all losses are 0
 
     def losses(self, session: Any, split: Split, answer: Answer) -> NDArray[np.float64]:  # (settings, rows)
-        """The loss of each test row."""
+        """Return the loss of each test row."""
 
 
 def as_row_metric(metric: SearchMetric | None) -> RowMetric | None:
-    """The metric, if it is a mean over rows."""
+    """Return the metric if it is a mean over rows, otherwise None."""
     return cast(RowMetric, metric) if metric is not None and metric.averages_rows else None

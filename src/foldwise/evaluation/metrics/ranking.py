@@ -1,4 +1,4 @@
-"""The area under the ROC curve: of two classes, and of each class against the rest."""
+"""The area under the ROC curve, for two classes and for each class against the rest."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Order = NDArray[np.int64]
 
 
 def roc_auc(batch: PredictionBatch) -> Floats:  # (settings,)
-    """How likely a row of the positive class has a higher decision value, or probability, than one of the other."""
+    """Compute the area under the ROC curve of two classes, by decision values or probabilities."""
     positive = int(batch.columns[1])
     decision = batch.answer.decision
     return areas(batch.probability(positive) if decision is None else decision, batch.truth == positive, batch.weights)
 
 
 def roc_auc_one_vs_rest(batch: PredictionBatch, by_weight: bool = False) -> Floats:  # (settings,)
-    """The mean over classes of the area of the class against the rest, plain or by the weight of the classes.
+    """Compute the mean area of each class against the rest, optionally weighted by class size.
 
-    Classes that no row has, or all rows have, are left out.
+    Classes that no row has, or that all rows have, are left out.
     """
     codes = batch.columns[-1:] if len(batch.columns) == 2 else batch.columns
     found = np.stack([areas(batch.probability(k), batch.truth == k, batch.weights) for k in codes.tolist()])
@@ -34,7 +34,7 @@ def roc_auc_one_vs_rest(batch: PredictionBatch, by_weight: bool = False) -> Floa
 
 
 def areas(scores: Floats, positive: Bools, weights: Floats | None = None) -> Floats:  # (settings, rows) -> (settings,)
-    """The area of each setting's scores; NaN where all rows, or none, are positive, or a score is not finite."""
+    """Compute the area for each setting; NaN if all rows or no rows are positive, or if a score is not finite."""
     if not np.isfinite(scores).all():
         return np.full(len(scores), np.nan)
     weights = np.ones(len(positive)) if weights is None else weights
@@ -42,7 +42,7 @@ def areas(scores: Floats, positive: Bools, weights: Floats | None = None) -> Flo
 
 
 def in_order(scores: Floats) -> tuple[Order, Bools]:  # both (settings, rows)
-    """The rows of each setting from the lowest score to the highest, and which ends a run of equal scores."""
+    """Sort the rows of each setting by score, and mark the last row of each run of equal scores."""
     scores = np.ascontiguousarray(scores)
     order = np.argsort(scores, axis=1).astype(np.int64, copy=False)
     return order, np.asarray(_ends_of_ties(scores, order))
@@ -60,7 +60,7 @@ def _ends_of_ties(scores: Floats, order: Order) -> Bools:
 
 @njit(nogil=True, cache=True)
 def ordered_areas(order: Order, last: Bools, positive: Bools, weights: Floats) -> Floats:  # (settings,)
-    """The share of pairs of a positive and another row that are in the right order; ties count half."""
+    """Compute the fraction of pairs of a positive and a negative row in the right order; ties count half."""
     n_settings, n_rows = order.shape
     found = np.full(n_settings, np.nan)
     for s in range(n_settings):

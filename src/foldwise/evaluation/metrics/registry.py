@@ -1,4 +1,4 @@
-"""Every metric that has a name, once: `METRICS`. Other names for them, scikit-learn's among them, end here too."""
+"""`METRICS`: all named metrics. Aliases, including the names of scikit-learn's scorers, are resolved here."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ AVERAGES = {
 
 
 def label_rates(rate: str, title: str) -> list[Metric]:
-    """Precision, recall or F1 of the positive class, and its averages over classes."""
+    """Create precision, recall or F1 of the positive class, and its averages over classes."""
     scores = {name: partial(label_rate, rate=rate, average=name) for name in ("binary", *AVERAGES)}
     binary = Metric(
         *(rate, title, True, UNIT, Need.LABELS, rate),
@@ -138,52 +138,82 @@ ALIASES = {
 
 
 def is_metric(name: str) -> bool:
+    """Return whether a name or alias of a metric exists.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+
+    Returns
+    -------
+    bool
+        Whether `find_metric` knows it.
+    """
     return name in METRICS or name in ALIASES
 
 
 def find_metric(name: str) -> Metric:
-    """The metric of a name, whether its own, scikit-learn's for its scorer, or a short one."""
-    metric = METRICS.get(ALIASES.get(name, name))
-    if metric is None:
-        raise InputError(f"there is no metric {name!r}.", f"one of {', '.join(METRICS)}.")
-    return metric
+    """Look up a metric by its name or alias.
+
+    Parameters
+    ----------
+    name : str
+        Its own name ("log_loss"), that of scikit-learn's scorer ("neg_log_loss"), or a short one ("auc").
+
+    Returns
+    -------
+    Metric
+        The metric.
+    """
+    if not is_metric(name):
+        raise InputError(f"unknown metric {name!r}.", f"use one of {', '.join(METRICS)}.")
+    return METRICS[ALIASES.get(name, name)]
 
 
 def class_metric(
     name: str | None, classes: NDArray[Any], costs: CostMatrix | None = None, positive: int | None = None
 ) -> Metric:
-    """The metric for predicted classes; without a name the cost where costs are given, else log loss.
-
-    Metrics of the positive class of two, such as `f1`, are refused for more classes; `roc_auc` becomes `roc_auc_ovr`.
+    """Look up a classification metric.
 
     Parameters
     ----------
-    name : the metric's own name, scikit-learn's for its scorer, or a short one
-    classes : the labels of the classes, in the order of their codes
-    costs : what the metric 'cost' needs
-    positive : the code of the positive class; by default the second of two
+    name : str or None
+        Name or alias; None and "auto" mean the cost if costs are given, otherwise log loss. With more than two
+        classes, "roc_auc" becomes "roc_auc_ovr", and metrics of the positive class such as "f1" are an error.
+    classes : ndarray
+        The classes in the order of their codes.
+    costs : CostMatrix, default None
+        Costs for the metric "cost".
+    positive : int, default None
+        Code of the positive class; None means the second of two.
+
+    Returns
+    -------
+    Metric
+        The metric.
     """
     if name in (None, "auto"):
         name = "log_loss" if costs is None else "cost"
     if name == "cost":
         if costs is None:
-            raise InputError("the metric 'cost' needs costs.", "give a cost matrix.")
+            raise InputError("the metric 'cost' needs costs.", "pass a cost matrix.")
         return cost_metric(costs, classes)
     known = [one.name for one in METRICS.values() if one.need != Need.VALUES]
     name = ALIASES.get(name, name)
     if name not in known:
-        raise InputError(f"there is no metric {name!r} of classes.", f"one of {', '.join([*known, 'cost'])}.")
+        raise InputError(f"unknown classification metric {name!r}.", f"use one of {', '.join([*known, 'cost'])}.")
     metric = METRICS[name]
     if not metric.two_classes:
         return metric
     if len(classes) == 2:
-        if metric.ranks:  # an area is the same for both classes
+        if metric.ranks:  # the area under the curve is the same for both classes
             return metric
         of_class = partial(label_rate, rate=name, average="binary", positive=1 if positive is None else positive)
         return replace(metric, scores=of_class, plain=trained_on_both)
     if name == "roc_auc":
         return METRICS["roc_auc_ovr"]
     raise InputError(
-        f"the metric {name!r} is about the positive class of two, but there are {len(classes)} classes.",
+        f"the metric {name!r} needs two classes, but there are {len(classes)} classes.",
         f"use '{name}_macro', the mean over classes.",
     )

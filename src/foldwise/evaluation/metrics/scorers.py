@@ -1,6 +1,6 @@
-"""Any scorer of scikit-learn, or any callable, as a metric: called once a setting, with the model or a stand-in for it.
+"""Any scikit-learn scorer or callable as a metric: called once per setting, with the model or a stand-in for it.
 
-A `sample_weight` given to fit weighs the test rows too where the scorer takes weights, as in scikit-learn's searches.
+Sample weights passed to `fit` also weight the test rows if the scorer accepts them, as in scikit-learn's searches.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ Scores = NDArray[np.float64]
 
 
 class ScorerMetric:
-    """A scorer, called with the fitted model, or with a stand-in that holds the answers a session gave."""
+    """A scorer, called with the fitted model, or with a stand-in that returns the predictions of a session."""
 
     need = Need.MODEL
-    bounds = (-np.inf, np.inf)  # of a score that is not known
+    bounds = (-np.inf, np.inf)  # not known
     averages_rows = False
 
     def __init__(self, scorer: Callable[..., Any], wants_model: bool = False) -> None:
         self.scorer = scorer
-        self.wants_model = wants_model  # whether it may ask a model for more than its answers
+        self.wants_model = wants_model  # whether it may use more of a model than its predictions
         self.takes_weight = takes_weight(scorer)
 
     def __repr__(self) -> str:
@@ -41,7 +41,7 @@ class ScorerMetric:
         X, y = take_rows(session.X, split.test), None if session.y is None else take_rows(session.y, split.test)
         weights = test_weights(session, split) if self.takes_weight else None
         weighted = {} if weights is None else {"sample_weight": weights}
-        narrowed = getattr(session, "table_of", None)  # of a session whose settings see different columns
+        narrowed = getattr(session, "table_of", None)  # of sessions whose settings use different columns
         scores: list[Any] = []
         for i, setting in enumerate(settings):
             model = self.model(session, setting, split, answer, i)
@@ -52,12 +52,12 @@ class ScorerMetric:
             except AttributeError as error:
                 if not isinstance(model, AnsweredClassifier):
                     raise
-                raise lacks(session, f"the scorer {self.scorer!r}", "more than this model predicts") from error
-        several = any(isinstance(score, dict) for score in scores)  # a scorer that gives them by name
+                raise lacks(session, f"the scorer {self.scorer!r}", "another kind of prediction") from error
+        several = any(isinstance(score, dict) for score in scores)
         return np.array(scores, dtype=object if several else np.float64)
 
     def model(self, session: Any, setting: Params, split: Split, answer: Answer, i: int) -> Any:
-        """What the scorer is called with for one setting."""
+        """Return the model, or its stand-in, that the scorer is called with."""
         if answer.models is not None:
             return answer.models[i]
         if not self.wants_model and isinstance(session.target, Labels):
@@ -68,7 +68,7 @@ class ScorerMetric:
 
 
 class AnsweredClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A fitted classifier that knows one answer: to the test rows it was asked about."""
+    """A stand-in for a fitted classifier, which returns stored predictions for the test rows."""
 
     def __init__(self, session: Any, answer: Answer, i: int, split: Split) -> None:
         self.session, self.answer, self.i, self.split = session, answer, i, split
@@ -100,7 +100,7 @@ class AnsweredClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class AnsweredRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A fitted regressor that knows one answer."""
+    """A stand-in for a fitted regressor, which returns stored predictions for the test rows."""
 
     def __init__(self, answer: Answer, i: int) -> None:
         self.answer, self.i = answer, i
@@ -118,24 +118,23 @@ def has_probabilities(answer: Answer) -> bool:
 
 
 def lacks(session: Any, metric: str, what: str) -> InputError:
-    """The error of a metric that needs what the model has not."""
+    """Return the error for a model that cannot make the predictions a metric needs."""
     return InputError(
-        f"{metric} needs {what}, but {type(session.estimator).__name__} gives none.",
-        "score by labels, such as 'accuracy' or 'f1_macro', or give the model probabilities, "
-        "for example by CalibratedClassifierCV.",
+        f"{metric} needs {what}, which {type(session.estimator).__name__} does not provide.",
+        "use a metric of labels, such as 'accuracy' or 'f1_macro', or wrap a classifier in Calibrated.",
     )
 
 
 def takes_weight(scorer: Callable[..., Any]) -> bool:
-    """Whether a scorer takes sample weights, asked as scikit-learn's searches ask."""
-    asked = getattr(scorer, "_accept_sample_weight", None)  # the scorer's own signature takes weights always
-    return bool(asked()) if asked is not None else "sample_weight" in signature(scorer).parameters
+    """Whether a scorer accepts sample weights, determined as in scikit-learn's searches."""
+    accepts = getattr(scorer, "_accept_sample_weight", None)  # a scorer's own signature always accepts them
+    return bool(accepts()) if accepts is not None else "sample_weight" in signature(scorer).parameters
 
 
 def test_weights(session: Any, split: Split) -> NDArray[np.float64] | None:
-    """The weights of the test rows, if fit was given any."""
+    """Return the weights of the test rows, if any were passed to `fit`."""
     weights = session.fit_params.get("sample_weight")
     return None if weights is None else np.asarray(weights, dtype=np.float64)[split.test]
 
 
-test_weights.__test__ = False  # type: ignore[attr-defined]  # no test, whatever pytest thinks of its name
+test_weights.__test__ = False  # type: ignore[attr-defined]  # pytest would collect it by its name

@@ -1,4 +1,4 @@
-"""From what a user names as `scoring` to metrics: vectorized where we have them, any scorer as it is."""
+"""Resolve the argument `scoring` to metrics: vectorized ones if they exist, otherwise wrapped scorers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regr
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 
+from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix, CostScorer
 from foldwise.evaluation.metrics.costs import CostMetric
@@ -25,9 +26,19 @@ SESSION_METRICS: dict[str, SessionMetric] = {metric.scorer: SessionMetric(metric
 
 
 def metrics_of(scoring: Any, estimator: Any) -> tuple[dict[str, SearchMetric], dict[str, Any], bool]:
-    """Metrics and scorers by name, and whether there are several.
+    """Resolve `scoring` to metrics and scorers by name, and whether there are several.
 
-    `scoring` is what scikit-learn's searches take, a `CostMatrix`, a `Metric`, or a dict that holds some.
+    Parameters
+    ----------
+    scoring : str, callable, Metric, CostMatrix, list or dict
+        One metric, or several as in scikit-learn's searches; None means the `score` method of the estimator.
+    estimator : estimator
+        The model to score.
+
+    Returns
+    -------
+    tuple
+        Metrics by name, scorers by name, and whether `scoring` names several.
     """
     if scoring is None or isinstance(scoring, str | CostMatrix) or callable(scoring):
         scorer = scorer_of(scoring, estimator)
@@ -38,26 +49,26 @@ def metrics_of(scoring: Any, estimator: Any) -> tuple[dict[str, SearchMetric], d
     return metrics, scorers, True
 
 
-def check_single(scoring: Any, what: str) -> None:
-    """Refuse several metrics where there can be one only."""
+def check_single(scoring: Any) -> None:
+    """Raise an error if `scoring` names several metrics."""
     if isinstance(scoring, list | tuple | set | dict):
-        raise InputError(f"{what} one metric, but scoring names several.", "pass one of them.")
+        raise InputError(f"scoring must be a single metric, got several: {listing(scoring)}.", "pass one of them.")
 
 
 def scorer_of(scoring: Any, estimator: Any) -> Any:
-    """The scorer that scikit-learn would call."""
+    """Return the scorer that scikit-learn would call."""
     if isinstance(scoring, CostMatrix):
         return scoring.scorer()
     return check_scoring(estimator, scoring.scorer if isinstance(scoring, Metric) else scoring)
 
 
 def one_metric(scoring: Any, scorer: Any, estimator: Any) -> SearchMetric:
-    """The vectorized metric of a name, or a wrapper of the scorer."""
+    """Return the vectorized metric of a name, or a wrapper of the scorer."""
     if isinstance(scorer, CostScorer):
         return CostMetric(scorer.matrix)
     if isinstance(scoring, Metric):
         return SessionMetric(scoring)
-    # a scorer of scikit-learn asks for predictions only; anything else may look into the model
+    # scikit-learn's scorers use predictions only; other callables may use the model itself
     own = type(scorer).__module__.startswith("sklearn.") and scoring is not None
     by_scorer = ScorerMetric(scorer, wants_model=not own)
     if scoring is None:
@@ -70,7 +81,7 @@ def one_metric(scoring: Any, scorer: Any, estimator: Any) -> SearchMetric:
 
 
 def vectorized(name: Any, estimator: Any) -> SessionMetric | None:
-    """The metric of a scorer's name, if there is one and the estimator's target is of its kind."""
+    """Return the metric of a scorer's name, if it exists and suits the estimator's target."""
     metric = SESSION_METRICS.get(name) if isinstance(name, str) else None
     if metric is None or not (is_classifier if metric.kind is Labels else is_regressor)(estimator):
         return None
@@ -78,16 +89,16 @@ def vectorized(name: Any, estimator: Any) -> SessionMetric | None:
 
 
 def default_score(estimator: Any) -> str | None:
-    """The name of what `estimator.score` is, where it is that of scikit-learn's mixins."""
+    """Return the metric behind `estimator.score`, if it is that of scikit-learn's mixins."""
     kind = type(estimator)
     if kind.__module__.startswith("sklearn.neighbors.") and kind.__name__.endswith("NeighborsClassifier"):
-        return "accuracy"  # its own `score` is the mixin's but for X=None
+        return "accuracy"  # its `score` differs from the mixin's only for X=None
     score = getattr(kind, "score", None)
     return {ClassifierMixin.score: "accuracy", RegressorMixin.score: "r2"}.get(score)
 
 
 class LastStepScore:
-    """The score of a pipeline is that of its last step, unless a setting puts another one there."""
+    """The score of a pipeline, which is that of its last step unless a setting replaces the step."""
 
     def __init__(self, metric: SessionMetric, by_scorer: ScorerMetric, step: str) -> None:
         self.metric, self.by_scorer, self.step = metric, by_scorer, step
@@ -100,7 +111,7 @@ class LastStepScore:
 
 
 def score_name(metric: Any, model: Any, scoring: Any = None) -> str:
-    """What a model is scored by; equal names mean that equal predictions get equal scores."""
+    """Name the metric of a model; with equal names, equal predictions get equal scores."""
     if isinstance(metric, LastStepScore):
         metric = metric.metric
     if isinstance(metric, CostMetric):
@@ -110,25 +121,25 @@ def score_name(metric: Any, model: Any, scoring: Any = None) -> str:
     if scoring is None and all(hasattr(model, name) for name in ("estimator", "scoring", "refit")):
         return search_score_name(model)
     if scoring is None:
-        if type(model).__module__ == "sklearn.dummy":  # a score of their own, but for X=None the usual one
+        if type(model).__module__ == "sklearn.dummy":  # its `score` differs from the mixin's only for X=None
             return "accuracy" if is_classifier(model) else "r2"
         return f"{type(model).__name__}.score"
     return scoring if isinstance(scoring, str) else repr(metric.scorer)
 
 
 def search_score_name(search: Any, metrics: dict[str, Any] | None = None) -> str:
-    """What a search, ours or scikit-learn's, scores its winner by."""
+    """Name the metric by which a search, ours or scikit-learn's, selects its winner."""
     scoring, refit = getattr(search, "scoring", None), getattr(search, "refit", True)
     if metrics is None:
         metrics = metrics_of(scoring, search.estimator)[0]
     name = refit if isinstance(refit, str) and refit in metrics else next(iter(metrics))
     several = isinstance(scoring, list | tuple | set | dict)
-    asked = scoring[name] if isinstance(scoring, dict) else name if several else scoring
-    return score_name(metrics[name], search.estimator, asked)
+    selecting = scoring[name] if isinstance(scoring, dict) else name if several else scoring
+    return score_name(metrics[name], search.estimator, selecting)
 
 
 def metric_behind(score: str) -> tuple[str, bool]:
-    """The metric that a scorer's name stands for: its own name, and whether greater is better."""
+    """Return the metric behind a scorer's name: its own name, and whether higher is better."""
     if score.startswith(COSTS):
         return "cost", False
     if is_metric(score):
@@ -138,6 +149,6 @@ def metric_behind(score: str) -> tuple[str, bool]:
 
 
 def title_of(name: str, greater_is_better: bool = True) -> str:
-    """How tables and figures show a metric."""
+    """Return the title of a metric in tables and plots."""
     title = METRICS[name].title if name in METRICS else "mean cost" if name == "cost" else name
     return title if greater_is_better else f"{title} (lower is better)"

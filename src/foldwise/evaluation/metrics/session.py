@@ -1,7 +1,7 @@
-"""Metrics as searches use them: answers of fold sessions, all settings of a block at once, with scikit-learn's sign.
+"""Metrics for searches: all settings of a block at once, with the sign of scikit-learn's scorers.
 
-Where a case is odd (a class missing from some rows, weights that sum to 0, numbers that are not probabilities),
-scikit-learn's own scorer decides, setting by setting: its errors, warnings and NaN are kept.
+In unusual cases (a class missing from some rows, weights that sum to 0, numbers that are not probabilities),
+scikit-learn's own scorer is called for each setting, so that its errors, warnings and NaN are the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NEEDED = {
 
 
 class SessionBatch(PredictionBatch):
-    """What a session answered for the test rows of one split."""
+    """The predictions of a session for the test rows of one split."""
 
     def __init__(self, session: Any, split: Split, answer: Answer) -> None:
         self.session, self.split, self.answer = session, split, answer
@@ -59,7 +59,7 @@ class SessionBatch(PredictionBatch):
 
     @cached_property
     def positive(self) -> int | None:
-        """scikit-learn's scorers know one positive class: the label 1."""
+        """The code of label 1, the positive class of scikit-learn's scorers; None if it is missing."""
         classes = self.classes.tolist()
         return classes.index(1) if 1 in classes else None
 
@@ -70,13 +70,13 @@ class SessionBatch(PredictionBatch):
         warnings.warn(message, category, stacklevel=3)
 
     def weights_are_sound(self) -> bool:
-        """Whether an average by these weights is one: all finite, none negative, some positive."""
+        """Whether the weights can be averaged with: all finite, none negative, some positive."""
         w = self.weights
         return w is None or bool(w.min() >= 0 and np.isfinite(w.sum()) and w.sum() > 0)
 
 
 class WholeTableBatch(SessionBatch):
-    """The same with all classes of the table known, so that losses of different splits are of one kind."""
+    """A batch that knows all classes of the table, so that losses of different splits are comparable."""
 
     @cached_property
     def columns(self) -> NDArray[np.intp]:
@@ -84,7 +84,7 @@ class WholeTableBatch(SessionBatch):
 
 
 class SessionMetric:
-    """A metric with the sign and the odd cases of scikit-learn's scorer, for all settings of a block at once."""
+    """A metric that agrees with a scikit-learn scorer, computed for all settings of a block at once."""
 
     def __init__(self, metric: Metric, scorer: Any = None) -> None:
         self.metric, self.name, self.need = metric, metric.scorer or metric.name, metric.need
@@ -92,14 +92,14 @@ class SessionMetric:
         low, high = metric.bounds
         self.bounds = metric.bounds if metric.greater_is_better else (-high, -low)
         self.averages_rows = metric.averages_rows
-        self.lossless = high if metric.greater_is_better else 0.0  # the score is this minus the mean of the losses
+        self.lossless = high if metric.greater_is_better else 0.0  # the score is this minus the mean loss
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
     @property
     def kind(self) -> type:
-        """Of the target."""
+        """The type of the target."""
         return TargetValues if self.need == Need.VALUES else Labels
 
     def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
@@ -112,7 +112,7 @@ class SessionMetric:
         return self.by_scorer(session, settings, split, answer)
 
     def _is_answered(self, session: Any, answer: Answer) -> bool:
-        """Whether the answer holds what is needed; False where there is a model that the scorer can ask instead."""
+        """Whether the answer has the predictions needed; False if the scorer can call the model instead."""
         held = {
             Need.LABELS: answer.labels is not None,
             Need.PROBA: has_probabilities(answer),
@@ -124,7 +124,7 @@ class SessionMetric:
         return held
 
     def losses(self, session: Any, split: Split, answer: Answer) -> Floats:  # (settings, rows)
-        """The loss of each row: the score is `lossless` minus their mean."""
+        """Return the loss of each row; the score is `lossless` minus their mean."""
         assert self.metric.row_scores is not None
         if not self._is_answered(session, answer):
             raise lacks(session, self.name, NEEDED[self.need])
@@ -132,7 +132,7 @@ class SessionMetric:
         return self.lossless - rows if self.metric.greater_is_better else rows
 
     def of_rows(self, session: Any, splits: LeaveOneOutSplits, answer: Answer) -> Floats | None:  # (settings, rows)
-        """The score of every split of leave-one-out; None where scikit-learn shall decide."""
+        """Return the score of every split of leave-one-out; None if scikit-learn's scorer is needed."""
         if not self.metric.single_rows or not isinstance(session.target, self.kind) or answer.labels is None:
             return None
         batch = SessionBatch(session, Split(splits.rows, splits.rows), answer)
@@ -143,7 +143,7 @@ class SessionMetric:
 
 
 def same_classes(batch: SessionBatch) -> bool:
-    """Whether training and test rows hold the same two or more classes; else scikit-learn has rules of its own."""
+    """Whether training and test rows have the same two or more classes; if not, scikit-learn has special rules."""
     return bool((batch.in_train == batch.present_classes()).all() and len(batch.columns) >= 2)
 
 
@@ -157,13 +157,13 @@ def proper_probabilities(batch: SessionBatch) -> bool:
 
 
 def all_classes_weigh(batch: SessionBatch) -> bool:
-    """Whether there are probabilities, and a weight above 0 for some row of each class."""
+    """Whether all classes have a positive total weight, and the predictions are probabilities."""
     totals = np.bincount(batch.truth, batch.weights, minlength=batch.n_classes)
     return bool((totals[batch.columns] > 0).all()) and proper_probabilities(batch)
 
 
 def has_numeric_labels(batch: SessionBatch) -> bool:
-    """Whether scikit-learn knows which label is the positive one: it refuses to guess between two texts."""
+    """Whether scikit-learn knows the positive class: for two classes, labels must not be strings."""
     if len(batch.columns) == 2:
         y = batch.session.y
         kind = getattr(getattr(y, "dtype", None), "kind", None)

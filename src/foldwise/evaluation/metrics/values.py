@@ -1,4 +1,4 @@
-"""Metrics of quantities: squared and absolute errors, R²."""
+"""Regression metrics: squared and absolute errors, R²."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def root_mean_squared_error(batch: PredictionBatch) -> Floats:  # (settings,)
 
 
 def r2(batch: PredictionBatch) -> Floats:  # (settings,)
-    """The share of the variance that is explained; without any variance 1 where all is met, else 0."""
+    """Compute R²; if the true values are all equal, it is 1 for exact predictions and 0 otherwise."""
     truth, weights = batch.truth, batch.weights
     left = batch.mean(squared_errors(batch))
     spread = np.average((truth - np.average(truth, weights=weights)) ** 2, weights=weights)

@@ -1,0 +1,76 @@
+"""Fits and metrics that failed: raised or reported as warnings, and replaced by `error_score`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import FitFailedWarning
+
+from foldwise.errors import InputError
+from foldwise.folds.engine import Outcome
+
+
+def report_failures(
+    outcome: Outcome,
+    unscored: Sequence[Any],
+    where: Callable[[int, int], str],
+    error_score: Any,
+    stacklevel: int,
+    hint: str = "",
+) -> None:
+    """Raise the first error if `error_score` is "raise", otherwise warn; `where` names a setting and a split."""
+    if outcome.failures:
+        i, number, error = outcome.failures[0]
+        n_failed, n_models = len(outcome.failures), outcome.seconds.size
+        first = f"The first was {where(i, number)}: {type(error).__name__}: {error}"
+        if error_score == "raise":
+            error.add_note(f"raised by {where(i, number)}")
+            raise error
+        if n_failed == n_models:
+            raise InputError(
+                f"All the {n_failed} fits failed. {first}", "pass error_score='raise' to see the traceback."
+            ) from error
+        message = f"{n_failed} fits failed out of a total of {n_models}; their score is {error_score}. {first}{hint}"
+        warnings.warn(message, FitFailedWarning, stacklevel=stacklevel)
+    if unscored:
+        i, number, name, error = unscored[0]
+        if error_score == "raise":
+            error.add_note(f"raised by the metric {name!r} for {where(i, number)}")
+            raise error
+        warnings.warn(
+            f"Scoring failed {len(unscored)} times; these scores are {error_score}. The first was {name!r} for "
+            f"{where(i, number)}: {type(error).__name__}: {error}",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def with_error_score(
+    table: dict[str, NDArray[Any]], failures: Sequence[Any], unscored: Sequence[Any], error_score: Any
+) -> dict[str, NDArray[np.float64]]:
+    """Return the scores with `error_score` where a fit or a metric failed."""
+    scores = spread_dicts(table)
+    for values in scores.values():
+        for i, number, _ in failures:
+            values[i, number] = error_score
+    for i, number, name, _ in unscored:
+        for values in [scores[name]] if name in scores else scores.values():
+            values[i, number] = error_score
+    return scores
+
+
+def spread_dicts(scores: dict[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
+    """Turn a score that is a dict of numbers into one score per key."""
+    found: dict[str, NDArray[np.float64]] = {}
+    for name, values in scores.items():
+        if values.dtype != object:
+            found[name] = values
+            continue
+        for key in next(one for one in values.flat if isinstance(one, dict)):
+            flat = [one[key] if isinstance(one, dict) else np.nan for one in values.flat]
+            found[key] = np.array(flat, dtype=np.float64).reshape(values.shape)
+    return found
