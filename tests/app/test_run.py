@@ -167,7 +167,7 @@ def test_weights_and_costs_and_a_test():
     assert words[1].startswith("On new data the model should cost")
     assert words[2].startswith("If it predicted the most probable class instead, it would be right")
     told = found.facts["predictions"]
-    leaked = LEAKED * max(0.0, told["expected_cost"]["chosen"] - found.estimate.naive)
+    leaked = LEAKED * max(0.0, told["expected_cost"]["chosen"] - found.estimate.search_score)
     assert told["expected_cost"]["chosen"] + leaked == pytest.approx(found.estimate.value)
     assert told["confusion"]["predicted"][-1] == "ask"
 

@@ -109,8 +109,8 @@ def honest_estimate(
 
 def without_leak(estimate: Estimate, metric: Metric) -> Estimate:
     """Subtract what the selection for a fold learned about it through models that were trained on its rows."""
-    assert estimate.naive is not None
-    gap = metric.signed(estimate.naive) - metric.signed(estimate.value)
+    assert estimate.search_score is not None
+    gap = metric.signed(estimate.search_score) - metric.signed(estimate.value)
     if not gap > 0:
         return estimate
     return replace(estimate, value=metric.signed(metric.signed(estimate.value) - LEAKED * gap))
