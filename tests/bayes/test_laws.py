@@ -37,7 +37,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:the sample weights of a class")
 
 
 @given(problems(), st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_parts_permutations_and_weights(problem, data):
     check_parts_permutations_and_weights(problem, data)
 
@@ -71,7 +71,7 @@ def check_parts_permutations_and_weights(problem, data):
 
 
 @given(problems(), st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_forgotten_rows_leave_no_trace(problem, data):
     rows, y, _, params, new = problem
     X, Q, y = pl.DataFrame(rows, schema=SCHEMA), pl.DataFrame(new, schema=SCHEMA), np.array(y)
@@ -93,7 +93,7 @@ def test_forgotten_rows_leave_no_trace(problem, data):
 
 
 @given(problems(), st.sampled_from([0.5, 2.0, 1e6]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_weights_are_frequencies_whatever_their_unit(problem, unit):
     # with alpha 0, ddof 0 and bandwidths given (Silverman's depend on the number of rows) only proportions count
     rows, y, w, params, new = problem
@@ -105,7 +105,7 @@ def test_weights_are_frequencies_whatever_their_unit(problem, unit):
 
 
 @given(problems(), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_counts_are_always_forgotten(problem, data):
     # without gaussian and gamma columns nothing may refuse, and weights that round leave no phantom level
     rows, y, w, params, new = problem

@@ -54,7 +54,11 @@ def told_at_once(session, settings, rows, need=Need.LABELS | Need.PROBA):
 
 
 def check_against_refits(estimator, X, y, settings, weights=None, rows=None, most_singly=None):
-    """Every row and setting: the same label, log-probability or error as a model fitted on the other rows."""
+    """The same label, log-probability or error as a model fitted on the other rows.
+
+    Of large tables, each setting is checked on every third row (each on others), and on the first and last rows, which
+    tests make special.
+    """
     frame, y = pl.DataFrame(X) if isinstance(X, dict) else X, np.asarray(y)
     params = {} if weights is None else {"sample_weight": weights}
     session = open_session(estimator, frame, y, params)
@@ -65,6 +69,8 @@ def check_against_refits(estimator, X, y, settings, weights=None, rows=None, mos
         labels, logs, failed, singly = told_at_once(session, settings, rows)
         for s, setting in enumerate(settings):
             for k in range(len(rows)):
+                if len(rows) > 12 and 2 <= k < len(rows) - 2 and k % 3 != s % 3:
+                    continue
                 train = np.delete(rows, k)
                 model = type(estimator)(**{**estimator.get_params(deep=False), **setting})
                 refused = None
@@ -97,7 +103,7 @@ def check_against_refits(estimator, X, y, settings, weights=None, rows=None, mos
 @pytest.mark.parametrize("family", AT_ONCE)
 def test_every_family(family, weighting):
     rng = np.random.default_rng(len(family))
-    n = 40
+    n = 30
     X = {f"c{j}": list(CELLS[family](rng, n)) for j in range(3)}
     for cells in X.values():
         for i in np.flatnonzero(rng.random(n) < 0.15):
@@ -155,7 +161,7 @@ def tables(draw):
 
 
 @given(tables())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_small_tables_of_all_kinds(table):
     X, y, weights = table
     kinds = {"category": pl.String}
@@ -236,8 +242,17 @@ def test_a_failing_split_is_named(rng):
     assert "split 0" in caught.value.__notes__[0]
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("scoring", [None, "accuracy", "f1_macro", "neg_brier_score", ["accuracy", "f1_micro"]])
+@pytest.mark.parametrize(
+    ("scoring", "weighted"),
+    [
+        (None, False),
+        ("accuracy", True),
+        ("f1_macro", False),
+        ("f1_macro", True),
+        ("neg_brier_score", True),
+        (["accuracy", "f1_micro"], False),
+    ],
+)
 @pytest.mark.filterwarnings("ignore")
 def test_a_search(rng, scoring, weighted):
     X, y = pl.DataFrame(mixed_columns(rng, 20)), rng.integers(0, 2, 20)

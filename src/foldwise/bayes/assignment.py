@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from foldwise.bayes.families import FAMILIES
 from foldwise.bayes.families.protocol import AnyView, Setting
+from foldwise.data.arguments import column_index
 from foldwise.data.schema import Column, Schema, listing
 from foldwise.data.view import SparseView
 from foldwise.errors import InputError
@@ -49,20 +48,17 @@ def assign_families(columns: Sequence[Column], families: Any, sparse: bool) -> t
             "families must be one name if X is a sparse matrix.",
             "pass families='multinomial', 'bernoulli' or 'auto'.",
         )
-    if isinstance(families, str):
-        chosen = [one_family(column, families, sparse) for column in columns]
-    elif isinstance(families, Schema):
+    if isinstance(families, Schema):
         check_names(families.names, columns)
-        chosen = [one_family(families[column.name], "auto", sparse) for column in columns]
-    elif isinstance(families, Mapping):
-        wanted = wanted_families(columns, families)
-        chosen = [one_family(column, family, False) for column, family in zip(columns, wanted, strict=True)]
-    else:
+        columns = [families[column.name] for column in columns]
+    elif not isinstance(families, str | Mapping):
         raise InputError(
             "families must be 'auto', 'best', the name of a distribution family, a mapping from columns to names, or a "
             f"Schema; got {type(families).__name__}.",
             f"the distribution families are {listing(FAMILIES, most=len(FAMILIES))}.",
         )
+    wanted = wanted_families(columns, families)
+    chosen = [one_family(column, family, sparse) for column, family in zip(columns, wanted, strict=True)]
     return tuple(
         FamilyBlock(name, tuple(j for j, family in enumerate(chosen) if family == name))
         for name in FAMILIES
@@ -74,19 +70,11 @@ def wanted_families(columns: Sequence[Column], families: Any) -> list[Any]:
     """Resolve `families` to one name per column; columns that a mapping does not name are "auto"."""
     if not isinstance(families, Mapping):
         return [families if isinstance(families, str) else "auto"] * len(columns)
-    index = {column.name: j for j, column in enumerate(columns)}
+    names = [column.name for column in columns]
+    named_by_numbers = all(name.isdigit() for name in names)  # then a number is a name, never an index
     wanted: list[Any] = ["auto"] * len(columns)
     for key, family in families.items():
-        j = index.get(str(key))
-        by_index = isinstance(key, int | np.integer) and not all(name.isdigit() for name in index)
-        if j is None and by_index and 0 <= key < len(columns):
-            j = int(key)
-        if j is None:
-            raise InputError(
-                f"families names column {key!r}, which X does not have.",
-                f"the columns are {listing(index)}.",
-            )
-        wanted[j] = family
+        wanted[column_index("families", str(key) if named_by_numbers else key, names)] = family
     return wanted
 
 
