@@ -6,13 +6,13 @@ import math
 from collections import UserList
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from foldwise.bayes.families.protocol import Factor
-from foldwise.bayes.probability_table import RULE, html_of, number_text, share_text, shorten, text_of
+from foldwise.bayes.probability_table import RULE, html_rows, number_text, share_text, shorten, text_of
+from foldwise.data.html import html_table
 from foldwise.data.levels import plain
 
 CLASSES_SHOWN = 3  # in text; HTML shows all
@@ -151,8 +151,7 @@ class Explanation:
             HTML text, which notebooks show.
         """
         header, lines = self._lines(range(len(self.classes)))
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
-        return f"<p>{escape(self._title())}</p>{html_of(header, lines, left=1)}{notes}"
+        return html_table(self._title(), header, html_rows(header, lines), self._notes())
 
     _repr_html_ = to_html
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import narwhals as nw
 
 from foldwise.bayes.families.protocol import Fraction, Parameter
+from foldwise.data.html import html_table
 
-STYLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
-CELL = "padding:2px 10px;text-align:{align}"
 RULE = "---"
 WIDTH = 80
 TABLE_LINES_SHOWN = 200  # in text and in HTML
@@ -55,9 +53,7 @@ class ProbabilityTable:
         }
         for c, label in enumerate(self.classes):
             name = str(label)
-            while (
-                name in columns
-            ):  # a class may have the name of one of the first two columns, or print like another class
+            while name in columns:  # the name of another column, or of a class that prints alike
                 name = f"class {name}"
             columns[name] = [line.values[c] if numeric else cell_text(line, c) for line in self.lines]
         return nw.from_dict(columns, backend=self.backend).to_native()
@@ -101,7 +97,8 @@ class ProbabilityTable:
             HTML text, which notebooks show.
         """
         header = ["attribute", "parameter", *map(str, self.classes)]
-        return html_of(header, self._lines(len(self.classes)), left=2)
+        lines = html_rows(header, self._lines(len(self.classes)))
+        return html_table("Probability table", header, lines, align="ll" + "r" * len(self.classes))
 
     _repr_html_ = to_html
 
@@ -135,27 +132,10 @@ def text_of(header: Sequence[str], lines: Sequence[Sequence[str]], left: int) ->
     return "\n".join([one(header), rule, *map(one, lines)])
 
 
-def html_of(header: Sequence[str], lines: Sequence[Sequence[str]], left: int) -> str:
-    """Make the same table as HTML."""
-
-    def row(cells: Sequence[str], tag: str, border: str) -> str:
-        inner = ""
-        for i, cell in enumerate(cells):
-            remark = i == len(cells) - 1 and len(cells) < len(header)
-            align = CELL.format(align="left" if i < left or remark else "right")
-            span = f' colspan="{len(header) - i}"' if remark else ""
-            inner += f'<{tag}{span} style="{align}{border}">{escape(cell)}</{tag}>'
-        return f"<tr>{inner}</tr>"
-
-    rows, border = [], ""
-    for line in lines:
-        if line == [RULE]:
-            border = ";border-top:1px solid"
-            continue
-        rows.append(row(line, "td", border))
-        border = ""
-    head = row(header, "th", ";border-bottom:1px solid")
-    return f'<table style="{STYLE}"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
+def html_rows(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Fit the same lines to an HTML table: without rules, and with remarks in the first column."""
+    remarked = [[f"{line[0]} ({line[1]})".removeprefix(" ")] if len(line) == 2 else list(line) for line in lines]
+    return [line + [""] * (len(header) - len(line)) for line in remarked if line != [RULE]]
 
 
 def number_text(value: float) -> str:
