@@ -13,7 +13,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from foldwise.app.workers.executors import COMPILED, InProcessExecutor, ProcessExecutor, open_executor
-from foldwise.app.workers.jobs import FitAllRows, JobFailure, PredictSplit, SplitPredictions, WorkerData
+from foldwise.app.workers.jobs import (
+    FitAllRows,
+    FitSplit,
+    JobFailure,
+    PredictSplit,
+    ShuffleColumns,
+    SplitPredictions,
+    WorkerData,
+)
 from foldwise.folds.splits import Split
 
 LATER = 60.0
@@ -137,3 +145,25 @@ def test_a_compiler_that_died_keeps_nobody_waiting():
         assert executor.compiled("knn")
     finally:
         executor.close()
+
+
+def test_a_model_of_a_split_is_fitted_on_its_training_rows():
+    given = bench(DecisionTreeClassifier(random_state=0))
+    model = FitSplit("it", {"model__max_depth": 2}, 1).run(given)
+    expected = clone(given.pipelines["it"]).set_params(model__max_depth=2)
+    expected.fit(given.X[given.splits[1].train.tolist()], given.y[given.splits[1].train])
+    np.testing.assert_array_equal(model.predict_proba(given.X), expected.predict_proba(given.X))
+
+
+class SlowToFit(DecisionTreeClassifier):
+    """Needs longer to fit than there is for shuffling columns."""
+
+    def fit(self, X, y):
+        time.sleep(0.3)
+        return super().fit(X, y)
+
+
+def test_a_slow_fit_leaves_time_to_shuffle_every_column():
+    rises = ShuffleColumns("it", {}, (0, 1), ("a", "b"), 2, 0, seconds=0.2).run(bench(SlowToFit(max_depth=2)))
+    assert set(rises) == {"a", "b"}
+    assert len(rises["a"]) <= 2  # the second split came too late

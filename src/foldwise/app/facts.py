@@ -190,7 +190,7 @@ def words(
     bases: Mapping[str, Estimate],
 ) -> list[str]:
     """Write the sentences that follow the verdict, for readers who stop there."""
-    right, usual = estimates["accuracy"], bases["accuracy"]
+    right, usual = estimates["accuracy"], most_frequent_share(result)
     low, high = right.interval()
     sentences = []
     start = "On new data the model should be"
@@ -202,7 +202,7 @@ def words(
         start = "If it predicted the most probable class instead, it would be"
     sentences.append(
         f"{start} right {right.value:.1%} of the time (95% interval {low:.1%} to {high:.1%}). Always predicting the "
-        f"most frequent class would be right {usual.value:.1%} of the time."
+        f"most frequent class would be right {usual:.1%} of the time."
     )
     tied = [line.title for line in lines[:-1] if line.tied]
     if against.best and len(tied) > 1:
@@ -210,6 +210,14 @@ def words(
     if result.interrupted:
         sentences.append("The run was stopped early. With more time it might have found better models.")
     return sentences
+
+
+def most_frequent_share(result: FitResult) -> float:
+    """The share of the most frequent class among the held-out rows."""
+    selection = result.final.selection
+    index = selection.honest.index
+    counts = np.bincount(selection.tested.codes[index], selection.tested.weights_at(index))
+    return float(counts.max() / counts.sum())
 
 
 def test_facts(result: FitResult) -> dict[str, Any] | None:
@@ -376,4 +384,6 @@ def importance_words(result: FitResult) -> str:
         return ""
     spec = result.setup.specs[result.final.importance_model]
     what = "error rate" if spec.answers == "decision" else "log loss"
-    return f"measured by the {what} of {spec.title} on held-out rows"
+    measured, every = len(result.final.importance), result.setup.X.width
+    some = f", for {measured:,} of {every:,} columns, a random sample" if measured < every else ""
+    return f"measured by the {what} of {spec.title} on held-out rows{some}"

@@ -91,9 +91,10 @@ def overrun(times: RunTimes) -> list[str]:
     """Report a run that took longer than its budget."""
     if times.elapsed <= OVERRUN * times.budget:
         return []
+    phase, seconds = max(times.phases, key=lambda one: one[1])
     return [
-        f"The run took {times.elapsed:.0f} s, more than its budget of {times.budget:.0f} s, because a single fit was "
-        "too slow. Increase the budget, or choose faster models."
+        f"The run took {times.elapsed:.0f} s, more than its budget of {times.budget:.0f} s. Its longest phase was "
+        f"{phase!r} ({seconds:.0f} s). Increase the budget, or choose faster models."
     ]
 
 

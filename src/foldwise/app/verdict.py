@@ -75,8 +75,9 @@ def p_text(p: float | None) -> str:
     """Format a p-value as the words of a report.
 
     >>> p_text(0.0001), p_text(0.0423), p_text(None)
-    ('p < 0.001', 'p = 0.042', 'too few rows for a test')
+    ('p\\xa0<\\xa00.001', 'p\\xa0=\\xa00.042', 'too few rows for a test')
     """
     if p is None:
         return "too few rows for a test"
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    text = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return text.replace(" ", "\u00a0")  # on one line

@@ -137,7 +137,10 @@ class FitSplit:
 
 @dataclass(frozen=True)
 class ShuffleColumns:
-    """How much worse a model gets on rows it has not seen when a column is shuffled among them, split after split."""
+    """How much worse a model gets on rows it has not seen when a column is shuffled among them, split after split.
+
+    The seconds count from the first fit on. Where they are too few for all columns, fewer rows are used.
+    """
 
     model: str
     setting: Params
@@ -147,20 +150,28 @@ class ShuffleColumns:
     seed: int
     seconds: float  # after which no further column is shuffled
     n_rows: int = 2_000
+    least_rows: int = 100
     repeats: int = 2
 
     def run(self, data: WorkerData) -> dict[str, list[float]]:
-        start = time.perf_counter()
         rng = np.random.default_rng(self.seed)
         rises: dict[str, list[float]] = {name: [] for name in self.columns}
+        columns = rng.permutation(self.columns).tolist()  # where time runs out, those that are measured are a sample
+        start, n_rows = None, self.n_rows
         for number in self.splits:
             split = data.splits[number]
             fitted = data.session(self.model).model(self.setting, split.train)
-            test = rng.permutation(split.test)[: self.n_rows]
+            test = rng.permutation(split.test)[:n_rows]
             X, y = take_rows(data.X, test), data.y[test]
+            if start is None:
+                start = time.perf_counter()
+                self.loss(fitted, X, y)
+                passes = self.seconds / (len(columns) * (time.perf_counter() - start))
+                n_rows = int(np.clip(passes * len(test), self.least_rows, self.n_rows))
+                X, y = X[:n_rows], y[:n_rows]
             before = self.loss(fitted, X, y)
             for _ in range(self.repeats):
-                for name in self.columns:
+                for name in columns:
                     if time.perf_counter() - start > self.seconds:
                         return {name: values for name, values in rises.items() if values}
                     shuffled = X.with_columns(X[name].gather(rng.permutation(X.height)))

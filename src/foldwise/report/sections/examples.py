@@ -12,11 +12,11 @@ from foldwise.report.sections.elements import Section, paragraph, strip_row, str
 
 CELLS = 8  # per example
 CLASSES = 5
-WORDS = "The models that made these predictions had not seen the rows{of}."
+WORDS = "These are held-out rows{of}, predicted by models that had not seen them."
 BARS = (
-    "The bars explain those same models, not the final model, which has since learned the rows. They show what each "
-    "column contributes to the log-odds of the class named above them: bars to the right support it, bars to the left "
-    "oppose it. Together with the starting point they sum to the log-odds of the probability shown."
+    "The bars explain these models, not the final model, which has since learned the rows. They show what each column "
+    "contributes to the log-odds of the class named above them. Bars to the right support it, bars to the left oppose "
+    "it. Together with the starting point they sum to the log-odds of the probability shown."
 )
 
 
@@ -27,7 +27,7 @@ def examples(facts: ReportFacts) -> Section | None:
         return None
     cards = el("div", *map(example, rows), class_="grid cards")
     fold = rows[0].text("fold")
-    words = [WORDS.format(of=f", which are those of fold {fold}" if fold else "")]
+    words = [WORDS.format(of=f" of fold {fold}" if fold else "")]
     words += [BARS] if any(row.records("cells") for row in rows) else []
     reasons = dict.fromkeys(filter(None, (row.text("unexplained") for row in rows)))
     words += [f"Predictions without bars are not explained, because {reason}." for reason in reasons]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from foldwise.report.facts import ReportFacts
 from foldwise.report.formatting import counted, duration, estimate_text, number, percent
 from foldwise.report.markup import Html, el, join
@@ -12,6 +14,7 @@ from foldwise.report.sections.elements import bullets, details, figure, paragrap
 
 TOP_COLUMNS = 5
 LARGE_CALIBRATION_ERROR = 0.1
+CHANCE = 1.26  # the error of perfect probabilities in ten bins of n rows is up to about this / √n
 
 
 def headline(facts: ReportFacts) -> Html:
@@ -40,7 +43,7 @@ def overview(facts: ReportFacts) -> str:
         "" if n_rows is None else counted(n_rows, "row", "rows"),
         "" if n_columns is None else counted(n_columns, "column", "columns"),
         counted(n_classes, "class", "classes") if n_classes else "",
-        facts.part("made").text("when")[:10],
+        facts.part("made").text("when")[:10].replace("-", "\u2011"),  # hyphens that do not break
     ]
     return " · ".join(filter(None, pieces))
 
@@ -136,8 +139,8 @@ def warnings(facts: ReportFacts) -> Html:
     failed = [entry.text("title") for entry in facts.records("leaderboard") if entry.text("status") == "failed"]
     if failed:
         found.append(f"Some models could not be trained: {', '.join(failed)}.")
-    gap = facts.part("predictions").number("calibration_error")
-    if gap is not None and gap > LARGE_CALIBRATION_ERROR:
+    gap, n_rows = (facts.part("predictions").number(name) for name in ("calibration_error", "n"))
+    if gap is not None and n_rows and gap > max(LARGE_CALIBRATION_ERROR, 2 * CHANCE / math.sqrt(n_rows)):
         found.append(f"Predicted probabilities are off by {percent(gap)} on average. Use them only to rank rows.")
     body = bullets(found) or el("p", "No problems found in the data or in this run.", class_="calm")
     return el("div", el("h3", "Warnings"), body, class_="box warn" if found else "box")
