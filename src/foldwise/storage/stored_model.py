@@ -45,7 +45,8 @@ class StoredModel:
     >>> model
     StoredModel of 'play': 4 columns, 2 classes
     >>> model.check(table.X.with_columns(color=1))
-    columns: columns 'color' were ignored, because the model was trained without them.
+    columns: columns 'color' were ignored, because the model was trained without
+      them.
     """
 
     model: Any
