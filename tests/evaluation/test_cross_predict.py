@@ -111,8 +111,8 @@ def test_classes_absent_from_a_training_fold(rng, estimator, method):
     ("cv", "how"),
     [
         (RepeatedKFold(n_splits=2, n_repeats=2), "row 0 is tested 2 times"),
-        (ShuffleSplit(1, test_size=5, random_state=0), "row . is tested never"),
-        ([(np.arange(10, 20), np.arange(10))], "row 10 is tested never"),
+        (ShuffleSplit(1, test_size=5, random_state=0), "row . is never tested"),
+        ([(np.arange(10, 20), np.arange(10))], "row 10 is never tested"),
     ],
 )
 def test_splits_must_partition_the_rows(rng, cv, how):

@@ -281,7 +281,7 @@ def test_a_score_that_is_no_number_is_no_estimate():
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
-        (NaiveBayes(), {"scoring": ["accuracy", "f1_macro"]}, "a single metric, got several: 'accuracy'"),
+        (NaiveBayes(), {"scoring": ["accuracy", "f1_macro"]}, "a single metric, got .'accuracy'"),
         (NaiveBayes, {}, "NaiveBayes is a class.*instance"),
         ("knn", {}, "must be an estimator, got str"),
         (NaiveBayes(), {"n_jobs": 0}, "n_jobs must be"),

@@ -205,9 +205,9 @@ def check_partition(splits: Sequence[Split], n_rows: int) -> None:
     wrong = np.flatnonzero(times != 1)
     if wrong.size:
         row = int(wrong[0])
-        how = "never" if times[row] == 0 else f"{times[row]} times"
+        how = "never tested" if times[row] == 0 else f"tested {times[row]} times"
         raise InputError(
-            f"cv must be a partition that tests each row exactly once, but row {row} is tested {how}.",
+            f"cv must be a partition that tests each row exactly once, but row {row} is {how}.",
             "use a splitter such as KFold or StratifiedKFold, without repeats.",
         )
 

@@ -81,7 +81,7 @@ class Procedure:
     def __init__(
         self, model: Any, X: Any, y: Any, *, scoring: Any = None, groups: Any = None, fit_params: Mapping[str, Any] = {}
     ) -> None:
-        check_model(model, "the model")
+        check_model(model, "model")
         check_single(scoring)
         planned = isinstance(model, PlannedSearch)
         self.plan: Any = model.plan() if planned else None

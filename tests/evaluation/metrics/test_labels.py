@@ -17,7 +17,7 @@ NAMES = [name for name, metric in SESSION_METRICS.items() if metric.need == Need
 WEIGHTS = (None, "random", "whole", "some zero", "class of none")
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_classes=st.integers(2, 5),

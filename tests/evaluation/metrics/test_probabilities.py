@@ -16,7 +16,7 @@ from tests.evaluation.problems import Deciding, LabelsOnly, Problem, Told, asser
 NAMES = ("neg_log_loss", "neg_brier_score", "roc_auc", "roc_auc_ovr", "roc_auc_ovr_weighted")
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_classes=st.integers(2, 5),

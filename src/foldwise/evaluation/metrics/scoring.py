@@ -9,7 +9,6 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regr
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 
-from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix, CostScorer
 from foldwise.evaluation.metrics.costs import CostMetric
@@ -52,7 +51,7 @@ def metrics_of(scoring: Any, estimator: Any) -> tuple[dict[str, SearchMetric], d
 def check_single(scoring: Any) -> None:
     """Raise an error if `scoring` names several metrics."""
     if isinstance(scoring, list | tuple | set | dict):
-        raise InputError(f"scoring must be a single metric, got several: {listing(scoring)}.", "pass one of them.")
+        raise InputError(f"scoring must be a single metric, got {scoring!r}.", "pass one of them.")
 
 
 def scorer_of(scoring: Any, estimator: Any) -> Any:

@@ -95,7 +95,7 @@ class SessionMetric:
         self.lossless = high if metric.greater_is_better else 0.0  # the score is this minus the mean loss
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
+        return f"the metric {self.name!r}"
 
     @property
     def kind(self) -> type:
