@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from scipy.stats import randint, uniform
 
@@ -42,7 +43,7 @@ class Simulation:
             return False
         self.jobs.append((job.batch.model, job.batch.number, job.split))
         self.state = self.schedule.start(self.state, job)
-        taken = self.seconds[job.batch.model]
+        taken = self.seconds[job.batch.model] * self.schedule.models[job.batch.model].growth[job.batch.rung]
         if taken > job.limit:
             outcome = JobOutcome(job.limit, out_of_time=self.now + job.limit >= self.end)
         else:
@@ -305,3 +306,35 @@ class TestBatches:
         assert state.unfinished_reason("b") == ("not finished", "the budget was used up")
         compiling = replace(state, uncompiled=("c",))
         assert "still being compiled" in compiling.unfinished_reason("c")[1]
+
+
+def test_a_short_run_finishes_one_general_model_before_it_tries_others():
+    models = plans(quick=0.01, linear=0.05, boosted=0.3)
+    models["linear"] = replace(models["linear"], general=1)
+    models["boosted"] = replace(models["boosted"], general=2)
+    found = Simulation(models, {"quick": 0.9, "linear": 0.5, "boosted": 0.4}, end=7.0).run(N_SPLITS + 1)
+    assert [model for model, _, _ in found.jobs[:N_SPLITS]] == ["boosted"] * N_SPLITS
+    large = {**models, "boosted": replace(models["boosted"], seconds=4.0)}
+    found = Simulation(large, {"quick": 0.9, "linear": 0.5, "boosted": 0.4}, end=7.0).run(N_SPLITS)
+    assert [model for model, _, _ in found.jobs] == ["linear"] * N_SPLITS
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_simulated_runs_keep_their_time_and_score_what_there_was_time_for(seed):
+    """Random costs, learning curves and failures: 1,000 runs."""
+    rng = np.random.default_rng(seed)
+    for _ in range(25):
+        n_rungs, end = int(rng.integers(1, 4)), float(rng.choice([3.0, 8.0, 30.0, 120.0]))
+        growth = tuple(float(4.0**k) for k in range(n_rungs))
+        models = {
+            f"m{i}": ModelPlan(f"m{i}", float(10 ** rng.uniform(-2.5, 1.0)), SPACE, growth=growth, general=int(i < 2))
+            for i in range(int(rng.integers(1, 17)))
+        }
+        wrong = {name: plan.seconds * float(10 ** rng.normal(0, 0.3)) for name, plan in models.items()}
+        scores = {name: float("nan") if rng.random() < 0.1 else float(rng.random()) for name in models}
+        found = Simulation(models, scores, end=end, seconds=wrong).run()
+        assert found.now <= end * 1.001, (seed, end)
+        sound = [name for name in models if scores[name] == scores[name]]
+        quick = [name for name in sound if wrong[name] * N_SPLITS < 0.02 * end and models[name].seconds < 0.01 * end]
+        finished = {one.model for one in found.state.finished}
+        assert len(finished) >= min(5, len(quick)), (seed, end, finished, quick)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from foldwise.decisions.calibration.scores import Calibrator, ClassScores, IdentityCalibrator, model_scores
+from foldwise.models.wide_tables import used_columns
 
 Floats = NDArray[np.float64]
 
@@ -72,6 +73,11 @@ class Blend(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             total = total + weight * with_doubt(proba, np.asarray(self.prior), self.doubt)
         temper = IdentityCalibrator() if self.temper is None else self.temper
         return np.asarray(np.exp(temper.log_proba(ClassScores(np.log(total), True))))
+
+    def used_columns(self, names: Sequence[str]) -> list[str]:
+        """Return the columns of a table that some member looks at."""
+        used = {name for member in self.members for name in used_columns(member, names)}
+        return [name for name in names if name in used]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class of each row."""

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.app.blend import Blend
 from foldwise.bayes import NaiveBayes
 from foldwise.bayes.explanation import Explanation
 from foldwise.data.frames import as_polars
@@ -65,11 +66,16 @@ def explain(
     True
     """
     rows, background, as_array = prepared(model, rows, background)
+    classes = np.asarray(model.classes_).tolist()
+    inner = getattr(model, "model", model)
+    predictor = inner if isinstance(inner, Blend) else model
+    if isinstance(inner, Blend):  # a column that no member looks at contributes nothing
+        used = inner.used_columns(rows.columns)
+        rows, background = rows.select(used), background.select(used)
 
     def predict_proba(frame: pl.DataFrame) -> Floats:
-        return np.asarray(model.predict_proba(frame.to_numpy() if as_array else frame), dtype=np.float64)
+        return np.asarray(predictor.predict_proba(frame.to_numpy() if as_array else frame), dtype=np.float64)
 
-    classes = np.asarray(model.classes_).tolist()
     return contributions_of(predict_proba, rows, background, classes, about=about, n_samples=n_samples, seed=seed)
 
 

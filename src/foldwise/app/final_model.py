@@ -17,7 +17,7 @@ from foldwise.app.selection import MOST_MEMBERS, Candidate, MemberSelection, Out
 from foldwise.app.setup import RunSetup
 from foldwise.app.timing import MARGIN, RESCUE_SECONDS, Clock
 from foldwise.app.workers.executors import Executor
-from foldwise.app.workers.jobs import FitAllRows, Job, JobFailure, ShuffleColumns
+from foldwise.app.workers.jobs import Job, JobFailure, ShuffleColumns
 from foldwise.errors import InputError
 
 
@@ -123,26 +123,27 @@ def final_jobs(
 ) -> dict[FinalJobKey, Job]:
     """The members, the greatest weight first; then naive Bayes, column importance, and members on half the rows."""
 
-    def refit(one: Candidate) -> FitAllRows:
-        return FitAllRows(one.model, setup.params(one.batch, one.setting))
-
-    jobs: dict[FinalJobKey, Job] = {FinalJobKey("member", i): refit(selection.candidates[i]) for i in selection.members}
+    chosen = {i: selection.candidates[i] for i in selection.members}
+    jobs: dict[FinalJobKey, Job] = {
+        FinalJobKey("member", i): setup.refit_job(one.batch, one.setting) for i, one in chosen.items()
+    }
     bayes = [one for one in state.of_model("naive_bayes") if one.seconds]
     if bayes:
         ours = [one for one in selection.candidates if one.model == "naive_bayes"]
-        params = setup.params(ours[0].batch, ours[0].setting) if ours else setup.params(bayes[0], 0)
-        jobs[FinalJobKey("bayes")] = FitAllRows("naive_bayes", params)
+        batch, setting = (ours[0].batch, ours[0].setting) if ours else (bayes[0], 0)
+        jobs[FinalJobKey("bayes")] = setup.refit_job(batch, setting)
     folds = selection.tested.scored
     seconds = min(setup.time.importance, left)
     if seconds > 0.2:
         given = (tuple(folds), tuple(setup.X.columns), setup.task.n_classes, setup.config.seed, seconds)
         params = setup.params(best.batch, best.setting)
-        jobs[FinalJobKey("importance")] = ShuffleColumns(best.model, params, *given)
-    rows = half_rows(setup, folds[-1])
-    if rows is not None:
+        rows = tuple(setup.samples.train(fold, best.batch.rung) for fold in folds)
+        jobs[FinalJobKey("importance")] = ShuffleColumns(best.model, params, *given, rows)
+    half = half_rows(setup, folds[-1])
+    if half is not None:
         for i in selection.members:
             one = selection.candidates[i]
-            jobs[FinalJobKey("half", i)] = setup.predict_job(one.batch, [one.setting], folds[-1], rows)
+            jobs[FinalJobKey("half", i)] = setup.predict_job(one.batch, [one.setting], folds[-1], half)
     return jobs
 
 

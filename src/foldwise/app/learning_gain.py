@@ -42,9 +42,9 @@ class LearningGain:
 
 
 def half_rows(setup: RunSetup, fold: int) -> NDArray[np.intp] | None:
-    """Select half the training rows of a fold. None with a time column, or if groups cannot be halved."""
+    """Select half the training rows of a fold. None with a time column, subsamples, or groups that differ too much."""
     task, train = setup.task, setup.splits[fold].train
-    if task.moments is not None:
+    if task.moments is not None or len(setup.samples.sizes) > 1:
         return None
     rows = half_of(train, task.codes, task.groups, setup.config.seed)
     return rows if HALF[0] <= len(train) / max(1, len(rows)) <= HALF[1] else None

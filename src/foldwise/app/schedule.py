@@ -23,7 +23,10 @@ import numpy as np
 from foldwise.app.search_state import JobOutcome, SearchState, SettingBatch, SplitJob, encode
 from foldwise.app.timing import (
     CHEAP_SHARE,
+    CLIMB_ROOM,
+    CLIMB_SHARE,
     EXPLORE_SHARE,
+    HURRIED,
     OPENING_SHARE,
     PATIENCE,
     PATIENCE_FIRST,
@@ -39,6 +42,8 @@ MOST_BATCHES = 60  # of a model: more settings find little
 AT_ONCE = 3  # models that are looked at before the best of them is finished
 KEPT = 4  # settings of a batch whose predictions are kept
 REMEMBERED = 60  # batches that may still go on
+CLIMBING = 3  # settings of a batch that go on to the next rung together, if they share work
+CLIMB_AFTER = 8  # finished models after which the best may learn from more rows
 
 
 @dataclass(frozen=True)
@@ -46,13 +51,22 @@ class ModelPlan:
     """What the schedule knows about a model before the search."""
 
     name: str
-    seconds: float  # of a batch on one split, as the catalogue predicts
+    seconds: float  # of a batch on one split and the lowest rung, as the catalogue predicts
     space: Mapping[str, Any] = field(default_factory=dict)  # what is searched
     shared: tuple[str, ...] = ()  # parameters whose other values are answered from the same work
     n_companions: int = COMPANIONS  # settings drawn for that
     stages: str | None = None  # the parameter whose smaller values are part of the same fit
     longest: int = 1  # its value where none is drawn
     compiled: bool = False  # whether its code is compiled on a new machine
+    growth: tuple[float, ...] = (1.0,)  # seconds on each rung, as multiples of the lowest
+    general: int = 0  # models that are good on most tables have a number above 0, the best the greatest
+
+    def climbing(self, batch: SettingBatch) -> tuple[Params, ...]:
+        """The settings of a finished batch that go on to the next rung: the best, and what the same fit answers."""
+        if self.stages in self.space:
+            return batch.settings
+        ranked = sorted(batch.usable, key=batch.mean_score, reverse=True)
+        return tuple(batch.settings[i] for i in ranked[: CLIMBING if self.shared else 1])
 
     def draw(self, number: int, seed: int, strategy: Strategy, *, select: bool = True) -> tuple[Params, ...]:
         """Draw the settings of a batch: first the defaults, then what the search strategy proposes."""
@@ -103,14 +117,26 @@ class Schedule:
         opening = [name for name in look.unopened if name not in compiling]
         room = max(1.0, OPENING_SHARE * left) * self.n_workers
         affordable = [name for name in opening if look.seconds[name] * state.n_splits < room]
+        hurried = end < HURRIED
 
         def job(batch: SettingBatch, split: int) -> SplitJob:
-            return SplitJob(batch, split, look.patience(batch.model, left))
+            return SplitJob(batch, split, look.patience(batch, left))
 
         def first(model: str) -> SplitJob:
             return job(self.open(state, model, now, compiling), 0)
 
-        if look.n_opened >= AT_ONCE:
+        if hurried and not look.n_opened:
+            general = [name for name in affordable if self.models[name].general]
+            if general:
+                return first(max(general, key=lambda name: self.models[name].general))
+        climbing = look.climbing
+        if climbing is not None:
+            return job(climbing, look.next_split(climbing))
+        if look.n_finished >= CLIMB_AFTER or now > CLIMB_SHARE * end:
+            climber = look.climber(left, self.n_workers)
+            if climber is not None:
+                return job(self.climb(state, climber, now), 0)
+        if look.n_opened >= (1 if hurried else AT_ONCE):
             best = look.ranked[0] if look.ranked else None
             if best is not None and len(best.started_splits) < state.n_splits and look.rest(best) < 0.5 * left:
                 return job(best, look.next_split(best))  # so that a stop at any moment leaves a finished result
@@ -121,6 +147,9 @@ class Schedule:
             return job(promoted, look.next_split(promoted))
         if affordable:
             return first(affordable[0])
+        climber = look.climber(left, self.n_workers)
+        if climber is not None:
+            return job(self.climb(state, climber, now), 0)
         explored = look.explored(left)
         if explored is not None:
             return first(explored)
@@ -148,6 +177,12 @@ class Schedule:
         select = "naive_bayes" not in compiling  # which selects columns
         settings = self.models[model].draw(number, state.seed, self.strategy, select=select)
         return SettingBatch(len(state.batches), model, settings, now)
+
+    def climb(self, state: SearchState, batch: SettingBatch, now: float) -> SettingBatch:
+        """Open a batch with the best settings of another one, on the next rung."""
+        settings = self.models[batch.model].climbing(batch)
+        number = len(state.batches)
+        return SettingBatch(number, batch.model, settings, now, rung=batch.rung + 1, climbed_from=batch.number)
 
     def start(self, state: SearchState, job: SplitJob) -> SearchState:
         """Return the state after a job was started."""
@@ -218,18 +253,27 @@ class StateView:
             found[one.model].append(one)
         return found
 
-    @cached_property
-    def measured(self) -> dict[str, list[float]]:
-        """The seconds that jobs of each model took."""
-        return {name: [s for one in some for s in one.seconds.values()] for name, some in self.batches.items()}
+    def measured(self, model: str, rung: int = 0) -> list[float]:
+        """The seconds that jobs of a model took on a rung."""
+        return [s for one in self.batches[model] if one.rung == rung for s in one.seconds.values()]
 
     @cached_property
     def seconds(self) -> dict[str, float]:
-        """Expected seconds of a batch on one split: as measured, or as predicted and scaled to this machine."""
+        """Expected seconds of a batch on one split of the lowest rung: as measured, or predicted for this machine."""
+        measured = {name: self.measured(name) for name in self.models}
         plans = self.models.items()
-        ratios = [min(self.measured[n]) / plan.seconds for n, plan in plans if self.measured[n] and not plan.shared]
+        ratios = [min(measured[n]) / plan.seconds for n, plan in plans if measured[n] and not plan.shared]
         speed = min(3.0, max(0.3, median(ratios or [1.0])))
-        return {n: median(self.measured[n][-8:]) if self.measured[n] else plan.seconds * speed for n, plan in plans}
+        return {n: median(measured[n][-8:]) if measured[n] else plan.seconds * speed for n, plan in plans}
+
+    def cost(self, model: str, rung: int) -> float:
+        """Expected seconds of a batch on one split of a rung: as measured there or on the highest rung below."""
+        for known in range(rung, 0, -1):
+            measured = self.measured(model, known)
+            if measured:
+                growth = self.models[model].growth
+                return median(measured[-8:]) * growth[rung] / growth[known]
+        return self.seconds[model] * self.models[model].growth[rung]
 
     @cached_property
     def ranked(self) -> list[SettingBatch]:
@@ -249,19 +293,41 @@ class StateView:
         """Whether some batch is on its way through all splits."""
         return any(len(one.started_splits) > 1 and not one.stopped for one in self.state.batches)
 
-    def patience(self, model: str, left: float) -> float:
-        """Seconds after which a job of a model is stopped."""
-        measured = self.measured[model]
-        if self.models[model].compiled and len(measured) < 2:
+    def patience(self, batch: SettingBatch, left: float) -> float:
+        """Seconds after which a job of a batch is stopped."""
+        measured = self.measured(batch.model)
+        if self.models[batch.model].compiled and len(measured) < 2:
             return left  # some kernels are compiled only now
-        return min(left, max(PATIENCE_LEAST, PATIENCE * self.seconds[model] if measured else PATIENCE_FIRST * left))
+        expected = self.cost(batch.model, batch.rung)
+        return min(left, max(PATIENCE_LEAST, PATIENCE * expected if measured else PATIENCE_FIRST * left))
+
+    @cached_property
+    def n_finished(self) -> int:
+        """How many models have a finished batch."""
+        return len({one.model for one in self.state.finished})
+
+    @property
+    def climbing(self) -> SettingBatch | None:
+        """A batch on a higher rung that has splits to go."""
+        open_ones = (one for one in self.state.batches if one.rung and not one.stopped)
+        return next((one for one in open_ones if len(one.started_splits) < self.n_splits), None)
+
+    def climber(self, left: float, n_workers: int) -> SettingBatch | None:
+        """The best finished batch that can go on to the next rung in the time left."""
+        climbed = {one.climbed_from for one in self.state.batches}
+        for batch in sorted(self.state.finished, key=lambda one: -one.best_mean):
+            if batch.rung + 1 < len(self.models[batch.model].growth) and batch.number not in climbed:
+                cost = self.cost(batch.model, batch.rung + 1)
+                if cost * -(-self.n_splits // n_workers) < CLIMB_ROOM * left:
+                    return batch
+        return None
 
     def next_split(self, batch: SettingBatch) -> int:
         return next(k for k in range(self.n_splits) if k not in batch.started_splits)
 
     def rest(self, batch: SettingBatch) -> float:
         """Expected seconds for the splits that a batch has not been evaluated on."""
-        return self.seconds[batch.model] * (self.n_splits - len(batch.started_splits))
+        return self.cost(batch.model, batch.rung) * (self.n_splits - len(batch.started_splits))
 
     def promoted(self, left: float) -> SettingBatch | None:
         """Choose a batch that continues on its next split."""
@@ -277,6 +343,10 @@ class StateView:
         if cheap and started:
             return min(cheap, key=self.rest)
         begun = [one for one in ranked if 1 < len(one.started_splits) < self.n_splits]
+        nearly_done = [one for one in begun if self.rest(one) < CHEAP_SHARE * left]
+        if nearly_done:  # before a slow one takes the time that is left
+            return min(nearly_done, key=self.rest)
+        begun.sort(key=lambda one: self.rest(one) > left)  # what cannot be finished comes last
         width = max(AT_ONCE, -(-len(ranked) // 3))
         promising = [one for one in ranked[:width] if len(one.started_splits) == 1 and self.rest(one) < 1.5 * left]
         return next(iter([*begun, *promising]), None)

@@ -30,6 +30,8 @@ class SettingBatch:
     stopped: str = ""  # why no further split is started: failed, too slow, not finished, outranked
     why: str = ""  # the same in words
     kept: tuple[int, ...] | None = None  # settings whose predictions are kept; None for all
+    rung: int = 0  # how many rows it learns from: an index among the rungs of a run
+    climbed_from: int | None = None  # the number of the batch with the same settings on the rung below
 
     @cached_property
     def first(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,18 +13,21 @@ from foldwise.app.config import FitConfig
 from foldwise.app.schedule import COMPANIONS, ModelPlan
 from foldwise.app.search_state import SettingBatch, decode
 from foldwise.app.splitting import make_splits
+from foldwise.app.subsamples import TALL, RowSamples, with_fewer_tested
 from foldwise.app.task import FitTask
 from foldwise.app.timing import TimePlan, seconds_of
 from foldwise.app.workers.executors import COMPILED
-from foldwise.app.workers.jobs import PredictSplit, WorkerData
+from foldwise.app.workers.jobs import FitAllRows, PredictSplit, WorkerData
 from foldwise.errors import InputError
 from foldwise.evaluation.metrics import Metric
 from foldwise.folds.protocol import Params
 from foldwise.folds.splits import Split
 from foldwise.models.catalogue import models_for
 from foldwise.models.spec import ModelSpec
+from foldwise.models.wide_tables import MOST_KEPT
 
 MOST_CELLS = 1.2e7  # test rows × classes × columns × settings of a batch
+LEAST_CELLS_ROWS = 2_000  # a column costs at least as much as with so many rows
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,15 @@ class RunSetup:
     pipelines: Mapping[str, Any]
     skipped: tuple[tuple[ModelSpec, str], ...]  # models that cannot be trained here, and why
     time: TimePlan
+    samples: RowSamples  # the training rows of each rung
 
     @classmethod
     def make(cls, config: FitConfig, task: FitTask, metric: Metric, n_workers: int) -> RunSetup:
         """Make the splits and choose the models."""
         splits, splitter = make_splits(task, config.seed)
+        if task.n_rows > TALL:
+            splits = with_fewer_tested(splits, task.codes, config.seed)
+        samples = RowSamples.of(task, splits, config.seed)
         every = models_for(task.outline, config.model_names)
         specs = {one.name: one for one in every if task.weights is None or one.takes_weights(task.outline)}
         if not specs:
@@ -56,11 +63,11 @@ class RunSetup:
         skipped = tuple((one, "does not support row weights") for one in every if one.name not in specs)
         X = task.table.X.select([name for name in task.table.X.columns if name in task.outline.roles])
         pipelines = {name: spec.pipeline(task.outline, config.seed) for name, spec in specs.items()}
-        plans = {name: model_plan(spec, pipelines[name], task, splits) for name, spec in specs.items()}
+        plans = {name: model_plan(spec, pipelines[name], task, splits, samples.sizes) for name, spec in specs.items()}
         share = len(splits[0].train) / task.n_rows
         sizes = (task.n_rows, task.n_classes, X.width, len(splits), share)
         time = TimePlan(seconds_of(config.budget), n_workers, *sizes)
-        return cls(config, task, metric, X, splits, splitter, specs, plans, pipelines, skipped, time)
+        return cls(config, task, metric, X, splits, splitter, specs, plans, pipelines, skipped, time, samples)
 
     @property
     def decision_models(self) -> list[str]:
@@ -81,6 +88,7 @@ class RunSetup:
         """The job that predicts a split with some settings of a batch."""
         given = tuple(self.params(batch, i) for i in settings)
         decision = batch.model in self.decision_models
+        rows = self.samples.train(split, batch.rung) if rows is None else rows
         return PredictSplit(batch.model, given, split, self.task.n_classes, decision, rows)
 
     def refit_seconds(self, batch: SettingBatch) -> float:
@@ -88,22 +96,29 @@ class RunSetup:
         n_settings = len(batch.settings) if self.specs[batch.model].shares else 1
         return self.time.refit(float(np.median(list(batch.seconds.values()))), n_settings)
 
+    def refit_job(self, batch: SettingBatch, setting: int) -> FitAllRows:
+        """The job that fits a setting again for the final model, on as many rows as its rung has."""
+        return FitAllRows(batch.model, self.params(batch, setting), self.samples.refit(batch.rung))
+
     def large_files(self, batches: list[SettingBatch]) -> bool:
         """Whether one of the models makes large files."""
         return any(self.specs[one.model].large_files for one in batches)
 
 
-def model_plan(spec: ModelSpec, pipeline: Any, task: FitTask, splits: list[Split]) -> ModelPlan:
+def model_plan(spec: ModelSpec, pipeline: Any, task: FitTask, splits: list[Split], sizes: tuple[int, ...]) -> ModelPlan:
     """Describe a model to the schedule."""
-    seconds = spec.seconds(task.outline) * (1 - 1 / len(splits))
-    cells = len(splits[0].test) * task.n_classes * len(task.outline.roles)
+    seconds = [spec.seconds(replace(task.outline, n_rows=size)) for size in sizes]
+    n_columns = min(len(task.outline.roles), MOST_KEPT)
+    cells = max(len(splits[0].test), LEAST_CELLS_ROWS) * task.n_classes * n_columns
     return ModelPlan(
         spec.name,
-        seconds,
+        seconds[0],
         spec.space(task.outline),
         shared=tuple(f"model__{name}" for name in spec.shares),
         n_companions=int(np.clip(MOST_CELLS / cells, 3, COMPANIONS)),
         stages=spec.stages,
         longest=int(pipeline.get_params().get(spec.stages) or 1) if spec.stages else 1,
         compiled=spec.name in COMPILED,
+        growth=tuple(each / seconds[0] for each in seconds),
+        general=spec.general,
     )

@@ -40,6 +40,9 @@ PATIENCE_LEAST = 3.0  # seconds: a busy machine may stall a short job for so lon
 PATIENCE_FIRST = 0.5  # for the first job of a model: the catalogue's costs are right within a factor of 3 only
 CHEAP_SHARE = 0.08  # the best batch of every model that needs less goes on to all splits
 EXPLORE_SHARE = 0.4  # no new settings are drawn for a model that needs more for one split
+HURRIED = 10.0  # seconds: a search that ends earlier finishes one generally good model before it tries others
+CLIMB_SHARE = 0.45  # of the search, after which the best models learn from more rows, however many were tried
+CLIMB_ROOM = 0.7  # of the time left: a model that needs more for all splits of the next rung does not climb
 RESCUE_SECONDS = 3600.0  # where nothing was finished, one result comes before the clock
 
 

@@ -23,6 +23,7 @@ TAGS = {
     "columns.informative": "models.feature_selection.SelectInformative",
     "columns.keep": "models.column_transformers.KeepColumns",
     "columns.numbers": "models.column_transformers.NumberColumns",
+    "columns.top": "models.wide_tables.TopColumns",
     "columns.words": "models.column_transformers.TextTfidf",
     "cost_sensitive": "decisions.cost_sensitive.CostSensitive",
     "costs.matrix": "evaluation.cost.CostMatrix",

@@ -5,6 +5,7 @@ A worker holds one table. It keeps the fold sessions it has opened, so that jobs
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import time
 import warnings
@@ -23,6 +24,7 @@ from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Failure, FoldSession, Labels, Need, Params
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split
+from foldwise.models.wide_tables import used_columns
 
 KEPT_SESSIONS = 4
 LEAST = 1e-4  # smallest probability when columns are shuffled, so that a single row cannot dominate
@@ -112,15 +114,19 @@ class PredictSplit:
 
 @dataclass(frozen=True)
 class FitAllRows:
-    """A setting of a model fitted on all rows."""
+    """A setting of a model fitted for the final model: on all rows, or on some of a tall table."""
 
     model: str
     setting: Params
+    rows: NDArray[np.intp] | None = None
 
     def run(self, data: WorkerData) -> Any:
         data.sessions.clear()  # room for the model
         pipeline = clone(data.pipelines[self.model]).set_params(**self.setting)
-        return pipeline.fit(data.X, data.y, **data.fit_params)
+        if self.rows is None:
+            return pipeline.fit(data.X, data.y, **data.fit_params)
+        weights = {name: values[self.rows] for name, values in data.fit_params.items()}
+        return pipeline.fit(take_rows(data.X, self.rows), data.y[self.rows], **weights)
 
 
 @dataclass(frozen=True)
@@ -149,6 +155,7 @@ class ShuffleColumns:
     n_classes: int
     seed: int
     seconds: float  # after which no further column is shuffled
+    rows: tuple[NDArray[np.intp] | None, ...] = ()  # to learn from instead of the splits', one per split
     n_rows: int = 2_000
     least_rows: int = 100
     repeats: int = 2
@@ -156,11 +163,12 @@ class ShuffleColumns:
     def run(self, data: WorkerData) -> dict[str, list[float]]:
         rng = np.random.default_rng(self.seed)
         rises: dict[str, list[float]] = {name: [] for name in self.columns}
-        columns = rng.permutation(self.columns).tolist()  # where time runs out, those that are measured are a sample
         start, n_rows = None, self.n_rows
-        for number in self.splits:
+        for number, rows in itertools.zip_longest(self.splits, self.rows):
             split = data.splits[number]
-            fitted = data.session(self.model).model(self.setting, split.train)
+            fitted = data.session(self.model).model(self.setting, split.train if rows is None else rows)
+            # where time runs out, the columns that are measured are a sample
+            columns = rng.permutation(used_columns(fitted, self.columns)).tolist()
             test = rng.permutation(split.test)[:n_rows]
             X, y = take_rows(data.X, test), data.y[test]
             if start is None:
@@ -176,7 +184,7 @@ class ShuffleColumns:
                         return {name: values for name, values in rises.items() if values}
                     shuffled = X.with_columns(X[name].gather(rng.permutation(X.height)))
                     rises[name].append(self.loss(fitted, shuffled, y) - before)
-        return rises
+        return {name: values for name, values in rises.items() if values}
 
     def loss(self, fitted: Any, X: Any, y: NDArray[np.int64]) -> float:
         """Log loss where the model has probabilities, else the error rate."""

@@ -117,7 +117,7 @@ SPECS = (
             "learning_rate": loguniform(0.03, 2.0),
             "estimator__max_depth": [1, 2, 3, 4],
         },
-        cost=Cost(cell=3.5e-6, start=0.15),
+        cost=Cost(cell=3.5e-6, start=0.15, column=1e-3),
         stages="model__n_estimators",
         takes_constants=False,
     ),
@@ -130,6 +130,7 @@ SPECS = (
             "max_iter", "max_leaf_nodes", "min_samples_leaf", "l2_regularization", "max_features"
         ),
         cost=Cost(cell=6e-7, start=0.15, each_class=True),
+        general=2,
         stages="model__max_iter",
     ),
     ModelSpec(
@@ -170,7 +171,7 @@ SPECS = (
         search=lambda outline: inside(
             depth=randint(2, 9), l2_leaf_reg=loguniform(0.5, 20.0), random_strength=loguniform(0.1, 5.0)
         ),
-        cost=Cost(cell=1.1e-6, start=0.08, each_class=True),
+        cost=Cost(cell=1.1e-6, start=0.08, each_class=True, column=3e-3),
         stages="model__estimator__n_estimators",
         takes_constants=False,
         module="catboost",

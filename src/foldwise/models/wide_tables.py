@@ -1,0 +1,119 @@
+"""Tables with far more numeric columns than models can use: a filter in front of every model, learned in each fold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from foldwise.data.frames import as_polars
+from foldwise.errors import InputError
+from foldwise.models.column_roles import Outline, Role
+
+WIDE = 600  # numeric columns from which a table is filtered
+MOST_KEPT = 500
+FIRST_KEPT = 200  # columns that models start with
+LEAST_KEPT = 5
+
+Floats = NDArray[np.float64]
+
+
+class TopColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Keep the numeric columns that differ most between classes (analysis of variance); other columns pass.
+
+    The kept columns are called "top 1", "top 2", … in order of their F statistic, so that later steps know their
+    names before any row was seen. If fewer than `most` are kept, the others are 0 throughout.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        The numeric columns to choose from.
+    k : int, default=200
+        Number of columns to keep.
+    most : int, default=500
+        Number of columns of the result, apart from those that pass.
+    """
+
+    def __init__(self, columns: Sequence[str], *, k: int = FIRST_KEPT, most: int = MOST_KEPT) -> None:
+        self.columns = columns
+        self.k = k
+        self.most = most
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Rank the columns on the training rows."""
+        cells = self._cells(as_polars(X), self.columns)
+        codes = np.unique(np.asarray(y), return_inverse=True)[1]
+        order = np.argsort(-f_statistics(cells, codes), kind="stable")
+        names = list(self.columns)
+        self.kept_ = [names[j] for j in order[: min(self.k, self.most)]]
+        return self
+
+    def transform(self, X: Any) -> pl.DataFrame:
+        """Return the other columns and the kept ones."""
+        check_is_fitted(self)
+        frame = as_polars(X)
+        cells = np.zeros((frame.height, self.most))
+        cells[:, : len(self.kept_)] = self._cells(frame, self.kept_)
+        known = set(self.columns)
+        others = frame.select([name for name in frame.columns if name not in known])
+        top = pl.DataFrame(cells, schema=top_names(self.most), orient="row").fill_nan(None)
+        return others.hstack(top) if others.width else top
+
+    def _cells(self, frame: pl.DataFrame, names: Sequence[str]) -> Floats:
+        absent = set(names).difference(frame.columns)
+        if absent:
+            raise InputError(f"column {min(absent)!r} is missing.", "pass the columns that the model was fitted on.")
+        return frame.select(names).to_numpy().astype(np.float64)
+
+
+def f_statistics(cells: Floats, codes: NDArray[np.int64]) -> Floats:  # (columns,)
+    """The F statistic of each column between classes; missing and infinite cells are left out.
+
+    A column that is constant within classes but differs between them has infinite F; a constant column has 0.
+    """
+    finite = np.isfinite(cells)
+    present, known = finite.astype(np.float64), np.where(finite, cells, 0.0)
+    n_present = np.maximum(present.sum(axis=0), 1.0)
+    centered = np.where(finite, known - known.sum(axis=0) / n_present, 0.0)
+    spread = np.sqrt((centered**2).sum(axis=0) / n_present)
+    scaled = centered / np.where(spread > 0, spread, 1.0)
+    member = np.eye(int(codes.max()) + 1)[codes]  # (rows, classes)
+    counts, sums = member.T @ present, member.T @ scaled
+    total = (scaled**2).sum(axis=0)
+    between = (sums**2 / np.maximum(counts, 1.0)).sum(axis=0)
+    n_groups = (counts > 0).sum(axis=0)
+    within = np.maximum(total - between, 0.0) / np.maximum(counts.sum(axis=0) - n_groups, 1.0)
+    explained = between / np.maximum(n_groups - 1, 1)
+    return np.where(explained > 1e-12, explained / np.maximum(within, 1e-12), 0.0)
+
+
+def top_names(most: int) -> list[str]:
+    return [f"top {i + 1}" for i in range(most)]
+
+
+def used_columns(pipeline: Any, names: Sequence[str]) -> list[str]:
+    """Return the columns of a table that a fitted pipeline looks at: all, or what its filter keeps and passes."""
+    steps = getattr(pipeline, "named_steps", {})
+    found = steps.get("filter")
+    if not isinstance(found, TopColumns):
+        return list(names)
+    unused = set(found.columns).difference(found.kept_)
+    return [name for name in names if name not in unused]
+
+
+def is_wide(outline: Outline) -> bool:
+    """Whether a table has so many numeric columns that they are filtered in front of every model."""
+    return len(outline.columns("number")) > WIDE
+
+
+def narrowed(outline: Outline) -> Outline:
+    """The outline of a wide table behind the filter."""
+    others = {name: role for name, role in outline.roles.items() if role != "number"}
+    top: dict[str, Role] = dict.fromkeys(top_names(MOST_KEPT), "number")
+    return replace(outline, roles={**others, **top})
