@@ -131,14 +131,16 @@ class FitAllRows:
 
 @dataclass(frozen=True)
 class FitSplit:
-    """A setting of a model fitted on the training rows of one split."""
+    """A setting of a model fitted on the training rows of one split, or on some of a tall table."""
 
     model: str
     setting: Params
     split: int
+    rows: NDArray[np.intp] | None = None
 
     def run(self, data: WorkerData) -> Any:
-        return data.session(self.model).model(self.setting, data.splits[self.split].train)
+        rows = data.splits[self.split].train if self.rows is None else self.rows
+        return data.session(self.model).model(self.setting, rows)
 
 
 @dataclass(frozen=True)
