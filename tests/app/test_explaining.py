@@ -179,7 +179,7 @@ class TestTheWorkedTable:
         assert str(found.explanation) == str(model[-1].explain(model[:-1].transform(TABLE.X[:1]))[0])
         assert not found.changed
         plain = NaiveBayes().fit(TABLE.X.select("color"), TABLE.y)
-        assert str(worked_tables(plain, TABLE.X.select("color")[:1])[0].explanation).startswith("predicted:")
+        assert str(worked_tables(plain, TABLE.X.select("color")[:1])[0].explanation).startswith("Predicted:")
 
     def test_inside_wrappers(self):
         inner = catalogue()["naive_bayes"].pipeline(outline(TABLE))

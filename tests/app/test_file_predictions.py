@@ -58,7 +58,7 @@ def test_decisions_by_cost(costly, table, tmp_path):
     other = CostMatrix.from_dict({"run": {"up": 1, "down": 1}})
     predict_file(costly, table, tmp_path / "out.csv", costs=other)
     assert set(pl.read_csv(tmp_path / "out.csv")["decision"]) == {"run"}
-    with pytest.raises(InputError, match="the class 'down' has no cost"):
+    with pytest.raises(InputError, match="the class 'down' is not in the cost matrix"):
         predict_file(costly, table, tmp_path / "out.csv", costs=CostMatrix.from_dict({"run": {"up": 1}}))
 
 

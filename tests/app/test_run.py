@@ -309,10 +309,14 @@ NUMBERS = np.random.default_rng(0).normal(size=100)
         (table(x=NUMBERS, g=["one"] * 100, y=["a", "b"] * 50), {"groups": "g"}, "belong to one group"),
         (table(x=NUMBERS, w=["one"] * 100, y=["a", "b"] * 50), {"weights": "w"}, "must hold one number per row"),
         (table(x=NUMBERS, y=["a", "b"] * 50), {"positive": "c"}, "no class 'c'"),
-        (table(x=NUMBERS, y=["a", "b"] * 50), {"metric": "speed"}, "no metric"),
+        (table(x=NUMBERS, y=["a", "b"] * 50), {"metric": "speed"}, "unknown classification metric"),
         (table(x=NUMBERS, y=["a", "b"] * 50), {"models": ["oracle"]}, "no model 'oracle'"),
         (table(x=NUMBERS, y=["a", "b"] * 50), {"budget": "soon"}, "budget"),
-        (table(x=NUMBERS, y=["a", "b"] * 50), {"costs": {"a": {"a": 0}, "b": {"a": 1}}}, "'b' has no cost"),
+        (
+            table(x=NUMBERS, y=["a", "b"] * 50),
+            {"costs": {"a": {"a": 0}, "b": {"a": 1}}},
+            "'b' is not in the cost matrix",
+        ),
         (
             table(x=NUMBERS, y=["a", "b"] * 50),
             {"costs": {"a": {"a": 0, "b": 1, "c": 2}, "b": {"a": 1, "b": 0, "c": 2}}},

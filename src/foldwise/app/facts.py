@@ -322,11 +322,17 @@ def final_facts(result: FitResult) -> dict[str, Any]:
     inverse = getattr(final.selection.chosen.calibration, "inverse", 1.0)
     what = str(members[0]["title"]) if len(members) == 1 else f"a weighted mean of {len(members)} models"
     by_cost = setup.task.costs is not None
+    rungs = {final.selection.candidates[i].batch.rung for i in final.weights}
+    samples = [rows for rung in rungs if (rows := setup.samples.refit(rung)) is not None]
+    fitted = f"fitted again on all {setup.task.n_rows:,} rows"
+    if samples:  # a tall table, of which some member learned from a part
+        most = max(map(len, samples)) if len(samples) == len(rungs) else setup.task.n_rows
+        fitted = f"fitted again on {min(map(len, samples)):,} to {most:,} of {setup.task.n_rows:,} rows"
     return {
-        "words": f"{what[0].upper()}{what[1:]}, fitted again on all {setup.task.n_rows:,} rows.",
+        "words": f"{what[0].upper()}{what[1:]}, {fitted}.",
         "members": members,
         "calibration": f"Calibrated with temperature {1 / inverse:.3g}, fitted to out-of-fold predictions.",
-        "description": what,
+        "description": f"{what}, {fitted}",
         "decides": "Decisions are the action with the least expected cost."
         if by_cost
         else "Predictions are the most probable class.",

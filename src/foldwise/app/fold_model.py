@@ -53,7 +53,9 @@ def fold_jobs(setup: RunSetup, selection: MemberSelection) -> dict[MemberKey, Fi
     fold = explained_fold(selection)
     members = [selection.among.every[i] for i in members_of(selection, fold)]
     return {
-        (fold, one.batch.number, one.setting): FitSplit(one.model, setup.params(one.batch, one.setting), fold)
+        (fold, one.batch.number, one.setting): FitSplit(
+            one.model, setup.params(one.batch, one.setting), fold, setup.samples.train(fold, one.batch.rung)
+        )
         for one in members
     }
 

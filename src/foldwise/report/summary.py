@@ -33,7 +33,7 @@ def summary_text(facts: dict[str, Any]) -> str:
         ),
         "",
         f"  {made['n_settings']:,} settings tried, {made['n_models']:,} models scored in {made['seconds']:.0f} s",
-        f"  final model: {final['description']}, fitted again on all {final['n_rows']:,} rows",
+        f"  final model: {final['description']}",
         *warning_lines(facts["audit"]["warnings"]),
     ]
     return "\n".join(line.rstrip() for line in lines)
