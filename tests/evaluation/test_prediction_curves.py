@@ -18,8 +18,8 @@ from foldwise.evaluation.prediction_curves import (
     Ranking,
     prediction_facts,
     thinned,
-    wilson,
 )
+from foldwise.evaluation.shares import wilson_bounds
 
 
 def drawn(rng: np.random.Generator, n: int, n_classes: int, ties: bool = False) -> tuple[Any, Any]:
@@ -129,7 +129,7 @@ def test_calibration_bins_hold_all_rows_and_intervals_hold_their_share(rng: np.r
 
 def test_wilsons_interval_of_a_textbook() -> None:
     # 81 of 263, Newcombe (1998), Statistics in Medicine 17, 857-872, table I: 0.2553 to 0.3662
-    low, high = wilson(np.array([81 / 263]), np.array([263.0]))
+    low, high = wilson_bounds(np.array([81 / 263]), np.array([263.0]), 1.96)
     assert (round(float(low[0]), 4), round(float(high[0]), 4)) == (0.2553, 0.3662)
 
 

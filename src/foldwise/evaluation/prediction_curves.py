@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.evaluation.metrics.ranking import areas
+from foldwise.evaluation.shares import wilson_bounds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -262,16 +263,9 @@ def calibration(score: Floats, observed: Floats, weights: Floats) -> dict[str, A
     predicted = np.bincount(bins, weights * score)[full] / weight[full]
     frequency = np.bincount(bins, weights * observed)[full] / weight[full]
     squares = np.bincount(bins, weights**2)[full]
-    low, high = wilson(frequency, weight[full] ** 2 / squares)  # the effective number of rows
+    low, high = wilson_bounds(frequency, weight[full] ** 2 / squares, Z95)  # the effective number of rows
     facts = {"predicted": predicted, "observed": frequency, "low": low, "high": high}
     return {**{name: values.round(6).tolist() for name, values in facts.items()}, "counts": rows[full].tolist()}
-
-
-def wilson(share: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """Compute the 95% Wilson interval of a frequency."""
-    middle = (share + Z95**2 / (2 * n)) / (1 + Z95**2 / n)
-    half = Z95 / (1 + Z95**2 / n) * np.sqrt(share * (1 - share) / n + Z95**2 / (4 * n**2))
-    return np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
 
 
 def calibration_error(given: Predictions, drawn: Sequence[int]) -> float:
