@@ -239,7 +239,7 @@ def one_run(problem: Problem, n: int, seed: int, methods: Sequence[str]) -> dict
     splits = freeze_splits(folds, X, y, n_rows=n)
     scores = np.array([search.cv_results_[f"split{k}_test_score"][search.best_index_] for k in range(FOLDS)])
     found: dict[str, Estimate] = {
-        "naive": Estimate(float(search.best_score_), "naive", corrected_spread(scores, splits))
+        "search score": Estimate(float(search.best_score_), "search score", corrected_spread(scores, splits))
     }
     if "bias-corrected" in methods:
         corrected = found["bias-corrected"] = bias_corrected(search, random_state=seed)
@@ -259,7 +259,7 @@ Each estimate is compared with the truth. {runs} tables of each size are drawn f
 60 settings runs on each by 10-fold cross-validation. The *bias* is the mean of the estimate minus the true accuracy
 of the winner, in percentage points, with its standard error. Made by `python benchmarks/estimates.py`.
 
-- **naive**: the best score of the search, with the corrected resampled t interval of its folds.
+- **search score**: the best score of the search (optimistic), with the corrected resampled t interval of its folds.
 - **nested**: `nested_cv` with 10 outer folds and the corrected resampled t interval (Nadeau & Bengio 2003).
 - **bias-corrected**: `bias_corrected` with 500 bootstrap samples (BBC-CV, Tsamardinos and others 2018) and the
   Foldwise interval, a jackknife that leaves out the rows of one fold at a time.
@@ -270,7 +270,7 @@ of the winner, in percentage points, with its standard error. Made by `python be
 The problems:
 
 - *One column of 60*: each column is slightly informative, and the search must choose one. The settings are
-  independent of each other, which is the worst case for naive scores.
+  independent of each other, which is the worst case for search scores.
 - *kNN*: nearest neighbors with 30 values of k and two weightings.
 - *Tree*: a decision tree with 60 pruning strengths.
 - *Tree, crossed columns*: two columns matter only together, so it is a matter of luck whether a greedy tree finds
