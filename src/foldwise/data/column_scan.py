@@ -1,7 +1,7 @@
-"""Facts about many numeric columns at once, where asking column by column would take longest: wide tables.
+"""Scan many numeric columns at once, which is faster than one after the other in wide tables.
 
-The scan only rules columns out. Whatever it does not rule out is looked at by the code for single columns, so answers
-are the same with and without it.
+The scan only rules columns out. All other columns are examined by the code for single columns, so results are the same
+with and without it.
 """
 
 from __future__ import annotations

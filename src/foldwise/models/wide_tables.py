@@ -73,7 +73,7 @@ class TopColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def f_statistics(cells: Floats, codes: NDArray[np.int64]) -> Floats:  # (columns,)
-    """The F statistic of each column between classes; missing and infinite cells are left out.
+    """Return the F statistic of each column between classes; missing and infinite cells are ignored.
 
     A column that is constant within classes but differs between them has infinite F; a constant column has 0.
     """
@@ -113,7 +113,7 @@ def is_wide(outline: Outline) -> bool:
 
 
 def narrowed(outline: Outline) -> Outline:
-    """The outline of a wide table behind the filter."""
+    """Return the outline of a wide table after the filter."""
     others = {name: role for name, role in outline.roles.items() if role != "number"}
     top: dict[str, Role] = dict.fromkeys(top_names(MOST_KEPT), "number")
     return replace(outline, roles={**others, **top})
