@@ -47,7 +47,7 @@ def to_skops(model: Any) -> bytes:
 
     try:
         data: bytes = sio.dumps(model)
-    except Exception as error:
+    except Exception as error:  # skops raises errors of many types for what it cannot store
         raise InputError(f"this model cannot be saved without code: {type(error).__name__}: {error}.", HINT) from error
     strange = strange_types(data)
     if strange:
@@ -64,13 +64,13 @@ def from_skops(data: bytes) -> Any:
         strange = strange_types(data)
     except FoldwiseError:
         raise
-    except Exception as error:
+    except Exception as error:  # a damaged file may cause any error
         raise damaged(f"{type(error).__name__} in its estimators") from error
     if strange:
         refuse_types(", ".join(strange))
     try:
         model = sio.loads(data, trusted=sorted(ALLOWED & set(sio.get_untrusted_types(data=data))))
-    except Exception as error:
+    except Exception as error:  # skops raises errors of many types for a damaged file
         raise damaged(f"{type(error).__name__}: {error}") from error
     for value in walk(model):
         check_indices(value)

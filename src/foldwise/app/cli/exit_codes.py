@@ -39,7 +39,7 @@ def guarded(command: Command) -> Command:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would only disturb the exit
             print(INTERRUPTED, file=sys.stderr)
             raise typer.Exit(EXIT_INTERRUPTED) from None
-        except Exception as error:
+        except Exception as error:  # invalid input is printed, and any other error is raised again
             sentence = bad_input(error)
             if sentence is None:
                 raise

@@ -134,7 +134,7 @@ def opened(
     check_single(scoring)
     try:
         return Procedure(model, X, y, scoring=scoring, groups=groups, fit_params=fit_params)
-    except Exception as error:
+    except Exception as error:  # raised again, with the name of the model
         if scoring is None and isinstance(error, TypeError) and "score" in str(error) and not hasattr(model, "score"):
             raise InputError(
                 f"model {name!r} needs a metric, because {type(model).__name__} has no method score.", "pass scoring=."
@@ -178,6 +178,6 @@ def tested_on(name: str, procedure: Procedure, splits: Sequence[Split], n_jobs: 
     """Score a procedure; errors name it."""
     try:
         return procedure.on(splits, n_jobs=n_jobs)
-    except Exception as error:
+    except Exception as error:  # raised again, with the name of the model
         error.add_note(f"raised by model {name!r}")
         raise

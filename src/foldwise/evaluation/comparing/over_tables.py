@@ -326,7 +326,7 @@ def compare_tables(
     for name, (X, y) in data.items():
         try:
             found[name] = compare(models, X, y, **options)
-        except Exception as error:
+        except Exception as error:  # raised again, with the name of the table
             error.add_note(f"raised on table {name!r}")
             raise
     names = tuple(models)

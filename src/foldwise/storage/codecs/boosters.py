@@ -83,7 +83,7 @@ def read(files: Files) -> BoosterModel:
         ) from error
     try:
         booster = LIBRARIES[library].from_bytes(files["booster"])
-    except Exception as error:
+    except Exception as error:  # the libraries raise errors of many types for a damaged file
         raise damaged(f"{library} cannot read its booster") from error
     return BoosterModel(library, booster, labels_from_plain(about["classes"]))
 

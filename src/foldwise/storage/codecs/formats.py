@@ -64,5 +64,5 @@ def from_npz(data: bytes) -> dict[str, NDArray[Any]]:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as found:
             return {name: found[name].astype(found[name].dtype.newbyteorder("=")) for name in found.files}
-    except Exception as error:
+    except Exception as error:  # numpy and zipfile raise errors of many types for a damaged file
         raise damaged("a part of it does not contain plain arrays") from error
