@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 from foldwise import NaiveBayes, SelectFeatures, read_table
-from foldwise.folds.subset_session import SubsetRefitSession
+from foldwise.folds.model_session import SubsetRefitSession
 from foldwise.tuning import select_features
 from nested import Line, best, seconds
 

@@ -45,11 +45,7 @@ AVOID = {
     ),
     r"\bhalf-?way house\b|\bby heart\b|\bnurse\b|\bhonestly said\b": "avoid charm",
 }
-TO_DO = {
-    "adapters",
-    "ensembles",
-    "folds",
-}
+TO_DO: set[str] = set()  # rooms that are being rewritten
 ALLOWED = {"docs/reference/glossary.md"}  # shows the words to avoid
 
 
@@ -147,6 +143,12 @@ def missing_in(item: Any, path: str) -> list[str]:
     return wrong
 
 
+def inherits_docstring(item: Any, method: Any) -> bool:
+    """Whether a method without a docstring overrides one that has one, which `help` then shows."""
+    same = [base.members.get(method.name) for base in item.mro()]
+    return method.docstring is None and any(one is not None and one.docstring for one in same)
+
+
 def needs_example(item: Any) -> bool:
     return "examples" not in sections(item)
 
@@ -163,7 +165,7 @@ def test_public_docstrings_are_complete(room):
         if needs_example(item):
             wrong.append(f"{name}: no Examples section")
         for method in item.members.values() if item.is_class else ():
-            if method.is_function and not method.name.startswith("_"):
+            if method.is_function and not method.name.startswith("_") and not inherits_docstring(item, method):
                 wrong += missing_in(method, f"{name}.{method.name}")
     assert not wrong, "\n".join(wrong)
 

@@ -37,8 +37,8 @@ from foldwise import (
 )
 from foldwise.folds import Failure, Need, RefitSession, open_session
 from foldwise.folds.leave_one_out import answer_leave_one_out, answers_leave_one_out
+from foldwise.folds.model_session import SubsetRefitSession
 from foldwise.folds.splits import LeaveOneOutSplits
-from foldwise.folds.subset_session import SubsetRefitSession
 from foldwise.models.coded_labels import CodedLabels
 
 QUIET = {"verbose": False, "allow_writing_files": False}

@@ -16,6 +16,7 @@ from foldwise import GridSearchCV, nested_cv, read_table
 from foldwise.folds import Need, open_session
 from foldwise.folds.tolerance import are_close
 from foldwise.testing import check_foldable
+from tests.searches import assert_same_ranks, first_best
 from tests.tables import table_path
 
 ALPHAS = [{}, {"alpha": 0.01}, {"alpha": 30}, {"alpha": 0}, {"alpha": 0.0, "force_alpha": False}, {"alpha": -1.0}]
@@ -56,8 +57,8 @@ def test_the_law(name, weighted, rng):
     params = {"sample_weight": rng.integers(0, 3, n).astype(float)} if weighted else {}
     bootstrap = rng.integers(0, n, n)
     splits = [
-        *KFold(4).split(X),
-        *StratifiedKFold(3).split(X, y),
+        *KFold(3).split(X),
+        *StratifiedKFold(2).split(X, y),
         *ShuffleSplit(2, train_size=9, random_state=1).split(X),
         (bootstrap, np.setdiff1d(np.arange(n), bootstrap)),
     ]
@@ -71,14 +72,14 @@ def test_the_law_on_sparse_and_real_valued_cells(name, rng):
     y = rng.integers(0, 3, 80)
     for X in (sp.csr_matrix(rng.poisson(0.5, (80, 4))), sp.csc_array(rng.random((80, 4))), rng.random((80, 4))):
         assert open_session(estimator, X, y).shares == "summaries"
-        check_foldable(estimator, X, y, settings, list(KFold(4).split(np.zeros(80))))
+        check_foldable(estimator, X, y, settings, list(KFold(3).split(np.zeros(80))))
 
 
 @pytest.mark.parametrize("name", ["gaussian", "categorical"])
 def test_leave_one_out_and_frames(name, rng):
     estimator, settings = CASES[name]
-    X = pd.DataFrame(cells_of(name, rng, 20), columns=list("abcd"))
-    y = np.arange(20) % 3
+    X = pd.DataFrame(cells_of(name, rng, 12), columns=list("abcd"))
+    y = np.arange(12) % 3
     check_foldable(estimator, X, y, settings, list(LeaveOneOut().split(X)))
 
 
@@ -132,19 +133,19 @@ def random_problem(seed):
     return estimator, grid if name != "complement" else {**grid, "norm": [True, False]}, X, y
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 20))])
 def test_nested_numbers_are_those_of_scikit_learn(seed):
     estimator, grid, X, y = random_problem(seed)
     inner, outer = (StratifiedKFold(3, shuffle=True, random_state=seed + k) for k in (0, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # var_smoothing of 0 on rounded columns
         ours = nested_cv(GridSearchCV(estimator, grid, cv=inner, scoring="accuracy"), X, y, cv=outer)
-        search = peer.GridSearchCV(estimator, grid, cv=inner, scoring="accuracy")
+        search = peer.GridSearchCV(estimator, grid, cv=inner, scoring="accuracy", refit=first_best)
         theirs = cross_validate(search, X, y, cv=outer, return_estimator=True)
     assert (ours.scores == theirs["test_score"]).all()
     for found, expected, best in zip(ours.inner, theirs["estimator"], ours.best_params, strict=True):
         assert best == expected.best_params_
-        assert (found["rank_test_score"] == expected.cv_results_["rank_test_score"]).all()
+        assert_same_ranks(found, expected.cv_results_)
         for key in expected.cv_results_:
             if key.startswith(("split", "mean_test", "std_test")):
                 assert (found[key] == expected.cv_results_[key]).all(), key

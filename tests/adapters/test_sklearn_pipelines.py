@@ -45,6 +45,7 @@ from foldwise.folds.randomness import TableSize, is_repeatable
 from foldwise.folds.tolerance import are_close
 from foldwise.testing import check_foldable
 from tests.conftest import mixed_columns
+from tests.searches import assert_same_choice, assert_same_ranks, first_best
 from tests.tuning.test_search import assert_same_results
 
 FITS: list[tuple[str, int]] = []
@@ -310,8 +311,9 @@ def test_errors_of_test_rows(rng):
     shared(pipeline, X, y, settings, [(np.arange(20), np.arange(20, 24)), (np.arange(4, 24), np.arange(4))])
 
 
-@pytest.mark.parametrize("scoring", [None, "balanced_accuracy", ["accuracy", "neg_log_loss", "f1_macro"]])
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("scoring", "n_jobs"), [(None, 2), ("balanced_accuracy", 1), (["accuracy", "neg_log_loss", "f1_macro"], 1)]
+)
 def test_searches_are_those_of_scikit_learn(rng, scoring, n_jobs):
     X, y = rng.normal(size=(90, 6)), rng.integers(0, 3, 90)
     pipeline = Pipeline([("scale", StandardScaler()), ("kbest", SelectKBest(k=3)), ("clf", NaiveBayes())])
@@ -324,11 +326,13 @@ def test_searches_are_those_of_scikit_learn(rng, scoring, n_jobs):
     theirs = peer.GridSearchCV(pipeline, grid, **options).fit(X, y)
     assert set(ours.cv_results_) == set(theirs.cv_results_)
     for key, expected in theirs.cv_results_.items():
-        if key.startswith(("split", "mean_test", "rank")):
+        if key.startswith(("split", "mean_test")):
             np.testing.assert_allclose(ours.cv_results_[key], expected, rtol=1e-9)
+        elif key.startswith("rank"):
+            assert_same_ranks(ours.cv_results_, theirs.cv_results_, key.removeprefix("rank_test_"))
     assert ours.session_ == "pipeline"
-    assert str(ours.best_params_) == str(theirs.best_params_)
-    assert (ours.predict(X) == theirs.predict(X)).all()
+    if assert_same_choice(ours, theirs, "accuracy" if isinstance(scoring, list) else "score"):
+        assert (ours.predict(X) == theirs.predict(X)).all()
 
 
 def test_nested_scores_are_those_of_scikit_learn(rng):
@@ -336,7 +340,8 @@ def test_nested_scores_are_those_of_scikit_learn(rng):
     pipeline = Pipeline([("scale", StandardScaler()), ("pca", PCA(2)), ("clf", GaussianNB())])
     grid = {"pca__n_components": [1, 3], "clf__var_smoothing": [1e-9, 0.5]}
     result = nested_cv(GridSearchCV(pipeline, grid, cv=3), X, y, cv=4)
-    theirs = cross_validate(peer.GridSearchCV(pipeline, grid, cv=3), X, y, cv=4, return_estimator=True)
+    search = peer.GridSearchCV(pipeline, grid, cv=3, refit=first_best)
+    theirs = cross_validate(search, X, y, cv=4, return_estimator=True)
     assert result.scores.tolist() == theirs["test_score"].tolist()
     assert list(result.best_params) == [search.best_params_ for search in theirs["estimator"]]
 
@@ -375,7 +380,7 @@ class Leaky(PipelineSession):
 def test_a_session_that_leaks_is_caught(numbers):
     X, y = numbers
     pipeline = Pipeline([("scale", StandardScaler()), ("clf", LogisticRegression())])
-    with pytest.raises(AuditError, match="other than by a refit"):
+    with pytest.raises(AuditError, match="differ from those of a refit"):
         check_one(Leaky(pipeline, X, y), [{}], freeze_splits(3, X, y, n_rows=60), Need.PROBA, np.random.default_rng(0))
 
 

@@ -17,7 +17,7 @@ from foldwise.evaluation.metrics import metrics_of
 from foldwise.folds import Need, Split, evaluate, open_subsets
 from foldwise.folds.audit import disagreement
 from foldwise.folds.engine import EvaluationTask, ScoringPlan
-from foldwise.folds.subset_session import SubsetRefitSession
+from foldwise.folds.model_session import SubsetRefitSession
 from foldwise.testing import CELLS
 from tests.conftest import mixed_columns
 

@@ -283,7 +283,7 @@ def test_bad_input():
         Calibrated(LinearRegression()).fit(X, y)
     with pytest.raises(FoldwiseTypeError, match="must be a classifier"):
         Calibrated(None).fit(X, y)
-    with pytest.raises(InputError, match="takes no weights"):
+    with pytest.raises(InputError, match="does not accept it"):
         Calibrated(KNNClassifier()).fit(X, y, np.ones(150))
     with pytest.raises(InputError, match="decision_function_shape"):
         Calibrated(SVC(decision_function_shape="ovo")).fit(*make_classification(80, n_classes=4, n_informative=4))

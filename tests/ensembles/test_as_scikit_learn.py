@@ -63,22 +63,32 @@ def expected(estimator):
 
 @parametrize_with_checks(
     [
-        Ensemble(GaussianNB()),
         Ensemble([GaussianNB(), DecisionTreeClassifier(max_depth=3)], combiner="vote"),
+        Ensemble(DecisionTreeClassifier(), diversity="bootstrap", size=5),
+        adaboost(GaussianNB(), size=5),
+        EnsembleRegressor([LinearRegression(), DecisionTreeRegressor(max_depth=3)]),
+        boosted_trees(10),
+        Ensemble([GaussianNB(), DecisionTreeClassifier()], combiner=Stacking(cv=2)),
+        ecoc(LogisticRegression(), "pairs"),
+    ],
+    expected_failed_checks=expected,
+)
+def test_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        Ensemble(GaussianNB()),
         Ensemble({"a": GaussianNB(), "b": LogisticRegression()}, combiner="log_mean"),
         Ensemble([GaussianNB(), LogisticRegression(), DecisionTreeClassifier()], combiner="median"),
-        Ensemble(DecisionTreeClassifier(), diversity="bootstrap", size=5),
         Ensemble(GaussianNB(), diversity=["poisson", Subspaces(1.0)], size=5, combiner="vote", random_state=0),
         Ensemble(DecisionTreeClassifier(), diversity="row_parts", size=2),
         random_forest(5),
         adaboost(size=5),
-        adaboost(GaussianNB(), size=5),
-        EnsembleRegressor([LinearRegression(), DecisionTreeRegressor(max_depth=3)]),
         EnsembleRegressor(DecisionTreeRegressor(), diversity="pasting", size=4, combiner="median"),
-        boosted_trees(10),
-        Ensemble([GaussianNB(), DecisionTreeClassifier()], combiner=Stacking(cv=2)),
         Ensemble([GaussianNB(), DecisionTreeClassifier()], combiner=Weighted(cv=2), size=GreedySelection(cv=2)),
-        ecoc(LogisticRegression(), "pairs"),
         decorate(DecisionTreeClassifier(), 3, trials=4),
         grading([GaussianNB(), DecisionTreeClassifier()], GaussianNB(), cv=2),
         arbiter_tree(DecisionTreeClassifier(max_depth=4), 2),
@@ -86,7 +96,7 @@ def expected(estimator):
     ],
     expected_failed_checks=expected,
 )
-def test_the_checks_of_scikit_learn(estimator, check):
+def test_the_checks_of_scikit_learn_on_other_ensembles(estimator, check):
     check(estimator)
 
 

@@ -34,13 +34,13 @@ BAYES = GaussianNB()
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (Ensemble([]), "needs members"),
-        (Ensemble({}), "needs members"),
-        (Ensemble(None), "needs members"),
-        (Ensemble({"size": BAYES}), "cannot be called 'size': the name is a parameter"),
-        (Ensemble({"a__b": BAYES}), "cannot be called 'a__b': the name has two underscores"),
-        (Ensemble([BAYES, LinearSVC()]), "reads probabilities, but the member 'linearsvc' has none"),
-        (Ensemble({"svm": SVC()}, combiner="log_mean"), "reads probabilities, but the member 'svm' has none"),
+        (Ensemble([]), "members must not be empty"),
+        (Ensemble({}), "members must not be empty"),
+        (Ensemble(None), "members must not be empty"),
+        (Ensemble({"size": BAYES}), "'size' cannot be the name of a member, because it is a parameter"),
+        (Ensemble({"a__b": BAYES}), "'a__b' cannot be the name of a member, because it contains two underscores"),
+        (Ensemble([BAYES, LinearSVC()]), "needs predict_proba, but the member 'linearsvc' has none"),
+        (Ensemble({"svm": SVC()}, combiner="log_mean"), "needs predict_proba, but the member 'svm' has none"),
         (Ensemble([LinearRegression()]), "must be a classifier"),
         (EnsembleRegressor([BAYES]), "must be a regressor"),
         (Ensemble(BAYES, combiner="average"), "combiner must be one of 'mean'"),
@@ -49,19 +49,19 @@ BAYES = GaussianNB()
         (Ensemble(BAYES, dependency="boosting"), "dependency must be one of"),
         (Ensemble(BAYES, size=0), "size must be an integer of at least 1"),
         (Ensemble(BAYES, n_jobs=0), "n_jobs"),
-        (Ensemble(BAYES, combiner="sum"), "Sum adds numbers"),
-        (EnsembleRegressor(Ridge(), combiner="vote"), "combines classes, not numbers"),
-        (EnsembleRegressor(Ridge(), dependency="residuals"), "take the combiner Sum"),
-        (Ensemble(DecisionTreeClassifier(max_depth=1), dependency="adaboost", combiner="best"), "take the combiner"),
-        (EnsembleRegressor(DecisionTreeRegressor(), dependency="adaboost"), "AdaBoost learns classes"),
-        (Ensemble(BAYES, diversity=Bootstrap(1.5)), "share must be a share"),
+        (Ensemble(BAYES, combiner="sum"), "Sum adds numeric predictions"),
+        (EnsembleRegressor(Ridge(), combiner="vote"), "combines classes, but y is numeric"),
+        (EnsembleRegressor(Ridge(), dependency="residuals"), "use the combiner Sum"),
+        (Ensemble(DecisionTreeClassifier(max_depth=1), dependency="adaboost", combiner="best"), "use the combiner"),
+        (EnsembleRegressor(DecisionTreeRegressor(), dependency="adaboost"), "AdaBoost needs a classification target"),
+        (Ensemble(BAYES, diversity=Bootstrap(1.5)), "share must be a float above 0"),
         (Ensemble(BAYES, diversity=Bootstrap(by="row")), "by must be"),
-        (Ensemble(BAYES, diversity=Subspaces(9)), "whole number from 1 to 4"),
-        (Ensemble(BAYES, diversity=RowParts(), size=151), "n_samples = 150 cannot be dealt into 151 parts"),
-        (Ensemble(BAYES, diversity=ColumnParts(), size=5), "n_features = 4 cannot be dealt into 5 parts"),
-        (Ensemble(BAYES, diversity=VariedParameters([])), "list of settings is empty"),
-        (Ensemble(BAYES, diversity=OutputCodes("rest")), "take combiner='decode'"),
-        (EnsembleRegressor(Ridge(), diversity=OutputCodes("rest")), "no classes to recode"),
+        (Ensemble(BAYES, diversity=Subspaces(9)), "integer from 1 to 4"),
+        (Ensemble(BAYES, diversity=RowParts(), size=151), "n_samples = 150 cannot be divided into 151 parts"),
+        (Ensemble(BAYES, diversity=ColumnParts(), size=5), "n_features = 4 cannot be divided into 5 parts"),
+        (Ensemble(BAYES, diversity=VariedParameters([])), "space is empty"),
+        (Ensemble(BAYES, diversity=OutputCodes("rest")), "use combiner='decode'"),
+        (EnsembleRegressor(Ridge(), diversity=OutputCodes("rest")), "OutputCodes needs a classification target"),
         (Ensemble([BAYES, BAYES], combiner=Weighted([1.0])), "one weight for each of the 2 members"),
         (Ensemble([BAYES, BAYES], combiner=Weighted([0.0, 0.0])), "not all 0"),
         (Ensemble([BAYES, BAYES], combiner=Weighted("merit")), "by must be"),
@@ -83,19 +83,19 @@ def test_types_that_are_none():
 
 
 def test_weights_for_members_that_take_none():
-    with pytest.raises(InputError, match="KNeighborsClassifier takes no weights"):
+    with pytest.raises(InputError, match="KNeighborsClassifier does not accept sample weights"):
         Ensemble([KNeighborsClassifier()]).fit(X, Y, np.ones(150))
 
 
 def test_weights_for_a_combiner_that_takes_none():
     for combiner in (Stacking(KNeighborsClassifier(3)), Grading(KNeighborsClassifier(3))):
-        with pytest.raises(InputError, match="KNeighborsClassifier takes no weights"):
+        with pytest.raises(InputError, match=r"KNeighborsClassifier\.fit does not accept"):
             Ensemble([BAYES], combiner=combiner).fit(X, Y, np.ones(150))
 
 
 def test_columns_that_are_no_numbers_for_the_final_learner():
     frame = pl.DataFrame({"a": list("xyz") * 10, "b": range(30)})
-    with pytest.raises(InputError, match="which must be numbers"):
+    with pytest.raises(InputError, match="passthrough=True needs numeric columns"):
         Ensemble([NaiveBayes()], combiner=Stacking(passthrough=True)).fit(frame, list("pq") * 15)
 
 

@@ -54,16 +54,17 @@ def test_a_diagnosis():
     assert found.curve["size"].to_list() == list(range(1, 8))
     assert found.curve["error"][0] == pytest.approx(1 - found.members["accuracy"][0])
     assert found.curve["error"][-1] == pytest.approx(1 - found.accuracy)
-    figure = found.plot()
-    assert [axis.get_title() for axis in figure.axes] == ["diversity", "size against error"]
-    mpl.pyplot.close(figure)
+    drawn = [found.plot(), found.plot_curve()]
+    assert [ax.get_title() for ax in drawn] == ["Diversity of the members", "Error by number of members"]
+    assert found.plot(drawn[0]) is drawn[0]
+    mpl.pyplot.close("all")
 
 
 def test_a_diagnosis_where_the_combination_was_learned():
     model = Ensemble([GaussianNB(), KNeighborsClassifier()], combiner="stacking").fit(X, Y)
     found = diagnose(model, X, Y)
     assert found.curve.rows() == [(2, pytest.approx(1 - found.accuracy))]
-    with pytest.raises(InputError, match="recoded target"):
+    with pytest.raises(InputError, match="members with recoded classes cannot be diagnosed"):
         diagnose(ecoc(GaussianNB()).fit(X, Y), X, Y)
 
 

@@ -34,7 +34,7 @@ from foldwise.ensembles import (
 from foldwise.ensembles.combiners.averages import Mean, Vote
 from foldwise.ensembles.session import MembersOnSplit
 from foldwise.folds import Need, open_session
-from foldwise.folds.refit_session import RefitSession
+from foldwise.folds.model_session import RefitSession
 from foldwise.testing import check_foldable
 from tests.conftest import mixed_columns
 

@@ -98,10 +98,10 @@ def test_few_rows_are_shrunk_to_equal_weights():
     ("predictions", "y", "options", "words"),
     [
         (np.zeros((0, 3, 2)), [0, 1, 0], {}, "members, rows, classes"),
-        (np.ones((2, 3, 2)), [0, 1], {}, "3 rows, but y has shape"),
+        (np.ones((2, 3, 2)), [0, 1], {}, "y must have shape .3,."),
         (np.ones((2, 3, 2)), [0, 1, 2], {}, "from 0 to 1"),
         (np.full((2, 3, 2), np.nan), [0, 1, 0], {}, "must be finite"),
-        (np.ones((2, 3, 2)), [0, 1, 0], {"metric": "f1"}, "there is no metric 'f1'"),
+        (np.ones((2, 3, 2)), [0, 1, 0], {"metric": "f1"}, "metric='f1' is not supported"),
         (np.ones((2, 3, 2)), [0, 1, 0], {"shrinkage": 2}, "between 0 and 1"),
         (np.ones((2, 3)), [0.0, 1, 0], {"metric": "accuracy"}, "for values"),
     ],
@@ -136,7 +136,7 @@ def test_pruning_by_order():
     assert model.weights_.tolist() == [1.0] * 4
     best = bagging(DecisionTreeClassifier(max_depth=1), random_state=0).set_params(size=Pruning(n=20)).fit(X, y)
     assert 1 <= len(best.members_) < 20
-    with pytest.raises(InputError, match="chooses among independent members"):
+    with pytest.raises(InputError, match="needs independent members"):
         Ensemble(DecisionTreeClassifier(), dependency=AdaBoost(), combiner="vote", size=Pruning()).fit(X, y)
 
 
@@ -231,7 +231,7 @@ def test_the_settled_error_knows_the_weights_of_rows():
 
 def test_no_out_of_bag_rows():
     X, y = load_wine(return_X_y=True)
-    with pytest.raises(InputError, match="out-of-bag error needs independent members"):
+    with pytest.raises(InputError, match="needs independent members that are trained on samples"):
         Ensemble(GaussianNB(), size=EarlyStopping()).fit(X, y)
     with pytest.raises(InputError, match="by must be"):
         bagging(GaussianNB()).set_params(size=EarlyStopping(by="luck")).fit(X, y)

@@ -35,14 +35,14 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_naive_bayes_on_mixed_tables(seed, weighted):
     rng = np.random.default_rng(seed)
     n = 90
     X = pl.DataFrame(mixed_columns(rng, n, missing=0.2))
     y = np.r_[np.zeros(55, int), np.ones(31, int), np.full(4, 2)]  # class 2 is rare: absent from some training rows
     params = {"sample_weight": rng.integers(0, 3, n).astype(float)} if weighted else {}
-    splits = list(KFold(5).split(X)) + list(ShuffleSplit(2, train_size=8, random_state=seed).split(X))
+    splits = list(KFold(3).split(X)) + list(ShuffleSplit(2, train_size=8, random_state=seed).split(X))
     bootstrap = rng.integers(0, n, n)
     splits.append((bootstrap, np.setdiff1d(np.arange(n), bootstrap)))
     check_foldable(NaiveBayes(), X, y, SETTINGS, splits, params)
@@ -91,7 +91,7 @@ def test_a_session_that_leaks_is_caught(rng):
         check_foldable(Leaky(), X, y, [{}], list(KFold(3).split(X)))
     session = open_session(Leaky(), X, y)
     splits = freeze_splits(3, X, y, n_rows=60)
-    with pytest.raises(AuditError, match="other than by a refit"):
+    with pytest.raises(AuditError, match="differ from those of a refit"):
         check_one(session, [{}], splits, Need.PROBA, np.random.default_rng(0))
 
 
@@ -121,11 +121,11 @@ def test_blocks_are_in_order(rng):
 @pytest.mark.parametrize(
     ("cv", "words"),
     [
-        ([([0, 1, 2], [2, 3])], "split 0 trains and tests on 1 common rows, such as row 2"),
+        ([([0, 1, 2], [2, 3])], "split 0 has 1 rows in both train and test, such as row 2"),
         ([([0, 1], [2]), ([], [3])], "split 1 has no training rows"),
         ([([0, 1], [])], "split 0 has no test rows"),
         ([([0, 1], [9])], "row 9, but the table has 6 rows"),
-        ([([True, False], [1])], "mask of training rows has 2 entries"),
+        ([([True, False], [1])], "mask of training rows of split 0 has 2 entries"),
         ([], "no split"),
     ],
 )

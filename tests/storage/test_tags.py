@@ -16,7 +16,7 @@ import pytest
 import foldwise.ensembles
 from foldwise import Calibrated, CostMatrix, CostSensitive, save_model
 from foldwise.ensembles import bagging, stacking
-from foldwise.ensembles.protocol import Combiner, Dependency, Diversity, EnsembleSize
+from foldwise.ensembles.blocks import Combiner, Dependency, Diversity, EnsembleSize
 from foldwise.ensembles.sizes import SelectedSize
 from foldwise.errors import InputError
 from foldwise.models import catalogue, outline

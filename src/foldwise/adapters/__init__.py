@@ -1,1 +1,1 @@
-"""Fold sessions for other people's estimators, one file per library and kind, registered by exact type."""
+"""Fold sessions for estimators of other libraries, registered by exact type."""

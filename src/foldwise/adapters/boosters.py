@@ -1,8 +1,7 @@
-"""The session of LightGBM, XGBoost and CatBoost: the longest model of a group answers for its shorter selves.
+"""The session of LightGBM, XGBoost and CatBoost: one fit of the longest model serves every number of trees.
 
-Their predictions take the number of trees to use, so one fit serves every number. That is exact as long as nothing but
-the trees depends on how many were asked for: CatBoost chooses its learning rate by that unless one is given, early
-stopping looks ahead, and threads may add in another order. Such settings are refitted.
+This is exact if the trees do not depend on their number. It fails, and settings are refitted, if CatBoost derives the
+learning rate from the number of trees, with early stopping, and if threads add in a different order.
 """
 
 from __future__ import annotations
@@ -13,25 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.adapters.sklearn_staged import is_seed
-from foldwise.adapters.support import Support, TestedVersions
+from foldwise.adapters.support import Support, TestedVersions, is_whole
 from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows
 
 
 @dataclass(frozen=True)
 class BoosterLibrary:
-    """How one library names and computes things."""
+    """Parameter names and properties of one library."""
 
     versions: TestedVersions
-    sizes: tuple[str, ...]  # the names under which the number of trees may be given
-    usual: int  # where none is
-    shorter: Callable[[int], dict[str, Any]]  # arguments of a prediction by so many trees
-    exact: Callable[[Params], bool]  # given parameters: whether trees do not depend on their number
+    sizes: tuple[str, ...]  # names of the parameter for the number of trees
+    usual: int  # its default
+    shorter: Callable[[int], dict[str, Any]]  # arguments of a prediction with the first trees
+    exact: Callable[[Params], bool]  # whether, with these parameters, trees do not depend on their number
 
 
 def lightgbm_exact(params: Params) -> bool:
-    """Threads may add in another order, unless told; dropping trees (dart) changes earlier ones."""
+    """Threads may add in a different order unless deterministic; dropping trees (dart) changes earlier ones."""
     single = params.get("n_jobs") == 1 or params.get("deterministic") is True
     return single and params.get("boosting_type", "gbdt") == "gbdt" and not params.get("early_stopping_round")
 
@@ -73,9 +71,11 @@ LIBRARIES = {
     ),
 }
 
+SUPPORT = {name: Support(library.versions) for name, library in LIBRARIES.items()}
+
 
 class BoosterSession(ModelSession):
-    """Settings that differ in the number of trees share the longest fit."""
+    """A session in which settings that differ in the number of trees share the longest fit."""
 
     shares = "stages"
 
@@ -83,18 +83,18 @@ class BoosterSession(ModelSession):
         super().__init__(estimator, X, y, fit_params)
         self.library = LIBRARIES[type(estimator).__name__]
         given = [name for name in self.library.sizes if self.own_params.get(name) is not None]
-        self.size = given[0] if given else self.library.sizes[0]  # a second name for it would be refused
+        self.size = given[0] if given else self.library.sizes[0]  # the library does not accept two of its names
 
     def lazy(self, params: Params) -> frozenset[str]:
         merged = self.merged(params)
         seeds = [merged[name] for name in ("random_state", "random_seed") if merged.get(name) is not None]
-        exact = self.library.exact(merged) and bool(seeds) and all(is_seed(seed) for seed in seeds)
+        exact = self.library.exact(merged) and bool(seeds) and all(is_whole(seed) for seed in seeds)
         return frozenset({self.size}) if exact else frozenset()
 
     def size_of(self, setting: Params) -> int | None:
-        """The number of trees; None where the library may refuse it."""
+        """The number of trees; None if the library may not accept it."""
         size = self.merged(setting).get(self.size, self.library.usual)
-        return int(size) if is_seed(size) and size >= 1 else None
+        return int(size) if is_whole(size) and size >= 1 else None
 
     def answer_group(
         self, settings: Sequence[Params], train: Rows, X_test: Any, need: Need
@@ -112,28 +112,21 @@ class BoosterSession(ModelSession):
 
 
 class TruncatedModel:
-    """A fitted model that predicts by its first trees only."""
+    """A fitted model that predicts with its first trees only."""
 
     def __init__(self, model: Any, arguments: dict[str, Any]) -> None:
         self.model, self.arguments = model, arguments
         self.classes_ = model.classes_
 
     def predict(self, X: Any) -> Any:
-        """The labels."""
         return np.asarray(self.model.predict(X, **self.arguments)).reshape(-1)
 
     def predict_proba(self, X: Any) -> Any:
-        """The probabilities."""
         return self.model.predict_proba(X, **self.arguments)
 
 
-def support_of(estimator: Any) -> Support:
-    """What the session of an estimator relies on: public names only."""
-    return Support(LIBRARIES[type(estimator).__name__].versions)
-
-
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> BoosterSession | None:
-    """A session for a classifier of one output, fitted with nothing but weights."""
+    """A session for a classifier with one output and no fit parameters other than sample_weight."""
     if set(fit_params) - {"sample_weight"}:
         return None
     session = BoosterSession(estimator, X, y, fit_params)

@@ -1,4 +1,4 @@
-"""Which adapter opens sessions for which type, by package and name: a library is not loaded to be registered."""
+"""The adapter of each type, by package and name, so that no library is loaded just to be registered."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ ADAPTERS = {("sklearn", name): adapter for adapter, names in SKLEARN_TYPES.items
 
 
 def opener_of(kind: type) -> Opener | None:
-    """What opens sessions for estimators of exactly this type; a subclass may predict differently."""
+    """The function that opens sessions for estimators of exactly this type; subclasses may predict differently."""
     adapter = ADAPTERS.get((kind.__module__.split(".")[0], kind.__qualname__))
     if adapter is None:
         return None
     module = import_module(f"foldwise.adapters.{adapter}")
+    support = module.SUPPORT[kind.__name__] if isinstance(module.SUPPORT, dict) else module.SUPPORT
 
     def open_supported(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> FoldSession | None:
-        if not module.support_of(estimator).is_given(estimator):
+        if not support.is_given(estimator):
             return None
         session: FoldSession | None = module.open_folds(estimator, X, y, fit_params)
         return session

@@ -1,11 +1,12 @@
-"""The formulas of scikit-learn's naive Bayes classifiers, with one more axis for the settings."""
+"""The formulas of scikit-learn's naive Bayes classifiers, with an additional axis for settings."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +15,9 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import binarize
 from sklearn.utils.validation import check_non_negative, validate_data
 
+from foldwise.adapters.support import is_number
 from foldwise.data.cells import ChunkedCells, read_only
+from foldwise.folds.caches import KeyedCache
 from foldwise.folds.protocol import Params, Rows
 from foldwise.folds.sums import (
     CategoricalTerms,
@@ -23,26 +26,26 @@ from foldwise.folds.sums import (
     GaussianTerms,
     JointScores,
     LinearTerms,
-    PriorLogs,
 )
 from foldwise.summaries.moments import moments_of
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
 
 MOST_SLOTS = 1 << 20  # categories × classes × settings of a table
+Slopes = tuple[Floats, Floats]  # (S, K, d), and the score of a row of zeros (S, K)
 DISCRETE = frozenset({"alpha", "fit_prior", "class_prior", "force_alpha"})
 
 
 class NeedsRefit(Exception):  # noqa: N818
-    """Settings that a refit must answer."""
+    """The settings must be refitted."""
 
 
 @dataclass(frozen=True)
 class TrainingCounts:
-    """What is known of a training set."""
+    """The classes, weights and summary of a training set."""
 
-    present: NDArray[np.intp]  # the classes that occur, as indices among all
-    y: Ints  # labels as indices among those that occur
+    present: NDArray[np.intp]  # the indices of classes that occur
+    y: Ints  # labels, as indices into `present`
     weights: Floats | None
     class_weight: Floats  # (K,)
     rows: Rows
@@ -51,7 +54,7 @@ class TrainingCounts:
 
 @dataclass(frozen=True)
 class NBSettingBatch:
-    """Settings that are finished together, each with all its parameters; splits ask for the same ones again."""
+    """Settings that are computed together, each with all its parameters; kept for all splits."""
 
     params: tuple[Params, ...]
 
@@ -67,55 +70,60 @@ class NBSettingBatch:
 
     @cached_property
     def logs(self) -> CountLogs:
-        """Logarithms of counts plus alpha, which training sets share."""
+        """Logarithms of counts plus alpha, shared by training sets."""
         return CountLogs(self.alpha)
 
     @cached_property
-    def prior_logs(self) -> PriorLogs:
-        return PriorLogs()
+    def prior_logs(self) -> KeyedCache[Floats]:
+        return KeyedCache(most=16)
 
     @cached_property
     def priors(self) -> tuple[list[tuple[bool, Any]], NDArray[np.intp]]:
-        """The distinct pairs of fit_prior and class_prior, and the index of each setting's among them."""
+        """The distinct pairs of fit_prior and class_prior, and the index of the pair of each setting."""
         pairs = [(one["fit_prior"], one["class_prior"]) for one in self.params]
         distinct = {(fit, id(given)): (fit, given) for fit, given in pairs}
         index = {key: i for i, key in enumerate(distinct)}
         return list(distinct.values()), np.array([index[fit, id(given)] for fit, given in pairs])
 
 
-class NaiveBayesFormulas(Protocol):
-    """One classifier's table, facts and formulas."""
+class NaiveBayesFormulas(ABC):
+    """The table and the formulas of one classifier."""
 
     lazy: frozenset[str]
-
-    def prepare(self, X: Any) -> None:
-        """Check the table as the classifier would; raises where it would."""
-
-    def is_plain(self, params: Params) -> bool:
-        """Whether these parameters are such that the classifier neither refuses nor warns."""
-
-    def learn(self, facts: TrainingCounts) -> TrainingCounts:
-        """The facts with what is learned from the rows."""
-
-    def knows(self, facts: TrainingCounts, test: Rows) -> bool:
-        """Whether the test rows hold nothing that the model would refuse."""
-
-    def scores(self, facts: TrainingCounts, batch: NBSettingBatch) -> JointScores:
-        """The finished settings; raises NeedsRefit."""
-
-
-class GaussianFormulas:
-    """GaussianNB: moments, and a variance to which `var_smoothing` × the greatest variance of a column is added."""
-
-    lazy = frozenset({"priors", "var_smoothing"})
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
+    @abstractmethod
+    def prepare(self, X: Any) -> None:
+        """Check the table like the classifier; raises if the classifier would."""
+
+    @abstractmethod
+    def is_plain(self, params: Params) -> bool:
+        """Whether the classifier accepts these parameters without a warning."""
+
+    @abstractmethod
+    def learn(self, facts: TrainingCounts) -> TrainingCounts:
+        """The same with the summary of the training rows."""
+
+    def knows(self, facts: TrainingCounts, test: Rows) -> bool:
+        """Whether the model accepts the test rows."""
+        return True
+
+    @abstractmethod
+    def scores(self, facts: TrainingCounts, batch: NBSettingBatch) -> JointScores:
+        """The scores of the settings; raises NeedsRefit."""
+
+
+class GaussianFormulas(NaiveBayesFormulas):
+    """GaussianNB: moments, with `var_smoothing` × the largest variance of a column added to each variance."""
+
+    lazy = frozenset({"priors", "var_smoothing"})
+
     def prepare(self, X: Any) -> None:
         numbers = validate_data(self.estimator, X)
         if numbers.dtype.kind == "f" and numbers.dtype != np.float64:
-            raise TypeError("scikit-learn computes in the precision of the table")
+            raise TypeError("in single precision, scikit-learn computes in single precision")
         self.numbers = np.ascontiguousarray(numbers, dtype=np.float64)
 
     def is_plain(self, params: Params) -> bool:
@@ -130,9 +138,6 @@ class GaussianFormulas:
         pooled = whole.pooled()
         spread = float((pooled.m2 / pooled.weight).max())
         return replace(facts, learned=(moments.mean, moments.m2 / moments.weight, spread))
-
-    def knows(self, facts: TrainingCounts, test: Rows) -> bool:
-        return True
 
     def scores(self, facts: TrainingCounts, batch: NBSettingBatch) -> JointScores:
         mean, variance, spread = facts.learned
@@ -149,27 +154,21 @@ class GaussianFormulas:
         return np.stack([np.log(check_prior(one["priors"], shares, True)) for one in params], axis=1)
 
 
-class DiscreteFormulas:
-    """What the other four share: counts, smoothing by alpha, and priors."""
+class DiscreteFormulas(NaiveBayesFormulas):
+    """The base of the other four: counts, smoothing by alpha, and priors."""
 
     lazy = DISCRETE
-
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
 
     def is_plain(self, params: Params) -> bool:
         flags = all(isinstance(params[name], bool) for name in ("fit_prior", "force_alpha"))
         return flags and self.is_alpha(params) and is_prior(params["class_prior"])
 
     def is_alpha(self, params: Params) -> bool:
-        """Whether alpha is a number above the least that scikit-learn keeps without a warning."""
+        """Whether alpha is a number that scikit-learn accepts without a warning."""
         return is_number(params["alpha"]) and params["alpha"] >= (1e-300 if params["force_alpha"] else 1e-10)
 
-    def knows(self, facts: TrainingCounts, test: Rows) -> bool:
-        return True
-
     def log_prior(self, class_weight: Floats, batch: NBSettingBatch) -> Floats:  # (K, S)
-        return batch.prior_logs.of(class_weight.tobytes(), lambda: self.new_log_prior(class_weight, batch))
+        return batch.prior_logs.get(class_weight.tobytes(), lambda: self.new_log_prior(class_weight, batch))
 
     def new_log_prior(self, class_weight: Floats, batch: NBSettingBatch) -> Floats:  # (K, S)
         fitted = np.log(class_weight) - np.log(class_weight.sum())
@@ -183,14 +182,14 @@ class DiscreteFormulas:
 
 
 class CategoricalFormulas(DiscreteFormulas):
-    """CategoricalNB: counts of categories; there are as many as the greatest code of the training rows says."""
+    """CategoricalNB: counts of categories, whose number follows from the largest code in the training rows."""
 
     def prepare(self, X: Any) -> None:
         codes = validate_data(self.estimator, X, dtype="int", accept_sparse=False, ensure_all_finite=True)
         check_non_negative(codes, "CategoricalNB (input X)")
         least = np.array(1 if self.estimator.min_categories is None else self.estimator.min_categories)
         if least.dtype.kind != "i" or least.shape not in {(), (codes.shape[1],)} or (least < 1).any():
-            raise ValueError("a refit says what is wrong with min_categories")
+            raise ValueError("min_categories may be invalid")
         self.least = np.broadcast_to(least, (codes.shape[1],))
         if codes.max(initial=0) >= MOST_SLOTS or self.least.max(initial=0) >= MOST_SLOTS:
             raise ValueError("too many categories for a table")
@@ -205,7 +204,7 @@ class CategoricalFormulas(DiscreteFormulas):
         if facts.weights is None:
             n_categories = np.empty(len(self.least), dtype=np.int64)
             count_categories(held, self.coded.base, self.coded.sizes, n_categories)
-        else:  # a row of weight 0 has categories too
+        else:  # rows of weight 0 count too
             n_categories = self.codes[facts.rows].max(axis=0) + 1
         return replace(facts, learned=(weight, np.maximum(n_categories, self.least)))
 
@@ -229,7 +228,7 @@ class CategoricalFormulas(DiscreteFormulas):
 
 
 class CountFormulas(DiscreteFormulas):
-    """What classifiers of marks and counts share: sums of cells by class, and scores linear in the cells."""
+    """The base of classifiers of binary columns and counts: sums of cells by class, and scores linear in the cells."""
 
     may_be_negative = False
 
@@ -263,11 +262,11 @@ class CountFormulas(DiscreteFormulas):
         )
 
     def marks(self, cells: Any) -> Any:
-        """The cells as they are multiplied."""
+        """The cells as the formulas use them."""
         return cells
 
     def finished(self, sums: Floats, class_weight: Floats, batch: NBSettingBatch) -> tuple[Floats, Floats]:
-        """Slopes (S, K, d), and priors with what a row of nothing scores (K, S)."""
+        """Slopes (S, K, d), and priors plus the score of a row of zeros (K, S)."""
         if sums.size * len(batch) > 1 << 26:
             raise NeedsRefit
         alphas = [np.broadcast_to(np.asarray(one["alpha"], np.float64), (sums.shape[1],)) for one in batch.params]
@@ -281,25 +280,21 @@ class CountFormulas(DiscreteFormulas):
     def prior(self, class_weight: Floats, batch: NBSettingBatch) -> Any:
         return self.log_prior(class_weight, batch)
 
-    def finish(
-        self, sums: Floats, class_weight: Floats, alpha: Floats, params: Sequence[Params]
-    ) -> tuple[Floats, Floats]:
-        """Slopes (S, K, d) and what a row of nothing scores (S, K)."""
+    def finish(self, sums: Floats, class_weight: Floats, alpha: Floats, params: Sequence[Params]) -> Slopes:
+        """The slopes of all settings."""
         raise NotImplementedError
 
 
 class MultinomialFormulas(CountFormulas):
     """MultinomialNB."""
 
-    def finish(
-        self, sums: Floats, class_weight: Floats, alpha: Floats, params: Sequence[Params]
-    ) -> tuple[Floats, Floats]:
+    def finish(self, sums: Floats, class_weight: Floats, alpha: Floats, params: Sequence[Params]) -> Slopes:
         smoothed = sums + alpha
         return np.log(smoothed) - np.log(smoothed.sum(axis=2))[:, :, None], np.zeros(smoothed.shape[:2])
 
 
 class ComplementFormulas(CountFormulas):
-    """ComplementNB: the counts of all other classes; no prior, as two classes at least are there."""
+    """ComplementNB: the counts of all other classes; without a prior, because there are at least two classes."""
 
     lazy = DISCRETE | {"norm"}
 
@@ -307,12 +302,10 @@ class ComplementFormulas(CountFormulas):
         return super().is_plain(params) and isinstance(params["norm"], bool)
 
     def prior(self, class_weight: Floats, batch: NBSettingBatch) -> Any:
-        self.log_prior(class_weight, batch)  # refused if it would be
+        self.log_prior(class_weight, batch)  # raises if the prior is invalid
         return 0.0
 
-    def finish(
-        self, sums: Floats, class_weight: Floats, alpha: Floats, params: Sequence[Params]
-    ) -> tuple[Floats, Floats]:
+    def finish(self, sums: Floats, class_weight: Floats, alpha: Floats, params: Sequence[Params]) -> Slopes:
         others = sums.sum(axis=0) + alpha - sums
         logged = np.log(others / others.sum(axis=2, keepdims=True))
         norm = np.array([one["norm"] for one in params])[:, None, None]
@@ -321,7 +314,7 @@ class ComplementFormulas(CountFormulas):
 
 
 class BernoulliFormulas(CountFormulas):
-    """BernoulliNB: cells above the threshold `binarize`; absence counts too."""
+    """BernoulliNB: cells above the threshold `binarize`, with a term for the others too."""
 
     may_be_negative = True
 
@@ -330,19 +323,17 @@ class BernoulliFormulas(CountFormulas):
         if threshold is None:
             return cells
         if not is_number(threshold):
-            raise ValueError("a refit says what is wrong with binarize")
+            raise ValueError("binarize may be invalid")
         return binarize(cells, threshold=threshold)  # in the precision of the table
 
-    def finish(
-        self, sums: Floats, class_weight: Floats, alpha: Floats, params: Sequence[Params]
-    ) -> tuple[Floats, Floats]:
+    def finish(self, sums: Floats, class_weight: Floats, alpha: Floats, params: Sequence[Params]) -> Slopes:
         under = class_weight[:, None] + alpha * 2
         on = np.log(sums + alpha) - np.log(under)
         off = np.log(1 - np.exp(on))
         return on - off, off.sum(axis=2)
 
 
-FORMULAS: dict[str, type[Any]] = {
+FORMULAS: dict[str, type[NaiveBayesFormulas]] = {
     "GaussianNB": GaussianFormulas,
     "CategoricalNB": CategoricalFormulas,
     "MultinomialNB": MultinomialFormulas,
@@ -351,21 +342,15 @@ FORMULAS: dict[str, type[Any]] = {
 }
 
 
-def is_number(value: Any) -> bool:
-    """A finite real number of at least 0 that is no truth value."""
-    is_real = isinstance(value, int | float | np.integer | np.floating) and value is not True and value is not False
-    return is_real and bool(0 <= value < np.inf)
-
-
 def is_prior(value: Any) -> bool:
-    """None, or what looks like probabilities; their number is checked against the classes of a training set."""
+    """Whether a value is None or a list of numbers; `check_prior` checks them against a training set."""
     if value is None:
         return True
     return isinstance(value, list | tuple | np.ndarray) and np.asarray(value).dtype.kind in "iuf"
 
 
 def check_prior(value: Any, default: Floats, must_sum: bool) -> Floats:
-    """Given probabilities, or the default; raises NeedsRefit where the classifier would refuse or warn."""
+    """The given prior or the default; raises NeedsRefit if the classifier would raise or warn."""
     if value is None:
         return default
     shares = np.asarray(value, dtype=np.float64)
@@ -378,7 +363,7 @@ def check_prior(value: Any, default: Floats, must_sum: bool) -> Floats:
 
 @njit(nogil=True, cache=True)
 def count_categories(held: Floats, base: Ints, sizes: Ints, n_categories: Ints) -> None:
-    """One more than the greatest category of each column that some row holds."""
+    """One more than the largest category of each column that occurs."""
     for j in range(base.size):
         n = sizes[j]
         while n > 1 and not held[base[j] + n - 1].any():
@@ -388,7 +373,7 @@ def count_categories(held: Floats, base: Ints, sizes: Ints, n_categories: Ints) 
 
 @njit(nogil=True, cache=True)
 def divide_categories(logs: Floats, line: Ints, under: Floats, column: Ints, table: Floats) -> None:
-    """`logs[line[slot, c]]` (S) less the logarithm of the column's total (d, K, S), into `table` (slots, K, S)."""
+    """Write `logs[line[slot, c]]` (S) minus the logarithm of the column's total (d, K, S) to `table` (slots, K, S)."""
     n_classes, n_settings = table.shape[1:]
     for slot in range(table.shape[0]):
         for c in range(n_classes):

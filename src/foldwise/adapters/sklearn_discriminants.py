@@ -1,8 +1,8 @@
-"""Sessions of discriminant analyses: one decomposition per training set answers all priors and regularizations.
+"""Sessions of discriminant analyses: one decomposition per training set serves all priors and regularizations.
 
-scikit-learn's own `fit` checks the rows and the setting; only its solver is replaced, by one that keeps what does not
-depend on what may vary. The rest of the solver is then done for every setting, by the same formulas in the same order,
-and the model predicts by itself. Where a setting would be refused, or warned about, it is refitted.
+scikit-learn's own `fit` checks the rows and the setting. Only its solver is replaced, by one that keeps the parts which
+do not depend on the setting. The last part of the solver is then run for every setting, with the same formulas in the
+same order, and the model predicts by itself. Settings that cause an error or a warning are refitted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn import discriminant_analysis, get_config
 from sklearn.covariance import shrunk_covariance
 
-from foldwise.adapters.support import SKLEARN, Support
+from foldwise.adapters.support import SKLEARN, Support, is_number
 from foldwise.folds.fallback import attempt, refitted
 from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
@@ -30,11 +29,11 @@ Array = NDArray[Any]
 
 
 class DecomposedSession(ModelSession):
-    """A training set is decomposed once; each setting is finished from the parts."""
+    """A session that decomposes a training set once and computes the model of each setting from the parts."""
 
     shares = "decomposition"
     order_free = True
-    neutral: ClassVar[Params] = {}  # values of what may vary which no fit refuses
+    neutral: ClassVar[Params] = {}  # values of the lazy parameters that are always valid
 
     def fit_group(self, settings: Sequence[Params], train: Rows) -> Iterator[Any]:
         lazy = self.lazy(settings[0])
@@ -55,24 +54,24 @@ class DecomposedSession(ModelSession):
 
     @abstractmethod
     def finish(self, parts: Any, values: Params) -> Any:
-        """The fitted model with these values, or None."""
+        """The fitted model with these values; None for a refit."""
 
 
 @dataclass(frozen=True)
 class Spectra:
-    """A fitted quadratic analysis and the variances of its classes along their axes, not regularized."""
+    """A fitted quadratic analysis, with the variances of its classes along their axes before regularization."""
 
     model: Any
     variances: list[Array]  # of each class: (axes,)
 
 
 class QuadraticSession(DecomposedSession):
-    """The axes of each class are found once; `reg_param` changes the variances along them, `priors` a constant."""
+    """A session that computes the axes of each class once; `reg_param` changes only the variances along them."""
 
     neutral: ClassVar[Params] = {"priors": None, "reg_param": 0.0}
 
     def lazy(self, params: Params) -> frozenset[str]:
-        # an estimator of the covariance may be random, or be changed by its fit
+        # a covariance estimator may be random, or may be changed by its fit
         return frozenset(self.neutral) if self.merged(params)["covariance_estimator"] is None else frozenset()
 
     def decompose(self, model: Any, train: Rows) -> Spectra:
@@ -81,7 +80,7 @@ class QuadraticSession(DecomposedSession):
         def solve(X: Array) -> tuple[Array, Array, Array | None]:
             found, axes, covariance = type(model)._solve_svd(model, X)
             variances.append(found)
-            # full rank whatever was found: more `reg_param` may make it so, and each setting is checked by itself
+            # reported as full rank, because `reg_param` may make it so; each setting is checked in `finish`
             return np.full(X.shape[1], np.inf), axes, covariance
 
         if model.solver == "svd":
@@ -89,12 +88,12 @@ class QuadraticSession(DecomposedSession):
             self.fit(model, train)
             del model._solve_svd
         else:
-            self.fit(model, train)  # solver "eigen" does not look at reg_param
+            self.fit(model, train)  # solver "eigen" ignores reg_param
         return Spectra(model, variances)
 
     def finish(self, parts: Spectra, values: Params) -> Any:
         reg_param, priors = values["reg_param"], values["priors"]
-        if not is_fraction(reg_param) or not is_list(priors):
+        if not is_number(reg_param, 1) or not is_list(priors):
             return None
         model = copy.copy(parts.model)
         model.reg_param, model.priors = reg_param, priors
@@ -104,27 +103,27 @@ class QuadraticSession(DecomposedSession):
             return model
         model.scalings_ = [((1 - reg_param) * variance) + reg_param for variance in parts.variances]
         if any(np.sum(scaling > model.tol) < model.n_features_in_ for scaling in model.scalings_):
-            return None  # refused, in words that depend on the class
+            return None  # the refit raises, with a message that depends on the class
         if model.store_covariance:
             pairs = zip(model.scalings_, model.rotations_, strict=True)
             model.covariance_ = [scaling * axes @ axes.T for scaling, axes in pairs]
         return model
 
     def predict(self, model: Any, X_test: Any, need: Need) -> Answer | Failure:
-        asked, scores = copy.copy(model), cache(lambda: model._decision_function(X_test))
-        asked._decision_function = lambda X: scores()  # read by labels, probabilities and decision values alike
-        answer = super().predict(asked, X_test, need & ~Need.MODEL)
+        shared, scores = copy.copy(model), cache(lambda: model._decision_function(X_test))
+        shared._decision_function = lambda X: scores()  # used by labels, probabilities and decision values
+        answer = super().predict(shared, X_test, need & ~Need.MODEL)
         return replace(answer, models=(model,)) if need & Need.MODEL and isinstance(answer, Answer) else answer
 
 
 @dataclass(frozen=True)
 class Scatter:
-    """What a linear analysis learns from the training rows whatever the priors and the shrinkage."""
+    """The parts of a linear analysis that do not depend on the priors and the shrinkage."""
 
     model: Any
     rows: Array
-    groups: list[Array]  # the rows of each class and, for solver "eigen", all
-    whitening: Array | None  # (columns, rank): from rows to unit variance within classes; of solver "svd" alone
+    groups: list[Array]  # the rows of each class and, for solver "eigen", all rows
+    whitening: Array | None  # (columns, rank): scales to unit variance within classes; for solver "svd"
     found: dict[Any, list[Array]] = field(default_factory=dict)  # covariances of the groups, by shrinkage
 
     def covariances_at(self, shrinkage: Any) -> list[Array]:
@@ -138,7 +137,7 @@ class Scatter:
 
 
 class LinearSession(DecomposedSession):
-    """The scatter within classes is found once; `priors`, and `shrinkage` where the solver has it, weigh it anew."""
+    """A session that computes the scatter within classes once, for all `priors` and, if supported, `shrinkage`."""
 
     neutral: ClassVar[Params] = {"priors": None, "shrinkage": None}
 
@@ -146,7 +145,7 @@ class LinearSession(DecomposedSession):
         merged = self.merged(params)
         if merged["covariance_estimator"] is not None:
             return frozenset()
-        if merged["solver"] == "svd":  # which refuses any shrinkage
+        if merged["solver"] == "svd":  # which does not accept shrinkage
             return frozenset({"priors"}) if merged["shrinkage"] is None else frozenset()
         return frozenset(self.neutral)
 
@@ -159,7 +158,7 @@ class LinearSession(DecomposedSession):
             groups = [X[y == group] for group in model.classes_]
             scaled = whitening(model, groups) if model.solver == "svd" else None
             parts.append(Scatter(model, X, [*groups, X] if model.solver == "eigen" else groups, scaled))
-            # fit subtracts the coefficients of two classes; they are put in by `finish`
+            # placeholders, which fit may subtract; `finish` replaces them
             model.coef_, model.intercept_ = np.zeros_like(model.means_), np.zeros_like(model.priors_)
 
         setattr(model, solver, solve)
@@ -169,14 +168,14 @@ class LinearSession(DecomposedSession):
 
     def finish(self, parts: Scatter, values: Params) -> Any:
         shrinkage, priors = values.get("shrinkage"), values["priors"]
-        if not (shrinkage is None or shrinkage == "auto" or is_fraction(shrinkage)) or not is_list(priors):
+        if not (shrinkage is None or shrinkage == "auto" or is_number(shrinkage, 1)) or not is_list(priors):
             return None
         model = copy.copy(parts.model)
         model.shrinkage, model.priors = shrinkage, priors
         if priors is not None:
             model.priors_ = np.asarray(priors, dtype=parts.rows.dtype)
             if not (model.priors_ >= 0).all() or not abs(np.sum(model.priors_) - 1.0) <= 1e-5:
-                return None  # refused, or warned about and divided by their sum
+                return None  # the refit raises, or warns and normalizes them
         {"svd": solve_svd, "lsqr": solve_lsqr, "eigen": solve_eigen}[model.solver](model, parts)
         if len(model.classes_) == 2:
             dtype = parts.rows.dtype
@@ -186,7 +185,7 @@ class LinearSession(DecomposedSession):
 
 
 def whitening(model: Any, groups: Sequence[Array]) -> Array:  # (columns, rank)
-    """The first of the two decompositions of scikit-learn's solver "svd", which does not look at the priors."""
+    """The first of the two decompositions of scikit-learn's solver "svd", which does not depend on the priors."""
     centered = np.concatenate([rows - mean for rows, mean in zip(groups, model.means_, strict=True)], axis=0)
     std = np.std(centered, axis=0)
     std[std == 0] = 1.0
@@ -224,7 +223,7 @@ def solve_lsqr(model: Any, parts: Scatter) -> None:
 
 
 def solve_eigen(model: Any, parts: Scatter) -> None:
-    """The coefficients by the eigenvectors of the scatter between classes over that within."""
+    """The coefficients by generalized eigenvectors of the scatter between and within classes."""
     covariances = parts.covariances_at(model.shrinkage)
     model.covariance_ = weighted(covariances[:-1], model.priors_)
     evals, evecs = scipy.linalg.eigh(covariances[-1] - model.covariance_, model.covariance_)
@@ -247,26 +246,21 @@ def weighted(covariances: Sequence[Array], priors: Array) -> Array:
     return total
 
 
-def is_fraction(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Real) and 0 <= float(value) <= 1
-
-
 def is_list(priors: Any) -> bool:
-    """Whether scikit-learn takes it as priors; what else it may take is left to a refit."""
+    """Whether a value is None or a list; other priors are left to a refit."""
     return priors is None or isinstance(priors, list | tuple | np.ndarray)
 
 
-QUADRATIC = Support(SKLEARN, ("_solve_svd", "_decision_function"), ("sklearn.discriminant_analysis._cov",))
-LINEAR = Support(
-    SKLEARN,
-    ("_solve_svd", "_solve_lstsq", "_solve_eigen"),
-    ("sklearn.discriminant_analysis._class_means", "sklearn.discriminant_analysis._cov"),
-)
-
-
-def support_of(estimator: Any) -> Support:
-    """What the session of an estimator relies on."""
-    return LINEAR if type(estimator).__name__ == "LinearDiscriminantAnalysis" else QUADRATIC
+SUPPORT = {
+    "QuadraticDiscriminantAnalysis": Support(
+        SKLEARN, ("_solve_svd", "_decision_function"), ("sklearn.discriminant_analysis._cov",)
+    ),
+    "LinearDiscriminantAnalysis": Support(
+        SKLEARN,
+        ("_solve_svd", "_solve_lstsq", "_solve_eigen"),
+        ("sklearn.discriminant_analysis._class_means", "sklearn.discriminant_analysis._cov"),
+    ),
+}
 
 
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> DecomposedSession | None:

@@ -1,7 +1,7 @@
-"""The session of scikit-learn's five naive Bayes classifiers: facts once per training set, settings finished at once.
+"""The session of scikit-learn's five naive Bayes classifiers: one summary per training set serves all settings.
 
-What a setting may vary is in `lazy` of its formulas. Whatever is unusual (a refused parameter, alpha of 0, a class
-without weight) is answered by a refit, so the shortcut never has to imitate an edge.
+`lazy` of the formulas names the parameters that settings may vary. Unusual cases (an invalid parameter, alpha=0, a
+class without weight) are refitted.
 """
 
 from __future__ import annotations
@@ -30,18 +30,13 @@ from foldwise.folds.rows import take_rows
 
 MOST_CLASSES = 30_000  # labels are int16
 
-SettingRun = tuple[range, NBSettingBatch | None]  # indices of settings, and how they are finished; None by a refit
+SettingRun = tuple[range, NBSettingBatch | None]  # indices of settings, and their batch; None for a refit
 
 SUPPORT = Support(SKLEARN)
 
 
-def support_of(estimator: Any) -> Support:
-    """What the session of an estimator relies on: public names only."""
-    return SUPPORT
-
-
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> BayesSession | None:
-    """A session, or None where the table or the weights are not what scikit-learn expects: a refit says why."""
+    """A session, or None if the table or the weights are not valid for scikit-learn."""
     formulas = FORMULAS[type(estimator).__name__](clone(estimator))
     session = BayesSession(estimator, X, y, fit_params, formulas)
     if not isinstance(session.target, Labels) or not set(fit_params) <= {"sample_weight"}:
@@ -67,7 +62,7 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Ba
 
 
 class BayesSession(ModelSession):
-    """Settings of one training set share its counts or moments."""
+    """A session in which settings share the counts or moments of a training set."""
 
     shares = "summaries"
     threads = True
@@ -99,7 +94,7 @@ class BayesSession(ModelSession):
                 yield from self._at_once(settings, indices, batch, facts, train, test, need)
 
     def _runs_of(self, settings: Sequence[Params], size: int) -> list[SettingRun]:
-        """Runs of at most `size` settings that are finished together; every split asks for the same ones again."""
+        """Runs of at most `size` settings that are computed together; cached for all splits."""
         known = self._runs.of(settings) if isinstance(settings, tuple) else {}
         if size not in known:
             plain = [self._plain.of(setting) for setting in settings]
@@ -122,14 +117,14 @@ class BayesSession(ModelSession):
         test: Rows,
         need: Need,
     ) -> Iterator[Block]:
-        """One block, or several where a refit must answer some of the settings."""
+        """One block, or several if some of the settings must be refitted."""
         try:
             answer = self._finished(batch, facts, test, need)
         except NeedsRefit:
             if len(indices) == 1:
                 yield from self._by_refit(settings, indices, train, test, need)
                 return
-            half = len(indices) // 2  # the unusual ones are found by halving; the others stay together
+            half = len(indices) // 2  # unusual settings are found by halving, so that the others stay together
             for side in (range(half), range(half, len(indices))):
                 part = indices[side.start : side.stop]
                 yield from self._at_once(settings, part, batch.some(side), facts, train, test, need)
@@ -151,12 +146,12 @@ class BayesSession(ModelSession):
             yield Block(i, i + 1, answer)
 
     def _plain_params(self, setting: Params) -> dict[str, Any] | None:
-        """All parameters of a setting that can be finished with others; None where a refit answers."""
+        """All parameters of a setting that can be computed together with others; None for a refit."""
         params = self.merged(setting)
         return params if set(setting) <= self.formulas.lazy and self.formulas.is_plain(params) else None
 
     def _learn(self, train: Rows) -> TrainingCounts | None:
-        """The facts of a training set, or None where it is unusual."""
+        """The counts or moments of a training set; None if it is unusual."""
         assert isinstance(self.target, Labels)
         codes = self.target.codes[train]
         count = np.bincount(codes, minlength=len(self.target.classes))

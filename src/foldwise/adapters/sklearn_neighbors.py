@@ -1,15 +1,15 @@
-"""The session of scikit-learn's k-nearest-neighbors estimators: one list of neighbors a row serves all splits.
+"""The session of scikit-learn's k-nearest-neighbors estimators: one list of neighbors per row serves all splits.
 
-Rows outside a training set are struck out of the lists; one walk answers all numbers of neighbors with both weights.
-Where rows tie for the k-th place and the answer depends on which is taken, scikit-learn itself is asked. A setting or a
-table that is unusual is refitted.
+Rows outside a training set are removed from the lists. One pass along each list serves all numbers of neighbors and
+both kinds of weights. If the prediction depends on a tie for the k-th neighbor, scikit-learn's own search decides it.
+Unusual settings and tables are refitted.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from numbers import Integral
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -19,7 +19,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
 
-from foldwise.adapters.support import SKLEARN, Support
+from foldwise.adapters.support import SKLEARN, Support, is_whole
 from foldwise.folds.caches import IdentityCache
 from foldwise.folds.model_session import IndexedAnswer, ModelSession, in_order
 from foldwise.folds.nearest import (
@@ -39,11 +39,11 @@ from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params
 from foldwise.folds.rows import take_rows
 
 LAZY = frozenset({"n_neighbors", "weights", "algorithm", "leaf_size", "n_jobs"})
-LARGEST = 1e100  # greater cells overflow in powers
+LARGEST = 1e100  # larger numbers overflow in powers
 
 
 class NeighborSession(ModelSession):
-    """Settings and splits share the lists of neighbors."""
+    """A session in which settings and splits share the lists of neighbors."""
 
     shares = "neighbors"
     threads = True
@@ -58,13 +58,13 @@ class NeighborSession(ModelSession):
         return LAZY if self._read.of(params) is not None else frozenset()
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
-        need = need | Need.PROBA if need & Need.DECISION else need  # there are no decision values
+        need = need | Need.PROBA if need & Need.DECISION else need  # the estimators have no decision values
         yield from in_order(self._pieces(settings, train, test, need))
 
     def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[IndexedAnswer]:
-        settings_ = [self._read.of(setting) if len(train) and len(test) else None for setting in settings]
+        known = [self._read.of(setting) if len(train) and len(test) else None for setting in settings]
         groups: dict[Distance | None, list[int]] = {}
-        for i, plain in enumerate(settings_):
+        for i, plain in enumerate(known):
             groups.setdefault(None if plain is None else self.distance(plain, len(train)), []).append(i)
         for distance, indices in groups.items():
             if distance is None:
@@ -72,13 +72,13 @@ class NeighborSession(ModelSession):
                 yield from (([i], answer) for i, answer in zip(indices, answers, strict=True))
                 continue
             assert self.problem is not None
-            k_max = max(plain.k for plain in (settings_[i] for i in indices) if plain is not None)
+            k_max = max(plain.k for plain in (known[i] for i in indices) if plain is not None)
             split = NeighborSplit(self.problem, self.distance_lists(distance), train, test, k_max)
             size = self.block_size(len(test)) if need & Need.PROBA else len(indices)
             for a in range(0, len(indices), size):
                 block = indices[a : a + size]
-                asked = KNNBatch([plain for plain in (settings_[i] for i in block) if plain is not None])
-                answer = finished(split, asked, need)
+                batch = KNNBatch([plain for plain in (known[i] for i in block) if plain is not None])
+                answer = finished(split, batch, need)
                 if need & Need.MODEL:
                     yield from self._with_models(answer, settings, block, train)
                 else:
@@ -90,11 +90,10 @@ class NeighborSession(ModelSession):
         for at, i in enumerate(indices):
             model = self.fit_alone(settings[i], train)
             one = answer.cut(at, at + 1)
-            parts = (one.labels, one.log_proba, one.proba, one.decision, one.values)
-            yield [i], model if isinstance(model, Failure) else Answer(*parts, models=(model,))
+            yield [i], model if isinstance(model, Failure) else replace(one, models=(model,))
 
     def _plain(self, setting: Params) -> KNNSetting | None:
-        """The setting as it is answered with others; None for one that may be refused, or that is not known here."""
+        """The setting, if it can be answered together with others; None if it may be invalid, or is not supported."""
         if not setting.keys() <= self.own_params.keys():
             return None
         params = self.merged(setting)
@@ -115,7 +114,7 @@ class NeighborSession(ModelSession):
         return KNNSetting(int(k), weights, algorithm, int(leaf_size), n_jobs, metric, p)
 
     def distance(self, plain: KNNSetting, n_train: int) -> Distance | None:
-        """The distance, and how it is searched; None with more neighbors than rows."""
+        """The distance and its search; None if there are more neighbors than rows."""
         if plain.k > n_train or self.problem is None:
             return None
         tree = by_tree(plain.algorithm, plain.metric, self.problem.cells.X.shape[1], plain.k, n_train)
@@ -132,18 +131,14 @@ class NeighborSession(ModelSession):
         return self._shelf.get(distance, made)
 
 
-def finished(split: NeighborSplit, asked: KNNBatch, need: Need) -> Answer:
-    """As much of what is needed as the estimator has."""
+def finished(split: NeighborSplit, batch: KNNBatch, need: Need) -> Answer:
+    """The needed predictions that the estimator has."""
     target = split.problem.target
     if not isinstance(target, Labels):
-        return Answer(values=split.values(asked) if need & Need.VALUES else None)
-    labels = split.labels(asked) if need & Need.LABELS else None
-    proba = split.proba(asked) if need & Need.PROBA else None
+        return Answer(values=split.values(batch) if need & Need.VALUES else None)
+    labels = split.labels(batch) if need & Need.LABELS else None
+    proba = split.proba(batch) if need & Need.PROBA else None
     return Answer(labels=labels, proba=proba).among(split.present, len(target.classes))
-
-
-def is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 SUPPORT = Support(
@@ -155,13 +150,8 @@ SUPPORT = Support(
 )
 
 
-def support_of(estimator: Any) -> Support:
-    """What the session of an estimator relies on: how scikit-learn breaks ties."""
-    return SUPPORT
-
-
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> NeighborSession | None:
-    """A session for a table of finite numbers and one target; None for another: a refit says what it thinks."""
+    """A session for a table of finite numbers and one target; None otherwise."""
     if fit_params or not is_usual():
         return None
     session = NeighborSession(estimator, X, y, fit_params)
@@ -175,17 +165,17 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Ne
 
 
 def has_usual_target(session: NeighborSession, y: Any) -> bool:
-    """Classes, or numbers whose mean is taken in double precision."""
+    """Whether the target has classes, or finite numbers whose mean is computed in double precision."""
     if isinstance(session.target, Labels):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of many classes, by each fit itself
+            warnings.simplefilter("ignore")  # about many classes, which each fit gives too
             return type_of_target(y) in ("binary", "multiclass")
     dtype = np.asarray(y).dtype
     return (dtype.kind in "iu" or dtype == np.float64) and bool(np.isfinite(np.asarray(y)).all())
 
 
 def cells_of(X: Any) -> NumericTable | None:
-    """The table as scikit-learn reads it; None where that depends on which rows are read, or where it is refused."""
+    """The table as scikit-learn reads it; None if that depends on the rows, or if it is invalid."""
     if nw.dependencies.is_into_dataframe(X):
         schema = nw.from_native(X, eager_only=True).schema
         if not all(dtype.is_numeric() for dtype in schema.values()):
@@ -197,7 +187,7 @@ def cells_of(X: Any) -> NumericTable | None:
     elif type(X) is not np.ndarray or X.dtype.kind not in "fiu":
         return None
     try:
-        NearestNeighbors(algorithm="brute").fit(X)  # names of columns are looked at too
+        NearestNeighbors(algorithm="brute").fit(X)  # also checks the names of columns
         table: NDArray[Any] = check_array(X, order="C")
     except (TypeError, ValueError):
         return None

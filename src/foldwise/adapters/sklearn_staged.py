@@ -1,8 +1,8 @@
-"""The session of models that contain their shorter selves: boosted stages, forests, bags, AdaBoost.
+"""The session of models that are built in stages: gradient boosting, forests, bagging, AdaBoost.
 
-The longest model of a group is fitted once per training set. A shorter one is a copy that holds the first of its
-members, because scikit-learn draws seeds and fits members one after the other and never looks at how many are to come.
-Shorter models predict by their own code, but no member is asked twice about the same rows.
+The longest model of a group is fitted once per training set. A shorter model is a copy with the first stages, because
+scikit-learn fits stages one after the other, independent of their number. Shorter models predict with their own code,
+but no stage predicts the same rows twice.
 """
 
 from __future__ import annotations
@@ -10,32 +10,31 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 
-from foldwise.adapters.support import SKLEARN, Support
+from foldwise.adapters.support import SKLEARN, Support, is_whole
 from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
 
-BINNED = 200_000  # HistGradientBoosting finds its bins on a random sample of more rows
-STOPPED = 10_000  # early_stopping="auto" sets rows aside at random among more rows
+BINNED = 200_000  # with more rows, HistGradientBoosting computes its bins on a random sample
+STOPPED = 10_000  # with more rows, early_stopping="auto" holds out random rows
 
 
 class StagedSession(ModelSession):
-    """Settings that differ in the number of stages share the longest of them."""
+    """A session in which settings that differ in the number of stages share the longest fit."""
 
     shares = "stages"
 
     def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> None:
         super().__init__(estimator, X, y, fit_params)
         self.layout = STAGED_MODELS[type(estimator).__name__]
-        self.support = support_of(estimator)
+        self.support = SUPPORT[type(estimator).__name__]
 
     def lazy(self, params: Params) -> frozenset[str]:
-        # most splits train on half of the rows at least; the few rows of a training set may still decide otherwise
+        # most splits train on at least half of the rows; `fit_longest` checks the training set itself
         shared = self.layout.repeatable(self.merged(params), self.n_rows // 2)
         return frozenset({self.layout.size}) if shared else frozenset()
 
@@ -63,12 +62,12 @@ class StagedSession(ModelSession):
                 waiting[i] = self.answer_alone(settings[i], train, X_test, need)
             else:
                 waiting[i] = self.answer_stage(predictor, size, X_test, need)
-            while done in waiting:  # a grid in ascending order is answered as it grows
+            while done in waiting:  # answers in order, without waiting for larger sizes
                 yield waiting.pop(done)
                 done += 1
 
     def answer_stage(self, predictor: StagedPredictor, size: int, X_test: Any, need: Need) -> Answer | Failure:
-        """What the model of this size says of the test rows; sizes are asked in ascending order."""
+        """The predictions of the model of this size; sizes must be requested in ascending order."""
         try:
             model = predictor.at(size)
         except Exception as error:  # not hidden: the failure is the answer
@@ -79,12 +78,12 @@ class StagedSession(ModelSession):
         return answer
 
     def size_of(self, setting: Params) -> int | None:
-        """The number of stages; None where scikit-learn may refuse it."""
+        """The number of stages; None if scikit-learn may not accept it."""
         size = setting.get(self.layout.size, getattr(self.estimator, self.layout.size))
-        return int(size) if is_seed(size) and size >= 1 else None
+        return int(size) if is_whole(size) and size >= 1 else None
 
     def fit_longest(self, settings: Sequence[Params], train: Rows) -> Any:
-        """The model that contains all others; None where each must be fitted by itself."""
+        """The model that contains all others; None if each must be fitted by itself."""
         longest = max(settings, key=lambda setting: self.size_of(setting) or 0)
         if self.size_of(longest) is None or not self.layout.repeatable(self.merged(longest), len(train)):
             return None
@@ -93,25 +92,25 @@ class StagedSession(ModelSession):
 
 
 class StagedPredictor:
-    """The predictions of one model at growing sizes. This one asks a plain copy of each size."""
+    """Predictions of one model at increasing sizes, by a copy of each size."""
 
     def __init__(self, model: Any, X_test: Any, need: Need, cut: Callable[[Any, int], Any]) -> None:
         self.model, self.X_test, self.need, self.cut = model, X_test, need, cut
-        self.done = 0  # how many stages were asked so far
+        self.done = 0  # the number of stages used so far
 
     def at(self, size: int) -> Any:
-        """The model of this size, to be asked about the test rows only."""
+        """The model of this size, for the test rows only."""
         return self.cut(self.model, size)
 
 
 class StagedScores(StagedPredictor):
-    """Boosting: the raw scores after some stages are those after fewer, and the stages between."""
+    """Boosting: raw scores are continued from those of fewer stages."""
 
     raw: Any = None
 
     def at(self, size: int) -> Any:
         model = self.cut(self.model, size)
-        model._raw_predict = lambda X, n_threads=None: self.raw_at(X, size)  # predict, predict_proba, … all ask it
+        model._raw_predict = lambda X, n_threads=None: self.raw_at(X, size)  # used by predict, predict_proba, …
         return model
 
     def raw_at(self, X: Any, size: int) -> Any:
@@ -121,7 +120,7 @@ class StagedScores(StagedPredictor):
         return self.raw.copy(order="K")
 
     def between(self, X: Any, size: int) -> Any:
-        """A model of the stages not asked yet, which begins with the scores of those that were."""
+        """A model of the stages not used yet, which starts with the scores of the others."""
         model = copied(self.model)
         model.estimators_ = self.model.estimators_[self.done : size]
         if self.done:
@@ -130,7 +129,7 @@ class StagedScores(StagedPredictor):
 
 
 class StagedHistogramScores(StagedScores):
-    """The same for HistGradientBoosting, which names its parts otherwise and may encode the rows first."""
+    """The same for HistGradientBoosting, which has other attributes and may encode the rows."""
 
     encoded: Any = None
 
@@ -146,7 +145,7 @@ class StagedHistogramScores(StagedScores):
 
 
 class StagedMean(StagedPredictor):
-    """Forests and bags: the sum over members, in their order, and a division at the end."""
+    """Forests and bagging: the sum over members, in their order, divided by their number."""
 
     def __init__(self, model: Any, X_test: Any, need: Need, cut: Callable[[Any, int], Any]) -> None:
         super().__init__(model, X_test, need, cut)
@@ -169,7 +168,7 @@ class StagedMean(StagedPredictor):
         return model
 
     def member(self, i: int) -> Any:
-        """An ensemble of one member: its mean is what the member adds to the sum."""
+        """An ensemble of one member, whose mean is the contribution of the member to the sum."""
         model = copied(self.model)
         model.n_estimators = 1
         model.estimators_ = self.model.estimators_[i : i + 1]
@@ -179,14 +178,14 @@ class StagedMean(StagedPredictor):
 
 
 class StagedBag(StagedMean):
-    """The same for bags, which add up in another order when they predict in several processes: then copies."""
+    """The same for bagging; with several processes, which add in a different order, by copies."""
 
     def at(self, size: int) -> Any:
         return super().at(size) if effective_n_jobs(self.model.n_jobs) == 1 else self.cut(self.model, size)
 
 
 class StagedVote(StagedPredictor):
-    """AdaBoost: members vote by weights, or their weighted median counts, so their answers are kept."""
+    """AdaBoost: a weighted vote or a weighted median of members, whose predictions are kept."""
 
     def __init__(self, model: Any, X_test: Any, need: Need, cut: Callable[[Any, int], Any]) -> None:
         super().__init__(model, X_test, need, cut)
@@ -199,7 +198,7 @@ class StagedVote(StagedPredictor):
 
 
 class CachedMember:
-    """A member that is asked once about the test rows."""
+    """A member that predicts the test rows only once."""
 
     def __init__(self, member: Any) -> None:
         self.member = member
@@ -213,16 +212,16 @@ class CachedMember:
 
 @dataclass(frozen=True)
 class StagedModel:
-    """How models of some types hold their stages."""
+    """The attributes in which models of a type keep their stages."""
 
     size: str  # the parameter that counts the stages
-    repeatable: Callable[[Params, int], bool]  # given parameters and training rows: whether all fits draw alike
-    needed: tuple[str, ...]  # attributes that hold one entry a stage
+    repeatable: Callable[[Params, int], bool]  # from parameters and the number of training rows
+    needed: tuple[str, ...]  # attributes with one entry per stage
     predictor: type[StagedPredictor]
-    others: Mapping[str, int]  # more such attributes, which may be absent, and how many entries come before the stages
+    others: Mapping[str, int]  # optional ones, and how many entries precede the first stage
 
     def cut(self, model: Any, size: int) -> Any:
-        """The shorter model that the first stages are."""
+        """The model of the first stages."""
         shorter = copied(model)
         setattr(shorter, self.size, size)
         for name, before in {**dict.fromkeys(self.needed, 0), **self.others}.items():
@@ -236,35 +235,30 @@ class StagedModel:
 
 
 def copied(model: Any) -> Any:
-    """A shallow copy. A fit that stopped early by a named score leaves a method bound to the model it came from."""
+    """A shallow copy, without the bound method that early stopping by a named score leaves behind."""
     shallow = copy.copy(model)
     vars(shallow).pop("_raw_predict", None)
     return shallow
 
 
-def is_seed(value: Any) -> bool:
-    """Whether it is a number that every fit draws the same numbers from."""
-    return not isinstance(value, bool) and isinstance(value, Integral)
-
-
 def histogram_repeatable(params: Params, n_train: int) -> bool:
-    """Early stopping, too, decides after each stage by what came before, and sets rows aside by the seed."""
+    """Early stopping is repeatable with a seed: it decides after each stage, on rows held out by the seed."""
     if params["warm_start"] or callable(params["scoring"]):
         return False
     if params["random_state"] is not None:
-        return is_seed(params["random_state"])
+        return is_whole(params["random_state"])
     stops = n_train > STOPPED if params["early_stopping"] == "auto" else params["early_stopping"]
     return params["max_features"] == 1.0 and n_train <= BINNED and not stops
 
 
 def boosting_repeatable(params: Params, n_train: int) -> bool:
-    # a model to begin with may be random, and is not given a seed
-    return is_seed(params["random_state"]) and not params["warm_start"] and params["init"] in (None, "zero")
+    # an initial model may be random, and gets no seed
+    return is_whole(params["random_state"]) and not params["warm_start"] and params["init"] in (None, "zero")
 
 
 def forest_repeatable(params: Params, n_train: int) -> bool:
-    # the score out of bag belongs to one size
-    return is_seed(params["random_state"]) and not params["warm_start"] and not params["oob_score"]
+    # the out-of-bag score depends on the number of stages
+    return is_whole(params["random_state"]) and not params["warm_start"] and not params["oob_score"]
 
 
 def bag_repeatable(params: Params, n_train: int) -> bool:
@@ -272,13 +266,13 @@ def bag_repeatable(params: Params, n_train: int) -> bool:
 
 
 def vote_repeatable(params: Params, n_train: int) -> bool:
-    return is_seed(params["random_state"]) and member_repeatable(params)
+    return is_whole(params["random_state"]) and member_repeatable(params)
 
 
 def member_repeatable(params: Params) -> bool:
-    """Whether the seeds that an ensemble gives its members reach all that is random in them.
+    """Whether the seeds that an ensemble gives its members cover everything random in them.
 
-    They reach parameters called random_state, but not into a splitter or a generator.
+    They cover parameters called random_state, but not splitters or generators.
     """
     values = dict(params)
     if hasattr(params["estimator"], "get_params"):
@@ -289,7 +283,7 @@ def member_repeatable(params: Params) -> bool:
             continue
         if isinstance(value, np.random.RandomState | np.random.Generator):
             return False
-        if hasattr(value, "random_state") and not hasattr(value, "get_params") and not is_seed(value.random_state):
+        if hasattr(value, "random_state") and not hasattr(value, "get_params") and not is_whole(value.random_state):
             return False
     return True
 
@@ -299,7 +293,7 @@ HISTOGRAMS = StagedModel(
     histogram_repeatable,
     ("_predictors",),
     StagedHistogramScores,
-    {"train_score_": 1, "validation_score_": 1},  # the first scores are those of no stage
+    {"train_score_": 1, "validation_score_": 1},  # the first score is that before the first stage
 )
 BOOSTING = StagedModel(
     "n_estimators",
@@ -327,7 +321,7 @@ STAGED_MODELS = {
     for kind in ("Classifier", "Regressor")
 }
 
-PRIVATE: dict[type[StagedPredictor], Support] = {  # by how the predictions of growing sizes are made
+BY_PREDICTOR: dict[type[StagedPredictor], Support] = {
     StagedScores: Support(SKLEARN, ("_raw_predict", "_raw_predict_init"), fitted=("estimators_",)),
     StagedHistogramScores: Support(
         SKLEARN, ("_raw_predict", "_preprocess_X"), fitted=("_predictors", "_baseline_prediction")
@@ -336,16 +330,12 @@ PRIVATE: dict[type[StagedPredictor], Support] = {  # by how the predictions of g
     StagedBag: Support(SKLEARN, fitted=("estimators_", "estimators_features_", "_seeds")),
     StagedVote: Support(SKLEARN, fitted=("estimators_", "estimator_weights_")),
 }
-
-
-def support_of(estimator: Any) -> Support:
-    """What the session of an estimator relies on."""
-    return PRIVATE[STAGED_MODELS[type(estimator).__name__].predictor]
+SUPPORT = {name: BY_PREDICTOR[layout.predictor] for name, layout in STAGED_MODELS.items()}
 
 
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> StagedSession | None:
-    """A session for an ensemble of one output, fitted with nothing but weights."""
-    if set(fit_params) - {"sample_weight"}:  # a monitor may stop the fit, and remember
+    """A session for an ensemble with one output and no fit parameters other than sample_weight."""
+    if set(fit_params) - {"sample_weight"}:  # a monitor may stop the fit
         return None
     session = StagedSession(estimator, X, y, fit_params)
     return None if session.target is None else session

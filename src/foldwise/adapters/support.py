@@ -1,6 +1,6 @@
-"""What an adapter relies on in another library: versions it was tested with, and attributes that are not public.
+"""Requirements of adapters: tested versions of a library, and private attributes that they use.
 
-The registry checks both before it opens a session. Outside of them the estimator is refitted, with one warning.
+The registry checks them before it opens a session. If they do not hold, the estimator is refitted, with one warning.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
+from numbers import Integral, Real
 from pkgutil import resolve_name
 from typing import Any
+
+import numpy as np
 
 from foldwise.folds.fallback import report_fallback
 
@@ -20,50 +23,62 @@ from foldwise.folds.fallback import report_fallback
 class TestedVersions:
     """The versions of a library that an adapter was tested with, from the lowest to the highest minor version."""
 
-    __test__ = False  # not a test, whatever pytest thinks of its name
+    __test__ = False  # pytest takes it for a test because of its name
 
-    package: str  # as it is imported
-    name: str  # as people call it
+    package: str  # the name of the import
+    name: str  # the name of the library
     lowest: tuple[int, ...]
     highest: tuple[int, int]
 
     def problem(self) -> str:
-        """Why the installed version is not one of them; empty if it is."""
+        """Why the installed version is not supported; empty if it is."""
         version = str(getattr(sys.modules.get(self.package) or import_module(self.package), "__version__", ""))
         found = re.match(r"\d+(\.\d+)*", version)
         numbers = tuple(map(int, found[0].split("."))) if found else ()
         if self.lowest <= numbers and numbers[:2] <= self.highest:
             return ""
         low, high = (".".join(map(str, one)) for one in (self.lowest, self.highest))
-        return f"version {version} is not between {low} and {high}, which were tested"
+        return f"version {version} is outside the tested versions {low} to {high}"
 
 
-# 1.9.1 divides the variances of discriminant analysis by n, 1.9.0 by n less the number of classes
+# discriminant analysis divides variances by n in 1.9.1, and by n - n_classes in 1.9.0
 SKLEARN = TestedVersions("sklearn", "scikit-learn", (1, 9, 1), (1, 9))
 
 
 @dataclass(frozen=True)
 class Support:
-    """What an adapter was tested with and relies on."""
+    """The requirements of an adapter."""
 
     versions: TestedVersions
-    attributes: tuple[str, ...] = ()  # private ones of the estimator
-    functions: tuple[str, ...] = ()  # private ones of modules and classes, by their import path
-    fitted: tuple[str, ...] = field(default=())  # private ones of fitted models: checked by `has_fitted`
+    attributes: tuple[str, ...] = ()  # private attributes of the estimator
+    functions: tuple[str, ...] = ()  # private functions, by import path
+    fitted: tuple[str, ...] = field(default=())  # private attributes of fitted models, checked by `has_fitted`
 
     def is_given(self, estimator: Any) -> bool:
-        """Whether a session may be opened; if not, a warning has said why."""
+        """Whether a session can be opened; if not, warn."""
         missing = missing_attributes(estimator, self.attributes) + missing_functions(self.functions)
         return self._report(self.versions.problem() or missing_reason(missing))
 
     def has_fitted(self, model: Any) -> bool:
-        """Whether a fitted model has all private attributes that are read; if not, a warning has said so."""
+        """Whether a fitted model has all private attributes that are used; if not, warn."""
         return self._report(missing_reason(missing_attributes(model, self.fitted)))
 
     def _report(self, problem: str) -> bool:
         if problem:
             report_fallback(self.versions.name, problem)
         return not problem
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer, and not a bool."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: Any, most: float = sys.float_info.max) -> bool:
+    """Whether a value is a real number from 0 to `most`, and not a bool."""
+    number: Any = value.item() if isinstance(value, np.generic) else value
+    is_real = not isinstance(number, bool) and isinstance(number, Real)
+    return is_real and bool(0 <= number <= most)
 
 
 def missing_attributes(holder: Any, names: Iterable[str]) -> list[str]:

@@ -20,8 +20,9 @@ from foldwise.bayes.families.gaussian import finish_settings
 from foldwise.bayes.families.protocol import Setting
 from foldwise.data.cells import ChunkedCells, common_block
 from foldwise.data.encoded import CodedColumn
-from foldwise.folds.sums import CategoricalTerms, CodedTable, CountLogs, GaussianTerms, JointScores, PriorLogs
-from foldwise.folds.sums.coding import Places
+from foldwise.folds.caches import KeyedCache
+from foldwise.folds.protocol import Rows
+from foldwise.folds.sums import CategoricalTerms, CodedTable, CountLogs, GaussianTerms, JointScores
 from foldwise.summaries.moments import moments_of, refuse_infinite
 from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import Share
@@ -51,9 +52,9 @@ class GridBatch:
         return CountLogs(self.alpha)
 
     @cached_property
-    def prior_logs(self) -> PriorLogs:
+    def prior_logs(self) -> KeyedCache[Floats]:
         """Logarithms of priors, by training set."""
-        return PriorLogs()
+        return KeyedCache(most=16)
 
     def unused(self, columns: Sequence[int]) -> Bools | None:  # (columns, S)
         """Mark the columns that each setting does not use; None if all settings use all columns."""
@@ -92,7 +93,7 @@ class CategoricalColumns:
                 extra[j] = len(known.difference(c.levels))
         return cls(coded, is_level, declared, extra, indices)
 
-    def look_up(self, share: Share, rows: Places, batch: GridBatch) -> CategoricalTerms:
+    def look_up(self, share: Share, rows: Rows, batch: GridBatch) -> CategoricalTerms:
         """Learn the log-probabilities of every slot (slots, K, S) from some rows, for every setting."""
         weight, held = self.coded.count(rows, share.y, share.weights, share.n_classes)
         alpha, smooth = batch.alpha, batch.smooth
@@ -177,7 +178,7 @@ class GaussianColumns:
     names: tuple[str, ...]
     columns: tuple[int, ...]  # (d,), their indices in the table
 
-    def learn(self, share: Share, rows: Places, batch: GridBatch) -> GaussianTerms:
+    def learn(self, share: Share, rows: Rows, batch: GridBatch) -> GaussianTerms:
         """Learn mean (K, d), scale and log_norm (K, d, S) from some rows, for every setting."""
         cells = ChunkedCells(self.names, len(rows), list(np.ascontiguousarray(self.numbers[rows]).T), np.float64)
         mean, scale, log_norm = finish_settings(moments_of(cells, share), batch.settings)
@@ -193,7 +194,7 @@ class GridTable:
     categories: CategoricalColumns | None
     numbers: GaussianColumns | None
 
-    def scores(self, share: Share, train: Places, batch: GridBatch, log_prior: Floats) -> JointScores:
+    def scores(self, share: Share, train: Rows, batch: GridBatch, log_prior: Floats) -> JointScores:
         """Compute the scores of every setting from training rows, with labels and weights in `share`."""
         parts: list[CategoricalTerms | GaussianTerms] = []
         if self.categories is not None:
@@ -202,7 +203,7 @@ class GridTable:
             parts.append(self.numbers.learn(share, train, batch))
         return JointScores(tuple(parts), np.ascontiguousarray(log_prior))
 
-    def check_finite(self, test: Places) -> None:
+    def check_finite(self, test: Rows) -> None:
         """Raise for infinite values in test rows, as `predict` does."""
         if self.numbers is not None and np.isinf(self.numbers.numbers[test]).any():
             refuse_infinite(self.numbers.numbers[test], self.numbers.names, 0)

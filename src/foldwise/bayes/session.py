@@ -134,7 +134,7 @@ class NaiveBayesSession:
             return np.array([logs[id(given)] for given in batch.priors]).T
 
         try:
-            return batch.prior_logs.of(training.key, make)
+            return batch.prior_logs.get(training.key, make)
         except Exception:  # each setting, answered alone, raises its own error
             return None
 

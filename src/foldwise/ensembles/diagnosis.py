@@ -1,4 +1,4 @@
-"""What an ensemble is made of, in numbers and pictures: how good members are, how they differ, how many it takes."""
+"""Diagnosis of an ensemble: the accuracy of members, how they differ, and the error by number of members."""
 
 from __future__ import annotations
 
@@ -12,41 +12,101 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.target import encode_target
-from foldwise.ensembles.protocol import MemberPredictions, StatelessRule
-from foldwise.errors import InputError, PlotError
+from foldwise.ensembles.blocks import StatelessRule
+from foldwise.ensembles.protocol import MemberPredictions
+from foldwise.errors import InputError
+from foldwise.evaluation.plotting import axes
 from foldwise.folds.rows import count_rows
-
-HOW = "pip install 'foldwise[plots]', or read the frames members, pairs and curve."
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Members, pairs of them, and the error of the first so many."""
+    """The accuracy and diversity of the members of an ensemble.
 
-    members: pl.DataFrame  # member, weight, accuracy
-    pairs: pl.DataFrame  # first, second, q, disagreement, kappa, mean_error
-    curve: pl.DataFrame  # size, error; one row where the combiner was learned for all members
-    accuracy: float  # of the ensemble
+    Attributes
+    ----------
+    members : DataFrame
+        Columns: member, weight, accuracy.
+    pairs : DataFrame
+        One row per pair of members. Columns: first, second, q (Yule's Q), disagreement, kappa, mean_error.
+    curve : DataFrame
+        The error of the first members. Columns: size, error. One row if the combiner was trained for all members.
+    accuracy : float
+        The accuracy of the ensemble.
 
-    def plot(self) -> Any:
-        """Two pictures: each pair by its κ and its mean error, and the error against the size."""
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise PlotError("the pictures are drawn by matplotlib, which is not installed.", HOW) from error
-        figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-        left.scatter(self.pairs["kappa"].to_numpy(), self.pairs["mean_error"].to_numpy(), s=12)
-        left.set(xlabel="κ of a pair (less is more diverse)", ylabel="mean error of the pair", title="diversity")
-        right.plot(self.curve["size"].to_numpy(), self.curve["error"].to_numpy(), marker=".")
-        right.axhline(1 - self.accuracy, linewidth=1, linestyle="--")
-        right.set(xlabel="members", ylabel="error", title="size against error")
-        figure.tight_layout()
-        return figure
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from foldwise.ensembles import bagging, diagnose
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = bagging(DecisionTreeClassifier(max_depth=1), 5, random_state=0).fit(X[::2], y[::2])
+    >>> diagnose(model, X[1::2], y[1::2]).curve.columns
+    ['size', 'error']
+    """
+
+    members: pl.DataFrame
+    pairs: pl.DataFrame
+    curve: pl.DataFrame
+    accuracy: float
+
+    def plot(self, ax: Any = None) -> Any:
+        """Plot the diversity of members: κ and mean error of each pair.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default new axes.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes with the plot.
+        """
+        ax = axes(ax)
+        ax.scatter(self.pairs["kappa"].to_numpy(), self.pairs["mean_error"].to_numpy(), s=16, alpha=0.6)
+        ax.set(xlabel="κ of the pair (lower is more diverse)", ylabel="mean error of the pair")
+        ax.set_title("Diversity of the members")
+        return ax
+
+    def plot_curve(self, ax: Any = None) -> Any:
+        """Plot the error against the number of members.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default new axes.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes with the plot.
+        """
+        ax = axes(ax)
+        ax.plot(self.curve["size"].to_numpy(), self.curve["error"].to_numpy(), marker=".")
+        ax.axhline(1 - self.accuracy, linewidth=1, linestyle="--", color="gray", label="all members")
+        ax.set(xlabel="number of members", ylabel="error rate", title="Error by number of members")
+        ax.legend()
+        return ax
 
 
 def diagnose(ensemble: Any, X: Any, y: Any) -> Diagnosis:
-    """The diagnosis of a fitted `Ensemble` on rows, which should not be those it was trained on.
+    """Diagnose a fitted `Ensemble` on test rows.
 
+    Parameters
+    ----------
+    ensemble : Ensemble
+        A fitted ensemble of classifiers.
+    X, y : table and labels
+        Rows that the ensemble was not trained on.
+
+    Returns
+    -------
+    Diagnosis
+        The accuracy and diversity of the members.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from foldwise.ensembles import bagging, diagnose
@@ -57,11 +117,11 @@ def diagnose(ensemble: Any, X: Any, y: Any) -> Diagnosis:
     """
     check_is_fitted(ensemble)
     if not hasattr(ensemble, "classes_"):
-        raise InputError("the diagnosis is one of classifiers.", "pass a fitted Ensemble.")
-    codes = encode_target(y, count_rows(X), ensemble.classes_, "pass labels that the ensemble knows.").codes
+        raise InputError("diagnose needs an ensemble of classifiers.", "pass a fitted Ensemble.")
+    codes = encode_target(y, count_rows(X), ensemble.classes_, "pass labels that occur in the training rows.").codes
     predictions = ensemble.predict_members(X)
     if predictions.code is not None:
-        raise InputError("members of a recoded target have no accuracy among the classes.")
+        raise InputError("members with recoded classes cannot be diagnosed, because they do not predict the classes.")
     right = predictions.labels() == codes
     names = [member.spec.name for member in ensemble.fitted_members_.members]
     members = pl.DataFrame({"member": names, "weight": predictions.weights, "accuracy": right.mean(axis=1)})
@@ -72,7 +132,7 @@ def diagnose(ensemble: Any, X: Any, y: Any) -> Diagnosis:
 
 
 def pairs_of(names: list[str], predictions: MemberPredictions, right: NDArray[np.bool_]) -> pl.DataFrame:
-    """Yule's Q and the disagreement of who is right, κ of the labels, for each two members."""
+    """Yule's Q and disagreement of being right, and κ of the labels, for each pair of members."""
     labels = predictions.labels()
     rows = [
         (
@@ -90,7 +150,7 @@ def pairs_of(names: list[str], predictions: MemberPredictions, right: NDArray[np
 
 
 def yules_q(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
-    """(ad - bc) / (ad + bc) of both right a, both wrong d, one right b, c; 1 where that is 0/0: they never differ."""
+    """(ad - bc) / (ad + bc) with a = both right, d = both wrong, b and c = one right; if 0/0, 1 for equal members."""
     a, d = float((one & other).sum()), float((~one & ~other).sum())
     b, c = float((one & ~other).sum()), float((~one & other).sum())
     total = a * d + b * c
@@ -100,7 +160,7 @@ def yules_q(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
 
 
 def kappa(one: NDArray[Any], other: NDArray[Any], n_classes: int) -> float:
-    """Agreement beyond chance (Cohen's κ); 1 where both always say one and the same class."""
+    """Cohen's κ: agreement beyond chance; 1 if both always predict the same single class."""
     shares = [np.bincount(labels, minlength=n_classes) / len(labels) for labels in (one, other)]
     chance = float(shares[0] @ shares[1])
     agreed = float((one == other).mean())
@@ -108,7 +168,7 @@ def kappa(one: NDArray[Any], other: NDArray[Any], n_classes: int) -> float:
 
 
 def curve_of(ensemble: Any, predictions: MemberPredictions, codes: NDArray[np.int64], accuracy: float) -> pl.DataFrame:
-    """The error of the first 1, 2, … members, where the combiner works for any number of them."""
+    """The error of the first 1, 2, … members, if the combiner works for any number of them."""
     rule = ensemble._fitted.rule
     if not isinstance(rule, StatelessRule):
         return pl.DataFrame({"size": [len(predictions.weights)], "error": [1 - accuracy]})

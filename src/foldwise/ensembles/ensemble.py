@@ -1,4 +1,4 @@
-"""`Ensemble` and `EnsembleRegressor`: any members, composed from four blocks, in scikit-learn's shape."""
+"""`Ensemble` and `EnsembleRegressor`: ensembles of any estimators, composed from four blocks."""
 
 from __future__ import annotations
 
@@ -15,19 +15,11 @@ from foldwise.data.levels import as_level
 from foldwise.data.target import check_weights, encode_target, number_target
 from foldwise.data.validation import validate_table
 from foldwise.data.view import is_frame, plain_table
+from foldwise.ensembles.blocks import Combiner, Dependency, Diversity, EnsembleSize
 from foldwise.ensembles.config import check_config, named_members
 from foldwise.ensembles.dependency import DEPENDENCIES
 from foldwise.ensembles.fitting import FittedEnsemble, fit_ensemble
-from foldwise.ensembles.protocol import (
-    Combiner,
-    Dependency,
-    Diversity,
-    EnsembleSize,
-    FittedMembers,
-    Floats,
-    MemberPredictions,
-    TrainingData,
-)
+from foldwise.ensembles.protocol import FittedMembers, Floats, MemberPredictions, TrainingData
 from foldwise.ensembles.training import PREDICTION_CELLS, predict_members
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels, TargetValues
@@ -37,7 +29,7 @@ Members = Any  # an estimator, or a list or dict of them
 
 
 class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
-    """What both kinds share: the parameters, the table at the door, and asking the members."""
+    """The base of both ensembles: parameters, validation of the table, and predictions of members."""
 
     n_features_in_: int
     classes_: NDArray[Any]
@@ -65,7 +57,18 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters; with `deep` those of members too, by name: `knn__n_neighbors`."""
+        """Return the parameters.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to include members and their parameters, by names such as `knn__n_neighbors`.
+
+        Returns
+        -------
+        dict
+            Values by name.
+        """
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             for name, one in self._several().items():
@@ -75,7 +78,18 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, members and parameters of members; the dict or list of members is not written into."""
+        """Set parameters, members and parameters of members.
+
+        Parameters
+        ----------
+        **params
+            New values by name. The dict or list of members is replaced, not changed.
+
+        Returns
+        -------
+        Self
+            The ensemble.
+        """
         if "members" in params:
             self.members = params.pop("members")
         named = self._several()
@@ -87,16 +101,16 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _several(self) -> dict[str, Any]:
-        """The members by name; none where one estimator is copied."""
+        """The members by name; empty if one estimator is copied."""
         several = isinstance(self.members, Mapping | list | tuple) and self.members
         return named_members(self.members) if several else {}
 
     def _table(self, X: Any, reset: bool) -> Any:
-        """The rows as members are given them: frames as they came, anything else as an array or a sparse matrix."""
+        """The rows as they are passed to members: frames unchanged, other tables as an array or a sparse matrix."""
         X = plain_table(X)
         if not is_frame(X):
             X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=["csr", "csc"])
-            if X.dtype == object:  # a member may never draw the row that holds it
+            if X.dtype == object:  # members may not see the row that contains it
                 refuse_containers(X)
             return X
         entered = validate_table(self, X, None if reset else self._columns)
@@ -109,7 +123,7 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
         n_rows = count_rows(X)
         weights = check_weights(sample_weight, n_rows)
         if weights is not None and not weights.any():
-            raise InputError("the weight of every row is zero.", "at least one row must count.")
+            raise InputError("sample_weight must not be zero for all rows.", "give at least one row a positive weight.")
         data = TrainingData(X, target, weights, n_rows, self.n_features_in_).observed()
         if isinstance(data.target, Labels):
             self.classes_ = data.target.classes
@@ -118,17 +132,28 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
 
     @property
     def fitted_members_(self) -> FittedMembers:
-        """The fitted members with their specs (rows, columns, parameters) and weights."""
+        """The fitted members with their weights and specs (rows, columns, parameters)."""
         check_is_fitted(self)
         return self._fitted.fitted
 
     @property
     def weights_(self) -> Floats:
-        """The weight of each member, from training or from the size."""
+        """The weight of each member."""
         return self.fitted_members_.weights
 
     def predict_members(self, X: Any) -> MemberPredictions:
-        """Predict rows with each member."""
+        """Predict with each member.
+
+        Parameters
+        ----------
+        X : table
+            The rows.
+
+        Returns
+        -------
+        MemberPredictions
+            The predictions of all members.
+        """
         check_is_fitted(self)
         return self._predict_members(self._table(X, reset=False))
 
@@ -139,7 +164,7 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
         return len(getattr(self, "classes_", ()))
 
     def _combined(self, X: Any) -> Floats:
-        """The predictions of the ensemble; many members and rows in turns, so that memory stays bounded."""
+        """The predictions of the ensemble, in chunks of rows, so that memory stays bounded."""
         check_is_fitted(self)
         X = self._table(X, reset=False)
         n_rows = count_rows(X)
@@ -181,30 +206,37 @@ def refuse_containers(X: Any) -> None:
 
 
 class Ensemble(ClassifierMixin, ComposedEnsemble):  # type: ignore[misc]
-    """A classifier composed from others by four choices.
+    """A classifier composed of other classifiers.
 
     Parameters
     ----------
-    members : estimator, or a list or dict of estimators
-        One estimator is copied; several are members as they are, by name (`knn__n_neighbors` sets a parameter).
-    diversity : None, "bootstrap", "pasting", "poisson", "row_parts", "column_parts", "subspaces", a Diversity, a list
-        What makes members differ; a list of several applies them one after the other.
-    dependency : "independent", "adaboost" or a Dependency
-        Whether members depend on each other in training.
-    size : int, EnsembleSize or None
-        How many members. None: one for each of several, 10 copies of one.
-    combiner : "mean", "log_mean", "median", "vote", "weighted", "best", "stacking", "decode", … or a Combiner
-        How the predictions of members become one.
-    n_jobs : int or None
-        Workers that train and ask members; the result is the same at any number.
-    random_state : int, Generator, RandomState or None
+    members : estimator, or list or dict of estimators
+        One estimator is copied; several are the members. `knn__n_neighbors` sets a parameter of the member "knn".
+    diversity : str, Diversity or list, default=None
+        What makes members differ: "bootstrap", "pasting", "poisson", "row_parts", "column_parts" or "subspaces". A
+        list of several is applied in order.
+    dependency : str or Dependency, default="independent"
+        Whether members are trained independently or one after the other: "independent", "adaboost" or "decorate".
+    size : int or EnsembleSize, default=None
+        The number of members. None means all members of a list, or 10 copies of one estimator.
+    combiner : str or Combiner, default="mean"
+        How predictions are combined: "mean", "log_mean", "median", "vote", "weighted", "best", "stacking", "grading",
+        "arbiters" or "decode".
+    n_jobs : int, default=None
+        The number of workers that train members and predict. It does not change the result.
+    random_state : int, Generator, RandomState or None, default=None
+        The seed of all random numbers.
 
     Attributes
     ----------
-    classes_ : the classes, sorted
-    members_ : the fitted estimators
-    weights_ : their weights
-    fitted_members_ : members with their specs: rows, columns, parameters
+    classes_ : array
+        The classes, sorted.
+    members_ : list
+        The fitted estimators.
+    weights_ : array
+        The weights of the members.
+    fitted_members_ : FittedMembers
+        The members with their specs: rows, columns and parameters.
 
     Examples
     --------
@@ -217,32 +249,84 @@ class Ensemble(ClassifierMixin, ComposedEnsemble):  # type: ignore[misc]
 
     Notes
     -----
-    A class that is absent from a member's rows has the probability 0 there. A tie goes to the first class.
+    A class that is missing from a member's training rows has probability 0 there. A tie goes to the first class.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train the members on rows X with labels y; weights are frequencies, for members that take them."""
+        """Train the members.
+
+        Parameters
+        ----------
+        X : table
+            The training rows.
+        y : array
+            Their labels.
+        sample_weight : array, optional
+            One weight per row; a weight of 2 counts like two rows.
+
+        Returns
+        -------
+        Self
+            The fitted ensemble.
+        """
         X = self._table(X, reset=True)
         target = encode_target(y, count_rows(X))
         self._fit(X, Labels(target.classes, target.codes), sample_weight)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class with the highest combined probability."""
+        """Predict the most probable class.
+
+        Parameters
+        ----------
+        X : table
+            The rows.
+
+        Returns
+        -------
+        array
+            One label per row.
+        """
         scores = self._combined(X)
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> Floats:
-        """Predict the probability of each of `classes_`, as the combiner makes it from the members' predictions."""
+        """Predict probabilities.
+
+        Parameters
+        ----------
+        X : table
+            The rows.
+
+        Returns
+        -------
+        array of shape (rows, classes)
+            The probability of each of `classes_`.
+        """
         return self._combined(X)
 
-    open_folds = ComposedEnsemble._open_folds  # not inherited: a subclass may predict differently
+    open_folds = ComposedEnsemble._open_folds  # defined here, because a subclass may predict differently
 
 
 class EnsembleRegressor(RegressorMixin, ComposedEnsemble):  # type: ignore[misc]
-    """A regressor composed from others by the four choices of `Ensemble`.
+    """A regressor composed of other regressors.
 
-    Its combiners are "mean", "median", "weighted", "best", "stacking", and "sum" for dependency="residuals".
+    Parameters
+    ----------
+    members : estimator, or list or dict of estimators
+        One estimator is copied; several are the members. `knn__n_neighbors` sets a parameter of the member "knn".
+    diversity : str, Diversity or list, default=None
+        What makes members differ; as for `Ensemble`, without `OutputCodes`.
+    dependency : str or Dependency, default="independent"
+        "independent", or "residuals" for boosting.
+    size : int or EnsembleSize, default=None
+        The number of members. None means all members of a list, or 10 copies of one estimator.
+    combiner : str or Combiner, default="mean"
+        "mean", "median", "weighted", "best", "stacking", or "sum" for boosting by residuals.
+    n_jobs : int, default=None
+        The number of workers that train members and predict. It does not change the result.
+    random_state : int, Generator, RandomState or None, default=None
+        The seed of all random numbers.
 
     Examples
     --------
@@ -255,13 +339,39 @@ class EnsembleRegressor(RegressorMixin, ComposedEnsemble):  # type: ignore[misc]
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train the members on rows X with values y."""
+        """Train the members.
+
+        Parameters
+        ----------
+        X : table
+            The training rows.
+        y : array
+            Their values.
+        sample_weight : array, optional
+            One weight per row; a weight of 2 counts like two rows.
+
+        Returns
+        -------
+        Self
+            The fitted ensemble.
+        """
         X = self._table(X, reset=True)
         self._fit(X, TargetValues(number_target(y, count_rows(X))), sample_weight)
         return self
 
     def predict(self, X: Any) -> Floats:
-        """Predict values: the combination of the members' values."""
+        """Predict values.
+
+        Parameters
+        ----------
+        X : table
+            The rows.
+
+        Returns
+        -------
+        array
+            One value per row.
+        """
         return self._combined(X)
 
     open_folds = ComposedEnsemble._open_folds

@@ -1,4 +1,4 @@
-"""Fits an ensemble: its members, their selection, and the rule that combines them."""
+"""Fits an ensemble: trains its members, selects among them, and fits the combiner."""
 
 from __future__ import annotations
 
@@ -8,17 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from foldwise.ensembles.blocks import CombinerData, CombinerRule, OutOfFold
 from foldwise.ensembles.config import EnsembleConfig, draw_specs
-from foldwise.ensembles.member_sessions import MemberError, MemberSessions, needed, stack_answers
-from foldwise.ensembles.protocol import (
-    CombinerData,
-    CombinerRule,
-    FittedMembers,
-    MemberPredictions,
-    MemberSpec,
-    OutOfFold,
-    TrainingData,
-)
+from foldwise.ensembles.member_sessions import MemberSessions, needed, stack_answers
+from foldwise.ensembles.protocol import FittedMembers, MemberPredictions, MemberSpec, TrainingData
 from foldwise.ensembles.training import NO_MONITOR, MemberTrainer, predict_members
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
@@ -28,7 +21,7 @@ from foldwise.folds.splits import Split, freeze_splits
 
 @dataclass(frozen=True)
 class FittedEnsemble:
-    """Fitted members and the rule that combines them."""
+    """The fitted members and the rule that combines them."""
 
     fitted: FittedMembers
     rule: CombinerRule
@@ -36,7 +29,7 @@ class FittedEnsemble:
 
 
 def fit_ensemble(config: EnsembleConfig, data: TrainingData) -> FittedEnsemble:
-    """Train the members, select among them if the size says so, and learn how to combine them."""
+    """Train the members, select among them if the size does so, and fit the combiner."""
     specs = draw_specs(config, data)
     check_codes(config, specs)
     monitor = config.size.monitor(data, config) or NO_MONITOR
@@ -64,38 +57,36 @@ def fit_ensemble(config: EnsembleConfig, data: TrainingData) -> FittedEnsemble:
 
 
 def choose_members(config: EnsembleConfig, data: TrainingData, out_of_fold: OutOfFold) -> tuple[Any, Any]:
-    """The indices of the members that the size selects, and their weights."""
+    """The indices of the selected members, and their weights."""
     weights = config.size.choose(out_of_fold(getattr(config.size, "cv", 5)), data)
     kept = np.flatnonzero(weights > 0)
     return kept, weights[kept]
 
 
 def in_whole_table(fitted: FittedMembers, data: TrainingData, rows: Rows) -> FittedMembers:
-    """Members trained on some rows of a table, with specs that refer to rows of the whole table."""
+    """Members trained on some rows of a table, with specs in terms of the whole table."""
     specs = [replace(member.spec, rows=rows[member.spec.row_indices(data)]) for member in fitted.members]
     members = tuple(replace(member, spec=spec) for member, spec in zip(fitted.members, specs, strict=True))
     return replace(fitted, members=members)
 
 
 def is_plain(specs: Sequence[MemberSpec]) -> bool:
-    """Whether specs differ in estimators and parameters only."""
+    """Whether specs differ only in estimators and parameters."""
     parts = ("rows", "weights", "columns", "code")
     return all(getattr(spec, part) is None for spec in specs for part in parts)
 
 
 def check_codes(config: EnsembleConfig, specs: Sequence[MemberSpec]) -> None:
-    """Members that learn recoded classes must be decoded, and no others can."""
+    """Raise unless recoded classes are decoded, and only these."""
     if not specs:
-        raise InputError("the diversity left no member.", "an ensemble has at least one.")
+        raise InputError("the diversity returned no members.", "its vary method must return at least one spec.")
     recoded = specs[0].code is not None
     if recoded and not config.combiner.decodes:
         raise InputError(
-            "members of a recoded target predict classes of their own, which "
-            f"{type(config.combiner).__name__} does not know.",
-            "take combiner='decode'.",
+            f"{type(config.combiner).__name__} cannot combine members with recoded classes.", "use combiner='decode'."
         )
     if config.combiner.decodes and not recoded:
-        raise InputError("there is no code to decode.", "take the diversity OutputCodes().")
+        raise InputError("combiner='decode' needs members with recoded classes.", "use diversity=OutputCodes().")
 
 
 def predict_by_sessions(data: TrainingData, specs: Sequence[MemberSpec], cv: Any, proba: bool) -> MemberPredictions:
@@ -103,59 +94,56 @@ def predict_by_sessions(data: TrainingData, specs: Sequence[MemberSpec], cv: Any
     sessions = MemberSessions(data.X, data.y, data.weights, data.n_classes)
     splits = partition(cv, data)
     need = needed(data.n_classes, proba)
-    try:
-        parts = [sessions.inner_answers(specs, split.train, split.test, need) for split in splits]
-    except MemberError as failed:
-        raise failed.error from None
+    parts = [sessions.inner_answers(specs, split.train, split.test, need) for split in splits]
     return join_splits([stack_answers(part, data.n_classes, proba) for part in parts], splits)
 
 
 def predict_by_retraining(
     config: EnsembleConfig, data: TrainingData, n_members: int, cv: Any, proba: bool
 ) -> MemberPredictions:
-    """Out-of-fold predictions by members that are trained on each split."""
+    """Out-of-fold predictions of members that are trained on each split."""
     if not config.dependency.parallel:
         raise InputError(
-            "out-of-fold predictions need independent members, but these depend on each other.",
-            "take dependency='independent', or a combiner that learns nothing.",
+            "out-of-fold predictions need independent members, but these members depend on each other.",
+            "use dependency='independent', or a combiner without training, such as 'mean'.",
         )
     splits = partition(cv, data)
     parts = []
     for split in splits:
         train = data.take(split.train)
-        specs = draw_specs(config, train)[:n_members]  # as many as training has made
+        specs = draw_specs(config, train)[:n_members]  # training may have stopped early
         fitted = config.dependency.train(train, specs, MemberTrainer(config.n_jobs, proba=proba))
         parts.append(predict_members(fitted, take_rows(data.X, split.test), train.n_classes, proba, config.n_jobs))
     return join_splits(parts, splits)
 
 
 def partition(cv: Any, data: TrainingData) -> Sequence[Split]:
-    """Splits that test every row once; at most as many folds as the largest class has rows."""
+    """Splits in which every row is a test row once, with at most as many folds as the largest class has rows."""
     if cv is None or (isinstance(cv, int | np.integer) and not isinstance(cv, bool)):
         cv = most_folds(5 if cv is None else int(cv), data)
     splits = freeze_splits(cv, data.X, data.y, n_rows=data.n_rows, classifier=data.n_classes > 0)
     times = np.bincount(np.concatenate([split.test for split in splits]), minlength=data.n_rows)
     if (times != 1).any():
         raise InputError(
-            "out-of-fold predictions need splits that test every row once, but row "
-            f"{int(np.flatnonzero(times != 1)[0])} is not.",
-            "use a splitter such as KFold or StratifiedKFold, without repeats.",
+            "every row must be a test row of exactly one split of cv, but row "
+            f"{int(np.flatnonzero(times != 1)[0])} is a test row of {int(times[times != 1][0])} splits.",
+            "use a splitter such as KFold or StratifiedKFold.",
         )
     return splits
 
 
 def most_folds(folds: int, data: TrainingData) -> int:
-    """That many folds, or fewer if no class has as many rows, so that small tables do not fail."""
+    """The number of folds, reduced to the size of the largest class in small tables."""
     most = int(np.bincount(data.encoded).max()) if data.n_classes else data.n_rows
     if most < 2 <= folds:
         raise InputError(
-            f"out-of-fold predictions need folds, but no class has more than one row (n_samples = {data.n_rows}).",
+            f"cross-validation is not possible, because no class has more than one row (n_samples = {data.n_rows}).",
             "pass more rows.",
         )
     return min(folds, most)
 
 
 def join_splits(parts: Sequence[MemberPredictions], splits: Sequence[Split]) -> MemberPredictions:
-    """Predictions for the test rows of all splits, in the order of rows."""
+    """The predictions for the test rows of all splits, in the order of rows."""
     order = np.argsort(np.concatenate([split.test for split in splits]))
     return replace(parts[0], answers=np.concatenate([part.answers for part in parts], axis=1)[:, order])

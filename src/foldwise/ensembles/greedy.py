@@ -1,6 +1,6 @@
-"""Greedy forward selection over stored predictions (Caruana et al. 2004): add the member that helps the average most.
+"""Greedy forward selection of members from their stored predictions.
 
-It works on arrays (members, rows, classes) or (members, rows), so that any stored predictions can be used.
+The predictions are arrays of shape (members, rows, classes) or (members, rows), so that any models can be selected.
 """
 
 from __future__ import annotations
@@ -19,20 +19,38 @@ from foldwise.ensembles.protocol import Floats
 from foldwise.errors import InputError
 
 ROUNDS, START, SMALL = 25, 3, 1000
-BETTER = 1e-12  # a score must rise by more, so that the last bits of stored predictions decide nothing
+BETTER = 1e-12  # smaller improvements do not count, because rounding may cause them
 METRICS = ("accuracy", "neg_log_loss", "neg_brier_score", "neg_mean_squared_error")
 LEAST = float(np.finfo(np.float64).eps)
 
-Gains = Callable[[Floats, int], Floats]  # from the sum of n members to the score of the mean with each member added
+Gains = Callable[[Floats, int], Floats]  # from the sum of n members to the score of the mean after adding each member
 
 
 @dataclass(frozen=True)
 class GreedyResult:
-    """The selected members."""
+    """The result of greedy selection.
 
-    weights: Floats  # (members,), they sum to 1; 0 for those left out
-    order: NDArray[np.intp]  # the members in the order they were taken
-    scores: Floats  # of the average after each
+    Attributes
+    ----------
+    weights : array of shape (members,)
+        The weights of members, with a sum of 1; 0 for members that are not selected.
+    order : array of int
+        The members in the order in which they were added.
+    scores : array
+        The score of the average after each addition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from foldwise.ensembles import select_greedily
+    >>> good, bad = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[0.1, 0.9], [0.9, 0.1]])
+    >>> select_greedily([bad, good], [0, 1], start=1, rounds=0).order
+    array([1])
+    """
+
+    weights: Floats
+    order: NDArray[np.intp]
+    scores: Floats
 
 
 def select_greedily(
@@ -46,17 +64,44 @@ def select_greedily(
     sample_weight: Any = None,
     replacement: bool = True,
 ) -> GreedyResult:
-    """Weights of members from their stored out-of-fold predictions.
+    """Select and weight members by greedy forward selection on their out-of-fold predictions.
 
-    Starts from the average of the best few, then adds the member, again and again, with which the average scores best,
-    and stops where no round was better. `predictions` are probabilities (members, rows, classes) with `y` as indices of
-    classes, or values (members, rows). `metric` is one of accuracy, neg_log_loss (the default), neg_brier_score,
-    neg_mean_squared_error (of values), or a function of (y, average), of which more is better.
+    The selection starts with the average of the best members. Each round adds the member, possibly again, that improves
+    the score of the average most. The members up to the best score are kept.
 
-    Few rows want fewer rounds, and weights nearer to equal ones: by default min(25, max(5, rows / 20)) rounds, and
-    below 1,000 rows a shrinkage of (1 - rows / 1000) / 2 towards equal weights.
+    Parameters
+    ----------
+    predictions : array of shape (members, rows, classes) or (members, rows)
+        Probabilities, or values of regressors.
+    y : array of shape (rows,)
+        Class indices, or values.
+    metric : str or callable, optional
+        "neg_log_loss" (the default), "accuracy" or "neg_brier_score" for probabilities, "neg_mean_squared_error" for
+        values, or a function of (y, average), greater is better.
+    rounds : int, optional
+        How many members are added after the first ones; by default min(25, max(5, rows / 20)).
+    start : int, default=3
+        With how many of the best members the selection starts.
+    shrinkage : float, optional
+        How far weights are shrunk towards equal ones; by default (1 - rows / 1000) / 2, but at least 0.
+    sample_weight : array, optional
+        One weight per row.
+    replacement : bool, default=True
+        Whether a member can be added several times.
 
+    Returns
+    -------
+    GreedyResult
+        The weights, the order of additions, and their scores.
+
+    References
+    ----------
+    R. Caruana, A. Niculescu-Mizil, G. Crew and A. Ksikes (2004). Ensemble selection from libraries of models. ICML.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from foldwise.ensembles import select_greedily
     >>> good, bad = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[0.1, 0.9], [0.9, 0.1]])
     >>> select_greedily([bad, good], [0, 1], start=1, shrinkage=0.0).weights
     array([0., 1.])
@@ -76,14 +121,14 @@ def select_greedily(
     if shrinkage is None:
         shrinkage = max(0.0, 1 - n_rows / SMALL) / 2 if replacement else 0.0
     if not 0 <= shrinkage <= 1:
-        raise InputError(f"shrinkage must lie between 0 and 1, got {shrinkage!r}.", "0 takes the weights as chosen.")
+        raise InputError(f"shrinkage must be between 0 and 1, got {shrinkage!r}.", "pass 0 for no shrinkage.")
     return GreedyResult((1 - shrinkage) * chosen + shrinkage / n_members, order, scores)
 
 
 def add_members(
     stored: Floats, gains: Gains, first: int, turns: int, replacement: bool
 ) -> tuple[NDArray[np.intp], Floats]:
-    """The members in the order they were taken, with the score of the average after each."""
+    """The members in the order of their addition, with the score of the average after each."""
     alone = gains(np.zeros(stored.shape[1:]), 0)
     ranked = np.argsort(-np.round(alone, 12), kind="stable")
     order: list[int] = []
@@ -106,12 +151,12 @@ def add_members(
 
 
 def first_best(scores: Floats) -> int:
-    """The index of the best score; of those that agree within the tolerance, the first."""
+    """The index of the first score that is the best within the tolerance."""
     return int(np.argmax(scores > scores.max() - BETTER * max(1.0, abs(scores.max()))))
 
 
 def gains_of(metric: Any, stored: Floats, truth: NDArray[Any], row: Floats) -> Gains:
-    """The function that scores the average with each member added."""
+    """The function that scores the average after adding each member."""
     values = stored.ndim == 2
     if metric is None:
         metric = "neg_mean_squared_error" if values else "neg_log_loss"
@@ -120,8 +165,8 @@ def gains_of(metric: Any, stored: Floats, truth: NDArray[Any], row: Floats) -> G
         return lambda total, n: np.array([float(chosen(truth, (total + one) / (n + 1))) for one in stored])
     if metric not in METRICS or (metric == "neg_mean_squared_error") != values:
         raise InputError(
-            f"there is no metric {metric!r} for {'values' if values else 'probabilities'}.",
-            f"one of {', '.join(METRICS)}, or a function.",
+            f"metric={metric!r} is not supported for {'values' if values else 'probabilities'}.",
+            f"use {'neg_mean_squared_error' if values else ', '.join(METRICS[:3])}, or a function.",
         )
     if values:
         return squared_error_gains(stored, truth.astype(np.float64), row)
@@ -129,13 +174,13 @@ def gains_of(metric: Any, stored: Floats, truth: NDArray[Any], row: Floats) -> G
     if metric == "neg_log_loss":
         return log_loss_gains(stored, codes, row)
     if metric == "neg_brier_score":
-        halved = 0.5 if stored.shape[2] == 2 else 1.0  # of two classes the error of one, as `METRICS` defines it
+        halved = 0.5 if stored.shape[2] == 2 else 1.0  # with two classes, the Brier score counts one of them
         return squared_error_gains(stored, np.eye(stored.shape[2])[codes], halved * row)
     return lambda total, n: np.asarray(accuracy_gains(stored, total, codes, row))
 
 
 def log_loss_gains(stored: Floats, codes: NDArray[np.int64], row: Floats) -> Gains:
-    """The mean log-probability of the true class under the average with each member."""
+    """The mean log-probability of the true class after adding each member."""
     rows = np.arange(len(codes))
     true = np.ascontiguousarray(stored[:, rows, codes])
     buffer = np.empty_like(true)
@@ -149,10 +194,10 @@ def log_loss_gains(stored: Floats, codes: NDArray[np.int64], row: Floats) -> Gai
 
 
 def squared_error_gains(stored: Floats, truth: Floats, row: Floats) -> Gains:
-    """Minus the mean squared error of the average with each member; of probabilities, the Brier score.
+    """Minus the mean squared error after adding each member; for probabilities, minus the Brier score.
 
-    With residuals r of the sum and e of a member, Σ w (r + e)² = Σ w r² + 2 Σ w r e + Σ w e², of which the last term
-    is the same in every round.
+    With residuals r of the sum and e of a member, Σ w (r + e)² = Σ w r² + 2 Σ w r e + Σ w e², where the last term is
+    the same in every round.
     """
     residuals = (stored - truth).reshape(len(stored), -1)
     weights = np.repeat(row, truth.size // len(row))
@@ -168,20 +213,20 @@ def squared_error_gains(stored: Floats, truth: Floats, row: Floats) -> Gains:
 def check_stored(stored: Floats, truth: NDArray[Any]) -> None:
     if stored.ndim not in (2, 3) or stored.shape[0] == 0:
         raise InputError(
-            f"predictions must be (members, rows, classes) or (members, rows), got shape {stored.shape}.",
-            "stack those of at least one member.",
+            f"predictions must have shape (members, rows, classes) or (members, rows), got {stored.shape}.",
+            "pass the predictions of at least one member.",
         )
     if truth.shape != stored.shape[1:2]:
-        raise InputError(f"there are predictions for {stored.shape[1]} rows, but y has shape {truth.shape}.")
+        raise InputError(f"y must have shape ({stored.shape[1]},) like the rows of predictions, got {truth.shape}.")
     if not np.isfinite(stored).all():
-        raise InputError("predictions must be finite numbers.", "leave out members that failed.")
+        raise InputError("predictions must be finite.", "leave out members that failed.")
     if stored.ndim == 3 and (truth.dtype.kind not in "iu" or truth.min() < 0 or truth.max() >= stored.shape[2]):
-        raise InputError(f"y must hold class indices, from 0 to {stored.shape[2] - 1}.")
+        raise InputError(f"y must contain class indices from 0 to {stored.shape[2] - 1}.")
 
 
 @njit(nogil=True, cache=True)
 def accuracy_gains(stored, total, codes, row):  # type: ignore[no-untyped-def]
-    """The accuracy of (total + member) for each member; a tie goes to the first class."""
+    """The accuracy after adding each member; a tie goes to the first class."""
     members, rows, classes = stored.shape
     found = np.zeros(members)
     for m in range(members):

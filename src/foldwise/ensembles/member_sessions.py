@@ -1,13 +1,12 @@
-"""Out-of-sample predictions of members by their own fold sessions; members that can share a session do.
+"""Out-of-sample predictions of members by their own fold sessions, which several members may share.
 
-A vote of nearest neighbors with 5 and with 19 voters costs one search; with naive Bayes, one summary more.
+For example, nearest neighbors with k=5 and k=19 need one search.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,23 +15,16 @@ from numpy.typing import NDArray
 from foldwise.ensembles.members import unfitted
 from foldwise.ensembles.protocol import MemberPredictions, MemberSpec
 from foldwise.errors import InputError
+from foldwise.folds.caches import KeyedCache
 from foldwise.folds.groups import value_key
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Failure, FoldSession, Need, Params, Rows
 from foldwise.folds.weights import weight_params
 
 
-class MemberError(Exception):
-    """A member could not be fitted, or could not predict; the refit says why."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
 @dataclass(frozen=True)
 class MemberAnswer:
-    """The predictions of one member for some rows, as far as they are needed."""
+    """The needed predictions of one member for some rows."""
 
     labels: NDArray[Any] | None = None  # (rows,)
     proba: NDArray[Any] | None = None  # (rows, classes)
@@ -41,7 +33,7 @@ class MemberAnswer:
 
 @dataclass(frozen=True)
 class SessionSetting:
-    """A setting of a member's session; `key` is the same for equal settings."""
+    """A setting of a member's session; equal settings have equal keys."""
 
     session: FoldSession
     setting: Params
@@ -55,16 +47,8 @@ class MemberSessions:
     def __init__(self, X: Any, y: Any, weights: Any, n_classes: int) -> None:
         self.X, self.y, self.weights, self.n_classes = X, y, weights, n_classes
         self._codes = np.unique(np.asarray(y), return_inverse=True)[1] if n_classes else None
-        self._sessions: dict[Any, tuple[FoldSession, dict[str, Any]]] = {}
-        self._settings: dict[Any, SessionSetting] = {}
-        self._lock = Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without sessions, which may hold locks: another process opens its own."""
-        return {**vars(self), "_settings": {}, "_sessions": {}, "_lock": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=Lock())
+        self._sessions: KeyedCache[tuple[FoldSession, dict[str, Any]]] = KeyedCache()  # with the parameters
+        self._settings: KeyedCache[SessionSetting] = KeyedCache()
 
     @property
     def sessions(self) -> list[FoldSession]:
@@ -72,22 +56,20 @@ class MemberSessions:
         return [session for session, _ in self._sessions.values()]
 
     def find(self, spec: MemberSpec) -> SessionSetting:
-        """The session that answers for a member, opened if need be, and the setting to ask it about."""
+        """The session of a member, opened on first use, and the member's setting."""
         key = (id(spec.estimator), *((name, value_key(value)) for name, value in spec.params.items()))
-        if key not in self._settings:
-            with self._lock:
-                self._settings.setdefault(key, self._make(spec))
-        return self._settings[key]
+        return self._settings.get(key, lambda: self._make(spec))
 
     def _make(self, spec: MemberSpec) -> SessionSetting:
         model = unfitted(spec)
         params = model.get_params(deep=True)
         nested = {name for name, value in params.items() if is_listed(name, value, params)}
         kind = (type(model), tuple((name, type(params[name]) if name in nested else None) for name in params))
-        if kind not in self._sessions:
-            session = open_session(model, self.X, self.y, weight_params(model, self.weights))
-            self._sessions[kind] = (session, params)
-        session, base = self._sessions[kind]
+
+        def opened() -> tuple[FoldSession, dict[str, Any]]:
+            return open_session(model, self.X, self.y, weight_params(model, self.weights)), params
+
+        session, base = self._sessions.get(kind, opened)
         setting = {
             name: v for name, v in params.items() if name not in nested and value_key(v) != value_key(base[name])
         }
@@ -95,7 +77,7 @@ class MemberSessions:
         return SessionSetting(session, setting, key, spec)
 
     def answers(self, specs: Sequence[MemberSpec], train: Rows, test: Rows, need: Need) -> list[MemberAnswer]:
-        """The predictions for `test` of members fitted on `train`; raises MemberError where one cannot."""
+        """The predictions for `test` of members fitted on `train`; raises the error of a member that fails."""
         found = [self.find(spec) for spec in specs]
         settings: dict[int, dict[Any, SessionSetting]] = {}
         for one in found:
@@ -108,7 +90,7 @@ class MemberSessions:
         return [answered[id(one.session), one.key] for one in found]
 
     def inner_answers(self, specs: Sequence[MemberSpec], train: Rows, test: Rows, need: Need) -> list[MemberAnswer]:
-        """The same inside a training set, where a fold may hold one class only: then members predict that class."""
+        """The same inside a training set; if a fold has a single class, members predict that class."""
         if self._codes is None or (self._codes[train] != self._codes[train[0]]).any():
             return self.answers(specs, train, test, need)
         labels = np.full(len(test), self._codes[train[0]], dtype=np.intp)
@@ -116,9 +98,9 @@ class MemberSessions:
 
 
 def stack_answers(answers: Sequence[MemberAnswer], n_classes: int, proba: bool) -> MemberPredictions:
-    """The answers of several members as one array."""
+    """The predictions of several members as one array."""
     kind = "values" if n_classes == 0 else "proba" if proba else "labels"
-    # members of single precision are averaged in double precision, as fitted ones are
+    # single-precision predictions are averaged in double precision, like those of fitted members
     dtype = np.float64 if kind == "proba" else None
     stacked = np.array([getattr(one, kind) for one in answers], dtype=dtype)
     return MemberPredictions(stacked, np.ones(len(answers)), n_classes)
@@ -129,7 +111,7 @@ def needed(n_classes: int, proba: bool) -> Need:
 
 
 def is_listed(name: str, value: Any, params: Params) -> bool:
-    """Whether a parameter is an estimator, or a list of named ones, whose own parameters are all listed beside it."""
+    """Whether a parameter is an estimator, or a list of named ones, whose own parameters are in `params` too."""
     if isinstance(value, list):
         named = [one for one in value if isinstance(one, tuple) and one and isinstance(one[0], str)]
         return bool(value) and len(named) == len(value) and all(one[0] in params for one in named)
@@ -146,7 +128,7 @@ def session_answers(
     for block in session.answer(settings, train, test, need):
         answer = block.answer
         if isinstance(answer, Failure):
-            raise MemberError(answer.error)
+            raise answer.error
         parts = {
             "labels": answer.labels if need & Need.LABELS else None,
             "proba": answer.probabilities() if need & Need.PROBA else None,
@@ -154,7 +136,7 @@ def session_answers(
         }
         given = {kind: part for kind, part in parts.items() if part is not None}
         if len(given) < need.bit_count():
-            raise MemberError(InputError("a member gives no prediction of the kind that is needed."))
+            raise InputError(f"{type(session.estimator).__name__} does not predict what the combiner needs.")
         found += [
             MemberAnswer(**{kind: part[i] for kind, part in given.items()}) for i in range(block.stop - block.start)
         ]

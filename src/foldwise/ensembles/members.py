@@ -1,4 +1,4 @@
-"""A member: an estimator fitted to its spec, which predicts in the classes of the ensemble."""
+"""A member: an estimator fitted as its spec says, which predicts the classes of the ensemble."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -15,16 +14,16 @@ from sklearn.pipeline import Pipeline
 from foldwise.ensembles.protocol import Floats, Indices, MemberSpec, TrainingData
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels
-from foldwise.folds.rows import take_rows
+from foldwise.folds.rows import take_columns, take_rows
 from foldwise.folds.weights import weight_name, weight_params
 
 TREES = {"DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor"}
-MOST_SEED = np.iinfo(np.int32).max  # as scikit-learn's ensembles draw them, so that the same seed gives the same trees
+MOST_SEED = np.iinfo(np.int32).max  # as in scikit-learn's ensembles, so that the same seed gives the same trees
 
 
 @dataclass(frozen=True)
 class Member:
-    """A fitted model with its spec; `class_indices` are those of its classes among all, None for a regressor."""
+    """A fitted model with its spec; `class_indices` are the indices of its classes, None for a regressor."""
 
     spec: MemberSpec
     model: Any
@@ -32,11 +31,11 @@ class Member:
     n_classes: int
 
     def predict(self, X: Any, proba: bool, checked: bool = False) -> NDArray[Any]:
-        """Its predictions: (rows, classes) probabilities, or (rows,) class indices or values.
+        """(rows, classes) probabilities, or (rows,) class indices or values.
 
-        A class that it never saw has probability 0. `checked` rows are in the form of trees, which skip their checks.
+        A class without training rows has probability 0. If rows are `checked`, trees skip their checks.
         """
-        X = take_columns(X, self.spec.columns)
+        X = X if self.spec.columns is None else take_columns(X, self.spec.columns)
         options = {"check_input": False} if checked and is_tree(self.model) else {}
         if self.class_indices is None:
             return np.asarray(self.model.predict(X, **options), dtype=np.float64).reshape(-1)
@@ -52,7 +51,7 @@ class Member:
 
 
 class SingleClassModel:
-    """The model of rows of one class; many classifiers refuse them."""
+    """The model of rows with a single class, which many classifiers do not accept."""
 
     def __init__(self, label: Any) -> None:
         self.classes_ = np.array([label])
@@ -65,7 +64,7 @@ class SingleClassModel:
 
 
 def unfitted(spec: MemberSpec) -> Any:
-    """The estimator of a spec with the parameters that are its own."""
+    """The unfitted estimator of a spec, with its parameters."""
     model = clone(spec.estimator)
     return model.set_params(**{name: clone(value, safe=False) for name, value in spec.params.items()})
 
@@ -75,22 +74,22 @@ def takes_weights(estimator: Any) -> bool:
 
 
 def random_names(estimator: Any, copies: bool) -> list[str]:
-    """The parameters that take a seed from the ensemble; what is no copy keeps the seeds it has."""
+    """The parameters that get a seed from the ensemble; members that are not copies keep the seeds they have."""
     params = estimator.get_params(deep=True)
     names = [name for name in sorted(params) if name == "random_state" or name.endswith("__random_state")]
     return [name for name in names if copies or params[name] is None]
 
 
 def seeds_for(names: Sequence[str], seed: int | None) -> dict[str, Any]:
-    """A seed for each of those parameters: the estimator's own is the seed itself."""
-    if list(names) == ["random_state"]:  # a forest's trees: a RandomState would cost time for nothing
+    """A seed for each of these parameters; `random_state` itself gets the given seed."""
+    if list(names) == ["random_state"]:  # a tree of a forest needs no RandomState, which takes time
         return {"random_state": seed}
     more = np.random.RandomState(seed)
     return {name: seed if name == "random_state" else int(more.randint(MOST_SEED)) for name in names}
 
 
 def with_seeds(estimator: Any, seed: int | None) -> Any:
-    """A clone in which whatever is random, and has no seed, has one; without a seed, as it is."""
+    """A clone with seeds for all random parameters that have none; unchanged if the seed is None."""
     model = clone(estimator)
     if seed is None or not hasattr(model, "get_params"):
         return model
@@ -98,7 +97,7 @@ def with_seeds(estimator: Any, seed: int | None) -> Any:
 
 
 def fit_member(spec: MemberSpec, data: TrainingData, boosted: Floats | None = None) -> Member:
-    """Fit the spec's estimator; `boosted` are the weights of all rows in boosting, as frequencies."""
+    """Fit the estimator of a spec; `boosted` are the weights of all rows in boosting."""
     model = unfitted(spec)
     rows, weights = rows_and_weights(spec, data, boosted, model)
     target = data.target
@@ -118,9 +117,7 @@ def fit_member(spec: MemberSpec, data: TrainingData, boosted: Floats | None = No
         classes, n_classes = target.classes, data.n_classes
     present = np.flatnonzero(np.bincount(codes, None if weights is None else weights > 0))
     if len(present) == 0:
-        raise InputError(
-            f"the member {spec.name!r} has no rows to learn from.", "use larger samples or fewer partitions."
-        )
+        raise InputError(f"the member {spec.name!r} has no training rows.", "use larger samples or fewer partitions.")
     if len(present) == 1 and n_classes > 1:
         return Member(spec, SingleClassModel(classes[present[0]]), present, n_classes)
     fitted = fit_model(model, spec, data, rows, classes[codes], weights)
@@ -136,7 +133,7 @@ def fit_model(
     weights: Floats | None,
 ) -> Any:
     X = data.X if rows is None else take_rows(data.X, rows)
-    X = take_columns(X, spec.columns)
+    X = X if spec.columns is None else take_columns(X, spec.columns)
     options = weight_params(model, weights)
     if data.checked and is_tree(model):
         options["check_input"] = False
@@ -146,10 +143,10 @@ def fit_model(
 def rows_and_weights(
     spec: MemberSpec, data: TrainingData, boosted: Floats | None, model: Any
 ) -> tuple[NDArray[np.intp] | None, Floats | None]:
-    """The rows of a spec and their weights: given to fit, drawn and boosted multiplied; None for all, and alike.
+    """The rows of a spec, and the product of sample weights, drawn weights and boosted weights; None for all, or equal.
 
-    For a member that takes no weights, rows that count twice come twice; so they do for a pipeline, whose first steps
-    know nothing of weights and would learn from rows that do not count.
+    If `fit` does not accept weights, drawn rows are repeated. This is also done for pipelines, because their first
+    steps ignore weights.
     """
     rows, weights = spec.rows, spec.weights
     accepts = takes_weights(model)
@@ -162,25 +159,16 @@ def rows_and_weights(
             weights = own if weights is None else weights * own
     if weights is not None and not accepts:
         raise InputError(
-            f"{type(spec.estimator).__name__} takes no weights, but its rows have some.",
-            "use members whose fit takes sample_weight, or give no weights.",
+            f"{type(spec.estimator).__name__} does not accept sample weights.",
+            "use members whose fit has sample_weight, or leave sample_weight out.",
         )
     return rows, weights
 
 
 def class_indices_among(classes: Any, everyone: NDArray[Any]) -> NDArray[np.intp]:
-    """The indices of a member's classes among all."""
+    """The indices of a member's classes among all classes."""
     index = {label: i for i, label in enumerate(everyone.tolist())}
     return np.array([index[label] for label in np.asarray(classes).tolist()], dtype=np.intp)
-
-
-def take_columns(X: Any, columns: NDArray[np.intp] | None) -> Any:
-    """Some columns of whatever holds a table."""
-    if columns is None:
-        return X
-    if nw.dependencies.is_into_dataframe(X):
-        return nw.from_native(X, eager_only=True)[:, columns.tolist()].to_native()
-    return X[:, columns]
 
 
 def is_tree(estimator: Any) -> bool:
@@ -188,13 +176,13 @@ def is_tree(estimator: Any) -> bool:
 
 
 def prepare_for_trees(X: Any, estimators: Iterable[Any]) -> Any:
-    """The rows as trees convert them, where all estimators are trees: then none has to."""
+    """The rows as trees convert them, if all estimators are trees, so that each need not convert them again."""
     if type(X) is not np.ndarray or X.dtype.kind not in "fiu" or not all(is_tree(one) for one in estimators):
         return X
-    with np.errstate(over="ignore"):  # what is too large becomes infinite, which trees refuse
+    with np.errstate(over="ignore"):  # too large numbers become infinite, which trees do not accept
         return np.ascontiguousarray(X, dtype=np.float32)
 
 
 def is_checked(X: Any) -> bool:
-    """Whether rows are in the form of trees with no missing or infinite cell, so that trees need not look again."""
+    """Whether rows are finite and as trees convert them, so that trees can skip their checks."""
     return type(X) is np.ndarray and X.dtype == np.float32 and bool(np.isfinite(X.sum()))

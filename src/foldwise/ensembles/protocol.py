@@ -1,38 +1,18 @@
-"""The four blocks of an ensemble and the data that passes between them.
-
-    TrainingData ─ diversity ─> MemberSpec, MemberSpec, …   what each member learns from
-                 ─ dependency ─> FittedMembers              fitted members, each with a weight
-                 ─ size ─> FittedMembers                    when to stop training, or which members to keep
-                 ─ combiner ─> CombinerRule                 a function from members' predictions to the ensemble's
-
-Blocks are small estimators in scikit-learn's sense: `__init__` only stores, so that searches reach their parameters
-(`combiner__cv`). A new variant subclasses `Diversity`, `Dependency`, `EnsembleSize` or `Combiner` with one method.
-"""
+"""The data that is passed between the blocks of an ensemble: the table, specs, predictions and fitted members."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from foldwise.folds.protocol import Labels, Rows, TargetValues
 from foldwise.folds.rows import take_rows
 
-__all__ = [
-    "ChainedDiversity",
-    "Combiner",
-    "Dependency",
-    "Diversity",
-    "EnsembleSize",
-    "FittedMembers",
-    "MemberPredictions",
-    "MemberSpec",
-    "TrainingData",
-]
+__all__ = ["FittedMembers", "MemberPredictions", "MemberSpec", "TrainingData"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -40,18 +20,42 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The training table."""
+    """The training table of an ensemble.
+
+    Attributes
+    ----------
+    X : table
+        The rows.
+    target : Labels or TargetValues
+        Classes with class indices, or numbers.
+    weights : array or None
+        The sample weights passed to `fit`.
+    n_rows : int
+        The number of rows.
+    n_columns : int
+        The number of columns.
+    checked : bool
+        Whether X is a finite float32 array, so that trees can skip their checks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from foldwise.folds.protocol import TargetValues
+    >>> data = TrainingData(np.zeros((3, 2)), TargetValues(np.array([1.0, 2.0, 3.0])), None, 3, 2)
+    >>> data.take(np.array([0, 2])).y
+    array([1., 3.])
+    """
 
     X: Any
     target: Labels | TargetValues
-    weights: Floats | None  # of the rows, as given to fit: frequencies
+    weights: Floats | None
     n_rows: int
     n_columns: int
-    checked: bool = False  # whether X is in the form that trees use, so that they need not check it again
+    checked: bool = False
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are; 0 for a regression."""
+        """The number of classes; 0 for a regression."""
         return len(self.target.classes) if isinstance(self.target, Labels) else 0
 
     @property
@@ -67,72 +71,185 @@ class TrainingData:
         return self.target.codes if isinstance(self.target, Labels) else self.target.numbers
 
     def observed(self) -> TrainingData:
-        """The data without rows of weight 0, and without classes that only these have."""
+        """Drop rows of weight 0, and classes that only occur in them.
+
+        Returns
+        -------
+        TrainingData
+            The remaining rows.
+        """
         if self.weights is None or self.weights.all():
             return self
         data = self.take(np.flatnonzero(self.weights))
-        if not isinstance(data.target, Labels):
-            return data
-        present, codes = np.unique(data.target.codes, return_inverse=True)
-        return replace(data, target=Labels(data.target.classes[present], codes.astype(np.int64)))
+        return replace(data, target=data.target.observed()[1]) if isinstance(data.target, Labels) else data
 
     def take(self, rows: Rows) -> TrainingData:
-        """Some of the rows; the classes stay those of the whole."""
-        target: Labels | TargetValues
-        if isinstance(self.target, Labels):
-            target = Labels(self.target.classes, self.target.codes[rows])
-        else:
-            target = TargetValues(self.target.numbers[rows])
+        """Select rows; the classes stay the same.
+
+        Parameters
+        ----------
+        rows : array of int
+            Indices of rows.
+
+        Returns
+        -------
+        TrainingData
+            The selected rows.
+        """
         weights = None if self.weights is None else self.weights[rows]
-        return TrainingData(take_rows(self.X, rows), target, weights, len(rows), self.n_columns)
+        return TrainingData(take_rows(self.X, rows), self.target.take(rows), weights, len(rows), self.n_columns)
 
 
 @dataclass(frozen=True)
 class MemberSpec:
-    """What one member learns from; a diversity changes specs, so diversities compose."""
+    """What one member is trained on; diversities change specs, so they can be chained.
+
+    Attributes
+    ----------
+    name : str
+        The name of the member.
+    estimator : estimator
+        The unfitted estimator.
+    seed : int or None
+        The seed of its random numbers.
+    rows : array of int or None
+        Indices of its training rows, possibly repeated; None for all rows.
+    weights : array or None
+        One weight for each of `rows`.
+    counts : bool
+        Whether a weight is the number of times that the row was drawn.
+    columns : array of int or None
+        Indices of its columns; None for all columns.
+    params : dict
+        Parameters to set, by name.
+    code : array or None
+        The member's label of each class: 1, 0, or -1 for classes whose rows it does not see.
+    draws : int
+        How many diversities have drawn random numbers so far.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> spec = MemberSpec("bayes", GaussianNB(), seed=0)
+    >>> spec.drawn(columns=[0, 2]).draws
+    1
+    """
 
     name: str
     estimator: Any
     seed: int | None = None
-    rows: Rows | None = None  # None: all; a row may come several times
-    weights: Floats | None = None  # one for each of `rows`
-    counts: bool = False  # whether a weight is the number of times that the row counts
-    columns: Indices | None = None  # None: all
+    rows: Rows | None = None
+    weights: Floats | None = None
+    counts: bool = False
+    columns: Indices | None = None
     params: dict[str, Any] = field(default_factory=dict)
-    code: NDArray[np.int8] | None = None  # the member's label of each class: 1, 0, or -1 for rows it does not see
+    code: NDArray[np.int8] | None = None
     draws: int = 0
 
     def random_state(self) -> np.random.RandomState:
-        """The spec's own random numbers: different ones for each diversity that draws."""
+        """Create the generator of the next draw; each draw has its own.
+
+        Returns
+        -------
+        RandomState
+            A new generator.
+        """
         return np.random.RandomState(self.seed if self.draws == 0 else [self.seed or 0, self.draws])
 
     def drawn(self, **changes: Any) -> MemberSpec:
-        """The spec after a draw."""
+        """Return the spec after a draw.
+
+        Parameters
+        ----------
+        **changes
+            New values of attributes.
+
+        Returns
+        -------
+        MemberSpec
+            A changed copy, with one more draw.
+        """
         return replace(self, draws=self.draws + 1, **changes)
 
     def row_indices(self, data: TrainingData) -> Rows:
+        """Return the indices of the training rows.
+
+        Parameters
+        ----------
+        data : TrainingData
+            The training table.
+
+        Returns
+        -------
+        array of int
+            `rows`, or the indices of all rows.
+        """
         return np.arange(data.n_rows) if self.rows is None else self.rows
 
     def column_indices(self, data: TrainingData) -> Indices:
+        """Return the indices of the columns.
+
+        Parameters
+        ----------
+        data : TrainingData
+            The training table.
+
+        Returns
+        -------
+        array of int
+            `columns`, or the indices of all columns.
+        """
         return np.arange(data.n_columns) if self.columns is None else self.columns
 
     def out_of_bag(self, data: TrainingData) -> Rows:
-        """The rows that the member does not see."""
+        """Return the rows that the member is not trained on.
+
+        Parameters
+        ----------
+        data : TrainingData
+            The training table.
+
+        Returns
+        -------
+        array of int
+            Indices of rows.
+        """
         rows = self.row_indices(data)
         return np.setdiff1d(np.arange(data.n_rows), rows if self.weights is None else rows[self.weights > 0])
 
 
 @dataclass(frozen=True)
 class MemberPredictions:
-    """The predictions of all members for some rows."""
+    """The predictions of all members for some rows.
 
-    answers: NDArray[Any]  # (members, rows): class indices or values; (members, rows, classes): probabilities
-    weights: Floats  # (members,)
-    n_classes: int = 0  # 0 for regressors
-    code: NDArray[np.int8] | None = None  # (members, classes), where members learned recoded classes
+    Attributes
+    ----------
+    answers : array
+        (members, rows) class indices or values, or (members, rows, classes) probabilities.
+    weights : array of shape (members,)
+        The weights of the members.
+    n_classes : int
+        The number of classes; 0 for regressors.
+    code : array of shape (members, classes) or None
+        The labels of the classes for members with recoded classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> predictions = MemberPredictions(np.array([[[0.2, 0.8]], [[0.6, 0.4]]]), np.ones(2), 2)
+    >>> predictions.labels()
+    array([[1],
+           [0]])
+    """
+
+    answers: NDArray[Any]
+    weights: Floats
+    n_classes: int = 0
+    code: NDArray[np.int8] | None = None
 
     @property
     def proba(self) -> Floats | None:  # (members, rows, classes)
+        """Probabilities, if members predict them."""
         return self.answers if self.answers.ndim == 3 else None
 
     @property
@@ -140,11 +257,31 @@ class MemberPredictions:
         """The values of regressors."""
         return None if self.n_classes else self.answers
 
-    def labels(self) -> Indices:  # (members, rows)
+    def labels(self) -> Indices:
+        """Return the class indices that members predict.
+
+        Returns
+        -------
+        array of shape (members, rows)
+            Indices of classes.
+        """
         return self.answers if self.answers.ndim == 2 else np.asarray(self.answers.argmax(axis=2))
 
     def take(self, members: Any, weights: Floats | None = None) -> MemberPredictions:
-        """The predictions of some of the members."""
+        """Select members.
+
+        Parameters
+        ----------
+        members : array of int or slice
+            Indices of members.
+        weights : array, optional
+            New weights; by default their present ones.
+
+        Returns
+        -------
+        MemberPredictions
+            The predictions of these members.
+        """
         code = None if self.code is None else self.code[members]
         weights = self.weights[members] if weights is None else weights
         return replace(self, answers=self.answers[members], weights=weights, code=code)
@@ -152,130 +289,41 @@ class MemberPredictions:
 
 @dataclass(frozen=True)
 class FittedMembers:
-    """Fitted members with their weights."""
+    """Fitted members with their weights.
+
+    Attributes
+    ----------
+    members : tuple
+        The fitted members.
+    weights : array of shape (members,)
+        Their weights.
+    history : dict
+        What training reports for each round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> FittedMembers(("a", "b", "c"), np.ones(3)).take([0, 2], np.array([0.7, 0.3])).members
+    ('a', 'c')
+    """
 
     members: tuple[Any, ...]
     weights: Floats
-    history: dict[str, Any] = field(default_factory=dict)  # what training reports, round by round
+    history: dict[str, Any] = field(default_factory=dict)
 
     def take(self, indices: Sequence[int], weights: Floats) -> FittedMembers:
+        """Select members.
+
+        Parameters
+        ----------
+        indices : sequence of int
+            Indices of members.
+        weights : array
+            Their new weights.
+
+        Returns
+        -------
+        FittedMembers
+            The selected members.
+        """
         return replace(self, members=tuple(self.members[i] for i in indices), weights=weights)
-
-
-OutOfFold = Callable[[Any], MemberPredictions]
-"""From a splitter to the predictions of all members for every row, by models fitted without it."""
-
-
-@dataclass(frozen=True)
-class CombinerData:
-    """What a combiner may learn from."""
-
-    data: TrainingData
-    out_of_fold: OutOfFold
-    fitted: FittedMembers | None  # None in a fold session, which fits no members
-    seed: int | None = None
-
-
-class CombinerRule(Protocol):
-    """What a combiner has learned: a function that can be pickled."""
-
-    def __call__(self, predictions: MemberPredictions, X: Any) -> Floats:
-        """(rows, classes) that sum to 1, or (rows,) values, from the members' predictions for the rows X."""
-
-
-class Diversity(BaseEstimator):  # type: ignore[misc]
-    """What makes members differ."""
-
-    @property
-    def random(self) -> bool:
-        """Whether it draws random numbers: then nothing is shared between fits."""
-        return True
-
-    def n_members(self, data: TrainingData) -> int | None:
-        """How many members it makes by default; None for any number."""
-        return None
-
-    def vary(self, specs: Sequence[MemberSpec], data: TrainingData) -> list[MemberSpec]:
-        """Change the specs; by default each by itself."""
-        return [self.draw(spec, data) for spec in specs]
-
-    def draw(self, spec: MemberSpec, data: TrainingData) -> MemberSpec:
-        """Change one spec."""
-        raise NotImplementedError
-
-
-@dataclass(repr=False, eq=False)
-class ChainedDiversity(Diversity):
-    """Several diversities, each applied to the result of the one before: a bootstrap sample of some columns, etc."""
-
-    parts: Sequence[Diversity] = ()
-
-    @property
-    def random(self) -> bool:
-        return any(part.random for part in self.parts)
-
-    def n_members(self, data: TrainingData) -> int | None:
-        return next((n for part in self.parts if (n := part.n_members(data)) is not None), None)
-
-    def vary(self, specs: Sequence[MemberSpec], data: TrainingData) -> list[MemberSpec]:
-        found = list(specs)
-        for part in self.parts:
-            found = part.vary(found, data)
-        return found
-
-
-class Dependency(BaseEstimator):  # type: ignore[misc]
-    """Whether members depend on each other in training."""
-
-    parallel: ClassVar[bool] = False
-    combiners: ClassVar[tuple[str, ...] | None] = None  # the only ones that suit it; None for any
-    sparse: ClassVar[bool] = True  # whether it takes sparse tables
-
-    def train(self, data: TrainingData, specs: Sequence[MemberSpec], trainer: Any) -> FittedMembers:
-        """Fit the members, one per spec, or fewer where training stops early."""
-        raise NotImplementedError
-
-
-class EnsembleSize(BaseEstimator):  # type: ignore[misc]
-    """How many members: fixed, decided during training, or selected after it."""
-
-    chooses: ClassVar[bool] = False  # whether it selects after training, from out-of-fold predictions
-
-    def max_members(self, default: int) -> int:
-        """How many specs are drawn."""
-        return default
-
-    def monitor(self, data: TrainingData, config: Any) -> Any:
-        """An object that follows training and says when there are enough members; None to train all."""
-        return None
-
-    def choose(self, predictions: MemberPredictions, data: TrainingData) -> Floats:
-        """The weight of each member; 0 leaves it out."""
-        raise NotImplementedError
-
-
-class Combiner(BaseEstimator):  # type: ignore[misc]
-    """How the predictions of members become one."""
-
-    needs: ClassVar[str] = "proba"  # of classifiers: "proba", "labels", or "any" for probabilities if all have them
-    learns: ClassVar[bool] = False  # whether `learn` looks at the data
-    exact: ClassVar[bool] = True  # whether a change of the predictions in the last digits changes the result as little
-    decodes: ClassVar[bool] = False  # whether it needs members that learned recoded classes
-
-    def learn(self, info: CombinerData) -> CombinerRule:
-        """The rule; by default the combiner learns nothing."""
-        return StatelessRule(self)
-
-    def combine(self, predictions: MemberPredictions) -> Floats:
-        """The predictions of the ensemble: (rows, classes) that sum to 1, or (rows,) values."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class StatelessRule:
-    """The rule of a combiner that learns nothing."""
-
-    combiner: Combiner
-
-    def __call__(self, predictions: MemberPredictions, X: Any) -> Floats:
-        return self.combiner.combine(predictions)

@@ -1,4 +1,4 @@
-"""The bootstrap: how far any statistic of any table would move in another sample, and a model's bias and variance."""
+"""Bootstrap estimates: standard error and interval of a statistic, and bias and variance of a model."""
 
 from __future__ import annotations
 
@@ -20,15 +20,36 @@ from foldwise.folds.rows import count_rows, take_rows
 
 @dataclass(frozen=True)
 class BootstrapResult:
-    """A statistic with its bootstrap distribution."""
+    """A statistic with its bootstrap distribution.
+
+    Attributes
+    ----------
+    value : float
+        The statistic of the data.
+    standard_error : float
+        The standard deviation of the statistic over the samples.
+    interval : tuple of float
+        The lower and upper end of the confidence interval.
+    distribution : array
+        The statistic of each sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from foldwise.ensembles import bootstrap
+    >>> found = bootstrap(np.median, np.arange(50.0), samples=200, random_state=0)
+    >>> found.value, len(found.distribution)
+    (24.5, 200)
+    """
 
     value: float
     standard_error: float
     interval: tuple[float, float]
-    distribution: Floats  # its values in all samples
+    distribution: Floats
 
     @property
     def variance(self) -> float:
+        """The square of the standard error."""
         return self.standard_error**2
 
 
@@ -40,23 +61,45 @@ def bootstrap(
     method: str = "BCa",
     random_state: Any = None,
 ) -> BootstrapResult:
-    """The variance and the interval of a statistic, from samples of the rows with replacement.
+    """Estimate the standard error and a confidence interval of a statistic by resampling rows with replacement.
 
-    `data` is any table or column; of several, the same rows are drawn from each. `method` is that of
-    `scipy.stats.bootstrap`, which does the work: "BCa", "percentile" or "basic".
+    Parameters
+    ----------
+    statistic : callable
+        A function of the data that returns a number.
+    *data : arrays or tables
+        The data; the same rows are drawn from each.
+    samples : int, default=999
+        The number of samples.
+    level : float, default=0.95
+        The confidence level of the interval.
+    method : {"BCa", "percentile", "basic"}, default="BCa"
+        The interval, as in `scipy.stats.bootstrap`.
+    random_state : int, Generator or None, default=None
+        The seed of the samples.
 
+    Returns
+    -------
+    BootstrapResult
+        The statistic with its standard error, interval and distribution.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from foldwise.ensembles import bootstrap
     >>> found = bootstrap(np.mean, np.arange(100.0), random_state=0)
     >>> round(found.value, 1), round(found.standard_error, 1)
     (49.5, 2.9)
     """
     if not data:
-        raise InputError("there is nothing to draw from.", "pass a column or a table after the statistic.")
+        raise InputError("bootstrap needs data.", "pass an array or a table after the statistic.")
     one_of("method", method, ["BCa", "percentile", "basic"])
     whole_at_least("samples", samples, 2)
     sizes = {count_rows(one) for one in data}
     if len(sizes) > 1 or min(sizes) < 2:
-        raise InputError(f"all data must have the same rows, two at least, but they have {sorted(sizes)}.")
+        raise InputError(
+            f"all data must have the same number of rows, at least 2, got {', '.join(map(str, sorted(sizes)))}."
+        )
 
     def value(rows: Any) -> float:
         indices = np.asarray(rows).astype(np.intp)
@@ -75,19 +118,68 @@ def bootstrap(
 
 @dataclass(frozen=True)
 class BiasVariance:
-    """Errors of a model on rows its training sample did not hold, split in two."""
+    """The error of a model on rows outside its training sample, with its bias and variance.
+
+    Attributes
+    ----------
+    error : float
+        The mean squared error, or the error rate of a classifier.
+    bias : float
+        The squared error, or error rate, of the mean or most frequent prediction.
+    variance : float
+        The variance of predictions, or how often they differ from the most frequent one.
+    rows : int
+        How many rows were left out of at least two samples.
+
+    Examples
+    --------
+    >>> BiasVariance(error=0.12, bias=0.08, variance=0.06, rows=150).bias
+    0.08
+    """
 
     error: float
     bias: float
     variance: float
-    rows: int  # that were left out of some sample
+    rows: int
 
 
 def bias_variance(estimator: Any, X: Any, y: Any, *, samples: int = 50, random_state: Any = 0) -> BiasVariance:
-    """Bias and variance by bootstrap: each row is predicted by the models whose samples lack it.
+    """Estimate bias and variance of a model by the bootstrap: each row is predicted by models not trained on it.
 
-    Of numbers: the squared error is bias (that of the mean prediction, squared, with the noise of y) plus variance. Of
-    classes (Domingos 2000): bias is the error of the prediction most often given, variance how often another is.
+    Parameters
+    ----------
+    estimator : classifier or regressor
+        The model.
+    X, y : table and target
+        The rows.
+    samples : int, default=50
+        The number of bootstrap samples.
+    random_state : int, Generator or None, default=0
+        The seed of the samples.
+
+    Returns
+    -------
+    BiasVariance
+        Error, bias and variance, averaged over rows.
+
+    Notes
+    -----
+    For a regression, error = bias + variance; the bias is squared and includes the noise of y. For classes, the bias is
+    the error rate of the most frequent prediction, and the variance is how often other classes are predicted.
+
+    References
+    ----------
+    P. Domingos (2000). A unified bias-variance decomposition. ICML.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from foldwise.ensembles import bias_variance
+    >>> stump = DecisionTreeClassifier(max_depth=1, random_state=0)
+    >>> found = bias_variance(stump, *load_iris(return_X_y=True), samples=10)
+    >>> found.bias > found.variance
+    True
     """
     whole_at_least("samples", samples, 2)
     n = count_rows(X)

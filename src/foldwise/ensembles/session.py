@@ -1,8 +1,8 @@
-"""The fold session of an ensemble: the sessions of its members answer, and their predictions are combined.
+"""The fold session of an ensemble, which combines the predictions of its members' sessions.
 
-Settings that differ in combiners, sizes, or parameters that a member's session varies for free share all their work.
-The ensemble is refitted if members are drawn at random, depend on each other, or are combined by something that looks
-at the rows themselves or amplifies rounding errors (stacking, grading, arbiters).
+Settings share all their work if they differ only in combiners, in sizes, or in parameters that need no refit of a
+member. The ensemble is refitted if members are drawn at random or depend on each other, and if the combiner reads the
+rows or amplifies rounding errors (stacking, grading, arbiters).
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.ensembles.blocks import CombinerData
 from foldwise.ensembles.combiners import Mean, Vote
 from foldwise.ensembles.config import EnsembleConfig, check_config, draw_specs
 from foldwise.ensembles.fitting import choose_members, is_plain, join_splits, partition
-from foldwise.ensembles.member_sessions import MemberAnswer, MemberError, MemberSessions, needed, stack_answers
+from foldwise.ensembles.member_sessions import MemberAnswer, MemberSessions, needed, stack_answers
 from foldwise.ensembles.members import takes_weights, unfitted
-from foldwise.ensembles.protocol import CombinerData, Floats, MemberPredictions, MemberSpec, TrainingData
+from foldwise.ensembles.protocol import Floats, MemberPredictions, MemberSpec, TrainingData
 from foldwise.ensembles.sizes import FixedSize
 from foldwise.ensembles.variants import EnsembleVariants
 from foldwise.folds.caches import IdentityCache, KeyedCache
@@ -34,19 +35,19 @@ from foldwise.folds.rows import take_rows
 
 Key = tuple[Any, ...]
 
-BY_ROWS = frozenset({Vote, Mean})  # combiners that take each row by itself; subclasses may not
-BATCH_CELLS = 1 << 18  # predictions of settings that are combined together: they fit a near cache
+BY_ROWS = frozenset({Vote, Mean})  # combiners that handle each row separately; subclasses may not
+BATCH_CELLS = 1 << 18  # predictions that are combined at a time, so that they fit into the processor's cache
 
 
 def open_ensemble(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> EnsembleSession | None:
-    """A session, or None if nothing can be shared: then the ensemble is refitted."""
+    """A session, or None if nothing can be shared."""
     if not fit_params.keys() <= {"sample_weight"} or len(getattr(X, "shape", ())) != 2:
         return None
     session = EnsembleSession(estimator, X, y, fit_params)
     own = session.find({}) if session.target is not None else None
     if own is None:
         return None
-    if isinstance(own, Exception):  # settings are refitted; strict mode raises the error if a refit succeeds
+    if isinstance(own, Exception):  # settings are refitted, and strict mode raises the error if a refit succeeds
         return None if fit_params else session
     if fit_params.get("sample_weight") is not None and not all(takes_weights(one) for one in own.config.estimators):
         return None
@@ -76,21 +77,21 @@ class SharedSetting:
 
     @cached_property
     def batch_key(self) -> Key | None:
-        """The same for settings that one call of a combiner can answer; None if each needs a call of its own."""
+        """The same for settings that are combined by one call; None if the setting needs a call of its own."""
         if self.config.size.chooses or type(self.config.combiner) not in BY_ROWS:
             return None
         return type(self.config.combiner), len(self.specs), self.wants_proba
 
     @property
     def splitters(self) -> list[Any]:
-        """The inner splitters that its blocks learn from."""
+        """The splitters of its blocks, for out-of-fold predictions."""
         size, combiner = self.config.size, self.config.combiner
         learning = [size] * size.chooses + [combiner] * (combiner.learns and hasattr(combiner, "cv"))
         return [getattr(block, "cv", 5) for block in learning]
 
 
 class EnsembleSession(ModelSession):
-    """Settings share what their members share."""
+    """A session in which settings share the sessions of their members."""
 
     shares = "members"
 
@@ -124,12 +125,12 @@ class EnsembleSession(ModelSession):
         return TrainingData(self.X, self.target, self.weights, self.n_rows, self.X.shape[1])
 
     def shared(self, setting: Params) -> SharedSetting | None:
-        """The setting, if it can be answered from the predictions of members."""
+        """The setting, if it can be answered from the predictions of members; otherwise None."""
         found = self.find(setting)
         return None if isinstance(found, Exception) else found
 
     def find(self, setting: Params) -> SharedSetting | Exception | None:
-        """The same, or the exception that was raised; a refit decides whether the setting is at fault."""
+        """The same, or the exception that was raised; a refit shows whether the setting is invalid."""
 
         def make() -> SharedSetting | Exception | None:
             found, error = attempt(partial(self._make_shared, setting))
@@ -152,7 +153,7 @@ class EnsembleSession(ModelSession):
             return None
         seeded = any(name.endswith("random_state") for spec in specs for name in spec.params)
         if seeded and not isinstance(model.random_state, Integral):
-            return None  # drawn again at each fit
+            return None  # each fit draws another seed
         found = SharedSetting(config, specs, setting, self.members)
         if any(hasattr(cv, "__next__") for cv in found.splitters):
             return None
@@ -160,13 +161,13 @@ class EnsembleSession(ModelSession):
         return found if all(blocks) and all(map(self._is_repeatable, specs)) else None
 
     def _is_repeatable(self, spec: MemberSpec) -> bool:
-        """Whether each fit of a member gives the same model; many settings have the same members."""
+        """Whether all fits of a member give the same model; cached, because many settings have the same members."""
         if spec.params:
             return is_repeatable(unfitted(spec), TableSize(self.n_rows))
         return self._repeatable.of(spec.estimator)
 
     def _all_shared(self, settings: Sequence[Params]) -> dict[int, SharedSetting]:
-        """The settings that can be answered from members' predictions, by index. Every split asks again."""
+        """The settings that can be answered from members' predictions, by index; cached for all splits."""
         return self._last.of(settings) if isinstance(settings, tuple) else self._shared_by_index(settings)
 
     def _shared_by_index(self, settings: Sequence[Params]) -> dict[int, SharedSetting]:
@@ -179,7 +180,7 @@ class EnsembleSession(ModelSession):
         shared = self._all_shared(settings)
         split: MembersOnSplit | None = None
         done: set[int] = set()
-        if shared:  # where it raises, each by itself meets its own error: one that fails must not affect the others
+        if shared:  # if it raises, each setting is tried separately
             split, _ = attempt(lambda: MembersOnSplit(self, list(shared.values()), train, test))
         errors: dict[int, Exception | None] = {}
         if split is not None:
@@ -211,23 +212,21 @@ class EnsembleSession(ModelSession):
             answer, error = attempt(lambda: (split or MembersOnSplit(self, [shared], train, test)).answer(shared))
             if answer is not None:
                 return answer
-        expected = isinstance(error, MemberError)  # members that cannot be combined this way say so
-        return refitted(self.answer_alone(setting, train, take_rows(self.X, test), need), None if expected else error)
+        return refitted(self.answer_alone(setting, train, take_rows(self.X, test), need), error)
 
 
 class MembersOnSplit:
-    """The predictions of the members of several settings on one split, and inside its training rows."""
+    """The predictions of the members of several settings on one split, and on inner splits of its training rows."""
 
     def __init__(self, session: EnsembleSession, shared: Sequence[SharedSetting], train: Rows, test: Rows) -> None:
         self._session = session
         if session.weights is not None:
-            train = train[session.weights[train] > 0]  # the others do not count
+            train = train[session.weights[train] > 0]  # rows of weight 0 do not count
         self.data = session.data.take(train)
         self.present: NDArray[np.intp] = np.arange(session.n_classes)
-        if isinstance(self.data.target, Labels):  # a model knows the classes of its training rows only
-            self.present, codes = np.unique(self.data.target.codes, return_inverse=True)
-            known = Labels(self.data.target.classes[self.present], codes.astype(np.int64))
-            self.data = replace(self.data, target=known)
+        if isinstance(self.data.target, Labels):  # a model only has the classes of its training rows
+            self.present, observed = self.data.target.observed()
+            self.data = replace(self.data, target=observed)
         self._n_test = len(test)
         self._answers = self._gather(shared, train, test)
         self._inner: dict[Any, tuple[Any, list[dict[Key, MemberAnswer]]]] = {}
@@ -240,7 +239,7 @@ class MembersOnSplit:
     def _gather(
         self, shared: Sequence[SharedSetting], train: Rows, test: Rows, inner: bool = False
     ) -> dict[Key, MemberAnswer]:
-        """The answers of all distinct members."""
+        """The predictions of all distinct members."""
         specs = {key: spec for one in shared for key, spec in zip(one.keys, one.specs, strict=True)}
         need = Need(0)
         for proba in {one.wants_proba for one in shared}:
@@ -250,7 +249,7 @@ class MembersOnSplit:
         return {key: self._among_present(one) for key, one in zip(specs, answers, strict=True)}
 
     def _among_present(self, answer: MemberAnswer) -> MemberAnswer:
-        """An answer among the classes of the training rows."""
+        """The predictions in terms of the classes of the training rows."""
         if len(self.present) == self._session.n_classes:
             return answer
         labels = None if answer.labels is None else np.searchsorted(self.present, answer.labels)
@@ -260,7 +259,7 @@ class MembersOnSplit:
         return stack_answers([answers[key] for key in shared.keys], self.data.n_classes, shared.wants_proba)
 
     def batches(self, shared: dict[int, SharedSetting]) -> list[list[int]]:
-        """Indices of settings that are combined by one call, several at a time."""
+        """Indices of settings that are combined by one call."""
         groups: dict[Key, list[int]] = {}
         for i, one in shared.items():
             if one.batch_key is not None:
@@ -272,7 +271,7 @@ class MembersOnSplit:
         return found
 
     def answer_batch(self, shared: Sequence[SharedSetting]) -> Answer:
-        """The predictions of several ensembles: the rows of all, one below the other, are combined as those of one."""
+        """The predictions of several settings, whose rows are concatenated and combined by one call."""
         n_members = len(shared[0].specs)
         answers = [self._answers[one.keys[m]] for m in range(n_members) for one in shared]
         stacked = stack_answers(answers, self.data.n_classes, shared[0].wants_proba).answers
@@ -281,7 +280,7 @@ class MembersOnSplit:
         return self._as_answer(shared[0].config.combiner.combine(predictions), len(shared))
 
     def answer(self, shared: SharedSetting) -> Answer:
-        """The predictions of the ensemble of one setting for the test rows."""
+        """The predictions of one setting for the test rows."""
         config, predictions = shared.config, self._predictions(self._answers, shared)
 
         def out_of_fold(cv: Any) -> MemberPredictions:
@@ -304,7 +303,7 @@ class MembersOnSplit:
 
 
 def splitter_key(cv: Any) -> Any:
-    """A key for a splitter: clones of one split alike."""
+    """A key for a splitter, the same for clones."""
     if hasattr(cv, "split"):
         return (type(cv), *((name, value_key(value)) for name, value in sorted(vars(cv).items())))
     return value_key(cv)

@@ -1,4 +1,4 @@
-"""How many members: fixed, decided during training, or selected after it from out-of-fold predictions."""
+"""Sizes: the number of members, fixed, decided during training, or selected after it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foldwise.data.arguments import above_zero, at_least_zero, one_of, whole_at_least
+from foldwise.ensembles.blocks import EnsembleSize
 from foldwise.ensembles.diversity.sampling import share_of
 from foldwise.ensembles.greedy import START, GreedyResult, select_greedily
-from foldwise.ensembles.protocol import EnsembleSize, Floats, MemberPredictions, TrainingData
+from foldwise.ensembles.protocol import Floats, MemberPredictions, TrainingData
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
 from foldwise.folds.rows import take_rows
@@ -23,17 +24,29 @@ Metric = str | Callable[[Any, Any], float] | None
 
 @dataclass(repr=False, eq=False)
 class FixedSize(EnsembleSize):
-    """A given number of members; None for as many as the members and their diversity make."""
+    """Train a fixed number of members; `size=20` of an ensemble means the same.
+
+    Parameters
+    ----------
+    n : int, optional
+        The number of members; by default what the members and the diversity suggest.
+
+    Examples
+    --------
+    >>> from foldwise.ensembles import FixedSize
+    >>> FixedSize().max_members(default=10)
+    10
+    """
 
     n: int | None = None
 
     def max_members(self, default: int) -> int:
-        hint = "an ensemble has at least one member; None takes the usual number."
+        hint = "pass None for the default."
         return default if self.n is None else whole_at_least("size", self.n, 1, hint)
 
 
 class SelectedSize(EnsembleSize):
-    """A base for sizes that select members after training."""
+    """The base of sizes that select members after training."""
 
     n: int | None
     chooses: ClassVar[bool] = True
@@ -44,9 +57,32 @@ class SelectedSize(EnsembleSize):
 
 @dataclass(repr=False, eq=False)
 class GreedySelection(SelectedSize):
-    """Members weighted by greedy forward selection with replacement (Caruana et al. 2004); see `select_greedily`.
+    """Weight members by greedy forward selection with replacement on out-of-fold predictions; see `select_greedily`.
 
-    `n` is how many members are trained; None for the usual number.
+    Parameters
+    ----------
+    rounds : int, optional
+        How many members are added after the first ones; by default depending on the number of rows.
+    start : int, default=3
+        With how many of the best members the selection starts.
+    metric : str or callable, optional
+        "neg_log_loss" (the default), "accuracy", "neg_brier_score", "neg_mean_squared_error", or a function.
+    shrinkage : float, optional
+        How far weights are shrunk towards equal ones, from 0 to 1; by default depending on the number of rows.
+    cv : int, splitter or iterable, default=5
+        The splits of the out-of-fold predictions.
+    n : int, optional
+        How many members are trained; by default what the members and the diversity suggest.
+
+    References
+    ----------
+    R. Caruana, A. Niculescu-Mizil, G. Crew and A. Ksikes (2004). Ensemble selection from libraries of models. ICML.
+
+    Examples
+    --------
+    >>> from foldwise import KNNClassifier, NaiveBayes
+    >>> from foldwise.ensembles import Ensemble, GreedySelection
+    >>> model = Ensemble([NaiveBayes(), KNNClassifier(5), KNNClassifier(25)], size=GreedySelection(start=1))
     """
 
     rounds: int | None = None
@@ -63,9 +99,28 @@ class GreedySelection(SelectedSize):
 
 @dataclass(repr=False, eq=False)
 class Pruning(SelectedSize):
-    """The first members in the order of greedy selection, each once (Margineantu & Dietterich 1997).
+    """Keep the first members in the order of greedy selection, each once.
 
-    `keep` is a number, a share, or None for the number with the best score; `n` is how many members are trained.
+    Parameters
+    ----------
+    keep : int or float, optional
+        How many members are kept, as a number or as a share; by default the number with the best score.
+    n : int, optional
+        How many members are trained; by default what the members and the diversity suggest.
+    metric : str or callable, optional
+        As for `GreedySelection`.
+    cv : int, splitter or iterable, default=5
+        The splits of the out-of-fold predictions.
+
+    References
+    ----------
+    D. Margineantu and T. Dietterich (1997). Pruning adaptive boosting. ICML.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from foldwise.ensembles import Ensemble, Pruning
+    >>> model = Ensemble(DecisionTreeClassifier(max_depth=2), diversity="bootstrap", size=Pruning(keep=0.5, n=20))
     """
 
     keep: int | float | None = None
@@ -83,9 +138,9 @@ class Pruning(SelectedSize):
 
 
 def select_members(predictions: MemberPredictions, data: TrainingData, metric: Metric, **options: Any) -> GreedyResult:
-    """Greedy selection; labels count as probabilities of 0 and 1."""
+    """Select members greedily; labels count as probabilities of 0 and 1."""
     if predictions.code is not None:
-        raise InputError("members of a recoded target all are needed to decode it.", "take a fixed size.")
+        raise InputError("with OutputCodes, all members are needed to decode the classes.", "use a fixed size.")
     stored = predictions.answers
     if predictions.n_classes and predictions.proba is None:
         stored = np.eye(predictions.n_classes)[predictions.labels()]
@@ -95,12 +150,35 @@ def select_members(predictions: MemberPredictions, data: TrainingData, metric: M
 
 @dataclass(repr=False, eq=False)
 class EarlyStopping(EnsembleSize):
-    """Stops when `patience` checks in a row have not lowered the error by more than `tolerance` of itself.
+    """Stop training when more members do not lower the error.
 
-    The error is that of the weighted mean (in boosting by residuals: the sum) of predictions. by="oob": on the rows
-    that each member has not drawn, so members must be trained on samples. by="validation": on a share of the rows,
-    which members never see. Independent members come in batches; boosting is checked after each member, and goes back
-    to where its error was least.
+    The error is that of the weighted mean of predictions, or of their sum in boosting by residuals. It is computed
+    after each batch of independent members, and after each member in boosting, of which only the members up to the
+    lowest error are kept.
+
+    Parameters
+    ----------
+    most_members : int, default=500
+        How many members are trained at most.
+    by : {"oob", "validation"}, default="oob"
+        The rows of the error: those that a member was not trained on, or validation rows that no member sees.
+    patience : int, default=5
+        Stop after this many checks without an improvement.
+    tolerance : float, default=0.005
+        The relative decrease of the error that counts as an improvement.
+    batch : int, default=10
+        The number of independent members between two checks.
+    share : float, default=0.2
+        The share of validation rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from foldwise.ensembles import EarlyStopping, Ensemble
+    >>> model = Ensemble(DecisionTreeClassifier(), diversity="bootstrap", size=EarlyStopping(batch=2), random_state=0)
+    >>> len(model.fit(*load_iris(return_X_y=True)).members_) < 50
+    True
     """
 
     most_members: int = 500
@@ -121,21 +199,21 @@ class EarlyStopping(EnsembleSize):
         if self.by == "oob":
             if config.diversity is None or not config.dependency.parallel:
                 raise InputError(
-                    "an out-of-bag error needs independent members trained on samples of the rows.",
-                    "take diversity='bootstrap', or EarlyStopping(by='validation').",
+                    "EarlyStopping(by='oob') needs independent members that are trained on samples of the rows.",
+                    "use diversity='bootstrap', or EarlyStopping(by='validation').",
                 )
             return TrainingMonitor(self, data, None, None, config)
         if not 0 < above_zero("share", self.share) < 1:
-            raise InputError(f"share must lie between 0 and 1, got {self.share!r}.")
+            raise InputError(f"share must be between 0 and 1, got {self.share!r}.")
         order = np.random.RandomState(0 if config.seed is None else config.seed).permutation(data.n_rows)
         n = max(1, int(self.share * data.n_rows))
         if n >= data.n_rows:
-            raise InputError(f"n_samples = {data.n_rows} leaves nothing to train on beside the validation rows.")
+            raise InputError(f"n_samples = {data.n_rows} is too small for a validation set.", "pass more rows.")
         return TrainingMonitor(self, data, np.sort(order[n:]), np.sort(order[:n]), config)
 
 
 class TrainingMonitor:
-    """Follows the error while members arrive."""
+    """Computes the error during training and decides when to stop."""
 
     def __init__(
         self, size: EarlyStopping, data: TrainingData, train: Rows | None, held_out: Rows | None, config: Any
@@ -151,7 +229,7 @@ class TrainingMonitor:
         self._errors: list[float] = []
 
     def add(self, members: Sequence[Any], weights: Sequence[float]) -> None:
-        """Take more members into account."""
+        """Add members and compute the error."""
         for member, weight in zip(members, weights, strict=True):
             rows = member.spec.out_of_bag(self._data) if self._held_out is None else self._held_out
             if len(rows) == 0:
@@ -170,7 +248,8 @@ class TrainingMonitor:
         known = self._weights > 0
         if not known.any():
             raise InputError(
-                "no row was left out by any member.", "take smaller samples, or EarlyStopping(by='validation')."
+                "the out-of-bag error is undefined, because every member was trained on all rows.",
+                "use smaller samples, or EarlyStopping(by='validation').",
             )
         truth = self._data.encoded[known]
         weights = None if self._data.weights is None else self._data.weights[known]
@@ -180,7 +259,7 @@ class TrainingMonitor:
         return float(np.average((values - truth) ** 2, weights=weights))
 
     def best_size(self, n: int) -> int:
-        """The number of members, of n, at which the error was least."""
+        """The number of members, of n, with the lowest error."""
         return self._sizes[int(np.argmin(self._errors))] if self._sizes else n
 
     def history(self) -> dict[str, Any]:
@@ -188,7 +267,7 @@ class TrainingMonitor:
 
     @property
     def should_stop(self) -> bool:
-        """Whether the last checks have brought no improvement."""
+        """Whether the last checks showed no improvement."""
         patience = self._size.patience
         if len(self._errors) <= patience:
             return False

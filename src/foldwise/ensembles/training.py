@@ -1,4 +1,4 @@
-"""Fits members and collects their predictions, on as many workers as asked for."""
+"""Fits members and computes their predictions, in parallel."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from foldwise.ensembles.blocks import Dependency
 from foldwise.ensembles.members import Member, fit_member, is_checked, prepare_for_trees
-from foldwise.ensembles.protocol import Dependency, FittedMembers, MemberPredictions, MemberSpec, TrainingData
+from foldwise.ensembles.protocol import FittedMembers, MemberPredictions, MemberSpec, TrainingData
 
-PREDICTION_CELLS = 1 << 23  # predictions of all members that are held at once
+PREDICTION_CELLS = 1 << 23  # predictions of all members that are held at a time
 
 
 class NoMonitor:
-    """Training that is not stopped early; see `sizes.TrainingMonitor`."""
+    """The monitor of training without early stopping; see `sizes.TrainingMonitor`."""
 
     train = None
     batch = sys.maxsize
     should_stop = False
 
     def add(self, members: Sequence[Any], weights: Sequence[float]) -> None:
-        """Take more members into account."""
+        """Add members."""
 
     def best_size(self, n: int) -> int:
-        """How many of n members to keep."""
+        """The number of members, of n, to keep."""
         return n
 
     def history(self) -> dict[str, Any]:
@@ -39,14 +40,14 @@ NO_MONITOR = NoMonitor()
 
 @dataclass(frozen=True)
 class MemberTrainer:
-    """How members are fitted."""
+    """Fits members in parallel."""
 
     n_jobs: int | None = None
     monitor: Any = NO_MONITOR
-    proba: bool = True  # whether the combiner reads probabilities, or labels
+    proba: bool = True  # whether the combiner reads probabilities instead of labels
 
     def fit(self, specs: Sequence[MemberSpec], data: TrainingData) -> list[Member]:
-        """One member per spec, in order."""
+        """Fit one member per spec."""
         X = prepare_for_trees(data.X, (spec.estimator for spec in specs))
         data = replace(data, X=X, checked=is_checked(X))
         if effective_n_jobs(self.n_jobs) == 1:
@@ -59,7 +60,14 @@ class MemberTrainer:
 
 @dataclass(repr=False, eq=False)
 class Independent(Dependency):
-    """Each member by itself, in parallel. If training may stop early, a batch at a time."""
+    """Train members independently and in parallel, in batches if training may stop early.
+
+    Examples
+    --------
+    >>> from foldwise import NaiveBayes
+    >>> from foldwise.ensembles import Ensemble, Independent
+    >>> model = Ensemble(NaiveBayes(), diversity="bootstrap", dependency=Independent(), n_jobs=2)
+    """
 
     parallel: ClassVar[bool] = True
 
@@ -74,14 +82,14 @@ class Independent(Dependency):
 
 
 def releases_gil(estimator: Any) -> bool:
-    """Whether threads are enough for it: compiled fits, scikit-learn's trees and our own estimators."""
+    """Whether threads are enough to fit it in parallel: scikit-learn's trees and our own estimators."""
     return type(estimator).__module__.startswith(("sklearn.tree.", "foldwise."))
 
 
 def predict_members(
     fitted: FittedMembers, X: Any, n_classes: int, proba: bool, n_jobs: int | None = None
 ) -> MemberPredictions:
-    """The predictions of all members for rows."""
+    """The predictions of all members for some rows."""
     given = prepare_for_trees(X, (member.model for member in fitted.members))
     checked = is_checked(given)
     if effective_n_jobs(n_jobs) == 1:

@@ -1,6 +1,6 @@
-"""The unfitted ensemble of each setting: members that settings have in common are made once, and are the same object.
+"""The unfitted ensemble of each setting, with members that are shared between settings.
 
-A clone of a whole ensemble reads the signature of every part of it, which takes longer than combining its answers.
+Cloning a whole ensemble reads the signatures of all its parts, which takes longer than combining predictions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from foldwise.folds.protocol import Params
 
 
 class EnsembleVariants:
-    """Ensembles that differ from one in blocks and in parameters of members."""
+    """Variants of an ensemble with other blocks and other parameters of members."""
 
     def __init__(self, estimator: Any) -> None:
         self._base = clone(estimator)
@@ -29,11 +29,11 @@ class EnsembleVariants:
         kind = type(estimator)
         usual = kind.set_params is ComposedEnsemble.set_params and kind.get_params is ComposedEnsemble.get_params
         self._usual = usual and bool(self._named) and not self._own & self._named.keys()
-        # with the values, whose ids are their own only while they live
+        # with the parameter values, because ids in keys are unique only while the values live
         self._made: KeyedCache[tuple[Sequence[Any], Any]] = KeyedCache()
 
     def of(self, setting: Params) -> Any | None:
-        """clone → set_params, to be read and cloned, never to be fitted; None for a setting of another form."""
+        """clone → set_params, not to be fitted; None for a setting that replaces members."""
         if not self._usual:
             return None
         inner: dict[str, dict[str, Any]] = {}
@@ -44,7 +44,7 @@ class EnsembleVariants:
             elif name not in self._own:
                 return None
         model = copy.copy(self._base)
-        for name in self._own:  # clones, as a generator among them would go on from setting to setting
+        for name in self._own:  # clones, because a generator would continue from setting to setting
             setattr(model, name, clone(setting.get(name, getattr(self._base, name)), safe=False))
         members = {name: self._member(name, inner.get(name, {})) for name in self._named}
         as_before = self._base.members

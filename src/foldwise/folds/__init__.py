@@ -1,9 +1,9 @@
-"""Splits, the fold-session protocol and its sessions, the engine that answers settings × splits."""
+"""Frozen splits, the protocol of fold sessions, and the engine that scores settings × splits."""
 
 from foldwise.folds.engine import evaluate
+from foldwise.folds.model_session import RefitSession
 from foldwise.folds.opening import open_session, open_subsets, register
 from foldwise.folds.protocol import Answer, Block, Failure, FoldSession, Need
-from foldwise.folds.refit_session import RefitSession
 from foldwise.folds.splits import Split, freeze_splits
 
 __all__ = [

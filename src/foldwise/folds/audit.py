@@ -1,9 +1,9 @@
-"""The law, checked on one setting and one split: a session's answer equals that of a refit within the tolerance."""
+"""The audit: on one setting and one split, a session's answer must equal that of a refit within the tolerance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from foldwise.errors import FoldwiseError
 from foldwise.folds.leave_one_out import answer_one_left_out, answers_leave_one_out
+from foldwise.folds.model_session import RefitSession
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows, TargetValues
-from foldwise.folds.refit_session import RefitSession
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split
 from foldwise.folds.tolerance import gaps, tolerance
 
-PERMUTED = 8  # refits on permuted rows, which show how far the peer itself moves
-REPEATED = 5  # refits that show whether a model repeats itself
+PERMUTED = 8  # refits on permuted rows, which show how far rounding alone moves the refit
+REPEATED = 5  # refits that show whether a fit is repeatable
 
 READ: dict[str, Callable[[Answer], NDArray[np.float64] | None]] = {
     "values": lambda answer: answer.values,
@@ -28,14 +28,14 @@ READ: dict[str, Callable[[Answer], NDArray[np.float64] | None]] = {
 
 
 class AuditError(FoldwiseError, AssertionError):
-    """A shared answer differed from a true refit."""
+    """The answer of a session differs from that of a refit."""
 
 
 def check_one(
     session: FoldSession, settings: Sequence[Params], splits: Sequence[Split], need: Need, rng: np.random.Generator
 ) -> None:
-    """Compare one random setting and split with a true refit; a disagreement raises and names it."""
-    shared = [setting for setting in settings if session.lazy(setting)]  # the others were refitted anyway
+    """Compare one random setting and split with a refit; raise an AuditError if they differ."""
+    shared = [setting for setting in settings if session.lazy(setting)]  # the others are refitted anyway
     if not shared:
         return
     setting = shared[int(rng.integers(len(shared)))]
@@ -47,8 +47,8 @@ def check_one(
     problem = disagreement(session, setting, split.train, split.test, need, ours)
     if problem:
         raise AuditError(
-            f"the setting {dict(setting)} on split {number} was answered other than by a refit: {problem}.",
-            "please report it; audit=False turns this check off.",
+            f"the predictions of setting {dict(setting)} on split {number} differ from those of a refit: {problem}.",
+            "please report this as a bug; audit=False turns the check off.",
         )
 
 
@@ -60,7 +60,7 @@ def disagreement(
     need: Need = Need.PROBA,
     ours: Answer | Failure | None = None,
 ) -> str:
-    """How a session's answer differs from a refit beyond the tolerance of the law; empty where it does not."""
+    """How a session's answer differs from that of a refit; empty if it agrees within the tolerance."""
     need |= Need.LABELS if isinstance(session.target, Labels) else Need.VALUES
     if ours is None:
         ours = next(iter(session.answer([setting], train, test, need))).answer
@@ -70,7 +70,7 @@ def disagreement(
     def by_refit(rows: Rows) -> Answer | Failure:
         try:
             model = refit.model(setting, rows)
-        except Exception as error:  # this is the refit: its error is what the session is compared with
+        except Exception as error:  # the error of the refit is what the session is compared with
             return Failure(error)
         X = take_rows(refit.X, test)
         found = refit.predict(model, X, Need((need | Need.PROBA) & ~Need.MODEL))
@@ -79,23 +79,29 @@ def disagreement(
     theirs = by_refit(train)
     if isinstance(ours, Answer) and isinstance(theirs, Answer):
         scale = spread_of(session.target, train)
-        moves = Movement(
-            theirs, lambda rng: by_refit(train[rng.permutation(len(train))]) if session.order_free else None
-        )
-        problem = first_difference(ours, theirs, test, scale, moves.of)
-        if problem and not session.order_free:  # a model that does not repeat itself cannot be imitated
+
+        @cache
+        def permuted() -> list[Answer | Failure]:
+            rng = np.random.default_rng(0)
+            n_refits = PERMUTED if session.order_free else 0
+            return [by_refit(train[rng.permutation(len(train))]) for _ in range(n_refits)]
+
+        problem = first_difference(ours, theirs, test, scale, lambda what: largest_gap(theirs, permuted(), what))
+        if problem and not session.order_free:  # a fit that is not repeatable cannot be compared
             repeats = [by_refit(train) for _ in range(REPEATED)]
             if any(isinstance(one, Answer) and first_difference(one, theirs, test, scale) for one in repeats):
                 return ""
         return problem
     if isinstance(ours, Failure) and isinstance(theirs, Failure):
         same = type(ours.error) is type(theirs.error)
-        return "" if same else f"it failed with {ours.error!r}, the refit with {theirs.error!r}"
-    return f"it gave {ours}, the refit {theirs}" if isinstance(ours, Failure) else f"only the refit failed: {theirs}"
+        return "" if same else f"the session failed with {ours.error!r}, the refit with {theirs.error!r}"
+    if isinstance(ours, Failure):
+        return f"the session failed with {ours.error!r}, but the refit did not fail"
+    return f"the refit failed with {getattr(theirs, 'error', None)!r}, but the session did not fail"
 
 
 def with_logarithms(answer: Answer, model: Any, X: Any, target: Any) -> Answer:
-    """The answer with the model's own log-probabilities, which do not underflow."""
+    """The answer with the model's own log-probabilities: logarithms of probabilities may underflow."""
     if not hasattr(model, "predict_log_proba"):
         return answer
     indices = np.searchsorted(target.classes, model.classes_)
@@ -107,51 +113,39 @@ def with_logarithms(answer: Answer, model: Any, X: Any, target: Any) -> Answer:
 
 
 def spread_of(target: Any, train: Rows) -> float:
-    """The standard deviation of the training targets, where they are numbers."""
+    """The standard deviation of the training targets of a regression; 1 for classes."""
     return float(np.std(target.numbers[train])) if isinstance(target, TargetValues) else 1.0
 
 
-class Movement:
-    """How far a refit moves when its rows are permuted; the refits are made when first asked for."""
-
-    def __init__(self, answer: Answer, permuted: Callable[[np.random.Generator], Answer | Failure | None]) -> None:
-        self._answer, self._permuted = answer, permuted
-
-    @cached_property
-    def _answers(self) -> list[Answer]:
-        rng = np.random.default_rng(0)
-        found = (self._permuted(rng) for _ in range(PERMUTED))
-        return [one for one in found if isinstance(one, Answer)]
-
-    def of(self, what: str) -> float:
-        """The greatest movement of the values, decision values or log-probabilities."""
-        greatest = 0.0
-        for one in self._answers:
-            a, b = READ[what](self._answer), READ[what](one)
-            if a is not None and b is not None:
-                gap = gaps(a, b)
-                greatest = max(greatest, float(np.max(gap, where=np.isfinite(gap), initial=0.0)))
-        return greatest
+def largest_gap(answer: Answer, others: Sequence[Answer | Failure], what: str) -> float:
+    """The largest finite difference between the values, decision values or log-probabilities of answers."""
+    largest = 0.0
+    for other in others:
+        a, b = READ[what](answer), READ[what](other) if isinstance(other, Answer) else None
+        if a is not None and b is not None:
+            gap = gaps(a, b)
+            largest = max(largest, float(np.max(gap, where=np.isfinite(gap), initial=0.0)))
+    return largest
 
 
 def first_difference(
     ours: Answer, theirs: Answer, test: Rows, scale: float, moves: Callable[[str], float] = lambda what: 0.0
 ) -> str:
-    """What differs beyond the tolerance, in words; `scale` is the standard deviation of the training targets."""
+    """A description of what differs beyond the tolerance; `scale` is the standard deviation of the training targets."""
     for what, read in READ.items():
         a, b = read(ours), read(theirs)
         if a is None or b is None:
             continue
         if a.shape != b.shape:
-            return f"{what} have shape {a.shape}, those of a refit {b.shape}"
+            return f"the {what} have shape {a.shape}, those of the refit {b.shape}"
         gap, least = gaps(a, b), scale if what == "values" else 1.0
         if not (gap <= tolerance(b, least)).all() and not (gap <= tolerance(b, least, moves(what))).all():
-            return f"{what} differ by {np.nanmax(gap):.2g}"
+            return f"the {what} differ by {np.nanmax(gap):.2g}"
     return different_label(ours, theirs, test, moves)
 
 
 def different_label(ours: Answer, theirs: Answer, test: Rows, moves: Callable[[str], float]) -> str:
-    """The first label that differs although the refit's scores do not tie; empty where there is none."""
+    """The first label that differs although the refit's scores do not tie; empty if there is none."""
     if ours.labels is None or theirs.labels is None:
         return ""
     scores = theirs.log_probabilities()

@@ -1,83 +1,83 @@
-"""What a session worked out about settings, kept from split to split. Built with the session; threads may share it."""
+"""Caches of a session, kept from split to split. They are created with the session, and threads may share them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
+MISSING: Any = object()
 
 
 def nothing_known(key: Any) -> dict[Any, Any]:
-    """For caches of what is worked out about an object bit by bit."""
+    """An empty dict: for caches that are filled step by step."""
     return {}
 
 
-class IdentityCache(Generic[Item]):
-    """Items made of objects, found again by the identity of the object: every split asks about the same settings.
-
-    Two threads may make the same item at once. Both are right, and the last one stays.
-    """
-
-    def __init__(self, make: Callable[[Any], Item], most: int = 1 << 14) -> None:
-        self._make, self._most = make, most
-        self._items: dict[int, tuple[Any, Item]] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without items: ids mean other things in another process."""
-        return {**vars(self), "_items": {}}
-
-    def of(self, key: Any) -> Item:
-        """The item of an object, made when first asked for."""
-        known = self._items.get(id(key))
-        if known is None or known[0] is not key:
-            known = (key, self._make(key))  # holds the object, so that its id is not used again
-            if len(self._items) >= self._most:
-                self._items.clear()
-            self._items[id(key)] = known
-        return known[1]
-
-
 class KeyedCache(Generic[Item]):
-    """Items found again by a key that the session makes. Another process begins with none: ids mean other things there.
+    """Items found by a key. A key may contain ids, so a copy in another process starts empty.
 
-    Two threads may make the same item at once. Both are right, and the first one stays.
+    Two threads may make the same item at the same time. Both items are right, and the first one is kept. If there are
+    `most` items, the next one replaces them all.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = sys.maxsize) -> None:
         self._items: dict[Any, Item] = {}
+        self._most = most
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_items": {}}
+        return {**vars(self), "_items": {}}
 
     def __len__(self) -> int:
         return len(self._items)
 
     def get(self, key: Any, make: Callable[[], Item]) -> Item:
-        """The item of a key, made when first asked for."""
-        if key not in self._items:
-            self._items.setdefault(key, make())
-        return self._items[key]
+        """The item of a key, made on first use; if making it raises, nothing is kept."""
+        found: Item = self._items.get(key, MISSING)  # one look-up: another thread may clear the items
+        if found is MISSING:
+            made = make()
+            if len(self._items) >= self._most:
+                self._items.clear()
+            found = self._items.setdefault(key, made)
+        return found
+
+    def values(self) -> list[Item]:
+        """All items."""
+        return list(self._items.values())
 
     def find(self, key: Any) -> Item | None:
-        """The item of a key, if there is one."""
+        """The item of a key; None if there is none."""
         return self._items.get(key)
 
     def keep(self, key: Any, item: Item) -> Item:
-        """The same item, which is found from now on."""
+        """Store an item, and return it."""
         self._items[key] = item
         return item
 
 
+class IdentityCache(Generic[Item]):
+    """Items made from objects and found by the identity of the object: every split has the same settings."""
+
+    def __init__(self, make: Callable[[Any], Item], most: int = 1 << 14) -> None:
+        self._make = make
+        self._items: KeyedCache[tuple[Any, Item]] = KeyedCache(most)
+
+    def of(self, key: Any) -> Item:
+        """The item of an object, made on first use."""
+        # holds the object, so that its id is not reused
+        return self._items.get(id(key), lambda: (key, self._make(key)))[1]
+
+
 class ByteBudget:
-    """How many bytes a session may still keep. Threads take their share before they compute what they keep."""
+    """The number of bytes that a session may still keep. A thread reserves its bytes before it computes them."""
 
     def __init__(self, n_bytes: int) -> None:
         self._left, self._lock = n_bytes, Lock()
 
     def take(self, n_bytes: int) -> bool:
-        """Whether so many bytes were left; if so, they are taken."""
+        """Reserve bytes; False if too few are left."""
         with self._lock:
             if n_bytes > self._left:
                 return False

@@ -1,4 +1,4 @@
-"""The engine: every setting on every split, answered by one session, scored by metrics, audited by a true refit."""
+"""The engine: one session predicts with every setting on every split, metrics score it, and a refit audits it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from foldwise.folds.splits import LeaveOneOutSplits, Split
 
 __all__ = ["EvaluationTask", "Outcome", "ScoringPlan", "evaluate"]
 
-SMALL = 5e-4  # seconds; threads that do less at a time wait for each other more than they work
+SMALL = 5e-4  # seconds; shorter tasks run faster without threads
 
 
 @dataclass(frozen=True)
 class EvaluationTask:
-    """Every one of these settings on every one of these splits."""
+    """Settings that are all evaluated on all of these splits."""
 
     settings: Sequence[Params]
     splits: Sequence[Split]
@@ -34,16 +34,16 @@ class EvaluationTask:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of settings × splits."""
+    """The scores, times and errors of settings × splits."""
 
-    scores: dict[str, NDArray[Any]]  # by metric: (settings, splits), NaN where it failed
-    train_scores: dict[str, NDArray[Any]]  # the same on training rows, if asked for
-    seconds: NDArray[np.float64]  # (settings, splits), a piece of work's time shared equally by its settings
-    failures: tuple[tuple[int, int, Exception], ...]  # of fits: setting, split, error
-    unscored: tuple[tuple[int, int, str, Exception], ...]  # setting, split, metric, error
+    scores: dict[str, NDArray[Any]]  # by metric: (settings, splits), NaN after an error
+    train_scores: dict[str, NDArray[Any]]  # the same on training rows, if requested
+    seconds: NDArray[np.float64]  # (settings, splits); the time of a group is divided equally
+    failures: tuple[tuple[int, int, Exception], ...]  # errors of fits: setting, split, error
+    unscored: tuple[tuple[int, int, str, Exception], ...]  # errors of metrics: setting, split, metric, error
     train_unscored: tuple[tuple[int, int, str, Exception], ...]  # the same for scores on training rows
-    fits: int  # pieces of work: groups of settings × splits; leave-one-out at once is one
-    kept: tuple[tuple[list[int], int | None, Any], ...] = ()  # settings, split (None: all), what was taken of a block
+    fits: int  # groups of settings × splits; leave-one-out in one pass counts as one
+    kept: tuple[tuple[list[int], int | None, Any], ...] = ()  # settings, split (None: all), what the recorder kept
 
 
 def evaluate(
@@ -55,16 +55,48 @@ def evaluate(
     audit: bool = False,
     progress: Progress | None = None,
 ) -> list[Outcome]:
-    """The outcome of each task; the work of all tasks is done in one go.
+    """Score every setting of each task on every split of the task.
 
-    With `audit` one random setting and split is checked by a refit, another one each time; it changes no result.
+    Parameters
+    ----------
+    session : FoldSession
+        The session that predicts; see `open_session`.
+    tasks : sequence of EvaluationTask
+        Settings and splits. The work of all tasks is distributed together.
+    plan : ScoringPlan
+        The metrics, and whether training rows are scored too.
+    n_jobs : int, optional
+        Number of threads or processes; None means 1, or what joblib's context says.
+    audit : bool, default=False
+        Check one random setting on one random split with a refit. This does not change any result.
+    progress : Progress, optional
+        Shows how many models are done; by default on a terminal only.
+
+    Returns
+    -------
+    list of Outcome
+        One per task.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from foldwise import NaiveBayes
+    >>> from foldwise.evaluation.metrics import find_metric
+    >>> from foldwise.folds import freeze_splits, open_session
+    >>> X, y = load_iris(return_X_y=True)
+    >>> task = EvaluationTask([{"var_floor": 1e-9}, {"var_floor": 0.5}], freeze_splits(5, X, y, n_rows=150))
+    >>> plan = ScoringPlan({"accuracy": find_metric("accuracy")})
+    >>> [outcome] = evaluate(open_session(NaiveBayes(), X, y), [task], plan)
+    >>> outcome.scores["accuracy"].shape
+    (2, 5)
     """
-    known: dict[int, list[Group]] = {}  # searches inside outer folds ask about the same list of settings
-    jobs: list[tuple[int, Group, int | None]] = []  # a split, or None for all splits of leave-one-out at once
+    known: dict[int, list[Group]] = {}  # searches inside outer folds pass the same list of settings
+    jobs: list[tuple[int, Group, int | None]] = []  # None for all splits of leave-one-out in one pass
     for t, task in enumerate(tasks):
         groups = known.get(id(task.settings))
         if groups is None:
-            groups = known[id(task.settings)] = groups_of(session, task.settings)
+            indices = group_settings(session, task.settings)
+            groups = known[id(task.settings)] = [Group.of(task.settings, some) for some in indices]
         together, separate = separate_leave_one_out(session, groups, task.splits, plan)
         jobs += [(t, group, None) for group in together]
         jobs += [(t, group, number) for group in separate for number in range(len(task.splits))]
@@ -89,37 +121,32 @@ def evaluate(
 
 @dataclass(frozen=True)
 class Group:
-    """Settings that share one piece of work, and their indices among those asked for."""
+    """Settings that share their work, and their indices among all settings of the task."""
 
-    settings: tuple[Params, ...]  # no list: a session may know it again
+    settings: tuple[Params, ...]  # a tuple, which a session recognizes by its identity
     indices: list[int]
-    where: slice | list[int]  # the indices as an index; a slice is faster
+    where: slice | list[int]  # the indices as a slice if they are consecutive: faster
 
     @classmethod
     def of(cls, settings: Sequence[Params], indices: list[int]) -> Group:
-        """The settings at these indices among all."""
+        """The group of the settings with these indices."""
         run = slice(indices[0], indices[-1] + 1)
         where = run if len(indices) == run.stop - run.start else indices
         return cls(tuple(settings[i] for i in indices), indices, where)
 
 
-def groups_of(session: FoldSession, settings: Sequence[Params]) -> list[Group]:
-    """The settings in groups that share one piece of work."""
-    return [Group.of(settings, indices) for indices in group_settings(session, settings)]
-
-
 def separate_leave_one_out(
     session: FoldSession, groups: list[Group], splits: Sequence[Split], work: ScoringPlan
 ) -> tuple[list[Group], list[Group]]:
-    """Settings whose splits of leave-one-out are answered at once, and those that are asked split by split."""
-    # what all models predict for all training rows is quadratic by itself
+    """Settings that are answered by leave-one-out in one pass, and settings that are answered split by split."""
+    # predictions of all models for all training rows take quadratic time anyway
     if not isinstance(splits, LeaveOneOutSplits) or work.on_train:
         return [], groups
     found: tuple[list[Group], list[Group]] = ([], [])
     for group in groups:
         together = [answers_leave_one_out(session, setting, splits) for setting in group.settings]
-        for at_once, part in zip((True, False), found, strict=True):
-            inside = [i for i, can in enumerate(together) if can is at_once]
+        for one_pass, part in zip((True, False), found, strict=True):
+            inside = [i for i, can in enumerate(together) if can is one_pass]
             if len(inside) == len(group.indices):
                 part.append(group)
             elif inside:
@@ -130,7 +157,7 @@ def separate_leave_one_out(
 
 
 class OutcomeBuilder:
-    """Gathers the results of one evaluation task."""
+    """Collects the results of one evaluation task."""
 
     def __init__(self, task: EvaluationTask, plan: ScoringPlan) -> None:
         shape = len(task.settings), len(task.splits)
@@ -142,7 +169,7 @@ class OutcomeBuilder:
         self._fits = 0
 
     def add(self, group: Group, number: int | None, result: TaskResult) -> None:
-        """The scores of a group of settings on one split, or on all splits of leave-one-out."""
+        """Add the scores of a group of settings on one split, or on all splits of leave-one-out."""
         indices, first = group.indices, number or 0
         splits = slice(None) if number is None else slice(number, number + 1)
         self._fits += result.fits
@@ -165,13 +192,13 @@ class OutcomeBuilder:
 
 
 def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterator[Any]:
-    """`score_task` of each call on plain threads: sessions release the GIL, and joblib's own start costs more."""
-    # joblib looks up the machine's cores anew each time it is asked, which takes longer than a small search
+    """Run `score_task` on plain threads: sessions release the GIL, and joblib takes longer to start."""
+    # joblib looks up the number of cores on each call, which takes longer than a small search
     threads = min(n_jobs if n_jobs is not None and n_jobs > 0 else effective_n_jobs(n_jobs), len(calls))
     if threads <= 1:
         yield from (score_task(*call) for call in calls)
         return
-    first, second = (score_task(*call) for call in calls[:2])  # the first also pays for what is prepared once
+    first, second = (score_task(*call) for call in calls[:2])  # the first call also does what is prepared once
     yield from (first, second)
     if second.seconds < SMALL:
         yield from (score_task(*call) for call in calls[2:])
@@ -181,12 +208,12 @@ def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterato
 
 
 def run_joblib(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterable[Any]:
-    """`score_task` of each call on joblib's backend of the day."""
+    """Run `score_task` on joblib's current backend."""
     if effective_n_jobs(n_jobs) == 1:
         return (score_task(*call) for call in calls)
-    try:  # one by one, so that progress can be shown
+    try:  # results one by one, so that progress can be shown
         pool = Parallel(n_jobs, return_as="generator")
-    except ValueError:  # a backend that cannot
+    except ValueError:  # a backend without generators
         pool = Parallel(n_jobs)
     found: Iterable[Any] = pool(delayed(score_task)(*call) for call in calls)
     return found

@@ -1,7 +1,7 @@
-"""Falling back to a refit: the one place where it happens, is reported, and is turned into an error in strict mode.
+"""Fallback to a refit: how it is done, reported, and turned into an error in strict mode.
 
-A session that cannot answer by shared work refits. That hides mistakes of ours, so strict mode (`FOLDWISE_STRICT=1`,
-or `with strict():`) raises what the shared work raised, unless the refit fails too: then nothing was hidden.
+A session refits a setting if its shared work raises an exception. This could hide a bug, so strict mode
+(`FOLDWISE_STRICT=1`, or `with strict():`) raises that exception unless the refit fails too.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _reported: set[tuple[str, str]] = set()
 
 
 class FallbackWarning(FoldwiseWarning):
-    """Models are refitted one by one, because the installed version of a library is not one that was tested."""
+    """Models are refitted one by one because Foldwise was not tested with the installed version of a library."""
 
 
 def is_strict() -> bool:
-    """Whether an exception of shared work is raised where a refit would hide it."""
+    """Whether strict mode is on."""
     return os.environ.get(VARIABLE, "") not in ("", "0")
 
 
 @contextmanager
 def strict(on: bool = True) -> Iterator[None]:
-    """Switch strict mode on or off. Threads, and processes started inside, see it too."""
+    """Turn strict mode on or off, for all threads and for processes that are started inside the block."""
     before = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = "1" if on else "0"
     try:
@@ -46,30 +46,30 @@ def strict(on: bool = True) -> Iterator[None]:
 
 
 def attempt(shared: Callable[[], Result]) -> tuple[Result | None, Exception | None]:
-    """The result of shared work, or the exception it raised. Whoever then refits calls `refitted`."""
+    """The result of shared work, or the exception that it raised, which is then passed to `refitted`."""
     try:
         return shared(), None
-    except Exception as error:  # handed on: `refitted` raises it in strict mode
+    except Exception as error:  # returned, and raised by `refitted` in strict mode
         return None, error
 
 
 def refitted(answer: Result, error: Exception | None) -> Result:
-    """The answer of a refit that followed an exception of shared work, if there was one."""
+    """The answer of a refit. In strict mode, raise the error of the shared work if the refit did not fail too."""
     if error is not None and is_strict() and not has_failed(answer):
         raise error
     return answer
 
 
 def has_failed(answer: object) -> bool:
-    """Whether a refit raised, or its model predicts nothing and comes along for the scorers to ask."""
+    """Whether a refit raised, or its model cannot predict and is left to the scorers."""
     if isinstance(answer, Answer):
         return answer.labels is None and answer.values is None and answer.probabilities() is None
     return isinstance(answer, Failure)
 
 
 def report_fallback(library: str, reason: str) -> None:
-    """Warn that models of a library are refitted; once for each reason."""
+    """Warn that models of a library are refitted, once for each reason."""
     if (library, reason) not in _reported:
         _reported.add((library, reason))
-        message = f"{library}: {reason}, so models are refitted one by one. Results are right, but slower."
+        message = f"{library}: {reason}, so models are refitted one by one. Results are correct, but take longer."
         warnings.warn(message, FallbackWarning, stacklevel=2)

@@ -1,4 +1,4 @@
-"""Settings that share their work: those that differ in parameters which a session may vary without a refit."""
+"""Groups of settings that share their work: they differ only in parameters that need no refit."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from foldwise.folds.protocol import Params
 
 
 class HasLazy(Protocol):
-    """As much of a session as grouping needs."""
+    """The part of a session that grouping needs."""
 
     def lazy(self, params: Params) -> frozenset[str]:
         """The parameters that may vary without a refit, given the others."""
 
 
 def group_settings(session: HasLazy, settings: Sequence[Params]) -> list[list[int]]:
-    """The indices of settings that share one fit, in the order of their first."""
+    """The indices of settings that share one fit, ordered by the first of each group."""
 
     def key(i: int) -> Hashable:
         lazy = session.lazy(settings[i])
         if not lazy:
-            return i  # nothing is shared, not even by equal settings: their randomness may differ
-        if settings[i].keys() <= lazy:  # the common case, asked once per split: no key to build
+            return i  # even equal settings share nothing: their randomness may differ
+        if settings[i].keys() <= lazy:  # the common case, without the cost of a key
             return lazy, ()
         return lazy, params_key({name: value for name, value in settings[i].items() if name not in lazy})
 
@@ -32,7 +32,7 @@ def group_settings(session: HasLazy, settings: Sequence[Params]) -> list[list[in
 
 
 def value_key(value: Any) -> Any:
-    """A hashable key that two parameter values share if they are the same."""
+    """A hashable key, the same for equal parameter values."""
     if isinstance(value, np.ndarray):
         return (value.dtype.str, value.shape, value.tobytes()) if value.dtype != object else id(value)
     if isinstance(value, np.generic):
@@ -47,12 +47,12 @@ def value_key(value: Any) -> Any:
 
 
 def params_key(params: Params) -> Hashable:
-    """A key that two sets of parameters share if they are the same."""
+    """A hashable key, the same for equal parameters."""
     return tuple((name, value_key(value)) for name, value in sorted(params.items()))
 
 
 def group_by(indices: Iterable[int], key: Callable[[int], Hashable]) -> list[list[int]]:
-    """Indices with the same key together, in the order of their first."""
+    """Groups of indices with the same key, ordered by the first of each group."""
     found: dict[Hashable, list[int]] = {}
     for i in indices:
         found.setdefault(key(i), []).append(i)

@@ -1,4 +1,4 @@
-"""Sessions whose settings become fitted models, which then predict by themselves; the base of most sessions."""
+"""Sessions that fit a model for each setting and let it predict: the base of most sessions, and plain refits."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from sklearn.base import clone, is_classifier, is_regressor
 from foldwise.data.target import encode_target
 from foldwise.folds.groups import group_settings
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows, TargetValues
-from foldwise.folds.rows import count_rows, take_params, take_rows
+from foldwise.folds.rows import count_rows, take_columns, take_params, take_rows
 
-BLOCK_CELLS = 1 << 18  # probabilities of a block: metrics read them while they are in a near cache
+BLOCK_CELLS = 1 << 18  # probabilities in one block, so that metrics read them from the processor's cache
 
 IndexedAnswer = tuple[Sequence[int], Answer | Failure]  # indices of settings, and their answer
 
 
 class ModelSession:
-    """Each group of settings is fitted together by `fit_group`; a subclass says how, and what is `lazy`."""
+    """A session that fits groups of settings together; a subclass defines `lazy` and `fit_group`."""
 
     shares = "refit"
     threads = False
@@ -30,7 +30,7 @@ class ModelSession:
         self.estimator, self.X, self.y, self.fit_params = estimator, X, y, fit_params or {}
         self.n_rows = count_rows(X)
         self.target = target_of(estimator, y, self.n_rows)
-        # read once: scikit-learn inspects a signature each time
+        # read once: scikit-learn inspects the signature on each call
         self.own_params: dict[str, Any] = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
 
     def lazy(self, params: Params) -> frozenset[str]:
@@ -42,9 +42,9 @@ class ModelSession:
     def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[IndexedAnswer]:
         """The answers to all settings, group by group."""
         for group in group_settings(self, settings):
-            asked = [settings[i] for i in group]
-            X_test = take_rows(self.X, test)  # anew: a model that transforms in place must not pass it on changed
-            for i, answer in zip(group, self.answer_group(asked, train, X_test, need), strict=True):
+            chosen = [settings[i] for i in group]
+            X_test = take_rows(self.table_of(chosen[0]), test)  # a copy: a model may transform its input in place
+            for i, answer in zip(group, self.answer_group(chosen, train, X_test, need), strict=True):
                 yield [i], answer
 
     def answer_group(
@@ -55,7 +55,7 @@ class ModelSession:
             yield model if isinstance(model, Failure) else self.predict(model, X_test, need)
 
     def fit_group(self, settings: Sequence[Params], train: Rows) -> Iterator[Any]:
-        """The fitted models of settings of one group, in order; a Failure where a fit raised."""
+        """The fitted models of settings of one group, in order; a Failure if a fit raised."""
         for setting in settings:
             yield self.fit_alone(setting, train)
 
@@ -63,20 +63,20 @@ class ModelSession:
         """The refitted model of one setting, or a Failure."""
         try:
             return self.refit(setting, train)
-        except Exception as error:  # this is the refit: its error is the answer
+        except Exception as error:  # a refit is the reference, so its error is the answer
             return Failure(error)
 
     def answer_alone(self, setting: Params, train: Rows, X_test: Any, need: Need) -> Answer | Failure:
-        """The answer of one setting by a refit."""
+        """The answer to one setting by a refit."""
         model = self.fit_alone(setting, train)
         return model if isinstance(model, Failure) else self.predict(model, X_test, need)
 
     def merged(self, setting: Params) -> dict[str, Any]:
-        """The estimator's own parameters and those of a setting."""
+        """The parameters of the estimator, updated by a setting."""
         return {**self.own_params, **setting}
 
     def block_size(self, n_test: int) -> int:
-        """How many settings are answered at a time if probabilities are wanted."""
+        """How many settings are answered at a time if probabilities are needed."""
         n_classes = len(self.target.classes) if isinstance(self.target, Labels) else 1
         return max(1, BLOCK_CELLS // max(1, n_test * n_classes))
 
@@ -87,29 +87,70 @@ class ModelSession:
         return model
 
     def refit(self, setting: Params, train: Rows) -> Any:
-        """clone → set_params → fit, as scikit-learn would."""
-        return self.fit(self.unfitted(setting), train)
+        """clone → set_params → fit, as scikit-learn does it."""
+        return self.fit(self.unfitted(setting), train, self.table_of(setting))
 
     def unfitted(self, setting: Params) -> Any:
         """clone → set_params."""
         return clone(self.estimator).set_params(**{name: clone(v, safe=False) for name, v in setting.items()})
 
-    def fit(self, model: Any, train: Rows) -> Any:
-        """The model, fitted on the training rows."""
+    def table_of(self, setting: Params) -> Any:
+        """The columns that the model of a setting is fitted on."""
+        return self.X
+
+    def fit(self, model: Any, train: Rows, X: Any = None) -> Any:
+        """The model, fitted on the training rows of X, by default of the whole table."""
         fit_params = take_params(self.fit_params, train, self.n_rows)
-        X = take_rows(self.X, train)
+        X = take_rows(self.X if X is None else X, train)
         return model.fit(X, **fit_params) if self.y is None else model.fit(X, take_rows(self.y, train), **fit_params)
 
     def predict(self, model: Any, X_test: Any, need: Need) -> Answer | Failure:
-        """What a fitted model says of the test rows."""
+        """The predictions of a fitted model for the test rows."""
         try:
             return predictions(model, X_test, need, self.target)
         except Exception as error:  # not hidden: the failure is the answer
             return Failure(error, fitted=True)
 
 
+class RefitSession(ModelSession):
+    """A session for any estimator: each setting is fitted on each split, and nothing is shared.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator that settings are applied to.
+    X, y : table and target
+        All rows.
+    fit_params : dict, optional
+        Further arguments of `fit`; arrays with one entry per row are split like the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> session = RefitSession(DecisionTreeClassifier(random_state=0), *load_iris(return_X_y=True))
+    >>> train, test = np.arange(0, 150, 2), np.arange(1, 150, 2)
+    >>> [block.answer.labels.shape for block in session.answer([{"max_depth": 1}], train, test, Need.LABELS)]
+    [(1, 75)]
+    """
+
+
+class SubsetRefitSession(ModelSession):
+    """A session whose settings are `{"columns": indices}`: the estimator is fitted on these columns alone.
+
+    A session that can do this faster has a method `subsets` (see `HasSubsets`).
+    """
+
+    def table_of(self, setting: Params) -> Any:
+        return take_columns(self.X, setting["columns"])
+
+    def unfitted(self, setting: Params) -> Any:
+        return super().unfitted({})
+
+
 def in_order(pieces: Iterable[IndexedAnswer]) -> Iterator[Block]:
-    """Blocks in the order of settings; a run of settings that were answered together stays together."""
+    """Blocks in the order of settings; consecutive settings that were answered together stay together."""
     waiting: dict[int, tuple[Answer | Failure, int]] = {}
     done = 0
     for indices, answer in pieces:
@@ -124,7 +165,7 @@ def in_order(pieces: Iterable[IndexedAnswer]) -> Iterator[Block]:
 
 
 def target_of(estimator: Any, y: Any, n_rows: int) -> Labels | TargetValues | None:
-    """The target as metrics want it; None where there is none, several columns of it, or labels that mean "unknown"."""
+    """The target as metrics read it; None without a target, with several columns, or with unlabeled rows."""
     if y is None or len(getattr(y, "shape", np.shape(y))) != 1:
         return None
     if type(estimator).__module__.startswith("sklearn.semi_supervised"):
@@ -138,10 +179,10 @@ def target_of(estimator: Any, y: Any, n_rows: int) -> Labels | TargetValues | No
 
 
 def predictions(model: Any, X: Any, need: Need, target: Labels | TargetValues | None) -> Answer:
-    """As much of what is needed as the model has, under one axis of one setting.
+    """The needed predictions that the model has, as an answer of one setting.
 
-    Where it raises, or answers in other classes than those of the target, it comes along as a model: what a scorer
-    makes of it is then the scorer's own business, metric by metric.
+    If the model raises, or predicts classes that are not in the target, the answer contains the model itself, and each
+    scorer calls it.
     """
     if target is None:
         return Answer(models=(model,))
@@ -152,11 +193,11 @@ def predictions(model: Any, X: Any, need: Need, target: Labels | TargetValues | 
         ("decision", isinstance(target, Labels) and need & Need.DECISION, decisions_of),
         ("proba", isinstance(target, Labels) and need & (Need.PROBA | Need.DECISION), probabilities_of),
     )
-    for name, wanted, ask in parts:
+    for name, wanted, read in parts:
         if wanted and not (name == "proba" and not need & Need.PROBA and found.get("decision") is not None):
             try:
-                found[name] = ask(model, X, target)
-            except Exception:  # the scorer asks the model itself and meets the error
+                found[name] = read(model, X, target)
+            except Exception:  # the scorer calls the model itself and meets the error
                 found["models"] = (model,)
     if need & Need.MODEL:
         found["models"] = (model,)
@@ -169,7 +210,7 @@ def values_of(model: Any, X: Any, target: TargetValues) -> NDArray[np.float64]:
 
 def labels_of(model: Any, X: Any, target: Labels) -> NDArray[np.intp]:
     labels = np.asarray(model.predict(X))
-    if labels.ndim == 2 and labels.shape[1] == 1:  # CatBoost's labels of several classes
+    if labels.ndim == 2 and labels.shape[1] == 1:  # CatBoost with more than two classes
         labels = labels[:, 0]
     return class_indices(labels, target.classes)[None]
 
@@ -186,17 +227,17 @@ def probabilities_of(model: Any, X: Any, target: Labels) -> NDArray[Any] | None:
     found = model.predict_proba(X)
     indices = class_indices(model.classes_, target.classes)
     if found.shape[1:] != indices.shape:
-        raise ValueError("there are not as many probabilities as classes")
-    # its own precision is kept: scikit-learn clips single-precision probabilities elsewhere
+        raise ValueError("predict_proba must return one column per class of the model.")
+    # in the model's precision: scikit-learn clips single-precision probabilities at another value
     proba = np.zeros((1, len(found), len(target.classes)), dtype=found.dtype)
     proba[:, :, indices] = found
     return proba
 
 
 def class_indices(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
-    """The indices of labels in the sorted classes; raises where one is none of them."""
+    """The indices of labels in the sorted classes; raises if a label is not among them."""
     labels = np.asarray(labels)
     indices: NDArray[np.intp] = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     if not (classes[indices] == labels).all():
-        raise ValueError("a label is none of the classes")
+        raise ValueError("a predicted label is not among the classes of the target.")
     return indices

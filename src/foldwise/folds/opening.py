@@ -1,32 +1,66 @@
-"""Which session answers for an estimator: its own, one registered for its exact type, or a refit. So with subsets."""
+"""Opens the session of an estimator: its own, one registered for its exact type, or one that refits."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
 
+from foldwise.folds.model_session import RefitSession, SubsetRefitSession
 from foldwise.folds.protocol import FoldSession, HasSubsets, Opener
-from foldwise.folds.refit_session import RefitSession
 from foldwise.folds.rows import with_rows
-from foldwise.folds.subset_session import SubsetRefitSession
 
-SHIPPED = "foldwise.adapters.registry"  # of the sessions that come with Foldwise; loaded when first needed
+SHIPPED = "foldwise.adapters.registry"  # the sessions that come with Foldwise; loaded on first use
 
 _REGISTERED: dict[type, Opener] = {}
 
 
 def register(kind: type, opener: Opener) -> None:
-    """Answer for estimators of exactly this type: a subclass may have changed what it predicts.
+    """Register a session for estimators of exactly one type.
 
-    An opener takes the estimator, X, y and fit parameters, and may return None to decline.
+    Subclasses are not included, because they may predict differently.
+
+    Parameters
+    ----------
+    kind : type
+        The type of the estimators.
+    opener : callable
+        Takes the estimator, X, y and a dict of fit parameters, and returns a `FoldSession`, or None to refit.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from foldwise.folds import RefitSession, register
+    >>> register(DummyClassifier, RefitSession)
     """
     _REGISTERED[kind] = opener
 
 
 def open_session(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> FoldSession:
-    """A session for an estimator on a table.
+    """Open the fold session of an estimator on a table.
 
-    An estimator offers its own by a method `open_folds(X, y, fit_params)`; it may return None to decline.
+    An estimator defines its own session with a method `open_folds(X, y, fit_params)`, which may return None to refit.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator that settings are applied to.
+    X, y : table and target
+        All rows; splits refer to them by index.
+    fit_params : dict, optional
+        Further arguments of `fit`, such as `sample_weight`.
+
+    Returns
+    -------
+    FoldSession
+        A session that shares work between settings and splits, or one that refits.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from foldwise.folds import open_session
+    >>> open_session(GaussianNB(), *load_iris(return_X_y=True)).shares
+    'summaries'
     """
     X = with_rows(X)
     opener = opener_of(type(estimator))
@@ -35,14 +69,41 @@ def open_session(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | No
 
 
 def open_subsets(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> FoldSession:
-    """A session whose settings are subsets of columns, `{"columns": places}`, each as if fitted on them alone."""
+    """Open a session whose settings are subsets of columns, each answered as by a fit on these columns alone.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator that is fitted on the subsets.
+    X, y : table and target
+        All rows and columns.
+    fit_params : dict, optional
+        Further arguments of `fit`, such as `sample_weight`.
+
+    Returns
+    -------
+    FoldSession
+        Its settings are `{"columns": indices}`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from foldwise import NaiveBayes
+    >>> from foldwise.folds import Need, open_subsets
+    >>> session = open_subsets(NaiveBayes(), *load_iris(return_X_y=True))
+    >>> settings = [{"columns": (0, 1)}, {"columns": (2, 3)}]
+    >>> [block] = session.answer(settings, np.arange(0, 150, 2), np.arange(1, 150, 2), Need.LABELS)
+    >>> block.answer.labels.shape
+    (2, 75)
+    """
     session = open_session(estimator, X, y, fit_params)
     found = session.subsets() if isinstance(session, HasSubsets) else None
     return SubsetRefitSession(estimator, with_rows(X), y, fit_params) if found is None else found
 
 
 def opener_of(kind: type) -> Opener | None:
-    """What opens sessions for estimators of exactly this type."""
+    """The function that opens sessions for estimators of exactly this type; None if they are refitted."""
     if kind in _REGISTERED:
         return _REGISTERED[kind]
     own: Opener | None = vars(kind).get("open_folds") or import_module(SHIPPED).opener_of(kind)

@@ -1,4 +1,4 @@
-"""A line on the terminal for work that takes longer than two seconds."""
+"""A progress bar on the terminal, for work that takes longer than two seconds."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
-PATIENCE = 2.0  # seconds before the first word
-EVERY = 0.2  # seconds between words
+PATIENCE = 2.0  # seconds before the bar appears
+EVERY = 0.2  # seconds between updates
 WIDTH = 24
 LINE = 79
 
 
 class Progress:
-    """Counts models scored; a bar with the time left appears on a terminal's stderr after two seconds.
+    """Counts scored models and shows a bar with the remaining time on stderr.
 
-    Nothing is written where no one looks: in a pipe or a log only with `always`.
+    Nothing is written if stderr is not a terminal, except with `always`.
     """
 
     def __init__(self, what: str = "models", *, stream: Any = None, always: bool = False) -> None:
@@ -27,11 +27,11 @@ class Progress:
         self._written = False
 
     def expect(self, n: int) -> None:
-        """So many more are to come."""
+        """Expect n more."""
         self._expected += n
 
     def advance(self, n: int) -> None:
-        """So many more are done."""
+        """Count n more as done."""
         self._done += n
         now = time.monotonic()
         if self._shown and now - self._start > PATIENCE and now - self._last > EVERY:
@@ -46,7 +46,7 @@ class Progress:
         bar = ("█" * round(WIDTH * share)).ljust(WIDTH, "·")
         left = seconds * (1 - share) / share if share else float("inf")
         line = f"{bar} {self._done:,} of {self._expected:,} {self._what}, {seconds:.0f} s, {left:.0f} s left"
-        return line.ljust(LINE)  # what a longer line left behind is covered
+        return line.ljust(LINE)  # overwrites a longer line
 
     def __enter__(self) -> Self:
         return self

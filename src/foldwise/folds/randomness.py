@@ -1,8 +1,8 @@
-"""Whether a fit, done again on the same rows, gives the same model; only then may settings share it.
+"""Whether fits on the same rows give the same model; only then may settings share a fit.
 
-Conservative: whatever holds a `random_state` that is not a whole number counts as random, but for the few types of
-scikit-learn in `STEADY`, which draw nothing as they are set. Callables are taken to be deterministic, unless they
-have a `random_state` themselves (`SelectKBest(mutual_info_classif)` adds noise).
+The check is conservative: an estimator whose `random_state` is not an integer counts as random, except for the types
+of scikit-learn in `STEADY`, which draw no random numbers with certain parameters. Callables count as deterministic
+unless they have a `random_state` of their own (`SelectKBest(mutual_info_classif)` adds noise).
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ import numpy as np
 
 @dataclass(frozen=True)
 class TableSize:
-    """Upper bounds of the training rows and of the columns of a dense table; None where the columns are not known."""
+    """Upper bounds of the number of training rows, and of columns of a dense table (None if unknown)."""
 
     rows: int
     columns: int | None = None
 
 
 def is_repeatable(estimator: Any, size: TableSize) -> bool:
-    """Whether each fit on the same rows, at most as many as `size` says, gives the same model."""
+    """Whether fits on the same rows, at most `size.rows`, give the same model."""
     parts = nested_parts(estimator)
-    # the columns that reach a nested estimator are not known
+    # the number of columns that reach a nested estimator is unknown
     return all(not is_random(part, size if part is estimator else TableSize(size.rows)) for part in parts)
 
 
 def has_seed(estimator: Any) -> bool:
-    """Whether anything in it has a place for a seed: without one, no plain value of a parameter makes it random."""
+    """Whether any part of it has a `random_state`; if not, no simple value of a parameter makes it random."""
     return any(seed_of(part) is not NO_SEED for part in nested_parts(estimator))
 
 
@@ -41,7 +41,7 @@ NO_SEED = object()
 
 
 def is_random(part: Any, size: TableSize) -> bool:
-    """Whether one estimator, splitter or callable draws anew at each fit, whatever is nested in it."""
+    """Whether an estimator, splitter or callable itself draws new random numbers at each fit."""
     if isinstance(part, np.random.RandomState | np.random.Generator | np.random.BitGenerator):
         return True
     seed = seed_of(part)
@@ -54,7 +54,7 @@ def is_random(part: Any, size: TableSize) -> bool:
 
 
 def seed_of(part: Any) -> Any:
-    """The random_state of an estimator, a splitter or a callable; NO_SEED where it has no place for one."""
+    """The random_state of an estimator, a splitter or a callable; NO_SEED if it has no such parameter."""
     if is_estimator(part):
         return part.get_params(deep=False).get("random_state", NO_SEED)
     if is_splitter(part):
@@ -69,7 +69,7 @@ def seed_of(part: Any) -> Any:
 
 
 def nested_parts(value: Any) -> Iterator[Any]:
-    """The value, and all that is nested in its parameters or its elements."""
+    """The value and everything nested in its parameters or elements."""
     yield value
     if is_estimator(value):
         inner = list(value.get_params(deep=False).values())
@@ -92,8 +92,10 @@ def is_splitter(value: Any) -> bool:
 
 
 def exact_pca(pca: Any, size: TableSize) -> bool:
-    """Whether PCA takes an exact solver. "auto" is exact for at most 50 columns, whatever the rows: up to 500 rows it
-    is "full", from 10 rows a column on "covariance_eigh". Of sparse rows, or an unknown table, it may be "arpack".
+    """Whether PCA uses an exact solver.
+
+    "auto" is exact for at most 50 columns: "full" up to 500 rows, "covariance_eigh" from 10 rows per column on. On a
+    sparse or unknown table it may be "arpack".
     """
     if pca.svd_solver != "auto":
         return pca.svd_solver in ("full", "covariance_eigh")
@@ -108,19 +110,19 @@ def no_subsample(step: Any, size: TableSize) -> bool:
 
 
 def all_rows_binned(model: Any, size: TableSize) -> bool:
-    """Whether histogram boosting neither holds rows out, nor drops columns, nor bins a sample of the rows."""
+    """Whether histogram boosting uses all rows for training and binning, and all columns."""
     stops = model.early_stopping is True or (model.early_stopping == "auto" and size.rows > 10_000)
     return not stops and model.max_features == 1.0 and size.rows <= 200_000
 
 
 Rule = Callable[[Any, TableSize], bool]
 
-# types that draw nothing, as they are set, although they have a random_state
+# types with a random_state that draw no random numbers under these conditions
 STEADY: dict[str, Rule] = {
     "PCA": exact_pca,
     "KBinsDiscretizer": lambda step, size: step.strategy in ("uniform", "quantile") and no_subsample(step, size),
     "QuantileTransformer": no_subsample,
-    # a splitter given as cv is looked at by itself
+    # a splitter passed as cv is checked by itself
     "TargetEncoder": lambda step, _: step.shuffle is False or not isinstance(step.cv, Integral),
     "IterativeImputer": lambda step, _: (
         step.estimator is None
@@ -139,7 +141,7 @@ STEADY: dict[str, Rule] = {
     "HistGradientBoostingRegressor": all_rows_binned,
 }
 
-# transformers that leave a dense table dense and give no more columns than they take
+# transformers that turn a dense table into a dense table with at most as many columns
 NO_WIDER = {
     "StandardScaler",
     "MinMaxScaler",
@@ -158,13 +160,13 @@ NO_WIDER = {
 
 
 def dense_columns(X: Any) -> int | None:
-    """How many columns a dense table has; None for anything else."""
-    frame = nw.dependencies.is_into_dataframe(X) and not hasattr(X, "sparse")  # pandas has it where columns are sparse
+    """The number of columns of a dense table; None for other tables."""
+    frame = nw.dependencies.is_into_dataframe(X) and not hasattr(X, "sparse")  # pandas: a frame with sparse columns
     return int(X.shape[1]) if frame or (isinstance(X, np.ndarray) and X.ndim == 2) else None
 
 
 def columns_after(step: Any, columns: int | None) -> int | None:
-    """An upper bound of the columns that a transformer gives, if that is known of its type."""
+    """An upper bound of the number of columns that a transformer returns; None if its type is unknown."""
     if step is None or isinstance(step, str):
         return columns
     known = type(step).__module__.startswith("sklearn.") and type(step).__name__ in NO_WIDER
@@ -172,7 +174,7 @@ def columns_after(step: Any, columns: int | None) -> int | None:
 
 
 def writes_in_place(estimator: Any) -> bool:
-    """Whether it may overwrite the rows it is given, by its own word."""
+    """Whether its parameters allow it to overwrite its input (copy=False)."""
     estimators = (part for part in nested_parts(estimator) if is_estimator(part))
     return any(
         part.get_params(deep=False).get(name, True) is False for part in estimators for name in ("copy", "copy_X")
@@ -180,6 +182,6 @@ def writes_in_place(estimator: Any) -> bool:
 
 
 def depends_on_order(estimator: Any) -> bool:
-    """Whether its parameters speak of folds or draws, which go by the places of rows."""
+    """Whether it has parameters for folds or random numbers, which depend on the order of rows."""
     estimators = (part for part in nested_parts(estimator) if is_estimator(part))
     return any({"cv", "random_state"} & part.get_params(deep=False).keys() for part in estimators)

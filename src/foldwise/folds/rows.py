@@ -1,7 +1,8 @@
-"""Some rows of whatever holds a table: frames of any library, arrays, sparse matrices, lists."""
+"""Rows and columns of any table: frames of any library, arrays, sparse matrices, lists."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
@@ -14,7 +15,7 @@ from foldwise.folds.protocol import Rows
 
 
 def take_rows(X: Any, rows: Rows) -> Any:
-    """The rows with these numbers, in the container they came in."""
+    """The rows with these indices, in the container of X."""
     if nw.dependencies.is_into_dataframe(X):
         return nw.from_native(X, eager_only=True)[rows].to_native()
     if nw.dependencies.is_into_series(X):
@@ -24,22 +25,32 @@ def take_rows(X: Any, rows: Rows) -> Any:
     return [X[i] for i in np.asarray(rows).tolist()]
 
 
+def take_columns(X: Any, indices: Sequence[int] | Rows) -> Any:
+    """The columns with these indices, in the container of X."""
+    chosen = [int(j) for j in indices]
+    if nw.dependencies.is_pandas_dataframe(X):
+        return X.iloc[:, chosen]
+    if nw.dependencies.is_into_dataframe(X):
+        return nw.from_native(X, eager_only=True)[:, chosen].to_native()
+    return X[:, chosen]
+
+
 def with_rows(X: Any) -> Any:
-    """The table in a form of which rows can be taken: sparse matrices in coordinates, diagonals or blocks cannot."""
+    """The table in a format that supports row indexing: sparse formats without it become CSR."""
     return X.tocsr() if getattr(X, "format", None) in ("coo", "dia", "bsr") and hasattr(X, "tocsr") else X
 
 
 def refuse_routing(fit_params: dict[str, Any]) -> None:
-    """Where scikit-learn's metadata routing is on, who gets a parameter is a matter of requests: not built here."""
+    """Raise if scikit-learn's metadata routing is on and there are fit parameters to route."""
     if fit_params and sklearn.get_config()["enable_metadata_routing"]:
         raise InputError(
-            f"metadata routing is on, and {', '.join(fit_params)} would have to be routed, which is not done here.",
-            "turn it off (sklearn.set_config(enable_metadata_routing=False)), or use scikit-learn's own search.",
+            f"scikit-learn's metadata routing is on, but Foldwise does not support it (got {', '.join(fit_params)}).",
+            "call sklearn.set_config(enable_metadata_routing=False), or use scikit-learn's own search.",
         )
 
 
 def take_params(fit_params: dict[str, Any], rows: Rows, n_rows: int) -> dict[str, Any]:
-    """Fit parameters for some rows: what has one entry a row is sliced, the rest is passed as it is."""
+    """Fit parameters for some rows: those with one entry per row are indexed, the others are passed unchanged."""
     return {name: take_rows(value, rows) if has_length(value, n_rows) else value for name, value in fit_params.items()}
 
 
@@ -53,13 +64,13 @@ def has_length(value: Any, n_rows: int) -> bool:
 
 
 def count_rows(X: Any) -> int:
-    """How many rows X has."""
+    """The number of rows of X."""
     shape = getattr(X, "shape", None)
     return int(shape[0]) if shape is not None else len(X)
 
 
 def stack_rows(above: Any, below: Any) -> Any:
-    """Rows of two tables as one of the same container, dtypes and columns; None where there is no such table."""
+    """Two tables below each other in one container; None if their containers, dtypes or columns differ."""
     if type(above) is not type(below):
         return None
     if nw.dependencies.is_pandas_dataframe(above) or nw.dependencies.is_polars_dataframe(above):

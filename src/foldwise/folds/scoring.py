@@ -1,4 +1,4 @@
-"""Scores of settings on splits: what metrics make of the answers of a session, and what could not be scored."""
+"""Scores of settings on splits, computed by metrics from the answers of a session, and the errors of metrics."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from foldwise.folds.splits import LeaveOneOutSplits, Split
 
 @dataclass(frozen=True)
 class ScoringPlan:
-    """What is done with every answer."""
+    """How answers are scored."""
 
     metrics: Mapping[str, BlockMetric]
     recorder: AnswerRecorder | None = None
-    on_train: bool = False  # whether training rows are scored too, by the same models
-    weighted: bool = True  # whether weights given to fit weigh the scored rows
+    on_train: bool = False  # whether the models are scored on their training rows too
+    weighted: bool = True  # whether the weights passed to fit also weight the scores
 
     @cached_property
     def need(self) -> Need:
-        """The union of all needs: one pass serves all metrics."""
+        """What all metrics together need: one pass serves them all."""
         need = Need(0) if self.recorder is None else self.recorder.need
         for metric in self.metrics.values():
             need |= metric.need
@@ -36,14 +36,14 @@ class ScoringPlan:
 
 
 class ScoreTable:
-    """Scores by metric, (settings, splits) each and NaN where there is none, and the errors of metrics."""
+    """Scores of each metric, (settings, splits) with NaN for missing ones, and the errors of metrics."""
 
     def __init__(self, metrics: Sequence[str], n_settings: int, n_splits: int) -> None:
         self.scores: dict[str, NDArray[Any]] = {name: np.full((n_settings, n_splits), np.nan) for name in metrics}
         self.unscored: list[tuple[int, int, str, Exception]] = []  # setting, split, metric, error
 
     def put(self, name: str, rows: Any, columns: Any, values: NDArray[Any]) -> None:
-        """Write the scores of some settings and splits; a scorer may give dicts instead of numbers."""
+        """Write the scores of some settings and splits; a scorer may return dicts instead of numbers."""
         if values.dtype == object and self.scores[name].dtype != object:
             self.scores[name] = self.scores[name].astype(object)
         self.scores[name][rows, columns] = values
@@ -58,13 +58,13 @@ class TaskResult:
     seconds: float = 0.0
     fits: int = 1
     failed: list[tuple[int, int, Exception]] = field(default_factory=list)  # setting, split, error
-    recorded: list[tuple[int, int, Any]] = field(default_factory=list)  # of settings start..stop
+    recorded: list[tuple[int, int, Any]] = field(default_factory=list)  # start, stop, what was recorded
 
 
 def score_task(
     session: FoldSession, settings: Sequence[Params], split: Split | LeaveOneOutSplits, plan: ScoringPlan
 ) -> TaskResult:
-    """The scores of settings on one split, or on all splits of leave-one-out, and the time it took."""
+    """Score settings on one split, or on all splits of leave-one-out, and measure the time."""
     start = time.perf_counter()
     n_splits = len(split) if isinstance(split, LeaveOneOutSplits) else 1
     names = list(plan.metrics)
@@ -90,9 +90,9 @@ def score_split(
         if isinstance(block.answer, Failure):
             error = block.answer.error
             if block.answer.fitted:
-                lost = [(i, 0, name, error) for i in indices for name in plan.metrics]
-                result.test.unscored += lost
-                result.train.unscored += lost
+                errors = [(i, 0, name, error) for i in indices for name in plan.metrics]
+                result.test.unscored += errors
+                result.train.unscored += errors
             else:
                 result.failed += [(i, 0, error) for i in indices]
             continue
@@ -110,26 +110,26 @@ def score_split(
 def score_leave_one_out(
     session: FoldSession, settings: Sequence[Params], splits: LeaveOneOutSplits, plan: ScoringPlan, result: TaskResult
 ) -> None:
-    """The scores on every split of leave-one-out, from one pass over the rows."""
+    """Score all splits of leave-one-out in one pass over the rows."""
     seen = session if plan.weighted else Unweighted(session)
     for block in answer_leave_one_out(session, settings, splits, plan.need):
-        result.fits += block.singly
+        result.fits += block.n_refits
         result.failed += [(i, k, failure.error) for i, k, failure in block.failed]
-        lost = block.lost(len(splits))
-        if lost.all():
+        failed = block.failures(len(splits))
+        if failed.all():
             continue
         for name, metric in plan.metrics.items():
-            score_left_out_rows(result.test, name, metric, MetricInput(seen, settings, splits), block, lost)
+            score_left_out_rows(result.test, name, metric, MetricInput(seen, settings, splits), block, failed)
         if plan.recorder is not None:
             part = plan.recorder.record(session, Split(splits.rows, splits.rows), block.answer)
             for name, values in part.items():
-                values[lost] = -1 if name == "labels" else np.nan
+                values[failed] = -1 if name == "labels" else np.nan
             result.recorded.append((block.start, block.stop, part))
 
 
 @dataclass(frozen=True)
 class MetricInput:
-    """What a metric is told besides the answer."""
+    """What a metric reads besides the answer."""
 
     session: Any
     settings: Sequence[Params]
@@ -137,7 +137,7 @@ class MetricInput:
 
 
 class Unweighted:
-    """A session as metrics see it when the weights given to fit shall not weigh the rows they score."""
+    """A session without sample weights, for metrics that must not be weighted."""
 
     def __init__(self, session: FoldSession) -> None:
         self._session = session
@@ -153,20 +153,20 @@ def score_left_out_rows(
     metric: BlockMetric,
     given: MetricInput,
     block: LeaveOneOutAnswer,
-    lost: NDArray[np.bool_],
+    failed: NDArray[np.bool_],
 ) -> None:
-    """The scores of a block on every split; a metric that is a mean over rows scores all rows at once."""
+    """Score a block on every split of leave-one-out; a metric that is a mean over rows scores all of them together."""
     if isinstance(metric, LeaveOneOutMetric):
         values = metric.of_rows(given.session, given.split, block.answer)
         if values is not None:
-            values[lost] = np.nan
+            values[failed] = np.nan
             table.put(name, slice(block.start, block.stop), slice(None), values)
             return
     for k, split in enumerate(given.split):
         answer = block.answer.of_rows(k, k + 1)
         runs = [range(block.start, block.stop)]
-        if lost[:, k].any():
-            runs = [range(i, i + 1) for i in (block.start + np.flatnonzero(~lost[:, k])).tolist()]
+        if failed[:, k].any():
+            runs = [range(i, i + 1) for i in (block.start + np.flatnonzero(~failed[:, k])).tolist()]
         for run in runs:
             part = answer.cut(run.start - block.start, run.stop - block.start)
             score_block(table, name, metric, MetricInput(given.session, given.settings, split), run, part, k)
@@ -175,11 +175,11 @@ def score_left_out_rows(
 def score_block(
     table: ScoreTable, name: str, metric: BlockMetric, given: MetricInput, indices: range, answer: Answer, k: int = 0
 ) -> None:
-    """The scores of a block on split k; where the metric raises, each setting is scored by itself."""
+    """Score a block on split k; if the metric raises, score each setting by itself."""
     try:
         settings = given.settings[indices.start : indices.stop]
         values = np.asarray(metric(given.session, settings, given.split, answer))
-    except Exception as error:  # reported for the setting, as error_score of scikit-learn is
+    except Exception as error:  # reported for the setting, like error_score of scikit-learn
         if len(indices) == 1:
             table.unscored.append((indices.start, k, name, error))
             return

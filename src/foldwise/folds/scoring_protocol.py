@@ -1,4 +1,4 @@
-"""What the engine and the estimates expect of metrics, of recorders of answers and of searches."""
+"""Protocols of metrics, of recorders of answers and of searches, as the engine and the estimates use them."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from foldwise.folds.splits import LeaveOneOutSplits, Split
 
 
 class BlockMetric(Protocol):
-    """A score for each of several settings, from their answers."""
+    """A metric that scores several settings from their answers."""
 
     need: Need
 
     def __call__(self, session: FoldSession, settings: Sequence[Params], split: Split, answer: Answer) -> Any:
-        """The scores, one per setting; numbers, or dicts of numbers from a scorer that gives several."""
+        """The scores, one per setting: numbers, or dicts of numbers from a scorer with several scores."""
 
 
 @runtime_checkable
 class LeaveOneOutMetric(Protocol):
-    """A metric that scores all splits of leave-one-out at once."""
+    """A metric that scores all splits of leave-one-out together."""
 
     def of_rows(
         self, session: Any, splits: LeaveOneOutSplits, answer: Answer
     ) -> NDArray[np.float64] | None:  # (settings, rows)
-        """The score of every split, which has one test row; None where each split must be scored by itself."""
+        """The score of every split, which has one test row; None if each split must be scored by itself."""
 
 
 class AnswerRecorder(Protocol):
-    """What is stored of the answers besides their scores."""
+    """Stores parts of the answers besides their scores."""
 
     need: Need
 
@@ -41,7 +41,7 @@ class AnswerRecorder(Protocol):
 
 
 class SearchPlan(Protocol):
-    """How a search goes, without the table it goes over."""
+    """A search without its table."""
 
     metrics: Mapping[str, BlockMetric]
 
@@ -50,12 +50,12 @@ class SearchPlan(Protocol):
         """The name of the metric that chooses the best setting."""
 
     def start_on(self, session: FoldSession, rows: Rows, groups: Any = None) -> Any:
-        """The search that `fit` on these rows alone would make, on a session of the whole table."""
+        """Start the search that `fit` on these rows alone would run, on a session of the whole table."""
 
 
 @runtime_checkable
 class PlannedSearch(Protocol):
-    """A search that can be made on the session of another one, as nested cross-validation does."""
+    """A search that nested cross-validation can run on a session of the whole table."""
 
     def plan(self) -> SearchPlan:
-        """How the search goes."""
+        """The search without its table."""

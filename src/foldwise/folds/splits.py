@@ -1,4 +1,4 @@
-"""Splits, frozen before anything uses them: scikit-learn's splitters or any iterable of (train, test)."""
+"""Splits as index arrays, frozen and checked before use, from a splitter or any iterable of (train, test)."""
 
 from __future__ import annotations
 
@@ -13,26 +13,53 @@ from sklearn.model_selection import KFold, LeaveOneOut, LeavePOut, check_cv
 
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
-from foldwise.folds.seeding import seeded
-from foldwise.folds.stratifying import stratified_pairs
+from foldwise.folds.quick_splits import seeded, stratified_pairs
 
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test rows, by number."""
+    """Indices of training and test rows.
+
+    Attributes
+    ----------
+    train : array of int
+        Indices of the training rows.
+    test : array of int
+        Indices of the test rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> split = Split(np.array([0, 1, 2]), np.array([3]))
+    >>> split.trained(np.array([0, 1, 1, 0]), n_classes=2)
+    array([1, 2])
+    """
 
     train: Rows
     test: Rows
 
     def trained(self, codes: NDArray[np.int64], n_classes: int) -> NDArray[np.intp]:  # (classes,)
-        """How many training rows each class has, from the codes of all rows."""
+        """Count the training rows of each class.
+
+        Parameters
+        ----------
+        codes : array of int
+            The class index of every row of the table.
+        n_classes : int
+            The number of classes.
+
+        Returns
+        -------
+        array of shape (n_classes,)
+            The number of training rows of each class.
+        """
         return np.bincount(codes[self.train], minlength=n_classes)
 
 
 class LeaveOneOutSplits(Sequence[Split]):
-    """Leave-one-out: each of some rows is tested in turn, and all the others are learned.
+    """Leave-one-out: each of some rows is the test row of one split, and all others are its training rows.
 
-    As many index arrays as rows would take 19 GB for 50,000 rows, so splits are made when they are looked at.
+    Splits are created on access: all index arrays together would take 19 GB for 50,000 rows.
     """
 
     def __init__(self, rows: Rows) -> None:
@@ -50,22 +77,22 @@ class LeaveOneOutSplits(Sequence[Split]):
         if isinstance(index, slice):
             return [LeaveOneOutSplit(self, i) for i in range(*index.indices(len(self)))]
         if not -len(self) <= index < len(self):
-            raise IndexError(f"split {index} of {len(self)}")
+            raise IndexError(f"split {index} is out of range: there are {len(self)} splits.")
         return LeaveOneOutSplit(self, index % len(self))
 
     def among(self, rows: Rows) -> LeaveOneOutSplits:
-        """The same splits where these rows are rows of a larger table: row i is its row `rows[i]`."""
+        """The same splits in terms of a larger table, in which row i is row `rows[i]`."""
         return LeaveOneOutSplits(rows[self.rows])
 
     def counts(self, codes: NDArray[np.int64], n_classes: int) -> NDArray[np.intp]:  # (classes,)
-        """How many of all the rows each class has."""
+        """The number of rows of each class."""
         if self._counted is None or self._counted[0] is not codes:
             self._counted = (codes, np.bincount(codes[self.rows], minlength=n_classes))
         return self._counted[1]
 
 
 class LeaveOneOutSplit(Split):
-    """One split of leave-one-out; its training rows are listed anew each time they are asked for."""
+    """One split of leave-one-out; its training rows are computed on each access."""
 
     _all: LeaveOneOutSplits
     _index: int
@@ -88,17 +115,17 @@ class LeaveOneOutSplit(Split):
 
 
 def leaves_one_out(splitter: Any, n_rows: int) -> bool:
-    """Whether a splitter of scikit-learn tests every row once, by itself, in order."""
+    """Whether a splitter of scikit-learn is leave-one-out, in the order of rows."""
     kind = type(splitter)
     if n_rows < 2:
-        return False  # the splitter says what is wrong
+        return False  # the splitter raises
     if kind is KFold:
         return bool(splitter.n_splits == n_rows and not splitter.shuffle)
     return kind is LeaveOneOut or (kind is LeavePOut and splitter.p == 1)
 
 
 def among(splits: Sequence[Split], rows: Rows) -> Sequence[Split]:
-    """Splits of some rows as splits of the table they are rows of."""
+    """Splits of some rows of a table, in terms of the whole table."""
     if isinstance(splits, LeaveOneOutSplits):
         return splits.among(rows)
     return [Split(rows[split.train], rows[split.test]) for split in splits]
@@ -109,15 +136,41 @@ def test_rows(splits: Sequence[Split]) -> Rows:
     return splits.rows if isinstance(splits, LeaveOneOutSplits) else np.concatenate([split.test for split in splits])
 
 
-test_rows.__test__ = False  # type: ignore[attr-defined]  # no test, whatever pytest thinks of its name
+test_rows.__test__ = False  # type: ignore[attr-defined]  # pytest takes it for a test because of its name
 
 
 def freeze_splits(
     cv: Any, X: Any, y: Any, groups: Any = None, *, n_rows: int, classifier: bool = True, overlap: bool = False
 ) -> Sequence[Split]:
-    """All splits of a splitter, a number of folds or an iterable, as index arrays, checked.
+    """Turn a splitter, a number of folds or an iterable into checked index arrays.
 
-    A generator is read once, here; what is frozen serves everyone who needs the splits.
+    Parameters
+    ----------
+    cv : int, splitter or iterable of (train, test)
+        As for scikit-learn; a generator is read once. Masks and negative indices are allowed.
+    X, y : table and target
+        Passed to the splitter.
+    groups : array, optional
+        One group label per row, for splitters of groups.
+    n_rows : int
+        The number of rows of the table.
+    classifier : bool, default=True
+        Whether a number of folds means stratified folds.
+    overlap : bool, default=False
+        Whether a test row may also be a training row.
+
+    Returns
+    -------
+    sequence of Split
+        All splits; those of leave-one-out are created on access.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from foldwise.folds import freeze_splits
+    >>> [split] = freeze_splits([([True, True, False], [-1])], np.zeros((3, 1)), None, n_rows=3)
+    >>> split.train, split.test
+    (array([0, 1]), array([2]))
     """
     if hasattr(cv, "split") or isinstance(cv, int):
         cv = check_cv(cv, y, classifier=classifier)
@@ -129,10 +182,10 @@ def freeze_splits(
             train, test = pair
         except (TypeError, ValueError):
             raise InputError(
-                f"split {number} is not a pair of training and test rows, but {shorten(pair)}.",
-                "a cv that is no splitter must give pairs (train, test).",
+                f"cv must be a splitter or yield pairs (train, test), but split {number} is {shorten(pair)}.",
+                "pass a list of pairs of row indices, such as [(train, test)].",
             ) from None
-        if not is_sound(train, test, n_rows):  # or what is unsound is told by the checks one by one
+        if not is_sound(train, test, n_rows):  # the checks below say what is wrong, and convert masks
             train, test = as_rows(train, n_rows, number, "training"), as_rows(test, n_rows, number, "test")
             if not overlap:
                 check_apart(Split(train, test), n_rows, number)
@@ -140,13 +193,13 @@ def freeze_splits(
     if not splits:
         hint = "pass at least one pair of training and test rows."
         if hasattr(cv, "__next__"):
-            hint = "a generator can be read only once; pass a list of its splits."
-        raise InputError("the splitter gave no split.", hint)
+            hint = "a generator can be read only once. Pass a list of its splits."
+        raise InputError("cv has no splits.", hint)
     return tuple(splits)
 
 
 def pairs_of(cv: Any, X: Any, y: Any, groups: Any, classifier: bool) -> Iterator[Any]:
-    """What a splitter splits, or an iterable holds, not looked at yet."""
+    """The pairs of a splitter or an iterable, not checked yet."""
     if isinstance(cv, Iterable) and not isinstance(cv, str) and not hasattr(cv, "split"):
         yield from cv
         return
@@ -160,13 +213,14 @@ def pairs_of(cv: Any, X: Any, y: Any, groups: Any, classifier: bool) -> Iterator
     except ValueError as error:
         if groups is None and ("'groups' parameter" in str(error) or "Group" in type(splitter).__name__):
             raise InputError(
-                f"{type(splitter).__name__} splits by groups, but there are none.", "pass groups=."
+                f"{type(splitter).__name__} needs groups, but groups is None.",
+                "pass one label per row as groups.",
             ) from error
         raise
 
 
 def is_sound(train: Any, test: Any, n_rows: int) -> bool:
-    """Whether both are plain numbers of rows of the table, none of them in both."""
+    """Whether both are arrays of valid row indices without a common row."""
     for rows in (train, test):
         if type(rows) is not np.ndarray or rows.dtype != np.intp or rows.ndim != 1 or not rows.size:
             return False
@@ -177,7 +231,7 @@ def is_sound(train: Any, test: Any, n_rows: int) -> bool:
 
 @njit(nogil=True, cache=True)
 def are_apart(train: Rows, test: Rows, n_rows: int) -> bool:
-    """Whether all rows lie within the table, and no test row is a training row."""
+    """Whether all indices are rows of the table and no test row is a training row."""
     trained = np.zeros(n_rows, dtype=np.bool_)
     for i in train:
         if not 0 <= i < n_rows:
@@ -190,43 +244,45 @@ def are_apart(train: Rows, test: Rows, n_rows: int) -> bool:
 
 
 def as_rows(rows: Any, n_rows: int, number: int, what: str) -> Rows:
-    """Row numbers; a mask of truth values is turned into them."""
+    """Row indices, also from a boolean mask."""
     array = np.asarray(rows)
     if array.ndim != 1:
-        raise InputError(f"split {number}: the {what} rows must be a list of numbers, but came as {shorten(rows)}.")
+        raise InputError(f"the {what} rows of split {number} must be a one-dimensional array, but are {shorten(rows)}.")
     if array.dtype == bool:
         if len(array) != n_rows:
-            raise InputError(f"split {number}: the mask of {what} rows has {len(array)} entries for {n_rows} rows.")
+            raise InputError(
+                f"the mask of {what} rows of split {number} has {len(array)} entries, but the table has {n_rows} rows."
+            )
         array = np.flatnonzero(array)
     if array.size == 0:
-        raise InputError(f"split {number} has no {what} rows.", "use fewer folds, or check the splitter.")
+        raise InputError(f"split {number} has no {what} rows.", "use fewer folds, or check cv.")
     if array.dtype.kind not in "iu":
         raise InputError(
-            f"split {number}: {what} rows must be whole numbers or a mask, but came as {array.dtype}, "
+            f"the {what} rows of split {number} must be integers or a boolean mask, but have dtype {array.dtype}, "
             f"such as {array.tolist()[0]!r}.",
-            "rows are named by their place in the table, from 0.",
+            "pass row indices, counted from 0.",
         )
     low, high = int(array.min()), int(array.max())
     if low < -n_rows or high >= n_rows:
         culprit = low if low < -n_rows else high
-        raise InputError(f"split {number} names row {culprit}, but the table has {n_rows} rows.")
+        raise InputError(f"split {number} contains row {culprit}, but the table has {n_rows} rows.")
     array = array.astype(np.intp, copy=False)
     return array if low >= 0 else np.where(array < 0, array + n_rows, array)
 
 
 def shorten(value: Any) -> str:
-    """The beginning of how a value prints."""
+    """The repr of a value, at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def check_apart(split: Split, n_rows: int, number: int) -> None:
-    """Refuse a split that tests on rows it trains on."""
+    """Raise if a test row is also a training row."""
     trained = np.zeros(n_rows, dtype=bool)
     trained[split.train] = True
     both = split.test[trained[split.test]]
     if both.size:
         raise InputError(
-            f"split {number} trains and tests on {both.size} common rows, such as row {int(both[0])}.",
-            "a score on rows that were learned says nothing about new ones; make the two disjoint.",
+            f"split {number} has {both.size} rows in both train and test, such as row {int(both[0])}.",
+            "make them disjoint: scores on training rows are too optimistic.",
         )

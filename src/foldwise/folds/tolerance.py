@@ -1,7 +1,8 @@
-"""The tolerance of the law: how far a session's answer may lie from that of a refit.
+"""The tolerance of the law: how far a session's answer may differ from that of a refit.
 
-Sums of floats depend on their order, and with it on the CPU, on BLAS and on the number of threads. So the promise is a
-tolerance, never equal bits. Counts are exact; labels are, except where the two best scores lie within the tolerance.
+Sums of floats depend on the order of summation, which depends on the CPU, on BLAS and on the number of threads. So
+answers agree within a tolerance, not bit for bit. Counts are exact. Labels are exact except where the two best scores
+lie within the tolerance.
 """
 
 from __future__ import annotations
@@ -12,21 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 RELATIVE = 1e-10
-MOVES = 10  # or so many times as much as the peer itself moves when its rows are permuted, whichever is larger
+MOVES = 10  # times the movement of the refit itself when its rows are permuted, if that is larger
 
 
 def tolerance(expected: Any, scale: float = 1.0, moved: float = 0.0) -> NDArray[np.float64]:
-    """How far answers may lie from the expected ones.
+    """Compute how far predictions may differ from the expected ones.
 
     Parameters
     ----------
-    expected
-        The answers of a refit. Infinite ones count as 0.
-    scale
-        The least magnitude that counts: 1 for log-probabilities and decision values, the standard deviation of the
-        training targets for regression values.
-    moved
-        How far the refit itself moves when its rows are permuted.
+    expected : array-like
+        The predictions of a refit. Infinite ones count as 0.
+    scale : float, default=1.0
+        Lower bound of the magnitude: 1 for log-probabilities and decision values, the standard deviation of the
+        training targets for a regression.
+    moved : float, default=0.0
+        How far the predictions of the refit move when its rows are permuted.
+
+    Returns
+    -------
+    array of float
+        The largest allowed difference for each prediction.
 
     Examples
     --------
@@ -39,7 +45,7 @@ def tolerance(expected: Any, scale: float = 1.0, moved: float = 0.0) -> NDArray[
 
 
 def gaps(a: Any, b: Any) -> NDArray[np.float64]:
-    """|a - b|, and 0 where both are the same infinity or both are missing."""
+    """|a - b|, and 0 if both are the same infinity or both are NaN."""
     with np.errstate(invalid="ignore"):
         gap: NDArray[np.float64] = np.abs(np.asarray(a, dtype=np.float64) - b)
     gap[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0
@@ -47,6 +53,6 @@ def gaps(a: Any, b: Any) -> NDArray[np.float64]:
 
 
 def are_close(ours: Any, theirs: Any, scale: float = 1.0) -> bool:
-    """Whether answers agree within the tolerance."""
+    """Whether predictions agree within the tolerance."""
     ours, theirs = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
     return ours.shape == theirs.shape and bool((gaps(ours, theirs) <= tolerance(theirs, scale)).all())

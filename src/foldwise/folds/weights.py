@@ -1,4 +1,4 @@
-"""What `fit` calls the weights of rows: an estimator's own name for them, through pipelines too."""
+"""The name under which `fit` takes sample weights, also in pipelines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from foldwise.errors import InputError
 
 
 def weight_name(estimator: Any) -> str | None:
-    """What fit calls the weights of rows; of a pipeline, those of its last step. None where it takes none."""
+    """The name of the sample weights in `fit`, in a pipeline that of its last step; None without such an argument."""
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         inner = weight_name(last)
@@ -20,13 +20,13 @@ def weight_name(estimator: Any) -> str | None:
 
 
 def weight_params(estimator: Any, sample_weight: Any) -> dict[str, Any]:
-    """The weights as fit wants them."""
+    """The sample weights as an argument of `fit`."""
     if sample_weight is None:
         return {}
     name = weight_name(estimator)
     if name is None:
         raise InputError(
-            f"sample_weight was passed, but {type(estimator).__name__} takes no weights.",
-            "leave it out, or repeat rows instead.",
+            f"sample_weight was passed, but {type(estimator).__name__}.fit does not accept it.",
+            "leave sample_weight out, or repeat rows instead.",
         )
     return {name: sample_weight}

@@ -212,7 +212,7 @@ class KNNSession(ModelSession):
                 proba = with_laplace(votes.shares, ks, [voting.laplace for voting in votings])
             assert isinstance(self.target, Labels)
             return Answer(labels=votes.labels, proba=proba).among(targets.present, len(self.target.classes))
-        except Exception as error:
+        except Exception as error:  # weights may be a function of the user, so its error is the answer
             return Failure(error, fitted=True)
 
 
@@ -234,7 +234,7 @@ def filter_lists(
     kept = Neighbors(np.empty((len(rows), k)), np.empty((len(rows), k), dtype=np.int64))
     short = np.empty(len(rows), dtype=np.bool_)
     take_members(
-        found.places, found.distances, found.at[rows], position, found.whole, kept.distances, kept.indices, short
+        found.indices, found.distances, found.at[rows], position, found.whole, kept.distances, kept.indices, short
     )
     return kept, np.flatnonzero(short)
 

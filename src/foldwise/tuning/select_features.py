@@ -28,11 +28,10 @@ from foldwise.evaluation.metrics.scoring import check_single, metrics_of
 from foldwise.evaluation.plotting import axes, metric_name, score_label
 from foldwise.evaluation.procedure_scores import check_model
 from foldwise.folds.audit import check_one
-from foldwise.folds.columns import take_columns
 from foldwise.folds.engine import EvaluationTask, ScoringPlan, evaluate
 from foldwise.folds.opening import open_subsets
 from foldwise.folds.protocol import FoldSession, Need, Params
-from foldwise.folds.rows import count_rows, refuse_routing
+from foldwise.folds.rows import count_rows, refuse_routing, take_columns
 from foldwise.folds.splits import Split, freeze_splits
 from foldwise.folds.sums.subsets import Subset
 from foldwise.tuning.search import check_rows

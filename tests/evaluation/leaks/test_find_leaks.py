@@ -246,7 +246,7 @@ def test_bad_input(rng):
         find_leaks(X[:1], y[:1])
     with pytest.raises(InputError, match="2D"):
         find_leaks(X[:, 0], y)
-    with pytest.raises(InputError, match="common rows"):
+    with pytest.raises(InputError, match="in both train and test"):
         find_leaks(X, y, cv=[(np.arange(40), np.arange(30, 50))])
 
 

@@ -1,4 +1,4 @@
-"""LazyLists are found lazily, once, and deepened; members are what a search among the training rows finds."""
+"""Lists are found lazily, once, and deepened; members are what a search among the training rows finds."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def test_members_are_the_nearest_training_rows(cells, distance, rng):
         assert (members.count >= 10).all()
         np.testing.assert_allclose(members.distances[:, :10], expected, atol=1e-6)
         assert (members.end >= members.distances[np.arange(80), members.count - 1]).all()
-        assert (times[members.places[:, :10]] > 0).all()
+        assert (times[members.indices[:, :10]] > 0).all()
 
 
 def test_rows_taken_very_often_do_not_make_lists_wide(cells):
     times = np.full(400, 1000, np.int32)
     found = lists_by(TREE, cells).of(10, 400, np.arange(30))
     members = Members.of(found, np.arange(30), times, 10)
-    assert members.places.shape[1] < 50
+    assert members.indices.shape[1] < 50
     np.testing.assert_array_equal(members.end, members.distances[:, -1])
 
 

@@ -18,7 +18,7 @@ EXACT = (1e-14, False)
 
 
 def choices(d, k, end):
-    """Every set of k places that may be the nearest, by distances alone; None where unknown rows may be among them."""
+    """Every set of k indices that may be the nearest, by distances alone; None where unknown rows may be among them."""
     kth = d[k - 1]
     if kth >= end:
         return None
@@ -28,14 +28,14 @@ def choices(d, k, end):
 
 
 def random_members(seed, n_rows=300, width=9):
-    """LazyLists with many ties; some run on behind their end."""
+    """Lists with many ties; behind the end of some there are more rows."""
     rng = np.random.default_rng(seed)
     d = np.sort(rng.integers(0 if seed % 2 else 1, 5, (n_rows, width)), axis=1).astype(float)
-    places = rng.integers(0, 40, (n_rows, width)).astype(np.int32)
+    indices = rng.integers(0, 40, (n_rows, width)).astype(np.int32)
     count = rng.integers(6, width + 1, n_rows).astype(np.int32)
     ends = d[np.arange(n_rows), count - 1] + rng.integers(0, 2, n_rows)
     end = np.where(rng.random(n_rows) < 0.5, np.inf, ends)
-    return Members(places, d, count, end)
+    return Members(indices, d, count, end)
 
 
 def ties_of(members):
@@ -61,7 +61,7 @@ def test_labels_are_those_of_every_choice(seed, n_classes):
     for row in range(len(members.count)):
         for i, k in enumerate(KS):
             d, ways = possible(members, row, k)
-            code = codes[members.places[row]]
+            code = codes[members.indices[row]]
             if ways is None:  # decided only where unknown rows cannot turn it
                 open_ends += 1
                 sure = np.bincount(code[: len(d)][d < d[k - 1]], minlength=n_classes)
@@ -70,15 +70,17 @@ def test_labels_are_those_of_every_choice(seed, n_classes):
                 assert uniform[i, row] == (winners.pop() if len(winners) == 1 else -1)
                 continue
             for labels, lengths in ((uniform, None), (weighted, d)):
-                found_ = {
+                winners_ = {
                     int(formulas.labels(code[None, way], None if lengths is None else d[None, way], n_classes)[0])
                     for way in map(list, ways)
                 }
                 found = labels[i, row]
                 if lengths is None or d[0] == 0 or len(ways) == 1:
-                    assert found == (found_.pop() if len(found_) == 1 else -1) or (lengths is not None and found == -1)
+                    assert found == (winners_.pop() if len(winners_) == 1 else -1) or (
+                        lengths is not None and found == -1
+                    )
                 else:
-                    assert found == -1 or found_ == {found}
+                    assert found == -1 or winners_ == {found}
     assert open_ends
     decided = (weighted >= 0).mean()
     assert decided > 0.5
@@ -99,7 +101,7 @@ def test_votes_and_means_are_those_of_every_choice(seed, weighted):
             if ways is None:
                 assert (vague[i, row] and unsure[i, row]) or (weighted and d[0] == 0)
                 continue
-            at = members.places[row]
+            at = members.indices[row]
             lists = [list(way) for way in ways]
             by_votes = {
                 tuple(formulas.votes(codes[at][None, w], d[None, w] if weighted else None, 3)[0]) for w in lists
@@ -118,14 +120,14 @@ def test_means_of_long_lists_are_those_of_numpy():
     rng = np.random.default_rng(0)
     width, ks = 300, np.array([1, 7, 8, 9, 31, 64, 127, 128, 129, 200, 300])
     d, y = np.sort(rng.random((5, width)), axis=1), rng.normal(size=width) * 1e3
-    places = np.stack([rng.permutation(width) for _ in range(5)]).astype(np.int32)
-    members = Members(places, d, np.full(5, width, np.int32), np.full(5, np.inf))
+    indices = np.stack([rng.permutation(width) for _ in range(5)]).astype(np.int32)
+    members = Members(indices, d, np.full(5, width, np.int32), np.full(5, np.inf))
     ties = Ties(ks, *(np.tile(ks.astype(np.int32), (5, 1)) for _ in range(2)))
     for weighted in (False, True):
         found, unsure = means(members, ties, y, weighted, np.zeros(5), EXACT, float(np.std(y)))
         assert not unsure.any()
         for i, k in enumerate(ks):
-            expected = formulas.values(y[places[:, :k]], d[:, :k] if weighted else None)
+            expected = formulas.values(y[indices[:, :k]], d[:, :k] if weighted else None)
             np.testing.assert_allclose(found[i], expected, rtol=1e-13, atol=1e-13 * np.std(y))
 
 
@@ -155,4 +157,4 @@ def test_the_bound_covers_the_rounding_of_expanded_squares(shift, dtype):
     x = X.astype(np.float64)
     squares = (x * x).sum(axis=1)
     found = squares[:, None] + squares[None] - 2 * x @ x.T
-    assert (np.abs(found - true) <= (slack.places[:, None] + slack.share * np.asarray(true, float)) / 4).all()
+    assert (np.abs(found - true) <= (slack.order[:, None] + slack.share * np.asarray(true, float)) / 4).all()

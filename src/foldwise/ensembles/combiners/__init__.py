@@ -1,4 +1,4 @@
-"""How the predictions of members become one."""
+"""Combiners: how the predictions of members become one."""
 
 from foldwise.ensembles.combiners.arbiters import ArbiterTree
 from foldwise.ensembles.combiners.averages import LogMean, Mean, Median, Sum, Vote

@@ -1,4 +1,4 @@
-"""Arbiter trees (Chan & Stolfo 1993, 1995): where two members disagree, a third, trained on such rows, decides."""
+"""Arbiter trees: if two members disagree, a third model, trained on such rows, decides."""
 
 from __future__ import annotations
 
@@ -8,16 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.ensembles.blocks import Combiner, CombinerData, CombinerRule
 from foldwise.ensembles.members import Member, fit_member, with_seeds
-from foldwise.ensembles.protocol import (
-    Combiner,
-    CombinerData,
-    CombinerRule,
-    Floats,
-    MemberPredictions,
-    MemberSpec,
-    TrainingData,
-)
+from foldwise.ensembles.protocol import Floats, MemberPredictions, MemberSpec, TrainingData
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
 from foldwise.folds.rows import take_rows
@@ -25,11 +18,27 @@ from foldwise.folds.rows import take_rows
 
 @dataclass(repr=False, eq=False)
 class ArbiterTree(Combiner):
-    """Members, trained on disjoint rows, are joined in pairs up to a root.
+    """Join members in pairs, up to a root; an arbiter decides where the two sides disagree.
 
-    The arbiter of a pair is trained on those of their rows on which they disagree; with `wrong`, also on those where
-    both are wrong; where there are none, on all their rows. It decides where they differ: whatever it predicts then has
-    the majority of the three, or the tie, which is the arbiter's. `arbiter` is by default of the members' own kind.
+    The arbiter of a pair is trained on those training rows of the pair on which the two disagree, or on all of them if
+    they never disagree. Members should be trained on disjoint rows (`RowParts`).
+
+    Parameters
+    ----------
+    arbiter : classifier, optional
+        The model that decides; by default a copy of the first member.
+    wrong : bool, default=False
+        Whether arbiters are also trained on rows that both sides predict wrongly.
+
+    References
+    ----------
+    P. Chan and S. Stolfo (1995). A comparative evaluation of voting and meta-learning on partitioned data. ICML.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from foldwise.ensembles import ArbiterTree, Ensemble, RowParts
+    >>> model = Ensemble(DecisionTreeClassifier(), diversity=RowParts(), size=4, combiner=ArbiterTree(wrong=True))
     """
 
     arbiter: Any = None
@@ -40,7 +49,7 @@ class ArbiterTree(Combiner):
 
     def learn(self, info: CombinerData) -> CombinerRule:
         if info.data.n_classes == 0:
-            raise InputError("arbiters decide between classes, not numbers.", "take combiner='mean'.")
+            raise InputError("ArbiterTree needs a classification target.", "use combiner='mean' for a regression.")
         assert info.fitted is not None
         members = info.fitted.members
         nodes: list[ArbiterNode] = [
@@ -70,7 +79,7 @@ class ArbiterTree(Combiner):
 
 @dataclass(frozen=True)
 class ArbiterNode:
-    """A member (by its index), or two nodes and their arbiter; `rows` are those they were trained on."""
+    """A member (by its index), or two nodes and their arbiter, with the rows that they were trained on."""
 
     member: int
     rows: Rows
@@ -79,7 +88,7 @@ class ArbiterNode:
     arbiter: Member | None = None
 
     def decide(self, labels: Any, X: Any) -> NDArray[np.intp]:  # (rows,)
-        """The label of each row, from what all members say."""
+        """The label of each row, from the labels of all members."""
         if self.left is None or self.right is None or self.arbiter is None:
             return np.asarray(labels[self.member])
         one, other = self.left.decide(labels, X), self.right.decide(labels, X)
@@ -90,7 +99,7 @@ class ArbiterNode:
 
 @dataclass(frozen=True)
 class ArbiterRule:
-    """The tree; its decisions are certain."""
+    """The tree of arbiters; it predicts probabilities of 0 and 1."""
 
     root: ArbiterNode
 

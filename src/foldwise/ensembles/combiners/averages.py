@@ -1,4 +1,4 @@
-"""Averages of members' predictions (distributions over classes, or values), and votes."""
+"""Averages of members' predictions (probabilities or values), and votes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ from typing import ClassVar
 import numpy as np
 
 from foldwise.data.arguments import above_zero
-from foldwise.ensembles.protocol import Combiner, Floats, MemberPredictions
+from foldwise.ensembles.blocks import Combiner
+from foldwise.ensembles.protocol import Floats, MemberPredictions
 
 
 @dataclass(repr=False, eq=False)
 class Mean(Combiner):
-    """The mean of the distributions (or values), by the weights of members: the sum rule."""
+    """Average probabilities or values, weighted by the weights of members (the sum rule).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from foldwise.ensembles import Mean, MemberPredictions
+    >>> Mean().combine(MemberPredictions(np.array([[[0.2, 0.8]], [[0.6, 0.4]]]), np.ones(2), 2))
+    array([[0.4, 0.6]])
+    """
 
     def combine(self, predictions: MemberPredictions) -> Floats:
         return average(predictions.answers, predictions.weights)
@@ -21,7 +30,20 @@ class Mean(Combiner):
 
 @dataclass(repr=False, eq=False)
 class LogMean(Combiner):
-    """The mean of log-probabilities, normalized: the product rule. No member can rule a class out beyond `floor`."""
+    """Average log-probabilities and normalize (the product rule).
+
+    Parameters
+    ----------
+    floor : float, default=1e-12
+        Lower bound of the members' probabilities, so that a single member cannot exclude a class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from foldwise.ensembles import LogMean, MemberPredictions
+    >>> LogMean().combine(MemberPredictions(np.array([[[0.2, 0.8]], [[0.5, 0.5]]]), np.ones(2), 2)).round(3)
+    array([[0.333, 0.667]])
+    """
 
     floor: float = 1e-12
 
@@ -32,21 +54,37 @@ class LogMean(Combiner):
 
 @dataclass(repr=False, eq=False)
 class Median(Combiner):
-    """The median over the members with a weight; of distributions class by class, normalized."""
+    """Take the median of values, or of the probabilities of each class, normalized. Weights are ignored unless 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from foldwise.ensembles import Median, MemberPredictions
+    >>> Median().combine(MemberPredictions(np.array([[1.0], [2.0], [9.0]]), np.ones(3)))
+    array([2.])
+    """
 
     def combine(self, predictions: MemberPredictions) -> Floats:
         answers, weights = predictions.answers, predictions.weights
         middle: Floats = np.median(answers[weights > 0], axis=0)
         if predictions.values is not None:
             return middle
-        empty = middle.sum(axis=1) <= 0  # each class has 0 from more than half of the members
+        empty = middle.sum(axis=1) <= 0  # each class has probability 0 in more than half of the members
         middle[empty] = average(answers[:, empty], weights)
         return np.asarray(middle / middle.sum(axis=1, keepdims=True))
 
 
 @dataclass(repr=False, eq=False)
 class Sum(Combiner):
-    """The weighted sum of values, for boosting by residuals."""
+    """Add values, multiplied by the weights of members, as in boosting by residuals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from foldwise.ensembles import MemberPredictions, Sum
+    >>> Sum().combine(MemberPredictions(np.array([[1.0], [2.0]]), np.array([1.0, 0.1])))
+    array([1.2])
+    """
 
     def combine(self, predictions: MemberPredictions) -> Floats:
         return np.asarray(predictions.weights @ predictions.answers)
@@ -54,7 +92,15 @@ class Sum(Combiner):
 
 @dataclass(repr=False, eq=False)
 class Vote(Combiner):
-    """The majority of labels; probabilities are shares of the votes. A tie goes to the first class."""
+    """Let members vote; probabilities are shares of the votes, and a tie goes to the first class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from foldwise.ensembles import MemberPredictions, Vote
+    >>> Vote().combine(MemberPredictions(np.array([[0], [1], [1], [1]]), np.ones(4), 2))
+    array([[0.25, 0.75]])
+    """
 
     needs: ClassVar[str] = "labels"
 
@@ -63,7 +109,7 @@ class Vote(Combiner):
 
 
 def vote_shares(predictions: MemberPredictions) -> Floats:  # (rows, classes)
-    """The share of the members' weight that is for each class."""
+    """The share of the votes for each class, weighted by the weights of members."""
     labels = predictions.labels()
     rows = np.arange(labels.shape[1])
     shares = np.zeros((labels.shape[1], predictions.n_classes))
@@ -73,7 +119,7 @@ def vote_shares(predictions: MemberPredictions) -> Floats:  # (rows, classes)
 
 
 def average(answers: Floats, weights: Floats) -> Floats:
-    """The mean over members; equal weights are not multiplied, so that nothing is rounded."""
+    """The mean over members; equal weights are not multiplied, which avoids rounding."""
     if (weights == weights[0]).all():
         return np.asarray(answers.mean(axis=0))
     return np.asarray(np.tensordot(weights / weights.sum(), answers, axes=1))

@@ -1,4 +1,4 @@
-"""Turns the predictions of members that learned a code of the classes (`OutputCodes`) into those of the classes."""
+"""Decodes the predictions of members with recoded classes (`OutputCodes`) into predictions of the classes."""
 
 from __future__ import annotations
 
@@ -9,22 +9,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.data.arguments import one_of
+from foldwise.ensembles.blocks import Combiner
 from foldwise.ensembles.combiners.averages import softmax
-from foldwise.ensembles.protocol import Combiner, Floats, MemberPredictions
+from foldwise.ensembles.protocol import Floats, MemberPredictions
 
 WAYS = ["coupling", "hamming", "absolute", "squared", "log"]
-SURE = 1e-6  # no letter is surer than this in "coupling" and "log"
+SURE = 1e-6  # probabilities are clipped to this distance from 0 and 1 in "coupling" and "log"
 STEPS, STILL = 1000, 1e-8
 
 
 @dataclass(repr=False, eq=False)
 class Decode(Combiner):
-    """The class whose word is nearest to the letters that members say.
+    """Predict the class whose code word is closest to the predictions of members.
 
-    `by` is the distance: "hamming" counts wrong letters (ties by "absolute"), "absolute" and "squared" sum losses over
-    the members' probabilities, "log" their log-losses; probabilities are what is left of the loss, normalized, for
-    "log" the normalized likelihood. "coupling" finds the probabilities of classes that explain those of the letters
-    best (Hastie & Tibshirani 1998; Zadrozny 2002).
+    Parameters
+    ----------
+    by : {"coupling", "hamming", "absolute", "squared", "log"}, default="coupling"
+        "hamming" counts wrong labels, with ties broken by "absolute". "absolute", "squared" and "log" sum losses of
+        the members' probabilities. "coupling" finds the class probabilities that fit those of the members best.
+
+    Notes
+    -----
+    Probabilities are normalized values of 1 - mean loss, and for "log" normalized likelihoods.
+
+    References
+    ----------
+    B. Zadrozny (2002). Reducing multiclass to binary by coupling probability estimates. NIPS 14.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from foldwise.ensembles import Decode, Ensemble, OutputCodes
+    >>> model = Ensemble(GaussianNB(), diversity=OutputCodes("pairs"), combiner=Decode("hamming"))
     """
 
     by: str = "coupling"
@@ -51,20 +67,20 @@ class Decode(Combiner):
 
 
 def losses(by: str, letters: Floats, word: NDArray[np.int8], seen: Floats) -> Floats:  # (rows, classes)
-    """The summed loss of each class's word; letters that are 0 or 1 allow a sum without a look at each."""
+    """The summed loss of the code word of each class, by matrix products."""
     heavy, light = (seen * word).T, (seen * (1 - word)).T
     absolute = (1 - letters) @ heavy + letters @ light
     if by == "absolute":
         return np.asarray(absolute)
     if by == "squared":
         return np.asarray((1 - letters) ** 2 @ heavy + letters**2 @ light)
-    likeliest = (letters > 0.5).astype(np.float64)
-    wrong = (1 - likeliest) @ heavy + likeliest @ light
+    rounded = (letters > 0.5).astype(np.float64)
+    wrong = (1 - rounded) @ heavy + rounded @ light
     return np.asarray(wrong + absolute / (1e3 * (1 + seen.sum(axis=1))))
 
 
 def coupled(letters: Floats, code: NDArray[np.int8], weights: Floats) -> Floats:  # (rows, classes)
-    """Probabilities p with Σ_{positive} p / Σ_{seen} p as near to each letter's as can be, by iterative scaling."""
+    """Class probabilities p whose Σ_{positive} p / Σ_{seen} p fit the members' probabilities, by iterative scaling."""
     r = np.clip(letters, SURE, 1 - SURE)
     positive, negative = ((code == letter).astype(np.float64) for letter in (1, 0))  # (members, classes)
     mine = (r * weights) @ positive + ((1 - r) * weights) @ negative

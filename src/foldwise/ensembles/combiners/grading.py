@@ -1,4 +1,4 @@
-"""Grading (Seewald & Fürnkranz 2001): for each member a grader learns, from the rows, whether it will be right."""
+"""Grading: for each member, a second classifier predicts whether the member is right."""
 
 from __future__ import annotations
 
@@ -8,18 +8,38 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foldwise.bayes import NaiveBayes
+from foldwise.ensembles.blocks import Combiner, CombinerData, CombinerRule
 from foldwise.ensembles.combiners.averages import vote_shares
 from foldwise.ensembles.members import SingleClassModel, with_seeds
-from foldwise.ensembles.protocol import Combiner, CombinerData, CombinerRule, Floats, MemberPredictions
+from foldwise.ensembles.protocol import Floats, MemberPredictions
 from foldwise.errors import InputError
 from foldwise.folds.weights import weight_params
 
 
 @dataclass(repr=False, eq=False)
 class Grading(Combiner):
-    """Members that are graded "right" vote with the grade's confidence; where none is, all vote alike.
+    """Let members vote that are predicted to be right, weighted by the probability of being right.
 
-    `grader` is a classifier with probabilities, by default `NaiveBayes`; grades are learned from out-of-fold answers.
+    For each member, a grader is trained on out-of-fold predictions of the member. If no member is predicted to be
+    right, all members vote.
+
+    Parameters
+    ----------
+    grader : classifier, optional
+        A classifier with `predict_proba`; by default `NaiveBayes()`.
+    cv : int, splitter or iterable, default=10
+        The splits of the out-of-fold predictions.
+
+    References
+    ----------
+    A. Seewald and J. Fürnkranz (2001). An evaluation of grading classifiers. IDA.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from foldwise.ensembles import Ensemble, Grading
+    >>> model = Ensemble([GaussianNB(), DecisionTreeClassifier()], combiner=Grading(cv=5))
     """
 
     grader: Any = None
@@ -31,9 +51,11 @@ class Grading(Combiner):
     def learn(self, info: CombinerData) -> CombinerRule:
         grader = NaiveBayes() if self.grader is None else self.grader
         if not hasattr(grader, "predict_proba"):
-            raise InputError(f"a grader needs probabilities, but {type(grader).__name__} has none.")
+            raise InputError(
+                f"grader must have predict_proba, but {type(grader).__name__} does not.", "pass grader=NaiveBayes()."
+            )
         if info.data.n_classes == 0:
-            raise InputError("grading says whether a class is right, not a number.", "take combiner='weighted'.")
+            raise InputError("Grading needs a classification target.", "use combiner='weighted' for a regression.")
         predictions = info.out_of_fold(self.cv)
         right = predictions.labels() == info.data.encoded
         graders = []
@@ -66,7 +88,7 @@ class GradingRule:
 
 
 def confidence(grader: Any, X: Any) -> Floats:
-    """How confident a grader is that its member is right."""
+    """The probability, according to a grader, that its member is right."""
     column = np.flatnonzero(np.asarray(grader.classes_) == 1)
     proba = np.asarray(grader.predict_proba(X), dtype=np.float64)
     return np.asarray(proba[:, column[0]]) if column.size else np.zeros(len(proba))

@@ -1,4 +1,4 @@
-"""Stacking (Wolpert 1992): a final learner combines the predictions of members."""
+"""Stacking: a final model combines the predictions of members."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from foldwise.data.arguments import one_of
 from foldwise.data.view import is_frame
+from foldwise.ensembles.blocks import Combiner, CombinerData, CombinerRule
 from foldwise.ensembles.members import class_indices_among, with_seeds
-from foldwise.ensembles.protocol import Combiner, CombinerData, CombinerRule, Floats, MemberPredictions
+from foldwise.ensembles.protocol import Floats, MemberPredictions
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels
 from foldwise.folds.weights import weight_params
@@ -21,10 +22,33 @@ from foldwise.folds.weights import weight_params
 
 @dataclass(repr=False, eq=False)
 class Stacking(Combiner):
-    """`final` learns from the out-of-fold answers of members; by default logistic regression, of values ridge.
+    """Train a final model on the out-of-fold predictions of members.
 
-    `use` is "auto" (probabilities if all members have them), "proba" or "labels" (one column per class). Of two classes
-    the first is left out: it is 1 minus the other. `passthrough` adds the columns of the table, which must be numbers.
+    Parameters
+    ----------
+    final : estimator, optional
+        The final model; by default `LogisticRegression()`, or `RidgeCV()` for a regression.
+    cv : int, splitter or iterable, default=5
+        The splits of the out-of-fold predictions.
+    use : {"auto", "proba", "labels"}, default="auto"
+        The predictions of classifiers, with one column per class; "auto" uses probabilities if all members have them.
+        With two classes, the column of the first class is left out.
+    passthrough : bool, default=False
+        Whether the final model also sees the columns of the table, which must be numeric.
+
+    References
+    ----------
+    D. Wolpert (1992). Stacked generalization. Neural Networks 5(2).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from foldwise.ensembles import Ensemble, Stacking
+    >>> X, y = load_iris(return_X_y=True)
+    >>> Ensemble([GaussianNB(), KNeighborsClassifier()], combiner=Stacking(cv=3)).fit(X, y).predict(X[:2])
+    array([0, 0])
     """
 
     final: Any = None
@@ -45,7 +69,7 @@ class Stacking(Combiner):
         if final is None:
             final = LogisticRegression() if data.n_classes else RidgeCV()
         if not hasattr(final, "fit"):
-            raise InputError(f"final must be an estimator, got {final!r}.", "pass one, or None for the usual.")
+            raise InputError(f"final must be an estimator, got {final!r}.", "pass None for the default.")
         predictions = info.out_of_fold(self.cv)
         columns = self._columns(predictions, data.X)
         model = with_seeds(final, info.seed)
@@ -55,7 +79,7 @@ class Stacking(Combiner):
         return StackingRule(self, model, class_indices_among(model.classes_, data.target.classes))
 
     def _columns(self, predictions: MemberPredictions, X: Any) -> Any:
-        """What the final learner sees of each row."""
+        """The columns that the final model sees."""
         found: Any = features_of(predictions)
         if not self.passthrough:
             return found
@@ -66,15 +90,15 @@ class Stacking(Combiner):
             cells = np.asarray(X.to_numpy() if is_frame(X) else X, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"passthrough=True hands the columns to `final`, which must be numbers; {error}.",
-                "leave it out, or let each member prepare its own columns in a pipeline and stack these.",
+                f"passthrough=True needs numeric columns: {error}.",
+                "pass passthrough=False, or use pipelines as members, which prepare the columns themselves.",
             ) from error
         return np.hstack([found, cells])
 
 
 @dataclass(frozen=True)
 class StackingRule:
-    """The final learner, fitted."""
+    """The fitted final model."""
 
     combiner: Stacking
     model: Any
@@ -94,7 +118,7 @@ class StackingRule:
 
 
 def features_of(predictions: MemberPredictions) -> Floats:  # (rows, columns)
-    """The answers of all members side by side."""
+    """The predictions of all members side by side."""
     if predictions.values is not None:
         return np.ascontiguousarray(predictions.values.T)
     proba = predictions.proba

@@ -1,4 +1,4 @@
-"""Weights from the out-of-fold performance of members: all of them, or the best alone."""
+"""Combiners that use the out-of-fold scores of members: as weights, or to select the best one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foldwise.data.arguments import one_of
+from foldwise.ensembles.blocks import Combiner, CombinerData, CombinerRule
 from foldwise.ensembles.combiners.averages import Mean, Vote
 from foldwise.ensembles.greedy import first_best
-from foldwise.ensembles.protocol import Combiner, CombinerData, CombinerRule, Floats, MemberPredictions, TrainingData
+from foldwise.ensembles.protocol import Floats, MemberPredictions, TrainingData
 from foldwise.errors import InputError
 from foldwise.evaluation.metrics import class_metric, find_metric
 from foldwise.evaluation.metrics.metric import StoredBatch
@@ -22,10 +23,27 @@ LEAST = 1e-12
 
 @dataclass(repr=False, eq=False)
 class Weighted(Combiner):
-    """A vote (or mean) in which members are weighted by their performance, or as given.
+    """Weight the votes, or the mean, of members by their out-of-fold accuracy or by given weights.
 
-    `by` is "accuracy" (the weight is the out-of-fold accuracy), "odds" (log p / (1 - p), never below 0), or one number
-    per member. Regressors are weighted by 1 / mean squared error.
+    Parameters
+    ----------
+    by : {"accuracy", "odds"} or sequence of float, default="accuracy"
+        The weight is the out-of-fold accuracy p, or log(p / (1 - p)) but at least 0, or one given number per member.
+        Regressors are weighted by 1 / mean squared error.
+    over : {"vote", "mean"}, default="vote"
+        Whether labels or probabilities of classifiers are combined.
+    cv : int, splitter or iterable, default=5
+        The splits of the out-of-fold predictions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from foldwise.ensembles import Ensemble, Weighted
+    >>> X, y = load_iris(return_X_y=True)
+    >>> Ensemble([GaussianNB(), KNeighborsClassifier()], combiner=Weighted([1, 2])).fit(X, y).predict(X[:2])
+    array([0, 0])
     """
 
     by: str | Sequence[float] = "accuracy"
@@ -52,15 +70,27 @@ class Weighted(Combiner):
         accuracy = score_members("accuracy", predictions, info.data)
         if self.by == "odds":
             accuracy = np.maximum(np.log(np.maximum(accuracy, LEAST) / np.maximum(1 - accuracy, LEAST)), 0.0)
-        return accuracy if accuracy.sum() > 0 else np.ones(len(accuracy))  # all wrong everywhere: no one is better
+        return accuracy if accuracy.sum() > 0 else np.ones(len(accuracy))  # all members are always wrong
 
 
 @dataclass(repr=False, eq=False)
 class Best(Combiner):
-    """The single member with the best out-of-fold score; of equals the first.
+    """Use only the member with the best out-of-fold score; a tie goes to the first one.
 
-    `metric` is the name of a metric, such as "log_loss" or "neg_log_loss", or a function of the labels and the
-    probabilities (or values), greater is better; by default accuracy, of regressors the mean squared error.
+    Parameters
+    ----------
+    metric : str or callable, optional
+        The name of a metric, such as "log_loss", or a function of the target and the predictions (labels,
+        probabilities or values), greater is better. By default accuracy, or mean squared error for a regression.
+    cv : int, splitter or iterable, default=5
+        The splits of the out-of-fold predictions.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from foldwise.ensembles import Best, Ensemble
+    >>> model = Ensemble([GaussianNB(), KNeighborsClassifier()], combiner=Best("log_loss"))
     """
 
     metric: str | Callable[..., float] | None = None
@@ -75,7 +105,7 @@ class Best(Combiner):
 def score_members(
     metric: str | Callable[..., float] | None, predictions: MemberPredictions, data: TrainingData
 ) -> Floats:  # (members,)
-    """The score of each member, weighted by the weights of rows; higher is better."""
+    """The score of each member, with sample weights; higher is better."""
     if metric is None:
         metric = "accuracy" if data.n_classes else "mean_squared_error"
     if callable(metric):
@@ -83,19 +113,19 @@ def score_members(
     if isinstance(data.target, Labels):
         chosen = class_metric(metric, data.target.classes)
         if chosen.need != Need.LABELS and predictions.proba is None:
-            raise InputError("this metric reads probabilities, but members gave labels.", "choose metric='accuracy'.")
+            raise InputError(f"metric={metric!r} needs members with predict_proba.", "use metric='accuracy'.")
         answer = Answer(labels=predictions.labels(), proba=predictions.proba)
     else:
         chosen, answer = find_metric(metric), Answer(values=predictions.values)
         if chosen.need != Need.VALUES:
-            raise InputError(f"the metric {metric!r} is of classes.", "choose metric='mean_squared_error'.")
+            raise InputError(f"metric={metric!r} needs classes, but y is numeric.", "use metric='mean_squared_error'.")
     scores = chosen.of_batch(StoredBatch(data.encoded, answer, data.n_classes, data.weights))
     return scores if chosen.greater_is_better else -scores
 
 
 @dataclass(frozen=True)
 class WeightedRule:
-    """A combination by weights that were learned."""
+    """A vote or mean with learned weights."""
 
     inner: Combiner
     weights: Floats
@@ -116,11 +146,11 @@ class SingleMemberRule:
 
 
 def given_weights(by: Sequence[float], info: CombinerData) -> Floats:
-    """The user's weights, one per member."""
+    """The weights passed as `by`, checked."""
     weights = np.asarray(by, dtype=np.float64)
     n = None if info.fitted is None else len(info.fitted.members)
     if weights.ndim != 1 or (n is not None and len(weights) != n):
-        raise InputError(f"there must be one weight for each of the {n} members, got {len(np.ravel(weights))}.")
+        raise InputError(f"by must have one weight for each of the {n} members, got {len(np.ravel(weights))}.")
     if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
-        raise InputError(f"weights must be finite, at least 0 and not all 0, got {weights.tolist()}.")
+        raise InputError(f"by must contain finite weights of at least 0 that are not all 0, got {weights.tolist()}.")
     return weights

@@ -1,4 +1,4 @@
-"""Whether members depend on each other in training."""
+"""Dependencies: whether members are trained independently or one after the other."""
 
 from foldwise.ensembles.dependency.boosting import AdaBoost, Residuals
 from foldwise.ensembles.dependency.decorate import Decorate

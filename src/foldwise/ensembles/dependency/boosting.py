@@ -1,11 +1,4 @@
-"""Boosting: each member learns from the mistakes of those before it, by weights (AdaBoost) or by residuals.
-
-AdaBoost with two classes: Freund & Schapire 1996. E is the weight of the rows that a member gets wrong,
-α = ½ log((1 - E) / E) its vote, and the weights become w·exp(-α y ŷ), normalized. With more classes: SAMME (Zhu et
-al. 2009), α = log((1 - E) / E) + log(K - 1), w·exp(α·[wrong]); for two classes the same ensemble with doubled votes.
-
-Residuals: f = 0, r = y; fit a tree to r; f += λ·tree; r -= λ·tree.
-"""
+"""Boosting: each member corrects the errors of the members before it, by weights (AdaBoost) or by residuals."""
 
 from __future__ import annotations
 
@@ -17,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.data.arguments import above_zero, one_of
+from foldwise.ensembles.blocks import Dependency
 from foldwise.ensembles.members import Member, fit_member, takes_weights
-from foldwise.ensembles.protocol import Dependency, FittedMembers, Floats, MemberSpec, TrainingData
+from foldwise.ensembles.protocol import FittedMembers, Floats, MemberSpec, TrainingData
 from foldwise.ensembles.training import MemberTrainer
 from foldwise.errors import InputError
 from foldwise.folds.protocol import TargetValues
@@ -26,12 +20,36 @@ from foldwise.folds.protocol import TargetValues
 
 @dataclass(repr=False, eq=False)
 class AdaBoost(Dependency):
-    """Boosting by weights, or by resampling if a member takes none.
+    """Boost members by weights: rows that are predicted wrongly get a larger weight for the next member.
 
-    E = 0: the vote would be infinite, so this member decides alone and training stops. E at least that of guessing (½
-    of two classes, 1 - 1/K of K): the member is dropped and training stops; if it is the first, it stays, because
-    there is no other. Weights given to members sum to the number of rows (or to the weights given to fit), so that
-    they are valid as frequencies.
+    Parameters
+    ----------
+    by : {"auto", "weights", "resampling"}, default="auto"
+        Whether members are trained with sample weights or on rows drawn with these probabilities. "auto" resamples if
+        the member's `fit` does not accept weights.
+    learning_rate : float, default=1.0
+        Factor of the votes α.
+
+    Notes
+    -----
+    E is the weight of the rows that a member predicts wrongly. With two classes, its vote is α = ½ log((1 - E) / E),
+    and the weights become w·exp(-α y ŷ), normalized. With K classes (SAMME), α = log((1 - E) / E) + log(K - 1), and
+    the weights become w·exp(α·[wrong]), normalized.
+
+    If E = 0, this member alone is kept. If E is not better than guessing (1 - 1/K), the member is dropped unless it is
+    the first. Training stops in both cases. The weights passed to members have the same sum as those passed to `fit`.
+
+    References
+    ----------
+    Y. Freund and R. Schapire (1996). Experiments with a new boosting algorithm. ICML.
+    J. Zhu, H. Zou, S. Rosset and T. Hastie (2009). Multi-class AdaBoost. Statistics and Its Interface 2.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from foldwise.ensembles import AdaBoost, Ensemble
+    >>> stump = DecisionTreeClassifier(max_depth=1)
+    >>> model = Ensemble(stump, dependency=AdaBoost(learning_rate=0.5), size=50, combiner="vote")
     """
 
     by: str = "auto"
@@ -42,9 +60,9 @@ class AdaBoost(Dependency):
         one_of("by", self.by, ["auto", "weights", "resampling"])
         rate = above_zero("learning_rate", self.learning_rate)
         if data.n_classes == 0:
-            raise InputError("AdaBoost learns classes, not numbers.", "for a regression take dependency='residuals'.")
+            raise InputError("AdaBoost needs a classification target.", "use dependency='residuals' for a regression.")
         w = np.ones(data.n_rows) if data.weights is None else data.weights
-        mean_weight = float(w.mean())  # as given
+        mean_weight = float(w.mean())  # of the weights passed to fit
         w = w / w.sum()
         members: list[Member] = []
         votes: list[float] = []
@@ -77,7 +95,7 @@ class AdaBoost(Dependency):
         if by == "auto":
             by = "weights" if takes_weights(spec.estimator) else "resampling"
         if own.sum() <= 0:
-            raise InputError(f"all rows of the member {spec.name!r} have lost their weight.", "use larger samples.")
+            raise InputError(f"all training rows of the member {spec.name!r} have weight 0.", "use larger samples.")
         if by == "weights":
             return fit_member(spec, data, w * (mean_weight * len(rows) / own.sum()))
         drawn = spec.random_state().choice(len(rows), len(rows), p=own / own.sum())
@@ -92,14 +110,33 @@ def vote_of(error: float, n_classes: int) -> float:
 
 
 def reweight(w: Floats, wrong: NDArray[np.bool_], alpha: float, n_classes: int) -> Floats:
-    """The weights of the next round: wrong rows gain by exp(α), and with two classes right ones lose by as much."""
+    """The weights of the next round, normalized: times exp(α) for wrong rows, and exp(-α) for others of two classes."""
     new = w * np.exp(np.where(wrong, alpha, -alpha if n_classes <= 2 else 0.0))
     return np.asarray(new / new.sum())
 
 
 @dataclass(repr=False, eq=False)
 class Residuals(Dependency):
-    """Each member learns the residuals of the sum of those before it. `start` is 0 ("zero") or the mean of y."""
+    """Boost regressors by residuals: each member is fitted to the residuals of the members before it.
+
+    Parameters
+    ----------
+    learning_rate : float, default=0.1
+        Factor λ of each member's predictions.
+    start : {"zero", "mean"}, default="zero"
+        Whether the first residuals are y, or y minus its mean.
+
+    Notes
+    -----
+    The prediction is f = start + λ·Σ members, and each member is fitted to y - f.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from foldwise.ensembles import EnsembleRegressor, Residuals
+    >>> tree = DecisionTreeRegressor(max_depth=2)
+    >>> model = EnsembleRegressor(tree, dependency=Residuals(start="mean"), size=100, combiner="sum")
+    """
 
     learning_rate: float = 0.1
     start: str = "zero"
@@ -109,7 +146,7 @@ class Residuals(Dependency):
         rate = above_zero("learning_rate", self.learning_rate)
         one_of("start", self.start, ["zero", "mean"])
         if not isinstance(data.target, TargetValues):
-            raise InputError("residuals are those of numbers.", "for classes take dependency='adaboost'.")
+            raise InputError("Residuals needs a numeric target.", "use dependency='adaboost' for classes.")
         residuals = data.target.numbers
         members: list[Member] = []
         weights: list[float] = []

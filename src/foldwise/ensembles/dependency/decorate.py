@@ -1,6 +1,7 @@
-"""DECORATE (Melville & Mooney 2003): members are made to differ by artificial rows that contradict the others.
+"""DECORATE: members differ because they are also trained on artificial rows that contradict the other members.
 
-In artificial rows each column is drawn by itself: numbers from a Gaussian, categories by smoothed frequencies.
+The columns of artificial rows are drawn independently: numbers from a normal distribution, categories by their
+smoothed frequencies.
 """
 
 from __future__ import annotations
@@ -16,23 +17,41 @@ from numpy.typing import NDArray
 
 from foldwise.data.arguments import above_zero, whole_at_least
 from foldwise.data.levels import is_missing
+from foldwise.ensembles.blocks import Dependency
 from foldwise.ensembles.members import Member, fit_member
-from foldwise.ensembles.protocol import Dependency, FittedMembers, Floats, MemberSpec, TrainingData
+from foldwise.ensembles.protocol import FittedMembers, Floats, MemberSpec, TrainingData
 from foldwise.ensembles.training import MemberTrainer
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels
 from foldwise.folds.rows import stack_rows
 
-LEAST = 1e-6  # of a probability whose inverse is taken
+LEAST = 1e-6  # lower bound of probabilities before they are inverted
 
 
 @dataclass(repr=False, eq=False)
 class Decorate(Dependency):
-    """The first member learns the rows; each next one also `share` times as many artificial rows.
+    """Train each member after the first also on artificial rows that contradict the ensemble so far.
 
-    These bear labels drawn with probabilities inverse to what the ensemble says of them. A member stays only if the
-    error of the ensemble on the training rows does not rise with it. There are as many members as the size wants, or
-    fewer after so many `trials`.
+    The labels of artificial rows are drawn with probabilities inverse to those that the ensemble predicts. A member is
+    kept only if it does not increase the training error of the ensemble.
+
+    Parameters
+    ----------
+    share : float, default=1.0
+        The number of artificial rows, relative to the number of training rows.
+    trials : int, default=50
+        How many members are trained at most, including those that are not kept.
+
+    References
+    ----------
+    P. Melville and R. Mooney (2003). Constructing diverse classifier ensembles using artificial training examples.
+    IJCAI.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from foldwise.ensembles import Decorate, Ensemble
+    >>> model = Ensemble(DecisionTreeClassifier(), dependency=Decorate(share=0.5), size=15)
     """
 
     share: float = 1.0
@@ -44,7 +63,7 @@ class Decorate(Dependency):
         n = max(1, round(above_zero("share", self.share) * data.n_rows))
         whole_at_least("trials", self.trials, 1)
         if data.n_classes == 0:
-            raise InputError("DECORATE contradicts classes, not numbers.", "use it with Ensemble only.")
+            raise InputError("Decorate needs a classification target.", "use dependency='residuals' for a regression.")
         monitor, proba = trainer.monitor, trainer.proba
         members = [fit_member(specs[0], data)]
         votes = member_votes(members[0], data.X, data.n_classes, proba)
@@ -70,12 +89,12 @@ class Decorate(Dependency):
     def _with_artificial(
         self, data: TrainingData, members: list[Member], n: int, rng: np.random.RandomState, proba: bool
     ) -> TrainingData:
-        """The data with rows that contradict the ensemble."""
+        """The data with artificial rows that contradict the ensemble."""
         made = artificial_rows(data.X, n, rng)
         X = data.X if not isinstance(data.X, np.ndarray) else data.X.astype(made.dtype, copy=False)
         both = stack_rows(X, made)
         if both is None:
-            raise InputError("artificial rows could not be put under the table.", "pass an array, or one frame.")
+            raise InputError("Decorate cannot append artificial rows to this table.", "pass an array or a data frame.")
         votes = sum(member_votes(member, made, data.n_classes, proba) for member in members) / len(members)
         against = 1 / np.maximum(votes, LEAST)
         edges = np.cumsum(against / against.sum(axis=1, keepdims=True), axis=1)
@@ -87,7 +106,7 @@ class Decorate(Dependency):
 
 
 def with_artificial_rows(spec: MemberSpec, n_rows: int, n: int) -> MemberSpec:
-    """The spec with the artificial rows, which come after all others, each once."""
+    """The spec with the artificial rows, which follow all others."""
     rows, weights = spec.rows, spec.weights
     return replace(
         spec,
@@ -97,23 +116,21 @@ def with_artificial_rows(spec: MemberSpec, n_rows: int, n: int) -> MemberSpec:
 
 
 def member_votes(member: Member, X: object, n_classes: int, proba: bool) -> Floats:  # (rows, classes)
-    """A member's probabilities, or its vote, as the combiner reads them."""
+    """The probabilities of a member, or 0 and 1 for its labels, depending on the combiner."""
     if proba:
         return np.asarray(member.predict(X, proba=True))
     return np.asarray(np.eye(n_classes)[member.predict(X, proba=False)])
 
 
 def error_rate(votes: Floats, data: TrainingData) -> float:
-    """The error of the ensemble on the training rows."""
+    """The training error of the ensemble."""
     return float(np.average(votes.argmax(axis=1) != data.encoded, weights=data.weights))
 
 
 def artificial_rows(X: Any, n: int, rng: np.random.RandomState) -> Any:
-    """n rows in the container of X; missing cells are not looked at, and none is made."""
+    """n rows in the container of X, without missing cells."""
     if sp.issparse(X):
-        raise InputError(
-            "sparse input is not supported: artificial rows are made of dense tables only.", "pass an array or a frame."
-        )
+        raise InputError("Decorate does not support sparse input.", "pass an array or a data frame.")
     if nw.dependencies.is_into_dataframe(X):
         frame = nw.from_native(X, eager_only=True)
         drawn = frame[np.zeros(n, dtype=np.intp).tolist()]
@@ -135,7 +152,7 @@ def artificial_rows(X: Any, n: int, rng: np.random.RandomState) -> Any:
 
 
 def drawn_series(series: Any, n: int, rng: np.random.RandomState) -> Any:
-    """A column of a frame; its type stays, whole numbers are rounded."""
+    """A drawn column of a frame, of the same type; integers are rounded."""
     if not series.dtype.is_numeric():
         return series[drawn_rows(series.to_list(), n, rng).tolist()].alias(series.name)
     numbers = drawn_numbers(np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64), n, rng)
@@ -156,7 +173,7 @@ def drawn_numbers(values: NDArray[np.float64], n: int, rng: np.random.RandomStat
 
 
 def drawn_rows(cells: list[Any], n: int, rng: np.random.RandomState) -> NDArray[np.intp]:
-    """Rows that hold the drawn levels, each level as often as its frequency with one more says."""
+    """Indices of rows with the drawn levels, whose probabilities are proportional to their count + 1."""
     first: dict[Any, int] = {}
     counts: dict[Any, int] = {}
     for i, value in enumerate(cells):

@@ -1,4 +1,4 @@
-"""What makes members differ: samples of rows or columns, hyperparameters, recoded classes."""
+"""Diversities: what makes members differ, such as samples of rows or columns, hyperparameters, recoded classes."""
 
 from foldwise.ensembles.diversity.output_codes import OutputCodes
 from foldwise.ensembles.diversity.parameters import VariedParameters

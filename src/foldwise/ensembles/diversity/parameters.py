@@ -1,4 +1,4 @@
-"""Varied hyperparameters: the same estimator with another setting for each member."""
+"""Varied hyperparameters: the same estimator with a different setting for each member."""
 
 from __future__ import annotations
 
@@ -8,13 +8,28 @@ from typing import Any
 
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-from foldwise.ensembles.protocol import Diversity, MemberSpec, TrainingData
+from foldwise.ensembles.blocks import Diversity
+from foldwise.ensembles.protocol import MemberSpec, TrainingData
 from foldwise.errors import InputError
 
 
 @dataclass(repr=False, eq=False)
 class VariedParameters(Diversity):
-    """Member i has the i-th setting of a list or grid; with `sampled`, a draw from lists and distributions."""
+    """Give each member another setting, from a list or grid, or drawn at random.
+
+    Parameters
+    ----------
+    space : dict or sequence of dict
+        A grid from parameter names to values, or a list of settings. Member i gets setting i.
+    sampled : bool, default=False
+        Whether settings are drawn at random instead; values may then be distributions, as in `RandomizedSearchCV`.
+
+    Examples
+    --------
+    >>> from foldwise import KNNClassifier
+    >>> from foldwise.ensembles import Ensemble, VariedParameters
+    >>> model = Ensemble(KNNClassifier(), diversity=VariedParameters({"n_neighbors": [1, 5, 25]}), combiner="vote")
+    """
 
     space: Mapping[str, Any] | Sequence[Mapping[str, Any]] = ()
     sampled: bool = False
@@ -35,7 +50,7 @@ class VariedParameters(Diversity):
     def draw(self, spec: MemberSpec, data: TrainingData) -> MemberSpec:
         if not self.space:
             raise InputError(
-                "there is no setting to draw.", "pass a mapping from parameters to lists or distributions."
+                "space is empty, so no setting can be drawn.", "pass a dict from parameters to lists or distributions."
             )
         (setting,) = ParameterSampler(self.space, 1, random_state=spec.random_state())
         return spec.drawn(params={**spec.params, **setting})
@@ -43,5 +58,5 @@ class VariedParameters(Diversity):
     def _settings(self) -> list[Mapping[str, Any]]:
         settings = list(ParameterGrid(self.space)) if isinstance(self.space, Mapping) else list(self.space)
         if not settings:
-            raise InputError("the list of settings is empty.", "pass at least one setting, or a grid.")
+            raise InputError("space is empty.", "pass a list of settings, or a grid.")
         return settings

@@ -1,4 +1,4 @@
-"""Samples and partitions of the rows or the columns."""
+"""Samples and partitions of the rows or columns."""
 
 from __future__ import annotations
 
@@ -10,16 +10,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.data.arguments import above_zero, one_of, whole_at_least
-from foldwise.ensembles.protocol import Diversity, Floats, MemberSpec, TrainingData
+from foldwise.ensembles.blocks import Diversity
+from foldwise.ensembles.protocol import Floats, MemberSpec, TrainingData
 from foldwise.errors import InputError
 
 
 @dataclass(repr=False, eq=False)
 class Bootstrap(Diversity):
-    """Each member gets as many rows as there are (or `share` of them), drawn with replacement (Breiman 1996).
+    """Train each member on rows drawn with replacement.
 
-    A sample holds 1 - 1/e = 63.2% of the distinct rows. With by="weights" the member gets all rows, each weighted by
-    how often it was drawn: cheaper, and the same to members for which a weight of 2 is two rows.
+    Parameters
+    ----------
+    share : float or int, default=1.0
+        The number of rows that are drawn, as a share or as a number. With 1.0, a sample contains on average 63.2% of
+        the distinct rows.
+    by : {"rows", "weights"}, default="rows"
+        Whether drawn rows are passed to `fit` repeatedly, or all rows with the number of draws as weight. Weights are
+        faster, and equivalent for estimators that treat a weight of 2 like two rows.
+
+    References
+    ----------
+    L. Breiman (1996). Bagging predictors. Machine Learning 24(2).
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from foldwise.ensembles import Bootstrap, Ensemble
+    >>> model = Ensemble(DecisionTreeClassifier(), diversity=Bootstrap(0.5), size=20)
     """
 
     share: float | int = 1.0
@@ -36,7 +53,23 @@ class Bootstrap(Diversity):
 
 @dataclass(repr=False, eq=False)
 class Pasting(Diversity):
-    """Each member gets a share of the rows, drawn without replacement (Breiman 1999)."""
+    """Train each member on rows drawn without replacement.
+
+    Parameters
+    ----------
+    share : float or int, default=0.5
+        The number of rows that are drawn, as a share or as a number.
+
+    References
+    ----------
+    L. Breiman (1999). Pasting small votes for classification in large databases and on-line. Machine Learning 36.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from foldwise.ensembles import Ensemble, Pasting
+    >>> model = Ensemble(DecisionTreeClassifier(), diversity=Pasting(1000), size=20)
+    """
 
     share: float | int = 0.5
 
@@ -48,9 +81,20 @@ class Pasting(Diversity):
 
 @dataclass(repr=False, eq=False)
 class PoissonBootstrap(Diversity):
-    """Each row counts as often as a Poisson draw says, independent of the others, so that chunks of rows can be merged.
+    """Weight each row of a member by an independent Poisson draw, so that the table can be processed in chunks.
 
-    Members that take no weights get the row that many times.
+    Members whose `fit` does not accept weights get the row repeatedly.
+
+    Parameters
+    ----------
+    rate : float, default=1.0
+        The mean of the Poisson distribution.
+
+    Examples
+    --------
+    >>> from foldwise import NaiveBayes
+    >>> from foldwise.ensembles import Ensemble, PoissonBootstrap
+    >>> model = Ensemble(NaiveBayes(), diversity=PoissonBootstrap(), size=20)
     """
 
     rate: float = 1.0
@@ -58,14 +102,30 @@ class PoissonBootstrap(Diversity):
     def draw(self, spec: MemberSpec, data: TrainingData) -> MemberSpec:
         rng = spec.random_state()
         counts = rng.poisson(above_zero("rate", self.rate), len(spec.row_indices(data))).astype(float)
-        if not counts.any():  # of a handful of rows
+        if not counts.any():  # with very few rows
             counts[rng.randint(len(counts))] = 1.0
         return with_counts(spec, counts)
 
 
 @dataclass(repr=False, eq=False)
 class Subspaces(Diversity):
-    """Each member gets a share of the columns, drawn without replacement (Ho 1998)."""
+    """Train each member on columns drawn without replacement.
+
+    Parameters
+    ----------
+    share : float or int, default=0.5
+        The number of columns that are drawn, as a share or as a number.
+
+    References
+    ----------
+    T. K. Ho (1998). The random subspace method for constructing decision forests. IEEE TPAMI 20(8).
+
+    Examples
+    --------
+    >>> from foldwise import KNNClassifier
+    >>> from foldwise.ensembles import Ensemble, Subspaces
+    >>> model = Ensemble(KNNClassifier(), diversity=Subspaces(0.3), size=20)
+    """
 
     share: float | int = 0.5
 
@@ -77,9 +137,19 @@ class Subspaces(Diversity):
 
 @dataclass(repr=False, eq=False)
 class RowParts(Diversity):
-    """The rows, dealt at random into as many parts as members (or `parts`); member i learns from part i.
+    """Partition the rows at random, and train each member on one part.
 
-    If there are more members than parts, the rows are dealt again for the next members.
+    Parameters
+    ----------
+    parts : int, optional
+        The number of parts; by default the number of members. With fewer parts than members, the rows are partitioned
+        again for the next members.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from foldwise.ensembles import Ensemble, RowParts
+    >>> model = Ensemble(DecisionTreeClassifier(), diversity=RowParts(), size=4)
     """
 
     parts: int | None = None
@@ -89,52 +159,65 @@ class RowParts(Diversity):
 
     def vary(self, specs: Sequence[MemberSpec], data: TrainingData) -> list[MemberSpec]:
         n = len(specs) if self.parts is None else whole_at_least("parts", self.parts, 1)
-        # the first member of each round deals for all of it
-        return [self.deal(spec, specs[i - i % n], i % n, n, data) for i, spec in enumerate(specs)]
+        # the seed of the first member of each round decides the partition
+        return [self._part(spec, specs[i - i % n], i % n, n, data) for i, spec in enumerate(specs)]
 
-    def deal(self, spec: MemberSpec, dealer: MemberSpec, part: int, n: int, data: TrainingData) -> MemberSpec:
-        """The spec with its part of the rows."""
-        drawn = np.sort(split_at_random(dealer, len(dealer.row_indices(data)), n, "samples")[part])
-        return with_rows(spec, dealer, drawn, data)
+    def _part(self, spec: MemberSpec, first: MemberSpec, part: int, n: int, data: TrainingData) -> MemberSpec:
+        """The spec with its part of the rows; the seed is that of the first spec."""
+        drawn = np.sort(split_at_random(first, len(first.row_indices(data)), n, "samples")[part])
+        return with_rows(spec, first, drawn, data)
 
 
 @dataclass(repr=False, eq=False)
 class ColumnParts(RowParts):
-    """The columns, dealt at random into as many parts as members (or `parts`); member i learns from part i."""
+    """Partition the columns at random, and train each member on one part.
 
-    def deal(self, spec: MemberSpec, dealer: MemberSpec, part: int, n: int, data: TrainingData) -> MemberSpec:
-        columns = dealer.column_indices(data)
-        return spec.drawn(columns=np.sort(columns[split_at_random(dealer, len(columns), n, "features")[part]]))
+    Parameters
+    ----------
+    parts : int, optional
+        The number of parts; by default the number of members. With fewer parts than members, the columns are
+        partitioned again for the next members.
+
+    Examples
+    --------
+    >>> from foldwise import NaiveBayes
+    >>> from foldwise.ensembles import ColumnParts, Ensemble
+    >>> model = Ensemble(NaiveBayes(), diversity=ColumnParts(), size=3)
+    """
+
+    def _part(self, spec: MemberSpec, first: MemberSpec, part: int, n: int, data: TrainingData) -> MemberSpec:
+        columns = first.column_indices(data)
+        return spec.drawn(columns=np.sort(columns[split_at_random(first, len(columns), n, "features")[part]]))
 
 
 def share_of(name: str, share: float | int, n: int) -> int:
-    """How many of n: a whole number is itself, a fraction is a share; at least 1."""
+    """How many of n: an integer is the number itself, a float is a share; at least 1."""
     whole = isinstance(share, int | np.integer) and not isinstance(share, bool)
     if whole and 1 <= share <= n:
         return int(share)
     if not whole and isinstance(share, float | np.floating) and 0 < share <= 1:
         return max(1, int(share * n))
     raise InputError(
-        f"{name} must be a share above 0 and at most 1.0, or a whole number from 1 to {n}, got {share!r}.",
-        "1.0 takes as many as there are, 1 takes one.",
+        f"{name} must be a float above 0 and at most 1.0, or an integer from 1 to {n}, got {share!r}.",
+        "1.0 means all, 1 means one.",
     )
 
 
 def with_rows(spec: MemberSpec, source: MemberSpec, drawn: NDArray[Any], data: TrainingData) -> MemberSpec:
-    """The spec with rows that were drawn from those of `source`, and their weights."""
+    """The spec with rows drawn from those of `source`, and their weights."""
     weights = {} if source.weights is None else {"weights": source.weights[drawn]}
     return spec.drawn(rows=source.row_indices(data)[drawn], **weights)
 
 
 def with_counts(spec: MemberSpec, counts: Floats) -> MemberSpec:
-    """The spec with all of its rows, each as often as it was drawn."""
+    """The spec with the number of draws of each row as its weight."""
     if spec.weights is None:
         return spec.drawn(weights=counts, counts=True)
     return spec.drawn(weights=counts * spec.weights, counts=spec.counts)
 
 
 def split_at_random(spec: MemberSpec, n: int, parts: int, what: str) -> list[NDArray[Any]]:
-    """The numbers below n in parts that differ in size by one at most."""
+    """The integers below n in random parts whose sizes differ by at most one."""
     if parts > n:
-        raise InputError(f"n_{what} = {n} cannot be dealt into {parts} parts.", "use fewer parts or members.")
+        raise InputError(f"n_{what} = {n} cannot be divided into {parts} parts.", "use fewer parts or members.")
     return np.array_split(spec.random_state().permutation(n), parts)

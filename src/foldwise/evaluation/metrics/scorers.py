@@ -41,12 +41,12 @@ class ScorerMetric:
         X, y = take_rows(session.X, split.test), None if session.y is None else take_rows(session.y, split.test)
         weights = test_weights(session, split) if self.takes_weight else None
         weighted = {} if weights is None else {"sample_weight": weights}
-        narrowed = getattr(session, "table_of", None)  # of sessions whose settings use different columns
         scores: list[Any] = []
         for i, setting in enumerate(settings):
             model = self.model(session, setting, split, answer, i)
-            if narrowed is not None and not isinstance(model, AnsweredClassifier | AnsweredRegressor):
-                X = take_rows(narrowed(setting), split.test)
+            if hasattr(session, "table_of") and not isinstance(model, AnsweredClassifier | AnsweredRegressor):
+                table = session.table_of(setting)
+                X = X if table is session.X else take_rows(table, split.test)
             try:
                 scores.append(self.scorer(model, X, y, **weighted))
             except AttributeError as error:

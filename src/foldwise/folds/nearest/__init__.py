@@ -1,4 +1,4 @@
-"""Nearest neighbors of one table for many training sets: lists found once, rows outside a split struck out."""
+"""Nearest neighbors for many training sets: lists among all rows, from which each set removes the other rows."""
 
 from foldwise.folds.nearest.distances import Distance, NumericTable, by_tree, is_known
 from foldwise.folds.nearest.split import DistanceLists, KNNBatch, KNNProblem, KNNSetting, NeighborSplit

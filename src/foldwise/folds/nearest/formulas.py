@@ -1,4 +1,4 @@
-"""What scikit-learn makes of the k nearest, by its own formulas in its own order; for rows that were asked about."""
+"""Votes and means of the k nearest neighbors, with the formulas of scikit-learn in the same order of operations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = NDArray[Any]
 
 
 def vote_weights(distances: Array) -> Array:
-    """1/d; where some are 0, these alone count."""
+    """1/d; neighbors at distance 0, if there are any, are the only ones that count."""
     with np.errstate(divide="ignore"):
         weights = 1.0 / distances
     infinite = np.isinf(weights)
@@ -22,7 +22,7 @@ def vote_weights(distances: Array) -> Array:
 
 
 def labels(codes: Array, distances: Array | None, n_classes: int) -> Array:  # codes (rows, k) -> (rows,)
-    """The class with most votes, or with the heaviest where distances are given."""
+    """The class with most votes, weighted by 1/d if distances are given."""
     if distances is None:
         return np.asarray(votes(codes, None, n_classes).argmax(axis=1))
     mode, _ = weighted_mode(codes, vote_weights(distances), axis=1)
@@ -30,7 +30,7 @@ def labels(codes: Array, distances: Array | None, n_classes: int) -> Array:  # c
 
 
 def votes(codes: Array, distances: Array | None, n_classes: int) -> Array:  # (rows, classes)
-    """Votes by class."""
+    """The votes of each class."""
     if distances is None:
         rows = np.arange(len(codes))[:, None]
         flat = np.bincount((codes + rows * n_classes).ravel(), minlength=len(codes) * n_classes)
@@ -44,13 +44,13 @@ def votes(codes: Array, distances: Array | None, n_classes: int) -> Array:  # (r
 
 
 def shares(found: Array) -> Array:  # (…, classes)
-    """Votes as probabilities; nothing sensible for rows that are still open."""
+    """Votes as probabilities; meaningless for rows that are not decided yet."""
     with np.errstate(invalid="ignore"):
         return np.asarray(found / found.sum(axis=-1, keepdims=True))
 
 
 def values(y: Array, distances: Array | None) -> Array:  # y (rows, k) -> (rows,)
-    """Means."""
+    """Means, weighted by 1/d if distances are given."""
     if distances is None:
         return np.asarray(np.mean(y, axis=1))
     weights = vote_weights(distances)

@@ -1,4 +1,4 @@
-"""Means of the neighbors' values for all numbers of neighbors, from one walk along the list of each row."""
+"""Means of the neighbors' values for all numbers of neighbors, in one pass along the list of each row."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.folds.nearest.members import Floats, Ints, Members, Places, Ties
+from foldwise.folds.nearest.members import Floats, Indices, Ints, Members, Ties
 from foldwise.folds.nearest.votes import FINE, off_share, zeros_of
 
 
 def means(
     members: Members, ties: Ties, y: Floats, weighted: bool, off: Floats, slack: tuple[float, bool], scale: float
 ) -> tuple[Floats, NDArray[np.bool_]]:  # (ks, rows) each
-    """Means, weighted by 1/d if asked, and whether they depend on a tie or on rounding.
+    """Means, with or without weights 1/d, and whether they depend on a tie or on rounding.
 
-    `y` holds one value per row of the table; `scale` is the standard deviation of those that were learned.
+    `y` has one value per row of the table; `scale` is the standard deviation of the training values.
     """
     found = np.zeros((len(ties.ks), len(members.count)))
     unsure = np.zeros(found.shape, dtype=np.bool_)
-    lists = members.places, members.distances, members.count
+    lists = members.indices, members.distances, members.count
     take_means(*lists, ties.ks, ties.low, ties.high, y, weighted, off, *slack, scale, found, unsure)
     return found, unsure
 
 
 @njit(nogil=True, cache=True)
 def take_means(
-    places: Places,
+    indices: Indices,
     distances: Floats,
-    count: Places,
+    count: Indices,
     ks: Ints,
-    low: Places,
-    high: Places,
+    low: Indices,
+    high: Indices,
     y: Floats,
     weighted: bool,
     off: Floats,
@@ -52,7 +52,7 @@ def take_means(
                 unsure[i, row] = True
                 continue
             while done < k:
-                value, weight = y[places[row, done]], 1.0
+                value, weight = y[indices[row, done]], 1.0
                 if by_distance:
                     weight = 1.0 / d[done]
                     doubt = off_share(d[done], off[row], share, squared) * weight
@@ -66,7 +66,7 @@ def take_means(
             mean = total / weights
             found[i, row] = mean
             fine = FINE * max(abs(mean), scale)
-            # a weight off by a share u moves the mean by u·w·|y - mean| / Σw
+            # a relative error u of a weight moves the mean by u·w·|y - mean| / Σw
             if by_distance and not (moment + spread * abs(mean)) / weights <= fine:
                 unsure[i, row] = True
             if a == k or (zeros > 0 and a >= zeros):
@@ -74,9 +74,9 @@ def take_means(
             if b < 0 or (zeros > 0 and b > zeros):
                 unsure[i, row] = True
                 continue
-            first = y[places[row, a]]
+            first = y[indices[row, a]]
             for j in range(a + 1, b):
-                if y[places[row, j]] != first:
+                if y[indices[row, j]] != first:
                     unsure[i, row] = True
                     break
             if by_distance:

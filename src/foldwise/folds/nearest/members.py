@@ -1,4 +1,4 @@
-"""The neighbors of test rows in one training set: lists with all other rows struck out, and where their ties lie."""
+"""The neighbors of test rows in one training set: lists without the other rows, and the ties in them."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from foldwise.folds.protocol import Rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Places = NDArray[np.int32]
+Indices = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Members:
-    """The nearest training rows of some test rows, a row taken twice being two."""
+    """The nearest training rows of some test rows; a row that is in the training set twice is listed twice."""
 
-    places: Places  # (rows, width): rows of the table
+    indices: Indices  # (rows, width): rows of the table
     distances: Floats  # (rows, width), ascending
-    count: Places  # (rows,): how many there are
-    end: Floats  # (rows,): no training row that is not listed is nearer than this
+    count: Indices  # (rows,): the length of each list
+    end: Floats  # (rows,): a lower bound of the distances of training rows that are not listed
 
     @classmethod
-    def of(cls, found: NeighborLists, test: Rows, times: Places, k: int) -> Members:
-        """At least k of each test row, and more to see ties, if its list has them.
+    def of(cls, found: NeighborLists, test: Rows, times: Indices, k: int) -> Members:
+        """At least k neighbors of each test row, and more to detect ties, if its list has them.
 
-        `times` says how often each row of the table is in the training set.
+        `times` is how often each row of the table occurs in the training set.
         """
         width = found.depth * max(1, int(times.max()))
-        shape = (len(test), min(width, found.depth + 2 * k))  # some rows may be taken very often
+        shape = (len(test), min(width, found.depth + 2 * k))  # some rows may occur very often
         members = cls(
             np.empty(shape, np.int32), np.empty(shape), np.empty(len(test), np.int32), np.empty(len(test), np.float64)
         )
         strike_out(
-            found.places,
+            found.indices,
             found.distances,
             found.at[test],
             times,
             found.whole,
-            members.places,
+            members.indices,
             members.distances,
             members.count,
             members.end,
@@ -51,27 +51,30 @@ class Members:
         return members
 
     def replaced(self, rows: Rows, other: Members) -> Members:
-        """The same with these rows from another."""
-        width = max(self.places.shape[1], other.places.shape[1])
-        places, distances = np.zeros((len(self.count), width), np.int32), np.zeros((len(self.count), width))
-        places[:, : self.places.shape[1]], distances[:, : self.places.shape[1]] = self.places, self.distances
-        places[rows, : other.places.shape[1]], distances[rows, : other.places.shape[1]] = other.places, other.distances
+        """The same lists, with those of some rows replaced."""
+        width = max(self.indices.shape[1], other.indices.shape[1])
+        indices, distances = np.zeros((len(self.count), width), np.int32), np.zeros((len(self.count), width))
+        indices[:, : self.indices.shape[1]], distances[:, : self.indices.shape[1]] = self.indices, self.distances
+        indices[rows, : other.indices.shape[1]], distances[rows, : other.indices.shape[1]] = (
+            other.indices,
+            other.distances,
+        )
         count, end = self.count.copy(), self.end.copy()
         count[rows], end[rows] = other.count, other.end
-        return Members(places, distances, count, end)
+        return Members(indices, distances, count, end)
 
 
 @dataclass(frozen=True)
 class Ties:
-    """Which members are surely among the k nearest, and which may be, for rows × numbers of neighbors.
+    """The members that are, or may be, among the k nearest, for rows × numbers of neighbors.
 
-    The first `low` are among them for sure, and the other k - low come from those before `high`. Without a tie both are
-    k. `high` is -1 where the list ends within the tie.
+    The first `low` members are certainly among them, and the other k - low are some of those between `low` and `high`.
+    Without a tie both are k. `high` is -1 if the list ends within the tie.
     """
 
     ks: Ints  # ascending
-    low: Places  # (rows, ks)
-    high: Places  # (rows, ks)
+    low: Indices  # (rows, ks)
+    high: Indices  # (rows, ks)
 
     @classmethod
     def of(cls, members: Members, ks: Ints, test: Rows, slack: Slack) -> Ties:
@@ -81,7 +84,7 @@ class Ties:
             members.distances,
             members.count,
             members.end,
-            slack.places[test],
+            slack.order[test],
             slack.share,
             slack.squared,
             ks,
@@ -93,30 +96,30 @@ class Ties:
 
 @njit(nogil=True, cache=True)
 def strike_out(
-    near: Places,
+    near: Indices,
     distances: Floats,
     at: Ints,
-    times: Places,
+    times: Indices,
     whole: bool,
-    places: Places,
+    indices: Indices,
     kept: Floats,
-    count: Places,
+    count: Indices,
     end: Floats,
 ) -> None:
-    depth, width = near.shape[1], places.shape[1]
+    depth, width = near.shape[1], indices.shape[1]
     for row in range(at.size):
         i = at[row]
         n = 0
         end[row] = np.inf if whole else distances[i, depth - 1]
         for j in range(depth):
-            place = near[i, j]
-            room = width - n
-            for _ in range(min(times[place], room)):
-                places[row, n] = place
+            index = near[i, j]
+            free = width - n
+            for _ in range(min(times[index], free)):
+                indices[row, n] = index
                 kept[row, n] = distances[i, j]
                 n += 1
-            if times[place] > room or (n == width and j < depth - 1):
-                end[row] = distances[i, j]  # the rest is as good as unknown
+            if times[index] > free or (n == width and j < depth - 1):
+                end[row] = distances[i, j]  # the neighbors after this one are unknown
                 break
         count[row] = n
 
@@ -124,14 +127,14 @@ def strike_out(
 @njit(nogil=True, cache=True)
 def find_ties(
     distances: Floats,
-    count: Places,
+    count: Indices,
     end: Floats,
     slack: Floats,
     share: float,
     squared: bool,
     ks: Ints,
-    low: Places,
-    high: Places,
+    low: Indices,
+    high: Indices,
 ) -> None:
     for row in range(count.size):
         d, n, off = distances[row], count[row], slack[row]
@@ -139,7 +142,7 @@ def find_ties(
         a, b = 0, 0
         for i in range(ks.size):
             k = ks[i]
-            if n < k:  # runs short: nothing is known
+            if n < k:  # the list is too short
                 low[row, i], high[row, i] = 0, -1
                 continue
             here, after = d[k - 1], last

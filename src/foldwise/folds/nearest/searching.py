@@ -1,4 +1,4 @@
-"""scikit-learn's own search for the nearest rows: among all rows of a table, or among those of a training set."""
+"""Searches for the nearest rows by scikit-learn, among all rows of a table or among a training set."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from foldwise.folds.nearest.distances import Distance, NumericTable
 from foldwise.folds.nearest.lists import LazyLists, NeighborLists, Search
 from foldwise.folds.protocol import Rows
 
-BATCH_CELLS = 1 << 20  # neighbors that scikit-learn hands over at a time, 16 bytes each
+BATCH_CELLS = 1 << 20  # neighbors per call of scikit-learn, 16 bytes each
 
 
 def lists_by(distance: Distance, cells: NumericTable) -> LazyLists:
-    """The lists of a table."""
+    """The lists of a table for one distance."""
 
-    def opened() -> Search:
+    def open_search() -> Search:
         search = searcher(distance, cells.numbers)
         return lambda rows, depth: searched(search, cells.numbers, rows, depth)
 
-    return LazyLists(len(cells.X), opened)
+    return LazyLists(len(cells.X), open_search)
 
 
 def among_train(cells: NumericTable, distance: Distance, k: int, train: Rows, test: Rows) -> NeighborLists:
-    """LazyLists of the test rows among the training rows alone."""
+    """Lists of the test rows among the training rows alone."""
     kept = np.unique(train)
-    depth = min(len(kept), k + 16)  # some more, to see where ties end
+    depth = min(len(kept), k + 16)  # some more, to detect ties
     search = searcher(distance, cells.numbers[kept])
     found = NeighborLists(
         np.empty((len(test), depth), np.int32),
@@ -39,25 +39,25 @@ def among_train(cells: NumericTable, distance: Distance, k: int, train: Rows, te
         depth == len(kept),
     )
     at = 0
-    for some, distances, places in searched(search, cells.numbers, test, depth):
-        found.places[at : at + len(some)] = kept[places]
+    for some, distances, indices in searched(search, cells.numbers, test, depth):
+        found.indices[at : at + len(some)] = kept[indices]
         found.distances[at : at + len(some)] = distances
         at += len(some)
     return found
 
 
 def searcher(distance: Distance, X: NDArray[Any]) -> Any:
-    """scikit-learn's own search, fitted."""
+    """A fitted NearestNeighbors of scikit-learn."""
     algorithm = "kd_tree" if distance.tree else "brute"
     with config_context(assume_finite=True):
         return NearestNeighbors(algorithm=algorithm, metric=distance.metric, p=distance.p).fit(X)
 
 
 def searched(search: Any, X: NDArray[Any], rows: Rows, depth: int) -> Iterator[tuple[Rows, NDArray[Any], NDArray[Any]]]:
-    """Rows, distances and places, in batches."""
+    """Rows, their distances and the indices of their neighbors, in batches."""
     size = max(256, BATCH_CELLS // depth // 256 * 256)
     with config_context(assume_finite=True):
         for start in range(0, len(rows), size):
             some = rows[start : start + size]
-            distances, places = search.kneighbors(X[some], n_neighbors=depth)
-            yield some, distances, places
+            distances, indices = search.kneighbors(X[some], n_neighbors=depth)
+            yield some, distances, indices

@@ -1,4 +1,4 @@
-"""One training set and its test rows: what all settings say of them, from lists if they decide, else from a search."""
+"""Predictions of all settings for one split: from lists of neighbors, and from a search where ties leave them open."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class KNNSetting:
-    """A setting that is answered with others."""
+    """A setting that is answered together with others."""
 
     k: int
     weights: str | None
@@ -51,7 +51,7 @@ class KNNSetting:
 
     @property
     def search(self) -> tuple[Any, ...]:
-        """What a search depends on, given the distance."""
+        """The parameters on which a search depends, besides the distance."""
         return self.algorithm, self.leaf_size, self.n_jobs
 
 
@@ -60,14 +60,14 @@ class KNNProblem:
     """A table with its target, and the type of the estimators."""
 
     kind: type
-    X: Any  # as it came
+    X: Any  # as the user passed it
     cells: NumericTable
     target: Labels | TargetValues
 
 
 @dataclass(frozen=True)
 class DistanceLists:
-    """The lists of a table by one distance, and how far rounding may move them."""
+    """The lists of a table for one distance, with bounds on rounding errors."""
 
     distance: Distance
     lists: LazyLists
@@ -80,32 +80,32 @@ class DistanceLists:
 
 @dataclass(frozen=True)
 class KNNBatch:
-    """Settings and what is known of each: their numbers of neighbors in order, and where each stands."""
+    """Settings that are answered together, with their sorted numbers of neighbors."""
 
-    settings_: Sequence[KNNSetting]
+    settings: Sequence[KNNSetting]
 
     @cached_property
     def ks(self) -> NDArray[np.int64]:
-        return np.unique([plain.k for plain in self.settings_]).astype(np.int64)
+        return np.unique([plain.k for plain in self.settings]).astype(np.int64)
 
     @cached_property
-    def places(self) -> list[int]:
-        """The place of each setting in `ks`."""
-        return [int(i) for i in np.searchsorted(self.ks, [plain.k for plain in self.settings_])]
+    def k_indices(self) -> list[int]:
+        """The index into `ks` of each setting."""
+        return [int(i) for i in np.searchsorted(self.ks, [plain.k for plain in self.settings])]
 
     @cached_property
     def weightings(self) -> list[bool]:
-        return sorted({plain.weighted for plain in self.settings_})
+        return sorted({plain.weighted for plain in self.settings})
 
     def pick(self, found: dict[bool, Any]) -> NDArray[Any]:
-        """One a setting of what was found for each weighting and number of neighbors."""
-        pairs = zip(self.settings_, self.places, strict=True)
+        """Results per setting, from results per weighting and number of neighbors."""
+        pairs = zip(self.settings, self.k_indices, strict=True)
         return np.stack([found[plain.weighted][i] for plain, i in pairs])
 
 
 @dataclass(frozen=True)
 class TieAnswer:
-    """What scikit-learn's search says of rows that were left open, for settings alike."""
+    """Neighbors or probabilities by scikit-learn for rows that ties left open, for settings with the same result."""
 
     settings: list[int]
     rows: Rows
@@ -138,7 +138,7 @@ class NeighborSplit:
 
     @cached_property
     def codes(self) -> NDArray[np.int64]:
-        """The class of every row of the table, as a place in `present`; rows of other classes are no neighbors."""
+        """The index into `present` of every row's class; rows of other classes are not in the training set."""
         assert isinstance(self.problem.target, Labels)
         if len(self.present) == len(self.problem.target.classes):
             return self.problem.target.codes
@@ -148,7 +148,7 @@ class NeighborSplit:
 
     @cached_property
     def walks(self) -> list[tuple[slice, Members]]:
-        """The members of the test rows, some rows at a time."""
+        """The neighbors of the test rows, in batches of rows."""
         times = np.bincount(self.train, minlength=len(self.cells.X)).astype(np.int32)
         found = self.lists.of(self.k_max, int(np.count_nonzero(times)), self.test)
         walks = []
@@ -166,107 +166,107 @@ class NeighborSplit:
         return walks
 
     def _direct(self, test: Rows, times: NDArray[np.int32]) -> Members:
-        """Members by a search among the training rows alone."""
+        """The neighbors by a search among the training rows alone."""
         found = among_train(self.cells, self.distance, self.k_max, self.train, test)
         return Members.of(found, np.arange(len(test)), times, self.k_max)
 
-    def labels(self, asked: KNNBatch) -> NDArray[np.int32]:  # (settings, rows)
-        """Places in `present`."""
+    def labels(self, batch: KNNBatch) -> NDArray[np.int32]:  # (settings, rows)
+        """Labels, as indices into `present`."""
         n_classes = len(self.present)
-        found = {weighted: np.empty((len(asked.ks), len(self.test)), np.int32) for weighted in asked.weightings}
+        found = {weighted: np.empty((len(batch.ks), len(self.test)), np.int32) for weighted in batch.weightings}
         for rows, members in self.walks:
-            ties = Ties.of(members, asked.ks, self.test[rows], self.slack)
+            ties = Ties.of(members, batch.ks, self.test[rows], self.slack)
             counted = uniform_labels(members, ties, self.codes, n_classes)
             if False in found:
                 found[False][:, rows] = counted
             if True in found:
                 off = self.slack.values[self.test[rows]]
                 found[True][:, rows] = weighted_labels(members, ties, self.codes, counted, off, self._rounding)
-        labels: NDArray[np.int32] = asked.pick(found)
-        for found_ in self.ask(asked, {weighted: some == UNDECIDED for weighted, some in found.items()}):
-            if found_.near is None:
-                assert found_.proba is not None
-                here = found_.proba.argmax(axis=1)
+        labels: NDArray[np.int32] = batch.pick(found)
+        for decided in self._decide_ties(batch, {weighted: some == UNDECIDED for weighted, some in found.items()}):
+            if decided.near is None:
+                assert decided.proba is not None
+                here = decided.proba.argmax(axis=1)
             else:
-                here = formulas.labels(self._codes_of(found_.near), found_.distances, n_classes)
-            for s in found_.settings:
-                labels[s, found_.rows] = here
+                here = formulas.labels(self._codes_of(decided.near), decided.distances, n_classes)
+            for s in decided.settings:
+                labels[s, decided.rows] = here
         return labels
 
-    def proba(self, asked: KNNBatch) -> NDArray[np.float64]:  # (settings, rows, classes)
-        """Shares of the votes of the classes in `present`."""
-        shape = (len(asked.ks), len(self.test), len(self.present))
-        votes = {weighted: np.empty(shape) for weighted in asked.weightings}
-        open_ = {weighted: np.empty(shape[:2], dtype=np.bool_) for weighted in asked.weightings}
+    def proba(self, batch: KNNBatch) -> NDArray[np.float64]:  # (settings, rows, classes)
+        """The share of votes of each class in `present`."""
+        shape = (len(batch.ks), len(self.test), len(self.present))
+        votes = {weighted: np.empty(shape) for weighted in batch.weightings}
+        undecided = {weighted: np.empty(shape[:2], dtype=np.bool_) for weighted in batch.weightings}
         for rows, members in self.walks:
-            ties = Ties.of(members, asked.ks, self.test[rows], self.slack)
+            ties = Ties.of(members, batch.ks, self.test[rows], self.slack)
             off = self.slack.values[self.test[rows]]
-            for weighted in asked.weightings:
+            for weighted in batch.weightings:
                 here = class_votes(members, ties, self.codes, shape[2], weighted, off, self._rounding)
-                votes[weighted][:, rows], open_[weighted][:, rows] = here
-        proba: NDArray[np.float64] = asked.pick({weighted: formulas.shares(some) for weighted, some in votes.items()})
-        for found_ in self.ask(asked, open_):
-            here_ = found_.proba
-            if found_.near is not None:
-                here_ = formulas.shares(formulas.votes(self._codes_of(found_.near), found_.distances, shape[2]))
-            for s in found_.settings:
-                proba[s, found_.rows] = here_
+                votes[weighted][:, rows], undecided[weighted][:, rows] = here
+        proba: NDArray[np.float64] = batch.pick({weighted: formulas.shares(some) for weighted, some in votes.items()})
+        for decided in self._decide_ties(batch, undecided):
+            shares = decided.proba
+            if decided.near is not None:
+                shares = formulas.shares(formulas.votes(self._codes_of(decided.near), decided.distances, shape[2]))
+            for s in decided.settings:
+                proba[s, decided.rows] = shares
         return proba
 
-    def values(self, asked: KNNBatch) -> NDArray[np.float64]:  # (settings, rows)
-        """What a regressor predicts."""
+    def values(self, batch: KNNBatch) -> NDArray[np.float64]:  # (settings, rows)
+        """The predictions of a regressor."""
         assert isinstance(self.problem.target, TargetValues)
-        y, shape = self.problem.target.numbers, (len(asked.ks), len(self.test))
+        y, shape = self.problem.target.numbers, (len(batch.ks), len(self.test))
         scale = float(np.std(y[self.train]))
-        found = {weighted: np.empty(shape) for weighted in asked.weightings}
-        open_ = {weighted: np.empty(shape, dtype=np.bool_) for weighted in asked.weightings}
+        found = {weighted: np.empty(shape) for weighted in batch.weightings}
+        undecided = {weighted: np.empty(shape, dtype=np.bool_) for weighted in batch.weightings}
         for rows, members in self.walks:
-            ties = Ties.of(members, asked.ks, self.test[rows], self.slack)
+            ties = Ties.of(members, batch.ks, self.test[rows], self.slack)
             off = self.slack.values[self.test[rows]]
-            for weighted in asked.weightings:
+            for weighted in batch.weightings:
                 here = means(members, ties, y, weighted, off, self._rounding, scale)
-                found[weighted][:, rows], open_[weighted][:, rows] = here
-        values: NDArray[np.float64] = asked.pick(found)
-        for found_ in self.ask(asked, open_):
-            assert found_.near is not None
-            for s in found_.settings:
-                values[s, found_.rows] = formulas.values(y[self.train[found_.near.places]], found_.distances)
+                found[weighted][:, rows], undecided[weighted][:, rows] = here
+        values: NDArray[np.float64] = batch.pick(found)
+        for decided in self._decide_ties(batch, undecided):
+            assert decided.near is not None
+            for s in decided.settings:
+                values[s, decided.rows] = formulas.values(y[self.train[decided.near.indices]], decided.distances)
         return values
 
     def _codes_of(self, near: Nearest) -> NDArray[np.int64]:
-        return self.codes[self.train[near.places]]
+        return self.codes[self.train[near.indices]]
 
-    def ask(self, asked: KNNBatch, open_: dict[bool, Mask]) -> Iterator[TieAnswer]:
-        """What scikit-learn says of the rows that are open, by weighting and number of neighbors."""
-        if not any(mask.any() for mask in open_.values()):
+    def _decide_ties(self, batch: KNNBatch, undecided: dict[bool, Mask]) -> Iterator[TieAnswer]:
+        """Results of scikit-learn for the undecided rows, which are given by weighting and number of neighbors."""
+        if not any(mask.any() for mask in undecided.values()):
             return
         searches: dict[Any, list[int]] = {}
-        for s, plain in enumerate(asked.settings_):
+        for s, plain in enumerate(batch.settings):
             searches.setdefault(plain.search, []).append(s)
         for settings in searches.values():
             alike: dict[int, dict[bool, list[int]]] = {}  # by number of neighbors and weighting
             for s in settings:
-                plain, i = asked.settings_[s], asked.places[s]
+                plain, i = batch.settings[s], batch.k_indices[s]
                 if plain.weights == "uniform" and self._counts_votes:
-                    rows = np.flatnonzero(open_[False][i])
+                    rows = np.flatnonzero(undecided[False][i])
                     if rows.size:
                         yield TieAnswer([s], rows, None, self._counted(plain, rows))
                 else:
                     alike.setdefault(i, {}).setdefault(plain.weighted, []).append(s)
-            wanted = {i: np.flatnonzero(np.any([open_[w][i] for w in some], axis=0)) for i, some in alike.items()}
-            at = {int(asked.ks[i]): i for i, rows in wanted.items() if rows.size}
+            wanted = {i: np.flatnonzero(np.any([undecided[w][i] for w in some], axis=0)) for i, some in alike.items()}
+            at = {int(batch.ks[i]): i for i, rows in wanted.items() if rows.size}
             if not at:
                 continue
-            tie_search = self._tie_search(asked.settings_[settings[0]])
+            tie_search = self._tie_search(batch.settings[settings[0]])
             for k, near in tie_search.nearest({k: wanted[i] for k, i in at.items()}):
                 for weighted, some in alike[at[k]].items():
-                    mine = open_[weighted][at[k]][near.rows]
+                    mine = undecided[weighted][at[k]][near.rows]
                     if mine.any():
                         yield TieAnswer(some, near.rows[mine], near.of(mine), None, weighted)
 
     @cached_property
     def _counts_votes(self) -> bool:
-        """Whether uniform votes are counted by scikit-learn without lists, in a search of its own."""
+        """Whether scikit-learn counts unweighted votes in a search of their own."""
         return (
             isinstance(self.problem.target, Labels)
             and not self.distance.tree
@@ -277,7 +277,7 @@ class NeighborSplit:
         )
 
     def _counted(self, plain: KNNSetting, rows: Rows) -> NDArray[np.float64]:  # (rows, classes)
-        """Shares of uniform votes, by that search; it looks at each query alone."""
+        """The shares of unweighted votes by that search, which handles each query separately."""
         model = self.problem.kind(plain.k, **plain.params)
         with config_context(assume_finite=True, skip_parameter_validation=True):
             model.fit(self.cells.X[self.train], self.codes[self.train])
@@ -286,7 +286,7 @@ class NeighborSplit:
 
     def _tie_search(self, plain: KNNSetting) -> TieSearch:
         if plain.search not in self._tie_searches:
-            search = NearestNeighbors(n_neighbors=plain.k, **plain.params)  # the choice of a tree looks at k
+            search = NearestNeighbors(n_neighbors=plain.k, **plain.params)  # the choice of the algorithm depends on k
             with config_context(assume_finite=True, skip_parameter_validation=True):
                 search.fit(self.cells.X[self.train])
             self._tie_searches[plain.search] = TieSearch(search, self.cells, self.distance, self.train, self.test)

@@ -1,6 +1,6 @@
-"""Votes of neighbors for all numbers of neighbors in one walk: labels, and votes by class.
+"""Labels and votes by class for all numbers of neighbors, in one pass along the list of each row.
 
-What a tie leaves open is not guessed: such a label is -1, such votes are marked, and scikit-learn is asked.
+A label that depends on a tie is -1, and votes that depend on a tie are marked; scikit-learn then decides them.
 """
 
 from __future__ import annotations
@@ -9,31 +9,31 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.folds.nearest.members import Floats, Ints, Members, Places, Ties
+from foldwise.folds.nearest.members import Floats, Indices, Ints, Members, Ties
 
 EPS = float(np.finfo(np.float64).eps)
-SMALLEST = 1e-300  # below it 1/d may be infinite
-FINE = 1e-11  # what rounding of distances may move a result by, as a share: a tenth of the law's tolerance
+SMALLEST = 1e-300  # for smaller d, 1/d may be infinite
+FINE = 1e-11  # relative error of a result that rounding of distances may cause: a tenth of the tolerance
 UNDECIDED = -1
 
 
-def uniform_labels(members: Members, ties: Ties, codes: Ints, n_classes: int) -> Places:  # (ks, rows)
-    """The class with most votes, the first of several; -1 where it depends on a tie. `codes` by row of the table."""
+def uniform_labels(members: Members, ties: Ties, codes: Ints, n_classes: int) -> Indices:  # (ks, rows)
+    """The class with most votes, the first of several; -1 if a tie decides. `codes` has one entry per table row."""
     labels = np.empty((len(ties.ks), len(members.count)), np.int32)
-    count_labels(members.places, ties.ks, ties.low, ties.high, codes, n_classes, labels)
+    count_labels(members.indices, ties.ks, ties.low, ties.high, codes, n_classes, labels)
     return labels
 
 
 def weighted_labels(
-    members: Members, ties: Ties, codes: Ints, counted: Places, off: Floats, slack: tuple[float, bool]
-) -> Places:  # (ks, rows)
-    """The same with votes of 1/d, given the labels of uniform ones.
+    members: Members, ties: Ties, codes: Ints, counted: Indices, off: Floats, slack: tuple[float, bool]
+) -> Indices:  # (ks, rows)
+    """The same with votes weighted by 1/d, given the labels of unweighted votes.
 
-    `off` (rows,) and the share in `slack` say how far distances may be off; the rest of it, whether they are compared
-    by their squares.
+    `off` (rows,) and the share in `slack` bound the error of distances; the second entry of `slack` is whether squared
+    distances are compared.
     """
     labels = np.empty_like(counted)
-    lists = members.places, members.distances, members.count
+    lists = members.indices, members.distances, members.count
     n_classes = int(codes.max()) + 1
     weigh_labels(*lists, ties.ks, ties.low, ties.high, codes, n_classes, off, *slack, counted, labels)
     return labels
@@ -48,17 +48,17 @@ def class_votes(
     off: Floats,
     slack: tuple[float, bool],
 ) -> tuple[Floats, NDArray[np.bool_]]:  # (ks, rows, classes), (ks, rows)
-    """Votes by class, added in the order of neighbors, and whether they depend on a tie or on rounding."""
+    """The votes of each class, added in the order of neighbors, and whether they depend on a tie or on rounding."""
     votes = np.zeros((len(ties.ks), len(members.count), n_classes))
     unsure = np.zeros(votes.shape[:2], dtype=np.bool_)
-    lists = members.places, members.distances, members.count
+    lists = members.indices, members.distances, members.count
     add_votes(*lists, ties.ks, ties.low, ties.high, codes, weighted, off, *slack, votes, unsure)
     return votes, unsure
 
 
 @njit(nogil=True, cache=True)
 def count_labels(
-    places: Places, ks: Ints, low: Places, high: Places, codes: Ints, n_classes: int, labels: Places
+    indices: Indices, ks: Ints, low: Indices, high: Indices, codes: Ints, n_classes: int, labels: Indices
 ) -> None:
     sure, tied = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
     for row in range(labels.shape[1]):
@@ -67,7 +67,7 @@ def count_labels(
         for i in range(ks.size):
             a, b, k = low[row, i], high[row, i], ks[i]
             while done < a:
-                c = codes[places[row, done]]
+                c = codes[indices[row, done]]
                 sure[c] += 1
                 if sure[c] > sure[best] or (sure[c] == sure[best] and c < best):
                     best = c
@@ -77,7 +77,7 @@ def count_labels(
                 continue
             left = k - a
             label = best
-            if b < 0:  # nothing is known of those that tie
+            if b < 0:  # the tied rows are unknown
                 for c in range(n_classes):
                     other = sure[c] + left
                     if c != best and (other > sure[best] or (other == sure[best] and c < best)):
@@ -88,7 +88,7 @@ def count_labels(
             if a != from_ or b != to:
                 tied[:] = 0
                 for j in range(a, b):
-                    tied[codes[places[row, j]]] += 1
+                    tied[codes[indices[row, j]]] += 1
                 from_, to = a, b
             most = -1
             for c in range(n_classes):
@@ -105,7 +105,7 @@ def count_labels(
 
 @njit(nogil=True, cache=True)
 def zeros_of(d: Floats, n: int, off: float) -> int:
-    """How many distances are 0; -1 where rounding may hide that one is, or that it is not."""
+    """The number of distances that are 0; -1 if rounding leaves this open."""
     zeros = 0
     while zeros < n and d[zeros] == 0.0:
         zeros += 1
@@ -118,7 +118,7 @@ def zeros_of(d: Floats, n: int, off: float) -> int:
 
 @njit(nogil=True, cache=True)
 def off_share(d: float, off: float, share: float, squared: bool) -> float:
-    """How far apart two searches may find a distance, as a share of it: half of what places may be off, d² twice d."""
+    """The relative difference of a distance in two searches: half the bound for the order, a quarter for d²."""
     value = d * d if squared else d
     if value <= 2.0 * off:
         return np.inf
@@ -127,19 +127,19 @@ def off_share(d: float, off: float, share: float, squared: bool) -> float:
 
 @njit(nogil=True, cache=True)
 def weigh_labels(
-    places: Places,
+    indices: Indices,
     distances: Floats,
-    count: Places,
+    count: Indices,
     ks: Ints,
-    low: Places,
-    high: Places,
+    low: Indices,
+    high: Indices,
     codes: Ints,
     n_classes: int,
     off: Floats,
     share: float,
     squared: bool,
-    counted: Places,
-    labels: Places,
+    counted: Indices,
+    labels: Indices,
 ) -> None:
     sure, tied = np.empty(n_classes), np.empty(n_classes, np.int64)
     for row in range(labels.shape[1]):
@@ -149,7 +149,7 @@ def weigh_labels(
         if zeros > 0:
             tied[:] = 0
             for j in range(zeros):
-                tied[codes[places[row, j]]] += 1
+                tied[codes[indices[row, j]]] += 1
             first = int(np.argmax(tied))
         sure[:] = 0.0
         done, total, doubt = 0, 0.0, 0.0
@@ -170,7 +170,7 @@ def weigh_labels(
                 continue
             while done < a:
                 weight = 1.0 / d[done]
-                sure[codes[places[row, done]]] += weight
+                sure[codes[indices[row, done]]] += weight
                 total += weight
                 doubt += weight * off_share(d[done], off[row], share, squared)
                 done += 1
@@ -193,7 +193,7 @@ def weigh_labels(
                 light = 1.0 / d[b - 1]
                 tied[:] = 0
                 for j in range(a, b):
-                    tied[codes[places[row, j]]] += 1
+                    tied[codes[indices[row, j]]] += 1
             else:
                 tied[:] = left
             for c in range(n_classes):
@@ -213,12 +213,12 @@ def weigh_labels(
 
 @njit(nogil=True, cache=True)
 def add_votes(
-    places: Places,
+    indices: Indices,
     distances: Floats,
-    count: Places,
+    count: Indices,
     ks: Ints,
-    low: Places,
-    high: Places,
+    low: Indices,
+    high: Indices,
     codes: Ints,
     weighted: bool,
     off: Floats,
@@ -245,20 +245,20 @@ def add_votes(
                 if weighted and zeros == 0:
                     weight = 1.0 / d[done]
                     worst = max(worst, off_share(d[done], off[row], share, squared))
-                sure[codes[places[row, done]]] += weight
+                sure[codes[indices[row, done]]] += weight
                 done += 1
             for c in range(n_classes):
                 votes[i, row, c] = sure[c]
             unsure[i, row] = worst > FINE
             if a == k or (zeros > 0 and a >= zeros):
                 continue
-            # votes that tie change nothing where they are all for one class and weigh the same
+            # tied votes make no difference if they are all for one class and have the same weight
             if b < 0 or (zeros > 0 and b > zeros):
                 unsure[i, row] = True
                 continue
-            c = codes[places[row, a]]
+            c = codes[indices[row, a]]
             for j in range(a + 1, b):
-                if codes[places[row, j]] != c:
+                if codes[indices[row, j]] != c:
                     unsure[i, row] = True
                     break
             if weighted and zeros == 0:

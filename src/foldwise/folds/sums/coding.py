@@ -1,4 +1,4 @@
-"""Categories of a whole table as slots, counted by class over any rows; neighboring columns are packed into one."""
+"""Categories of a table as slots, counted by class over any rows; adjacent columns are packed into one."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.folds.protocol import Rows
 from foldwise.summaries.number_kernels import Floats, Ints
 
 Slots = NDArray[np.int32]
-Places = NDArray[np.intp]
 
-PACK_SLOTS = 100  # the most slots of a pack: its table stays in a near cache
+PACK_SLOTS = 100  # upper bound of the slots of a pack, so that its table fits into the processor's cache
 
 
 @dataclass(frozen=True)
 class CodedTable:
-    """Column j has the slots base[j] … base[j] + sizes[j] - 1.
+    """A table of categories: column j has the slots base[j] to base[j] + sizes[j] - 1.
 
-    A pack is a run of columns whose combinations are few: one count, or one addition, then serves several columns.
+    A pack is a run of columns with few combinations, so that one count or one addition serves several columns.
     """
 
     slots: Slots  # (n, d)
@@ -33,7 +33,7 @@ class CodedTable:
 
     @classmethod
     def of(cls, codes: NDArray[np.integer], sizes: Ints) -> CodedTable:
-        """The table of codes (n, d) with `sizes` values a column."""
+        """The table of codes (n, d) with `sizes[j]` different values in column j."""
         base = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         first, pack_sizes = pack(sizes.tolist())
         pack_base = np.concatenate([[0], np.cumsum(pack_sizes)]).astype(np.int64)
@@ -53,11 +53,11 @@ class CodedTable:
 
     @cached_property
     def layout(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Where columns and packs begin, as kernels take it."""
+        """The first slots of columns and packs, as arguments of kernels."""
         return self.base, self.sizes, self.first, self.pack_base
 
-    def count(self, rows: Places, y: Ints, weights: Floats | None, n_classes: int) -> tuple[Floats, Floats]:
-        """Weight, and rows of a weight above 0, of each slot and class (slots, K)."""
+    def count(self, rows: Rows, y: Ints, weights: Floats | None, n_classes: int) -> tuple[Floats, Floats]:
+        """The total weight and the number of rows with positive weight, of each slot and class (slots, K)."""
         shape = (int(self.pack_base[-1]), n_classes)
         found = np.zeros((1 if weights is None else 2, self.n_slots, n_classes))
         weight = np.zeros(shape)
@@ -72,7 +72,7 @@ class CodedTable:
 
 
 def pack(sizes: list[int]) -> tuple[Ints, list[int]]:
-    """Runs of columns whose combinations fit into PACK_SLOTS: where each begins, and how many combinations it has."""
+    """The first column and the number of combinations of each pack, at most PACK_SLOTS if it has several columns."""
     first, pack_sizes = [0], [1]
     for j, size in enumerate(sizes):
         if j > first[-1] and pack_sizes[-1] * size > PACK_SLOTS:
@@ -86,7 +86,7 @@ def pack(sizes: list[int]) -> tuple[Ints, list[int]]:
 def pack_codes(
     codes: NDArray[np.integer], base: Ints, sizes: Ints, first: Ints, pack_base: Ints, slots: Slots, packed: Slots
 ) -> None:
-    """The slot of each cell, and of each row in each pack: its codes as digits, the last column's fastest."""
+    """The slot of each cell, and of each row in each pack: its codes as digits, the last column varying fastest."""
     for i in range(codes.shape[0]):
         for j in range(codes.shape[1]):
             slots[i, j] = base[j] + codes[i, j]
@@ -100,8 +100,8 @@ def pack_codes(
 
 
 @njit(nogil=True, cache=True)
-def count_packs(packed: Slots, rows: Places, y: Ints, count: Floats) -> None:
-    """Rows of each slot and class. Unsigned places are not tested for counting from the end: half the time."""
+def count_packs(packed: Slots, rows: Rows, y: Ints, count: Floats) -> None:
+    """The number of rows of each slot and class. Unsigned indices need no check for negative ones: half the time."""
     for i in range(rows.size):
         row, c = np.uintp(rows[i]), np.uintp(y[i])
         for p in range(packed.shape[1]):
@@ -109,8 +109,8 @@ def count_packs(packed: Slots, rows: Places, y: Ints, count: Floats) -> None:
 
 
 @njit(nogil=True, cache=True)
-def weigh_packs(packed: Slots, rows: Places, y: Ints, w: Floats, weight: Floats, held: Floats) -> None:
-    """Weight and rows (of a weight above 0) of each slot and class."""
+def weigh_packs(packed: Slots, rows: Rows, y: Ints, w: Floats, weight: Floats, held: Floats) -> None:
+    """The total weight and the number of rows with positive weight, of each slot and class."""
     for i in range(rows.size):
         row, c = np.uintp(rows[i]), np.uintp(y[i])
         one = 1.0 if w[i] > 0 else 0.0
@@ -122,10 +122,10 @@ def weigh_packs(packed: Slots, rows: Places, y: Ints, w: Floats, weight: Floats,
 
 @njit(nogil=True, cache=True)
 def unpack_counts(packed: Floats, base: Ints, sizes: Ints, first: Ints, pack_base: Ints, counts: Floats) -> None:
-    """Counts of packs as counts of their columns' slots. Digits are told by runs: a division a slot costs more."""
+    """Counts of columns from counts of packs. Digits follow from runs of slots, which is faster than dividing."""
     n_classes = counts.shape[1]
     for p in range(first.size - 1):
-        run = pack_base[p + 1] - pack_base[p]  # of slots in which a column's digit stays as it is
+        run = pack_base[p + 1] - pack_base[p]  # consecutive slots with the same digit
         for j in range(first[p], first[p + 1]):
             run //= sizes[j]
             slot = pack_base[p]

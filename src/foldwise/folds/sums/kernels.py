@@ -1,4 +1,4 @@
-"""Compiled scores of rows for many settings at once: the innermost loop runs over settings, so it vectorizes."""
+"""Compiled scores of rows for many settings; the innermost loop runs over settings, so that it is vectorized."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.folds.sums.coding import Places, Slots
+from foldwise.folds.protocol import Rows
+from foldwise.folds.sums.coding import Slots
 from foldwise.summaries.number_kernels import Floats
 
 Singles = NDArray[np.float32]
@@ -14,10 +15,10 @@ Choices = NDArray[np.int16]
 
 
 @njit(nogil=True, cache=True)
-def add_look_ups(slots: Slots, rows: Places, table: Floats, scores: Floats) -> None:
-    """`scores` (n, K, S) of some rows plus Σ over columns of `table` (slots, K, S), one column after the other.
+def add_look_ups(slots: Slots, rows: Rows, table: Floats, scores: Floats) -> None:
+    """Add Σ over columns of `table` (slots, K, S) to the `scores` (n, K, S) of some rows, column by column.
 
-    Four columns a time: the sums are loaded and stored once, and added in the same order.
+    Four columns are added at a time, in the same order, so that sums are loaded and stored less often.
     """
     n_columns = slots.shape[1]
     fours = n_columns // 4 * 4
@@ -38,11 +39,11 @@ def add_look_ups(slots: Slots, rows: Places, table: Floats, scores: Floats) -> N
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
 def add_squares(
-    numbers: Floats, rows: Places, mean: Floats, scale: Floats, log_norm: Floats, total: Floats, scores: Floats
+    numbers: Floats, rows: Rows, mean: Floats, scale: Floats, log_norm: Floats, total: Floats, scores: Floats
 ) -> None:
-    """`scores` (n, K, S) of some rows plus Σ over present cells of log_norm - scale·(x - mean)².
+    """Add Σ over non-missing cells of log_norm - scale·(x - mean)² to the `scores` (n, K, S) of some rows.
 
-    `total` (K, S) is log_norm summed over all columns, for rows without a missing cell.
+    `total` (K, S) is log_norm summed over all columns, for rows without missing cells.
     """
     n_classes, n_columns, n_settings = scale.shape
     squares = np.empty(n_columns)
@@ -56,7 +57,7 @@ def add_squares(
                 squares[j] = t * t
                 whole += squares[j]
             out = scores[i, c]
-            if not np.isfinite(whole):  # a missing cell, or a square beyond all numbers
+            if not np.isfinite(whole):  # a missing cell, or an overflow
                 for j in range(n_columns):
                     if not np.isnan(x[j]):
                         for s in range(n_settings):
@@ -77,10 +78,10 @@ def add_squares(
 
 @njit(nogil=True, cache=True)
 def gaps_to_best(scores: Floats, log_prior: Floats, best: Floats, gaps: Floats) -> None:
-    """`scores` (n, K, S) plus the prior, in place; the greatest into `best` (n, S), the others less it into `gaps`.
+    """Add the prior to `scores` (n, K, S); write the largest to `best` (n, S) and the differences to it to `gaps`.
 
-    `gaps` is (n, K, S) with -inf for the first class that has the greatest score. With two classes (n, 1, S) is
-    enough: the only other class.
+    `gaps` is (n, K, S), with -inf for the first class with the largest score. With two classes it is (n, 1, S), for
+    the other class.
     """
     n_classes, n_settings = log_prior.shape
     for i in range(scores.shape[0]):
@@ -103,9 +104,9 @@ def gaps_to_best(scores: Floats, log_prior: Floats, best: Floats, gaps: Floats) 
 
 @njit(nogil=True, cache=True)
 def normalize(scores: Floats, best: Floats, rest: Floats, best_first: bool, out: Floats) -> None:
-    """`out` = `scores` - `best` - `rest`, for every class.
+    """Compute `out` = `scores` - `best` - `rest` for every class.
 
-    Scores of -1e31 lose a `rest` of log 2 unless `best` is subtracted first, as `NaiveBayes` does; scikit-learn
+    `NaiveBayes` subtracts `best` first, because a `rest` of log 2 would be lost beside scores of -1e31; scikit-learn
     subtracts the sum of both.
     """
     for i in range(scores.shape[0]):
@@ -119,26 +120,26 @@ def normalize(scores: Floats, best: Floats, rest: Floats, best_first: bool, out:
 
 @njit(nogil=True, cache=True)
 def choose(scores: Floats, log_prior: Floats, by_prior: bool, labels: Choices) -> None:
-    """The class of the greatest score + prior of each row and setting into `labels` (n, S); the first of equals.
+    """Write the class with the largest score + prior of each row and setting to `labels` (n, S); ties go to the first.
 
-    Where every class is impossible the first class is taken, or, if `by_prior`, the most probable a priori.
+    If every class is impossible, the first class is taken, or with `by_prior` the most frequent one.
     """
     n_classes, n_settings = log_prior.shape
     best = np.empty(n_settings)
-    place = np.empty(n_settings)
+    winner = np.empty(n_settings)
     for i in range(scores.shape[0]):
         for s in range(n_settings):
             best[s] = scores[i, 0, s] + log_prior[0, s]
-            place[s] = 0.0  # as a float: compared and chosen in vectors of one width
+            winner[s] = 0.0  # as a float, so that all vectors have the same width
         for c in range(1, n_classes):
             for s in range(n_settings):
                 value = scores[i, c, s] + log_prior[c, s]
                 above = value > best[s]
                 best[s] = value if above else best[s]
-                place[s] = c if above else place[s]
+                winner[s] = c if above else winner[s]
         chosen = labels[i]
         for s in range(n_settings):
-            chosen[s] = np.int16(place[s])
+            chosen[s] = np.int16(winner[s])
         if by_prior:
             for s in range(n_settings):
                 if best[s] == -np.inf:

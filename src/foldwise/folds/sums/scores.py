@@ -1,4 +1,4 @@
-"""Scores of test rows for every class and setting, from tables that a training set made; labels and probabilities."""
+"""Scores, labels and probabilities of test rows for every class and setting, from the tables of a training set."""
 
 from __future__ import annotations
 
@@ -8,54 +8,55 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.folds.sums.coding import CodedTable, Places
+from foldwise.folds.protocol import Rows
+from foldwise.folds.sums.coding import CodedTable
 from foldwise.folds.sums.kernels import add_look_ups, add_squares, choose, gaps_to_best, normalize
 from foldwise.folds.sums.screening import screen
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import windows
 
-SCORE_CELLS = 1 << 15  # scores held at a time: they stay in a near cache
+SCORE_CELLS = 1 << 15  # scores that are held at a time, so that they fit into the processor's cache
 
 
 class ScoreTerms(Protocol):
-    """What some columns add to the scores of rows."""
+    """The contribution of some columns to the scores of rows."""
 
-    def add(self, rows: Places, scores: Floats) -> None:
-        """`scores` (n, K, S) plus the part's."""
+    def add(self, rows: Rows, scores: Floats) -> None:
+        """Add the contribution to `scores` (n, K, S)."""
 
 
 @dataclass(frozen=True)
 class CategoricalTerms:
-    """Categorical columns: each cell adds an entry of a table."""
+    """Categorical columns: each cell contributes an entry of a table."""
 
     coded: CodedTable
     table: Floats  # (slots, K, S)
 
-    def add(self, rows: Places, scores: Floats) -> None:
+    def add(self, rows: Rows, scores: Floats) -> None:
         add_look_ups(self.coded.slots, rows, self.table, scores)
 
 
 @dataclass(frozen=True)
 class GaussianTerms:
-    """Gaussian columns: a present cell adds log_norm - scale·(x - mean)²; a missing one nothing."""
+    """Gaussian columns: each cell contributes log_norm - scale·(x - mean)², a missing one nothing."""
 
     numbers: Floats  # (n, d)
     mean: Floats  # (K, d)
     scale: Floats  # (K, d, S)
     log_norm: Floats  # (K, d, S)
 
-    def add(self, rows: Places, scores: Floats) -> None:
+    def add(self, rows: Rows, scores: Floats) -> None:
         add_squares(self.numbers, rows, self.mean, self.scale, self.log_norm, self.log_norm.sum(axis=1), scores)
 
 
 @dataclass(frozen=True)
 class LinearTerms:
-    """Columns of marks or counts: each cell adds itself times a slope."""
+    """Binary or count columns: each cell contributes its value times a slope."""
 
-    cells: Any  # (n, d), an array or a sparse matrix of rows
+    cells: Any  # (n, d), an array or a CSR matrix
     slope: Floats  # (K, S, d)
 
-    def add(self, rows: Places, scores: Floats) -> None:
+    def add(self, rows: Rows, scores: Floats) -> None:
         n_classes, n_settings, n_columns = self.slope.shape
         sums = self.cells[rows] @ self.slope.reshape(-1, n_columns).T
         scores += sums.reshape(len(rows), n_classes, n_settings)
@@ -63,20 +64,23 @@ class LinearTerms:
 
 @dataclass(frozen=True)
 class JointScores:
-    """The sum of parts and prior. Labels of categories alone are screened in single precision and settled in double."""
+    """The sum of the contributions and the prior.
+
+    Labels from categories alone are computed in single precision, and in double precision where they are close.
+    """
 
     parts: tuple[ScoreTerms, ...]
     log_prior: Floats  # (K, S)
-    by_prior: bool = True  # whether the prior answers where every class is impossible
+    by_prior: bool = True  # whether the prior decides if every class is impossible
 
-    def of(self, rows: Places) -> Floats:  # (n, K, S)
+    def of(self, rows: Rows) -> Floats:  # (n, K, S)
         """The scores of some rows, without the prior."""
         scores = np.zeros((len(rows), *self.log_prior.shape))
         for part in self.parts:
             part.add(rows, scores)
         return scores
 
-    def labels(self, rows: Places) -> NDArray[np.int16]:  # (n, S)
+    def labels(self, rows: Rows) -> NDArray[np.int16]:  # (n, S)
         """The index of the most probable class for every row and setting."""
         labels = np.empty((len(rows), self.log_prior.shape[1]), dtype=np.int16)
         categories = self._only_categories
@@ -84,10 +88,10 @@ class JointScores:
             self._choose(rows, labels)
         return labels
 
-    def log_proba(self, rows: Places) -> Floats:  # (n, K, S)
-        """Normalized log-probabilities: log Σ exp = the greatest + log1p(Σ exp of the others less the greatest).
+    def log_proba(self, rows: Rows) -> Floats:  # (n, K, S)
+        """Normalized log-probabilities: log Σ exp = largest + log1p(Σ exp of the differences of the others to it).
 
-        log1p keeps what a logarithm of 1 + tiny would lose: where p is almost 1, a metric of 1 - p needs it.
+        log1p is exact for tiny arguments, which metrics of 1 - p need if p is almost 1.
         """
         n_classes, n_settings = self.log_prior.shape
         out = np.empty((len(rows), n_classes, n_settings))
@@ -106,21 +110,21 @@ class JointScores:
 
     @property
     def _only_categories(self) -> CategoricalTerms | None:
-        """The only part, where it is one of categories."""
+        """The only part, if it is categorical."""
         return self.parts[0] if len(self.parts) == 1 and isinstance(self.parts[0], CategoricalTerms) else None
 
     @property
     def _chunk_rows(self) -> int:
         return max(1, SCORE_CELLS // max(1, self.log_prior.size))
 
-    def _choose(self, rows: Places, labels: NDArray[np.int16]) -> None:
+    def _choose(self, rows: Rows, labels: NDArray[np.int16]) -> None:
         for a, b in windows(0, len(rows), self._chunk_rows):
             choose(self.of(rows[a:b]), self.log_prior, self.by_prior, labels[a:b])
 
-    def _screen(self, part: CategoricalTerms, rows: Places, labels: NDArray[np.int16]) -> bool:
-        """Labels by short sums of differences between classes; rows too near a tie are summed as `of` sums them.
+    def _screen(self, part: CategoricalTerms, rows: Rows, labels: NDArray[np.int16]) -> bool:
+        """Labels from single-precision sums of differences between classes; rows close to a tie are summed by `of`.
 
-        False where it is not done: an entry is impossible, or rows are too few to pay for packed tables.
+        False if this is not possible because an entry is impossible, or not worthwhile because rows are few.
         """
         coded = part.coded
         n_classes, n_columns, n_packs = len(self.log_prior), len(coded.base), len(coded.first) - 1

@@ -1,7 +1,7 @@
-"""Labels of categories by short sums in single precision, and the rows in which only double precision can decide.
+"""Labels from categories in single precision, and the rows that need double precision.
 
-What a class scores over class 0 is summed pack by pack. Every loop over settings stands by itself, so it vectorizes;
-assigning to a slice would cost a row more than its sums.
+The difference of each class to class 0 is summed pack by pack. Every loop over settings is separate, so that it is
+vectorized; assigning to a slice would take longer than the sums.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from foldwise.folds.sums.coding import Places, Slots
+from foldwise.folds.protocol import Rows
+from foldwise.folds.sums.coding import Slots
 from foldwise.folds.sums.kernels import Choices, Singles
 from foldwise.summaries.number_kernels import Floats, Ints
 
@@ -27,12 +28,12 @@ def screen(
     first: Ints,
     pack_base: Ints,
     packed: Slots,
-    rows: Places,
+    rows: Rows,
     labels: Choices,
-) -> tuple[bool, Places]:
-    """Labels (n, S) of some rows by `table` (slots, K, S); whether it could be done, and the places left to decide.
+) -> tuple[bool, Rows]:
+    """Write the labels (n, S) of some rows, from `table` (slots, K, S).
 
-    It cannot where an entry is infinite.
+    Returns whether this was possible, which infinite entries prevent, and the indices of the rows left to decide.
     """
     n_classes, n_settings = log_prior.shape
     single = np.empty((table.shape[0], n_classes - 1, n_settings), dtype=np.float32)
@@ -42,8 +43,7 @@ def screen(
         return False, np.empty(0, dtype=np.intp)
     start = np.empty((n_classes - 1, n_settings), dtype=np.float32)
     margin = np.empty(n_settings, dtype=np.float32)
-    # every term and every sum is rounded once, by at most half an eps of all that the terms can sum to;
-    # two sums are compared
+    # every term and every sum is rounded once, by at most eps / 2 of the largest possible sum; two sums are compared
     n_roundings = 2 * base.size + first.size + 2
     for s in range(n_settings):
         margin[s] = n_roundings * (SINGLE * reach[s] + DOUBLE * (height[s] + reach[s])) + TINY
@@ -58,10 +58,10 @@ def screen(
 def contrast(
     table: Floats, log_prior: Floats, base: Ints, sizes: Ints, single: Singles, reach: Floats, height: Floats
 ) -> None:
-    """What each slot adds to class c + 1 over class 0, into `single` (slots, K - 1, S), and how far sums can go.
+    """Write the difference of class c + 1 to class 0 for each slot to `single` (slots, K - 1, S), with bounds.
 
-    `reach` (S) bounds differences from class 0, `height` class 0 itself, so that both together bound any class: they
-    sum, over columns, the greatest that an entry adds.
+    `reach` (S) bounds the sums of differences to class 0, and `height` (S) those of class 0. Each is a sum over
+    columns of the largest absolute entry.
     """
     n_others, n_settings = single.shape[1:]
     high, apart = np.empty(n_settings), np.empty((n_others, n_settings))
@@ -89,10 +89,10 @@ def contrast(
 
 @njit(nogil=True, cache=True)
 def pack_differences(single: Singles, base: Ints, sizes: Ints, first: Ints, pack_base: Ints, sums: Singles) -> None:
-    """What each pack's slot adds to class c + 1 over class 0: `sums` (slots, K - 1, S)."""
+    """Write the difference of class c + 1 to class 0 for each slot of a pack to `sums` (slots, K - 1, S)."""
     n_others, n_settings = sums.shape[1:]
     for p in range(first.size - 1):
-        run = pack_base[p + 1] - pack_base[p]  # of slots in which a column's digit stays as it is
+        run = pack_base[p + 1] - pack_base[p]  # consecutive slots with the same digit
         for j in range(first[p], first[p + 1]):
             run //= sizes[j]
             slot = pack_base[p]
@@ -111,19 +111,17 @@ def pack_differences(single: Singles, base: Ints, sizes: Ints, first: Ints, pack
 
 
 @njit(nogil=True, cache=True)
-def choose_packed(
-    packed: Slots, rows: Places, table: Singles, start: Singles, margin: Singles, labels: Choices
-) -> Places:
-    """Labels (n, S) by single-precision sums of `table` (slots, K - 1, S) from `start` (K - 1, S).
+def choose_packed(packed: Slots, rows: Rows, table: Singles, start: Singles, margin: Singles, labels: Choices) -> Rows:
+    """Write labels (n, S) from single-precision sums of `table` (slots, K - 1, S), beginning with `start` (K - 1, S).
 
-    Returns the rows in which some setting's two best classes lie within `margin` (S): there precision must decide.
-    Five packs are added at a time, so that sums are stored seldom.
+    Returns the rows in which the two best classes of some setting differ by at most `margin` (S), which need double
+    precision. Five packs are added at a time, so that sums are stored less often.
     """
     n_others, n_settings = start.shape
     sums = np.empty((n_others, n_settings), dtype=np.float32)
     best = np.empty(n_settings, dtype=np.float32)
     second = np.empty(n_settings, dtype=np.float32)
-    place = np.empty(n_settings, dtype=np.float32)
+    winner = np.empty(n_settings, dtype=np.float32)
     unsure = np.empty(rows.size, dtype=np.intp)
     n_unsure = 0
     fives = packed.shape[1] // 5 * 5
@@ -152,16 +150,16 @@ def choose_packed(
                 near |= np.int32(abs(value[s]) <= margin[s])
         else:
             for s in range(n_settings):
-                best[s], second[s], place[s] = 0.0, -np.inf, 0.0
+                best[s], second[s], winner[s] = 0.0, -np.inf, 0.0
             for c in range(n_others):
                 value = sums[c]
                 for s in range(n_settings):
                     above = value[s] > best[s]
                     second[s] = best[s] if above else max(second[s], value[s])
                     best[s] = value[s] if above else best[s]
-                    place[s] = c + 1 if above else place[s]
+                    winner[s] = c + 1 if above else winner[s]
             for s in range(n_settings):
-                chosen[s] = np.int16(place[s])
+                chosen[s] = np.int16(winner[s])
             for s in range(n_settings):
                 near |= np.int32(best[s] - second[s] <= margin[s])
         if near:

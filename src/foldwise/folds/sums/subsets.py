@@ -1,8 +1,8 @@
-"""Scores of many subsets of columns at once, where a score is a sum of one term a column.
+"""Scores of many subsets of columns, where a score is a sum of one term per column.
 
-`terms` (d, K, n) hold what each column adds to each class of each row. Subsets that all grow out of one share its sum,
-so each costs one addition a cell; of subsets that each lack one column of the same set, the sums before and behind that
-column are shared. Nothing is ever subtracted: of infinite terms nothing would be left, of large ones little.
+`terms` (d, K, n) are the contributions of each column to each class of each row. Subsets that extend a common subset
+share its sum. Subsets that each drop one column of a common set share the sums of the columns before and after it.
+Nothing is subtracted: infinite terms would become NaN, and large ones would lose precision.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from numba import njit
 from foldwise.folds.sums.kernels import Choices
 from foldwise.summaries.number_kernels import Floats, Ints
 
-Subset = tuple[int, ...]  # places of columns, ascending
-TILE_CELLS = 1 << 15  # sums held at a time: they stay in a near cache
+Subset = tuple[int, ...]  # indices of columns, ascending
+TILE_CELLS = 1 << 15  # sums that are held at a time, so that they fit into the processor's cache
 
 
 @dataclass(frozen=True)
 class Shared:
-    """Subsets, and the sums that serve several of them."""
+    """Subsets, and the sums that they share."""
 
-    base: Ints  # columns that all have; where one is dropped from each, those of all together
-    first: Ints  # (S + 1,), where the columns that subset s adds begin in `added`
-    added: Ints  # where one is dropped: its place in `base`
+    base: Ints  # columns of all subsets; with `drops`, the columns of any subset
+    first: Ints  # (S + 1,), the index in `added` of the first column that subset s adds
+    added: Ints  # with `drops`, the index in `base` of the column that subset s drops
     drops: bool
 
     @classmethod
@@ -35,21 +35,21 @@ class Shared:
         union, common = sorted(set.union(*sets)), set.intersection(*sets)
         if len(sets) > 1 and all(len(one) == len(union) - 1 for one in sets):
             lacking = [union.index(next(iter(set(union) - one))) for one in sets]
-            return cls(places(union), places(range(len(sets) + 1)), places(lacking), True)
+            return cls(as_ints(union), as_ints(range(len(sets) + 1)), as_ints(lacking), True)
         extra = [sorted(one - common) for one in sets]
         first = np.cumsum([0, *map(len, extra)])
-        return cls(places(sorted(common)), places(first), places([j for one in extra for j in one]), False)
+        return cls(as_ints(sorted(common)), as_ints(first), as_ints([j for one in extra for j in one]), False)
 
     @property
     def columns(self) -> list[int]:
-        """All columns that some subset has."""
+        """The columns of any subset."""
         return sorted({*self.base.tolist(), *(() if self.drops else self.added.tolist())})
 
     def among(self, columns: Sequence[int]) -> Shared:
-        """The same where terms are those of these columns only."""
+        """The same subsets in terms of these columns only."""
         if self.drops:
-            return Shared(places(np.searchsorted(columns, self.base)), self.first, self.added, True)
-        base, added = (places(np.searchsorted(columns, part)) for part in (self.base, self.added))
+            return Shared(as_ints(np.searchsorted(columns, self.base)), self.first, self.added, True)
+        base, added = (as_ints(np.searchsorted(columns, part)) for part in (self.base, self.added))
         return Shared(base, self.first, added, False)
 
     @property
@@ -57,21 +57,21 @@ class Shared:
         return len(self.first) - 1
 
     def labels(self, terms: Floats, log_prior: Floats, labels: Choices) -> None:
-        """The place of the most probable class into `labels` (S, n); where all are impossible the prior answers."""
+        """Write the most probable class to `labels` (S, n); the prior decides if all are impossible."""
         choose_of_subsets(terms, log_prior, self.base, self.first, self.added, self.drops, labels)
 
     def scores(self, terms: Floats, log_prior: Floats, scores: Floats) -> None:
-        """Joint log-probabilities into `scores` (S, n, K)."""
+        """Write joint log-probabilities to `scores` (S, n, K)."""
         scores_of_subsets(terms, log_prior, self.base, self.first, self.added, self.drops, scores)
 
 
-def places(values: object) -> Ints:
+def as_ints(values: object) -> Ints:
     return np.array(values if isinstance(values, np.ndarray) else list(values), dtype=np.int64)  # type: ignore[call-overload]
 
 
 @njit(nogil=True, cache=True)
 def tile_rows(n_sums: int, n_classes: int) -> int:
-    """How many rows are summed at a time."""
+    """The number of rows that are summed at a time."""
     return max(16, TILE_CELLS // (n_sums * n_classes))
 
 
@@ -79,7 +79,7 @@ def tile_rows(n_sums: int, n_classes: int) -> int:
 def add_up(
     terms: Floats, log_prior: Floats, base: Ints, first: Ints, added: Ints, start: int, stop: int, sums: Floats
 ) -> None:
-    """`sums` (S, K, ·) of rows start..stop: the prior, the columns that all subsets have, and those of each."""
+    """Write `sums` (S, K, ·) of rows start to stop - 1: the prior, the common columns, and those of each subset."""
     n_classes, width = log_prior.size, stop - start
     shared = np.empty((n_classes, width))
     for c in range(n_classes):
@@ -101,10 +101,10 @@ def add_up(
 
 @njit(nogil=True, cache=True)
 def leave_out(terms: Floats, log_prior: Floats, base: Ints, dropped: Ints, start: int, stop: int, sums: Floats) -> None:
-    """`sums` (S, K, ·) of rows start..stop: the prior and all columns of `base` but one, another in each subset."""
+    """Write `sums` (S, K, ·) of rows start to stop - 1: the prior and all columns of `base` except one."""
     n_classes, width, n_base = log_prior.size, stop - start, base.size
     behind = np.empty((n_base + 1, width))  # sums of the columns from the k-th on
-    before = np.empty((n_base + 1, width))  # the prior, and those before it
+    before = np.empty((n_base + 1, width))  # the prior, and the columns before the k-th
     for c in range(n_classes):
         behind[n_base] = 0.0
         before[0] = log_prior[c]
@@ -127,7 +127,7 @@ def leave_out(terms: Floats, log_prior: Floats, base: Ints, dropped: Ints, start
 def choose_of_subsets(
     terms: Floats, log_prior: Floats, base: Ints, first: Ints, added: Ints, drops: bool, labels: Choices
 ) -> None:
-    """The class of the greatest score of each subset and row into `labels` (S, n); the first of equals."""
+    """Write the class with the largest score of each subset and row to `labels` (S, n); ties go to the first."""
     n_subsets, n = labels.shape
     n_classes = log_prior.size
     likely = 0
@@ -136,7 +136,7 @@ def choose_of_subsets(
             likely = c
     tile = tile_rows(max(n_subsets, base.size + 1), n_classes)
     sums = np.empty((n_subsets, n_classes, tile))
-    best, place = np.empty(tile), np.empty(tile)
+    best, winner = np.empty(tile), np.empty(tile)
     for start in range(0, n, tile):
         stop = min(start + tile, n)
         width = stop - start
@@ -148,23 +148,23 @@ def choose_of_subsets(
             here = sums[s, 0]
             for r in range(width):
                 best[r] = here[r]
-                place[r] = 0.0  # as a float: compared and chosen in vectors of one width
+                winner[r] = 0.0  # as a float, so that all vectors have the same width
             for c in range(1, n_classes):
                 here = sums[s, c]
                 for r in range(width):
                     above = here[r] > best[r]
                     best[r] = here[r] if above else best[r]
-                    place[r] = c if above else place[r]
+                    winner[r] = c if above else winner[r]
             out = labels[s, start:stop]
             for r in range(width):
-                out[r] = np.int16(place[r] if best[r] > -np.inf else likely)
+                out[r] = np.int16(winner[r] if best[r] > -np.inf else likely)
 
 
 @njit(nogil=True, cache=True)
 def scores_of_subsets(
     terms: Floats, log_prior: Floats, base: Ints, first: Ints, added: Ints, drops: bool, scores: Floats
 ) -> None:
-    """The scores of each subset and row into `scores` (S, n, K)."""
+    """Write the scores of each subset and row to `scores` (S, n, K)."""
     n_subsets, n, n_classes = scores.shape
     tile = tile_rows(max(n_subsets, base.size + 1), n_classes)
     sums = np.empty((n_subsets, n_classes, tile))
