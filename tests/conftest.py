@@ -16,7 +16,6 @@ os.environ.setdefault("FOLDWISE_STRICT", "1")
 
 import numpy as np
 import pytest
-import sklearn.model_selection._search as sklearn_search
 from hypothesis import settings
 
 HERE = Path(__file__).parent
@@ -35,17 +34,6 @@ ALLOWED_SKIPS = {
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("dev", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
-
-
-def tolerant_ranks(costs: Any, method: str) -> Any:
-    """1 + how many are clearly lower: scores that differ by rounding alone tie, whatever machine computed them."""
-    costs = np.asarray(costs, dtype=float)
-    assert method == "min"
-    return (costs[None] < (costs - 1e-10 * np.maximum(1.0, np.abs(costs)))[:, None]).sum(axis=1) + 1
-
-
-# scikit-learn's searches, our reference, rank mean scores bit for bit; their last bits depend on the CPU
-sklearn_search.rankdata = tolerant_ranks
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

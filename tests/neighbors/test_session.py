@@ -13,6 +13,7 @@ from foldwise.folds import Need, open_session
 from foldwise.folds.nearest import lists
 from foldwise.testing import check_foldable
 from tests.conftest import mixed_columns
+from tests.searches import first_best
 from tests.tables import available, catalogue, table_path
 
 VOTES = [
@@ -110,7 +111,8 @@ def test_searches_are_those_of_scikit_learn(rng, scale):
     assert theirs.cv_results_["mean_test_accuracy"][ours.best_index_] == pytest.approx(theirs.best_score_, rel=1e-10)
     assert ours.session_ == ("neighbors" if scale is None else "neighbors of each split")
     nested = nested_cv(GridSearchCV(model, {"n_neighbors": [1, 5, 9]}, cv=3), X, y, cv=4)
-    expected = peer.cross_val_score(peer.GridSearchCV(model, {"n_neighbors": [1, 5, 9]}, cv=3), X, y, cv=4)
+    search = peer.GridSearchCV(model, {"n_neighbors": [1, 5, 9]}, cv=3, refit=first_best)
+    expected = peer.cross_val_score(search, X, y, cv=4)
     np.testing.assert_allclose(nested.scores, expected, rtol=1e-10)
 
 
