@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from foldwise.data.column_scan import ColumnScan
 from foldwise.data.disguised_missing import DisguisedMissing
 from foldwise.data.findings import Findings, short
 from foldwise.data.html import html_table
@@ -155,11 +156,25 @@ def clipped(name: str, most: int = 26) -> str:
 
 
 def audit(
-    X: pl.DataFrame, labels: pl.Series | None, findings: Findings, disguises: Iterable[DisguisedMissing]
+    X: pl.DataFrame,
+    labels: pl.Series | None,
+    findings: Findings,
+    disguises: Iterable[DisguisedMissing],
+    scan: ColumnScan | None = None,
 ) -> tuple[Concern, ...]:
-    """Run all checks on a table; `labels` are its target, or None."""
+    """Run all checks on a table; `labels` are its target, or None. A scan of wide tables rules most columns out."""
+    nothing: frozenset[str] = frozenset()
+    complete, unique, harmless = (
+        (nothing, nothing, nothing)
+        if scan is None
+        else (scan.complete, scan.unique, scan.undetermining((1 - NEARLY) * X.height))
+    )
+
+    def without(columns: frozenset[str]) -> pl.DataFrame:
+        return X.select([name for name in X.columns if name not in columns]) if columns else X
+
     concerns = [
-        *missing(X, labels),
+        *missing(without(complete), labels),
         *(Concern("disguised", d.column, d.rows, f"{d.value:g}: {d.reason}") for d in disguises),
         *(
             Concern(kind, f.column, X.height, f.reason)
@@ -168,10 +183,10 @@ def audit(
             if f.kind == kind
         ),
         *duplicates(X, labels),
-        *copies(X),
+        *copies(without(unique)),
     ]
     if labels is not None:
-        concerns += [*giveaways(X, labels), *balance(labels)]
+        concerns += [*giveaways(without(harmless), labels), *balance(labels)]
     return (*concerns, *rare(X, findings))
 
 

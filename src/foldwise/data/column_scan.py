@@ -6,7 +6,7 @@ with and without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 MOST_ROWS = 20_000  # with more rows a scan sorts longer than single columns take
 FEWEST_COLUMNS = 64
-BLOCK_CELLS = 4_000_000
+BLOCK_CELLS = 1_000_000
 EXACT = 2.0**53  # larger integers are not exact as floats
 FEW_RUNS = 64  # distinct values per column that are counted by class
+FEW_SHARE = 0.2  # of the rows: with more distinct values a column does not hold categories
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -29,6 +30,8 @@ class ColumnScan:
 
     Attributes
     ----------
+    n_rows : int
+        Rows of the table.
     names : tuple of str
         The columns, all numeric.
     n_present : ndarray of int
@@ -47,6 +50,7 @@ class ColumnScan:
         Rows that do not have the most frequent class of their value; -1 where a column has too many values.
     """
 
+    n_rows: int
     names: tuple[str, ...]
     n_present: Counts
     n_distinct: Counts
@@ -57,9 +61,36 @@ class ColumnScan:
     cut_errors: Counts
     group_errors: Counts
 
+    def ruled_out(self, columns: NDArray[np.bool_]) -> frozenset[str]:
+        """The names of some columns."""
+        return frozenset(self.names[j] for j in np.flatnonzero(columns))
+
     @property
-    def index(self) -> dict[str, int]:
-        return {name: j for j, name in enumerate(self.names)}
+    def decimals(self) -> frozenset[str]:
+        """Columns with decimals and more than two values, which are numbers and nothing else."""
+        return self.ruled_out(self.has_fraction & (self.n_distinct > 2))
+
+    @property
+    def complete(self) -> frozenset[str]:
+        """Columns without a missing cell."""
+        return self.ruled_out(self.n_present == self.n_rows)
+
+    @property
+    def unique(self) -> frozenset[str]:
+        """Columns that are not equal to another one that was scanned."""
+        _, index, counts = np.unique(self.signature, return_inverse=True, return_counts=True)
+        return self.ruled_out(counts[index] == 1)
+
+    def undisguised(self, sentinels: Collection[float]) -> frozenset[str]:
+        """Columns in which no value looks like a missing cell: their ends are not among the usual ones."""
+        usual = np.isin(self.low, list(sentinels)) | np.isin(self.high, list(sentinels)) | (self.low == 0)
+        return self.ruled_out(~usual | (self.n_distinct < 6))
+
+    def undetermining(self, most_errors: float) -> frozenset[str]:
+        """Columns that leave the class of more rows than this undetermined."""
+        few = self.n_distinct <= FEW_SHARE * self.n_rows + 1
+        by_category = few & ((self.group_errors < 0) | (self.group_errors <= most_errors))
+        return self.ruled_out((self.cut_errors > most_errors) & ~by_category)
 
 
 def scan_columns(X: pl.DataFrame, codes: NDArray[np.int64] | None = None) -> ColumnScan | None:
@@ -84,14 +115,14 @@ def scan_columns(X: pl.DataFrame, codes: NDArray[np.int64] | None = None) -> Col
     joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
     exact = (np.abs(np.nan_to_num(joined[2])) < EXACT) & (np.abs(np.nan_to_num(joined[3])) < EXACT)
     kept = [name for name, sure in zip(names, exact.tolist(), strict=True) if sure]
-    return ColumnScan(tuple(kept), *(column[exact] for column in joined))
+    return ColumnScan(X.height, tuple(kept), *(column[exact] for column in joined))
 
 
 def blocks(X: pl.DataFrame, names: list[str]) -> Iterator[Floats]:
     """The columns as arrays (rows, columns) of a bounded number of cells, missing cells as NaN."""
     width = max(1, BLOCK_CELLS // X.height)
     for start in range(0, len(names), width):
-        yield X.select(pl.col(names[start : start + width]).cast(pl.Float64)).to_numpy() + 0.0  # -0.0 becomes 0.0
+        yield X.select(names[start : start + width]).to_numpy().astype(np.float64) + 0.0  # -0.0 becomes 0.0
 
 
 def scan_block(cells: Floats, codes: NDArray[np.int64] | None) -> tuple[NDArray[np.generic], ...]:
@@ -125,7 +156,7 @@ def group_errors(
 ) -> Counts:
     """Rows that do not have the most frequent class of their value, for columns of few values."""
     errors = np.full(runs.shape[1], -1, dtype=np.int64)
-    few = np.flatnonzero(n_distinct <= FEW_RUNS)
+    few = np.flatnonzero(n_distinct <= min(FEW_RUNS, FEW_SHARE * len(runs) + 1))
     if len(few):
         used = known[:, few]
         cell = (np.arange(len(few)) * FEW_RUNS + runs[:, few]) * n_classes + labels[:, few]

@@ -9,15 +9,18 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import polars as pl
 
+from foldwise.data.column_scan import ColumnScan
 from foldwise.data.notes import hanging
 from foldwise.data.ordinal_scales import ordering_of
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 
 FIRST_ROWS = 1000
+DECIMALS = "numbers with decimals"
 FEW_ROWS = 20  # with fewer rows, values may all differ by chance
 DATES = (
     (r"^\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$", "year-month-day"),
@@ -70,10 +73,13 @@ class Findings:
 
     columns: tuple[Finding, ...]
 
+    @cached_property
+    def _by_name(self) -> dict[str, Finding]:
+        return {finding.column: finding for finding in self.columns}
+
     def __getitem__(self, name: str) -> Finding:
-        for finding in self.columns:
-            if finding.column == name:
-                return finding
+        if name in self._by_name:
+            return self._by_name[name]
         raise InputError(
             f"the table has no column {name!r}.", f"the columns are {listing(f.column for f in self.columns)}."
         )
@@ -117,14 +123,17 @@ class Findings:
         return "\n".join(hanging(f"{name:<{width}}  {f.kind:<11}  ", f.reason) for name, f in pairs)
 
 
-def findings(frame: pl.DataFrame, declared: Mapping[str, str]) -> Findings:
+def findings(frame: pl.DataFrame, declared: Mapping[str, str], scan: ColumnScan | None = None) -> Findings:
     """Find out what each column of a frame looks like; declared kinds are kept."""
-    return Findings(
-        tuple(
-            Finding(column.name, declared[column.name], "as declared") if column.name in declared else find(column)
-            for column in frame
-        )
-    )
+    floats = {name for name, kind in frame.schema.items() if kind.is_float()}
+    decimals = frozenset() if scan is None else scan.decimals & floats
+
+    def finding(name: str) -> Finding:
+        if name in declared:
+            return Finding(name, declared[name], "as declared")
+        return Finding(name, "numeric", DECIMALS) if name in decimals else find(frame[name])
+
+    return Findings(tuple(map(finding, frame.columns)))
 
 
 def find(column: pl.Series) -> Finding:
@@ -142,7 +151,7 @@ def look(present: pl.Series, n_rows: int) -> tuple[str, str]:
         return "constant", "every cell is missing"
     head = present.head(FIRST_ROWS)
     if present.dtype.is_float() and head.n_unique() > 2 and bool((head != head.round()).any()):
-        return "numeric", "numbers with decimals"
+        return "numeric", DECIMALS
     n_different = present.n_unique()
     if n_different == 1:
         if len(present) == n_rows:
@@ -161,7 +170,7 @@ def look_at_numbers(present: pl.Series, n_rows: int, n_different: int) -> tuple[
     if present.dtype.is_float():
         finite = present.filter(present.is_finite())
         if len(finite) < len(present) or not bool((finite == finite.round()).all()):
-            return "numeric", "numbers with decimals"
+            return "numeric", DECIMALS
         present = finite.cast(pl.Int128, strict=False)
         if present.null_count():
             return "numeric", "very large numbers"

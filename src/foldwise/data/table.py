@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.data.audit import Audit, audit, n_missing
-from foldwise.data.disguised_missing import DisguisedMissing, find_disguised_missing
+from foldwise.data.column_scan import ColumnScan, scan_columns
+from foldwise.data.disguised_missing import SENTINELS, DisguisedMissing, find_disguised_missing
 from foldwise.data.findings import Findings, findings, short
 from foldwise.data.html import html_table
 from foldwise.data.notes import Note, Notes
 from foldwise.data.schema import Schema
+from foldwise.data.target import is_quantity
 
 SHOWN_COLUMNS = 100  # in a notebook
 EXAMPLES = 3
@@ -70,7 +73,7 @@ class Table:
     @cached_property
     def findings(self) -> Findings:
         """What each column looks like by its values, with the reason; declared kinds come first."""
-        return findings(self.X, self.declared)
+        return findings(self.X, self.declared, self._scan)
 
     @cached_property
     def notes(self) -> Notes:
@@ -89,15 +92,27 @@ class Table:
             One entry per problem; print it, or call its `to_frame()`.
         """
         labels = None if self.y is None else pl.Series(self.target, self.y.tolist(), strict=False)
-        found = audit(self.X, labels, self.findings, self._disguises)
+        found = audit(self.X, labels, self.findings, self._disguises, self._scan)
         return Audit(f"Audit of table {self._title()}", self.X.height, found)
 
     @cached_property
+    def _scan(self) -> ColumnScan | None:
+        codes = None
+        if self.y is not None and len(self.y) == self.X.height:
+            labels = pl.Series(self.y.tolist(), strict=False)
+            quantity = labels.dtype.is_numeric() and is_quantity(labels)
+            codes = (
+                None if quantity else labels.cast(pl.String).rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
+            )
+        return scan_columns(self.X, codes)
+
+    @cached_property
     def _disguises(self) -> tuple[DisguisedMissing, ...]:
+        usual = frozenset() if self._scan is None else self._scan.undisguised(SENTINELS)
         found = (
-            find_disguised_missing(column)
-            for column in self.X
-            if self.declared.get(column.name, "numeric") == "numeric"
+            find_disguised_missing(self.X[name])
+            for name in self.X.columns
+            if name not in usual and self.declared.get(name, "numeric") == "numeric"
         )
         return tuple(disguise for disguise in found if disguise is not None)
 

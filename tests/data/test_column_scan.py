@@ -1,0 +1,81 @@
+"""A scan of many columns gives the same findings, notes and audit as looking at each column by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from foldwise.data import column_scan
+from foldwise.data.column_scan import scan_columns
+from foldwise.data.schema import Schema
+from foldwise.data.table import Table
+from foldwise.data.view import view
+
+
+def wide_table(seed, n_rows=60, classes=("a", "b", "c")):
+    """Columns of every kind, with missing cells, leaks, copies, constants and disguised missing values."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, len(classes), n_rows)
+    columns = {}
+    for j in range(120):
+        kind = rng.integers(0, 12)
+        cells = rng.normal(size=n_rows) * 10.0 ** rng.integers(-3, 6)
+        if kind == 1:
+            cells = rng.integers(0, rng.integers(1, 50), n_rows).astype(float)
+        elif kind == 2:
+            cells = np.where(rng.random(n_rows) < 0.2, rng.choice([-999, 999, 0, -1]), rng.integers(20, 40, n_rows))
+        elif kind == 3:
+            cells = y + rng.normal(size=n_rows) * 1e-3  # determines the class by cuts
+        elif kind == 4:
+            cells = rng.permutation(len(classes))[y] * 1.0  # determines it by categories
+        elif kind == 5:
+            cells = np.full(n_rows, 7.0)
+        elif kind == 6 and columns:
+            cells = columns[rng.choice(list(columns))]
+        elif kind == 7:
+            cells = np.arange(n_rows) * 1.0
+        elif kind == 8:
+            cells = np.where(rng.random(n_rows) < 0.5, np.inf, cells)
+        elif kind == 9:
+            cells = np.round(cells)
+        cells = np.array(cells, dtype=float)
+        if rng.random() < 0.3:
+            cells[rng.random(n_rows) < rng.random()] = np.nan
+        columns[f"c{j}"] = cells
+    X = pl.DataFrame(columns)
+    as_integers = [name for name, c in columns.items() if np.isfinite(c).all() and (c == np.round(c)).all()][::2]
+    X = X.with_columns(pl.col(as_integers).cast(pl.Int64)).with_columns(
+        pl.col([name for name in X.columns if name not in as_integers][::2]).fill_nan(None)
+    )
+    labels = np.array(classes, dtype=object)[y]
+    labels[:2] = None
+    return X.with_columns(pl.Series("text", rng.choice(["p", "q"], n_rows))), labels
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("classes", [("a", "b", "c"), ("no", "yes")])
+def test_a_scan_changes_no_answer(seed, classes, monkeypatch):
+    X, y = wide_table(seed, classes=classes)
+    schema = Schema(view(X).columns)
+    scanned = Table(X, y, schema, "wide", "y")
+    assert scanned._scan is not None
+    monkeypatch.setattr(column_scan, "FEWEST_COLUMNS", 10_000)
+    plain = Table(X, y, schema, "wide", "y")
+    assert plain._scan is None
+    assert scanned.findings == plain.findings
+    assert str(scanned.notes) == str(plain.notes)
+    assert scanned.audit().to_frame().equals(plain.audit().to_frame())
+
+
+def test_a_scan_rules_out_most_columns_of_noise():
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame(rng.normal(size=(50, 100)))
+    scan = scan_columns(X, rng.integers(0, 2, 50))
+    assert len(scan.decimals) == len(scan.unique) == len(scan.complete) == 100
+    assert len(scan.undetermining(0.05)) == 100
+
+
+def test_only_wide_tables_are_scanned():
+    assert scan_columns(pl.DataFrame(np.zeros((50, 10)))) is None
+    assert scan_columns(pl.DataFrame(np.zeros((column_scan.MOST_ROWS + 1, 64)))) is None
