@@ -95,6 +95,19 @@ def test_a_phone_needs_no_sideways_scrolling(browser: Any, tmp_path: Path, facts
     opened.page.close()
 
 
+def test_a_table_says_that_it_scrolls_only_where_it_does(browser: Any, tmp_path: Path) -> None:
+    opened = Opened(browser, render(cancer_facts()), tmp_path, viewport={"width": 390, "height": 740})
+    opened.page.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
+    opened.page.wait_for_timeout(100)
+    overflows = (
+        "(wides) => wides.map((wide) => [wide.classList.contains('scrolls'), wide.scrollWidth > wide.clientWidth + 1])"
+    )
+    found = opened.page.locator(".wide").evaluate_all(overflows)
+    assert {tuple(one) for one in found} == {(True, True), (False, False)}
+    assert opened.troubles == []
+    opened.page.close()
+
+
 def test_what_is_folded_is_printed(browser: Any, tmp_path: Path) -> None:
     opened = Opened(browser, render(wine_facts()), tmp_path)
     count = "window.opened = document.querySelectorAll('details[open]').length"
