@@ -69,9 +69,6 @@ def explain(
     classes = np.asarray(model.classes_).tolist()
     inner = getattr(model, "model", model)
     predictor = inner if isinstance(inner, Blend) else model
-    if isinstance(inner, Blend):  # a column that no member looks at contributes nothing
-        used = inner.used_columns(rows.columns)
-        rows, background = rows.select(used), background.select(used)
 
     def predict_proba(frame: pl.DataFrame) -> Floats:
         return np.asarray(predictor.predict_proba(frame.to_numpy() if as_array else frame), dtype=np.float64)
@@ -82,8 +79,14 @@ def explain(
 def prepared(model: Any, rows: Any, background: Any) -> tuple[pl.DataFrame, pl.DataFrame, bool]:
     """Convert rows and background to frames with the same columns and types, and check if the model takes arrays."""
     as_array = not isinstance(model, StoredModel) and isinstance(rows, np.ndarray)
-    if isinstance(model, StoredModel):
-        rows, background = match_columns(rows, model.kinds).X, match_columns(background, model.kinds).X
+    inner, kinds = getattr(model, "model", model), getattr(model, "kinds", None)
+    if kinds is not None:
+        rows = match_columns(rows, kinds).X
+    if isinstance(inner, Blend):  # a column that no member looks at contributes nothing
+        rows = as_polars(rows)
+        rows = rows.select(inner.used_columns(rows.columns))
+    if kinds is not None:
+        background = match_columns(background, {name: kinds[name] for name in rows.columns}).X
     rows, background = as_polars(rows), as_polars(background)
     if not background.height or not rows.height:
         raise InputError("rows and background must not be empty.", "pass at least one row of each.")

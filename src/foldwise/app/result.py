@@ -100,7 +100,8 @@ class Run:
         """
         setup, final, rows = result.setup, result.final, result.setup.config.rows
         rng = np.random.default_rng(setup.config.seed)
-        background = setup.X[rng.permutation(setup.X.height)[:BACKGROUND_ROWS]]
+        sample = rng.permutation(setup.X.height)[:BACKGROUND_ROWS]
+        background = setup.X.select(final.model.used_columns(setup.X.columns))[sample]
         lines = leaderboard(result)
         spare = setup.time.spare(clock.elapsed, final.large_files, final.n_bytes)
         examples = example_facts(result, seconds=spare) if rows else []

@@ -57,10 +57,11 @@ def mark_missing(frame: pl.DataFrame, tokens: Sequence[str]) -> tuple[pl.DataFra
     found = tokens_of(frame, tokens)
     changed = [frame[name].set(frame[name].is_in(words), None) for name, words in found.items()]
     if "NaN" in tokens:
-        for series in frame:
-            if series.dtype.is_float() and series.is_nan().any():
-                changed.append(series.fill_nan(None))
-                found[series.name] = ["NaN"]
+        floats = [name for name, kind in frame.schema.items() if kind.is_float()]
+        any_nan = frame.select(pl.col(floats).is_nan().any()) if floats else pl.DataFrame()
+        for name in (series.name for series in any_nan if series[0]):
+            changed.append(frame[name].fill_nan(None))
+            found[name] = ["NaN"]
     return (frame.with_columns(changed) if changed else frame), found
 
 
