@@ -45,6 +45,17 @@ def test_areas_are_those_of_scikit_learn(rng: np.random.Generator, ties: bool, w
         assert pr["area"] == pytest.approx(precision, abs=1e-12)
 
 
+def test_with_folds_curve_and_area_are_means_over_folds(rng: np.random.Generator) -> None:
+    truth, proba = drawn(rng, 300, 2)
+    folds = np.arange(300) % 3
+    proba[folds == 1] = proba[folds == 1] ** 4 / (proba[folds == 1] ** 4).sum(axis=1, keepdims=True)
+    [curve] = prediction_facts(truth, proba, ["a", "b"], folds=folds)["roc"]
+    each = [metrics.roc_auc_score(truth[folds == k], proba[folds == k, 1]) for k in range(3)]
+    assert curve["area"] == pytest.approx(np.mean(each))
+    assert np.trapezoid(curve["y"], curve["x"]) == pytest.approx(np.mean(each), abs=0.01)
+    assert (curve["x"][0], curve["y"][0], curve["x"][-1], curve["y"][-1]) == (0.0, 0.0, 1.0, 1.0)
+
+
 def test_points_lie_on_the_curves_of_scikit_learn(rng: np.random.Generator) -> None:
     truth, proba = drawn(rng, 150, 2)
     facts = prediction_facts(truth, proba, ["no", "yes"])
