@@ -73,7 +73,7 @@ def group_factor(parts: Floats, weights: Floats, groups: Groups) -> float:
 
 def effective_size(share: float, variance: float, most: float) -> float:
     """The number of independent rows that would give a proportion this variance, at most as many as given."""
-    return min(most, share * (1 - share) / variance) if variance > 1e-20 else most
+    return max(1.0, min(most, share * (1 - share) / variance)) if variance > 1e-20 else most
 
 
 def mean_parts(hits: Floats, weights: Floats) -> ScoreParts:
