@@ -246,7 +246,7 @@ multiplied by {inflation}, and {leaked:.0%} of the apparent gain of the selectio
 (accuracy and log loss). Real runs also extend the interval to the better side, because the final model learns from all
 rows. That is left out here.
 
-The two numbers were chosen among 24 pairs on the first 750 tables of coin tosses selected by accuracy, and on 750
+The two numbers were set after trying 24 pairs on the first 750 tables of coin tosses selected by accuracy, and on 750
 tables with equally many labels of each class. The other cases had no part in it.
 
 Where log loss selects among coin tosses, accuracy is overestimated by more than a point, but balanced accuracy is not.

@@ -27,7 +27,7 @@ BLOCKS = 50  # of a jackknife
 # over rows. Areas and balanced accuracy, less biased, stay equal to the curves and tables that show them.
 LEAKED = 0.1
 # Other training rows would have led to other models and to another selection. The standard deviation of estimates over
-# tables is 1.3 to 1.4 times the standard error of the rows, for accuracy, balanced accuracy and areas alike.
+# tables is 1.25 to 1.4 times the standard error of the rows, for accuracy, balanced accuracy and areas alike.
 INFLATION = 1.45
 METHOD = "for each fold, members, weights and temperature are chosen again without its rows"
 
