@@ -33,7 +33,7 @@ def summary_text(facts: dict[str, Any]) -> str:
         ),
         "",
         f"  {made['n_settings']:,} settings tried, {made['n_models']:,} models scored in {made['seconds']:.0f} s",
-        f"  final model: {final['description']}",
+        *textwrap.wrap(f"final model: {final['description']}", WIDTH, initial_indent="  ", subsequent_indent="    "),
         *warning_lines(facts["audit"]["warnings"]),
     ]
     return "\n".join(line.rstrip() for line in lines)
