@@ -271,13 +271,16 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
-    """Say on each page of the API where the name is imported from."""
+    """Say on each page of the API where the name is imported from, and show types as they are written."""
     path = page.file.src_uri
     if not path.startswith("reference/api/") or path.endswith("index.md"):
         return html
     name = path.removeprefix("reference/api/").removesuffix(".md").removesuffix("_class")
     line = f"<p><code>from {NAMES[name]} import {name.split('.')[-1]}</code></p>"
-    return re.sub(r"</h1>", f"</h1>\n{line}", html, count=1)
+    html = re.sub(r"</h1>", f"</h1>\n{line}", html, count=1)
+    # types are words, which the parser takes for code: array - like, (str, list or mapping)
+    html = re.sub(r'<span title="[^"]*">([^<]*)</span>', r"\1", html).replace("array - like", "array-like")
+    return re.sub(r"(\(\s*<code>)\(([^()]*)\)</code>", r"\1\2</code>", html)
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
