@@ -12,10 +12,10 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
 
-# the docs site in build/site; warnings are errors, links are checked
+# the docs site in build/site; warnings are errors, links are checked (--quiet would hide them, so that none count)
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # the wheel in an empty environment with the core only: it fits the shipped table and opens the model it wrote
 wheel: $(READY)
