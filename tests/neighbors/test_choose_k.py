@@ -97,7 +97,7 @@ def test_regression(rng):
         ({"ks": [110]}, "nested=False"),
         ({"ks": 5}, "iterable"),
         ({"estimator": GaussianNB()}, "must have a parameter n_neighbors"),
-        ({"scoring": ["accuracy", "f1_macro"]}, "one metric"),
+        ({"scoring": ["accuracy", "f1_macro"]}, "a single metric"),
         ({"level": 2.0}, "level"),
     ],
 )
