@@ -531,7 +531,7 @@ class TestCompare:
         [
             (("--models", "knn"), "needs at least two models"),
             (("--models", "knn,nobody"), "has no model 'nobody'"),
-            (("--models", "knn,naive_bayes", "--cv", "many"), "--cv must be a number of folds"),
+            (("--models", "knn,naive_bayes", "--cv", "many"), "--cv must be at least 2 folds"),
             (("--models", "knn,naive_bayes", "--metric", "best"), "unknown metric 'best'"),
             (("--models", "knn,naive_bayes", "--groups", "who"), "the table has no column 'who', passed as --groups"),
         ],

@@ -76,7 +76,10 @@ def test_the_final_model_is_told_with_its_weights(result, facts):
     ("change", "words"),
     [
         ({"interrupted": True}, "stopped early"),
-        ({"final": {"missing": ("kNN", "kNN", "SVM")}}, "kNN (2), SVM were selected but could not be fitted"),
+        (
+            {"final": {"missing": ("kNN", "kNN", "SVM")}},
+            "3 selected settings could not be fitted on all rows in time: kNN (2), SVM",
+        ),
         ({"times": replace(TIMES, elapsed=23.0)}, "took 23 s, more than its budget of 20 s"),
     ],
 )
@@ -117,7 +120,10 @@ def test_folds_that_are_not_scored_are_stated(result, facts):
     tested = replace(result.final.selection.tested, eliminated=True)
     selection = replace(result.final.selection, tested=tested)
     words = scored_folds(replace(result, final=replace(result.final, selection=selection)))
-    assert words == f"{tested.n_folds - 1} of {tested.n_folds} folds are scored; the first one selected settings."
+    assert (
+        words
+        == f"Fold 1 was used to select settings, so only {tested.n_folds - 1} of {tested.n_folds} folds are scored."
+    )
     tested = replace(tested, eliminated=False)
     selection = replace(selection, tested=tested)
     assert scored_folds(replace(result, final=replace(result.final, selection=selection))) == ""

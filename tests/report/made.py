@@ -151,7 +151,7 @@ def run(
             "n_columns": X.width,
             "n_folds": n_folds,
             "splitter": "stratified folds",
-            "scored_folds": f"{n_folds - 1} of {n_folds} folds are scored; the first one selected settings.",
+            "scored_folds": f"Fold 1 was used to select settings, so only {n_folds - 1} of {n_folds} folds are scored.",
         },
         "audit": audited(X),
         "headline": {

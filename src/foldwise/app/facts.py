@@ -112,7 +112,7 @@ def scored_folds(result: FitResult) -> str:
     tested = result.final.selection.tested
     if len(tested.scored) == tested.n_folds:
         return ""
-    return f"{len(tested.scored)} of {tested.n_folds} folds are scored; the first one selected settings."
+    return f"Fold 1 was used to select settings, so only {len(tested.scored)} of {tested.n_folds} folds are scored."
 
 
 def estimate_facts(estimate: Estimate, metric: Metric) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from foldwise.app.timing import RunTimes
+from foldwise.app.timing import LOADING, RunTimes
 from foldwise.data.audit import Concern
 from foldwise.data.schema import listing
 from foldwise.evaluation.tables import number
@@ -72,10 +72,10 @@ def missing_members(result: FitResult) -> list[str]:
     if not missing:
         return []
     named = ", ".join(f"{title} ({n})" if n > 1 else title for title, n in missing.items())
-    are = "were" if missing.total() > 1 else "was"
+    settings = f"{missing.total()} selected setting{'s' * (missing.total() > 1)}"
     return [
-        f"{named} {are} selected but could not be fitted on all rows in time. The final model and its estimate use "
-        "the other members. Increase the budget."
+        f"{settings} could not be fitted on all rows in time: {named}. The final model and its estimate use the other "
+        "selected settings. Increase the budget."
     ]
 
 
@@ -84,7 +84,10 @@ def unfinished_models(result: FitResult) -> list[str]:
     done, every = len({one.model for one in result.search.finished}), len(result.setup.specs)
     if 2 * done >= every:
         return []
-    return [f"Only {done} of {every} models were evaluated in time. With a larger budget another model may be best."]
+    was = "was" if done == 1 else "were"
+    return [
+        f"Only {done} of {every} models {was} evaluated in time. With a larger budget, another model may turn out best."
+    ]
 
 
 def overrun(times: RunTimes) -> list[str]:
@@ -92,9 +95,10 @@ def overrun(times: RunTimes) -> list[str]:
     if times.elapsed <= OVERRUN * times.budget:
         return []
     phase, seconds = max(times.phases, key=lambda one: one[1])
+    advice = "Increase the budget." if phase == LOADING else "Increase the budget, or choose faster models."
     return [
         f"The run took {times.elapsed:.0f} s, more than its budget of {times.budget:.0f} s. Its longest phase was "
-        f"{phase!r} ({seconds:.0f} s). Increase the budget, or choose faster models."
+        f"{phase!r} ({seconds:.0f} s). {advice}"
     ]
 
 

@@ -237,7 +237,7 @@ def check_classes(classes: NDArray[Any], codes: NDArray[np.int64], target: str) 
         )
     if len(codes) < LEAST_ROWS or (counts >= 2).sum() < 2:
         raise InputError(
-            f"the table is too small: it has {len(codes)} rows, and its second class has {np.sort(counts)[-2]}.",
+            f"the table is too small: it has {len(codes)} rows, and the second largest class {np.sort(counts)[-2]}.",
             f"at least {LEAST_ROWS} rows and two classes with two rows each are required, hundreds are recommended.",
         )
 

@@ -17,6 +17,7 @@ from foldwise.errors import InputError
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 SHORTEST_BUDGET = 1.0
+LOADING = "loading libraries"  # the phase before a run begins
 
 # The end of a run. Figures after a colon were measured in CPU seconds on one core of a busy server.
 LATEST = 0.97  # of the budget: when everything should be done; a choice
@@ -61,7 +62,7 @@ def seconds_of(budget: float | str) -> float:
         given = float(budget)
     if not SHORTEST_BUDGET <= given < float("inf"):
         raise InputError(
-            f"the budget must be at least {SHORTEST_BUDGET:g} s, got {budget!r}.", "pass budget='60s', '5m' or '1h'."
+            f"budget= must be a duration of at least {SHORTEST_BUDGET:g} s, got {budget!r}.", "pass 60s, 5m or 1h."
         )
     return given
 
@@ -96,7 +97,7 @@ class Clock:
     def times(self) -> RunTimes:
         """The seconds of each phase until now; what passed before the first is the loading of libraries."""
         loaded = self.phases[0][1] if self.phases else 0.0
-        phases = [("loading", 0.0), *self.phases] if loaded > 0.05 else self.phases  # from Python all is loaded
+        phases = [(LOADING, 0.0), *self.phases] if loaded > 0.05 else self.phases  # from Python all is loaded
         elapsed = self.elapsed
         ends = [start for _, start in phases[1:]] + [elapsed]
         spent = tuple((name, end - start) for (name, start), end in zip(phases, ends, strict=True))

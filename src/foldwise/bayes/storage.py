@@ -71,7 +71,7 @@ def model_from_json(cls: type[M], text: str) -> M:
     if stored.get("version") != VERSION:
         raise InputError(
             f"format version {VERSION} is supported, but this model has version {stored.get('version')}.",
-            "open it with a newer version of Foldwise.",
+            "open it with the version of Foldwise that wrote it.",
         )
     try:
         return build_model(cls, stored)

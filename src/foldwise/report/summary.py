@@ -32,7 +32,7 @@ def summary_text(facts: dict[str, Any]) -> str:
             for title, value, ends, tied, weight in models(facts)
         ),
         "",
-        f"  {made['n_settings']:,} settings tried, {made['n_models']:,} models scored in {made['seconds']:.0f} s",
+        f"  {tried(made)}",
         *textwrap.wrap(f"final model: {final['description']}", WIDTH, initial_indent="  ", subsequent_indent="    "),
         *warning_lines(facts["audit"]["warnings"]),
     ]
@@ -42,7 +42,6 @@ def summary_text(facts: dict[str, Any]) -> str:
 def summary_html(facts: dict[str, Any]) -> str:
     """Format the same as HTML, with all text escaped."""
     task, made = facts["task"], facts["made"]
-    tried = f"{made['n_settings']:,} settings tried, {made['n_models']:,} models scored in {made['seconds']:.0f} s."
     heads = ["model", task["metric_title"], "95% interval", "tied", "weight"]
     warnings = facts["audit"]["warnings"]
     parts: list[Html | None] = [
@@ -50,11 +49,19 @@ def summary_html(facts: dict[str, Any]) -> str:
         *map(paragraph, facts["headline"]["words"]),
         table(["metric", "estimate", "95% interval", SEARCH_SCORE, "baseline"], estimates(facts), left=(0, 2)),
         table(heads, models(facts), left=(0, 2)),
-        paragraph(f"{tried} {facts['final']['words']}"),
+        paragraph(f"{tried(made)}. {facts['final']['words']}"),
         el("strong", "Warnings") if warnings else None,
         bullets(warnings),
     ]
     return el("div", join(parts))
+
+
+def tried(made: dict[str, Any]) -> str:
+    """Say how many settings and models were evaluated."""
+    settings, models = (
+        f"{made[f'n_{noun}s']:,} {noun}{'s' * (made[f'n_{noun}s'] != 1)}" for noun in ("setting", "model")
+    )
+    return f"{settings} tried, {models} scored in {made['seconds']:.0f} s"
 
 
 def overview(facts: dict[str, Any]) -> str:
@@ -87,7 +94,7 @@ def estimate_lines(facts: dict[str, Any]) -> list[str]:
         f"  {short_title(title)} {value:>8}  {ends:<16}  {search:>13}  {baseline:>8}"
         for title, value, ends, search, baseline in estimates(facts)
     ]
-    return [head, *rows, "  * optimistic: the best score of the search, not corrected for selection"]
+    return [head, *rows, "  * optimistic: the score of the final choice on the rows that selected it"]
 
 
 def models(facts: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:

@@ -31,7 +31,8 @@ Groups = Annotated[
 ]
 Jobs = Annotated[int | None, typer.Option(help="Number of worker processes. Default: one per core.")]
 Metric = Annotated[
-    str | None, typer.Option(help="Metric that models are chosen by, such as log_loss, accuracy or roc_auc.")
+    str | None,
+    typer.Option(help="Metric, such as roc_auc. Default: log_loss in fit (cost with --costs), accuracy in compare."),
 ]
 
 
@@ -67,7 +68,11 @@ def fit(
         typer.Option("--drop-unlabeled", help="Drop rows without a target. Without this option they are an error."),
     ] = False,
     no_rows: Annotated[
-        bool, typer.Option("--no-rows", help="Write no rows of data into the report and the run folder.")
+        bool,
+        typer.Option(
+            "--no-rows",
+            help="Leave data rows out of report and folder. Files of kNN and radial SVM models still hold rows.",
+        ),
     ] = False,
     jobs: Jobs = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing run folder.")] = False,
@@ -109,7 +114,8 @@ def predict(
 ) -> None:
     """Predict the rows of a table.
 
-    The output has the class, its probabilities, the decision and its expected cost.
+    The output has the predicted class, one probability per class, the decision and its expected cost. Without costs,
+    the decision is the predicted class and the expected cost is the probability of an error.
     """
     from foldwise.app.cli.predict import predict
 

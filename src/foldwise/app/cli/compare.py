@@ -89,7 +89,7 @@ def folds_of(cv: str | None) -> tuple[int, int] | None:
     found = re.fullmatch(r"\s*(?:(\d+)\s*[x×]\s*)?(\d+)\s*", cv)
     repeats, folds = (int(found[1] or 1), int(found[2])) if found else (0, 0)
     if repeats < 1 or folds < 2:
-        raise InputError(f"--cv must be a number of folds or repeats x folds, got {cv!r}.", "pass 10 or 10x10.")
+        raise InputError(f"--cv must be at least 2 folds, or repeats x folds, got {cv!r}.", "pass 10 or 10x10.")
     return repeats, folds
 
 

@@ -54,13 +54,20 @@ def bad_input(error: Exception) -> str | None:
     from foldwise.errors import FoldwiseError
 
     if isinstance(error, FoldwiseError):
-        return with_options(str(error))
+        sentence = with_options(str(error))
+        return f"{sentence} {IN_PYTHON}" if PYTHON_ONLY.search(sentence) else sentence
     if isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError | PermissionError):
         return f"{error.filename!r} cannot be used: {(error.strerror or 'system error').lower()}."
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename!r} cannot be used: {error.strerror.lower()}."
     return None
 
+
+# what the command line cannot set
+PYTHON_ONLY = re.compile(
+    r"\b(separator|quote|encoding|decimal|header|skip_rows|names|kinds|missing_values|table|sheet|index)="
+)
+IN_PYTHON = "This is an argument of foldwise.read_table in Python; pass its result to foldwise.fit."
 
 # how arguments of Python functions are called on the command line
 OPTIONS = {
@@ -80,9 +87,12 @@ def with_options(sentence: str) -> str:
 
     >>> with_options("pass target='play', or drop_unlabeled=True.")
     "pass --target 'play', or --drop-unlabeled."
+    >>> with_options("the table has no column 'z', passed as groups=.")
+    "the table has no column 'z', passed as --groups."
     """
     arguments = "|".join(re.escape(name) for name in OPTIONS)
-    return re.sub(rf"(?<![\w'\"-])(?:{arguments})", lambda found: OPTIONS[found[0]], sentence)
+    text = re.sub(rf"(?<![\w'\"-])(?:{arguments})", lambda found: OPTIONS[found[0]], sentence)
+    return re.sub(r"(--[a-z-]+) +(?=[.,;: ])", r"\1", text)  # an option without a value
 
 
 def say(sentence: str) -> None:

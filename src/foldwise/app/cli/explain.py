@@ -115,7 +115,7 @@ def contribution_text(found: Contributions) -> str:
         "",
         f"contribution of each column to the log-odds of {clipped(found.about, 30)!r}",
         "",
-        f"{'column':<{NAME}} {'value':<{CELL}} {'adds':>8} {'±':>6}",
+        f"{'column':<{NAME}} {'value':<{CELL}} {'adds':>8} {'error':>6}",
         f"{f'average of {found.n_background} training rows':<{NAME + CELL + 1}} {found.base:>+8.3f}",
     ]
     for j in order[:MOST_LINES]:

@@ -63,7 +63,7 @@ def performance(facts: ReportFacts) -> Html | None:
         label = row_label("Honest estimate", "corrected for model selection, with its 95% interval")
         rows.append(strip_row(label, mark, value, "figure main"))
     if (search := estimate.number("search_score")) is not None:
-        label = row_label("Search score (optimistic)", "best score of the search, not corrected")
+        label = row_label("Search score (optimistic)", "score of the final choice on the rows that selected it")
         rows.append(strip_row(label, point(scale, search, f"search score: {number(search)}"), number(search)))
     if baseline.number("value") is not None:
         value = estimate_text(baseline)

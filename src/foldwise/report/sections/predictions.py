@@ -119,7 +119,11 @@ def curves(facts: ReportFacts) -> Section | None:
     predictions = facts.part("predictions")
     gap, lifts = predictions.number("calibration_error"), predictions.records("lift")
     note = f"{ROC_NOTE} {FOLDS_NOTE}" if predictions.text("area_of") == "folds" else ROC_NOTE
-    off = "" if gap is None else f"Predicted probabilities and observed shares differ by {percent(gap, 1)} on average."
+    off = (
+        ""
+        if gap is None
+        else f"Predicted probabilities and observed shares differ by {100 * gap:.1f} percentage points on average."
+    )
     found = [
         curve("ROC (AUC)", draw.roc, predictions.records("roc"), note, "area"),
         curve("Precision and recall", draw.precision_recall, predictions.records("precision_recall"), PR_NOTE, "area"),
@@ -162,7 +166,7 @@ def lift_words(records: list[ReportFacts]) -> str:
     at = min(range(len(share)), key=lambda i: abs(share[i] - LIFT_SHARE))
     return (
         f"The {percent(share[at])} of rows with the highest probability contain {percent(captured[at])} of "
-        f"{class_label(records[0])}, {number(lift[at], 1)} times as many as a random choice."
+        f"{class_label(records[0])}, {number(lift[at], 1)} times as many as a random choice would."
     )
 
 

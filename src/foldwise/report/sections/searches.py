@@ -19,7 +19,10 @@ def searches(facts: ReportFacts) -> Section | None:
     task = facts.part("task")
     metric = task.text("metric_title") or "score"
     found = [search(entry, metric, task.flag("greater_is_better")) for entry in facts.records("searches")]
-    words = "Each dot is one setting. The best one has a ring."
+    words = (
+        "Each dot is the mean score of one setting over the folds it was evaluated on, for some settings only one. A "
+        "ring marks the best dot of each picture. Settings with the default of a hyperparameter are not in its picture."
+    )
     return Section("searches", "Hyperparameter searches", join([paragraph(words), *found])) if any(found) else None
 
 
