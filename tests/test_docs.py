@@ -50,6 +50,7 @@ def test_the_code_of_a_page_runs(page, monkeypatch):
 
 
 @pytest.mark.parametrize("example", GALLERY, ids=lambda path: path.stem)
+@pytest.mark.slow  # the docs site draws them too
 def test_a_gallery_example_draws_one_picture(example):
     import matplotlib as mpl
 

@@ -20,6 +20,7 @@ SHOWN = 0.03  # what a leak adds at least
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.name}: {case.how}" for case in CASES])
+@pytest.mark.slow  # a simulation of 20 tables
 def test_done_through_foldwise_nothing_leaks(case):
     wrong, right = case.means()
     assert len(wrong) == len(right) == 20
