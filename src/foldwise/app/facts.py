@@ -320,7 +320,9 @@ def final_facts(result: FitResult) -> dict[str, Any]:
         settings = settings_shown(setup.params(one.batch, one.setting))
         members.append({"title": setup.specs[one.model].title, "weight": weight, "settings": settings})
     inverse = getattr(final.selection.chosen.calibration, "inverse", 1.0)
-    what = str(members[0]["title"]) if len(members) == 1 else f"a weighted mean of {len(members)} models"
+    n_models = len({member["title"] for member in members})
+    models = str(members[0]["title"]) if n_models == 1 else f"{n_models} models"
+    what = models if len(members) == 1 else f"a weighted mean of {len(members)} settings of {models}"
     by_cost = setup.task.costs is not None
     rungs = {final.selection.candidates[i].batch.rung for i in final.weights}
     samples = [rows for rung in rungs if (rows := setup.samples.refit(rung)) is not None]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+from foldwise.evaluation.estimates import SEARCH_SCORE
 from foldwise.evaluation.tables import number
 from foldwise.report.markup import Html, el, join
 from foldwise.report.sections.elements import bullets, paragraph, table
 
 SHOWN_MODELS = 8
 WIDTH = 76  # of sentences on a terminal of 80 columns
-SEARCH_SCORE = "search score (optimistic)"
 WARNING_PREFIX = ("  - ", "    ")
 
 

@@ -126,7 +126,7 @@ def top_columns(facts: ReportFacts) -> Html | None:
         return None
     scale = Scale(0.0, ranked[0][1], 0.0, 96.0)
     rows = [strip_row(name, bar(scale, mean, None, None, f"{name}: {number(mean)}")) for name, mean in ranked]
-    return join([el("h4", "Most important columns"), strips(rows, class_="deciding")])
+    return join([el("h4", "Most important columns (of its strongest member)"), strips(rows, class_="deciding")])
 
 
 def warnings(facts: ReportFacts) -> Html:
