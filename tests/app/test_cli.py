@@ -374,7 +374,7 @@ class TestPredict:
         TABLE.X.with_columns(more=pl.lit(1), color=pl.lit("pink")).write_csv(new)
         code, _, error = ask("predict", tree_run, new, "-o", "out.csv")
         assert code == 0
-        assert "foldwise: note: columns 'more' were ignored, because the model was trained without them.\n" in error
+        assert "foldwise: note: column 'more' was ignored, because the model was trained without it.\n" in error
         assert "120 cells of 'color' contain categories that the training data did not: 'pink'" in error
 
     @pytest.mark.parametrize(

@@ -133,7 +133,8 @@ def warning(concern: Concern) -> str:
     """Turn a finding of the audit into a sentence."""
     if concern.check == "duplicates":
         copies = "Copies of the same row may end up in both training and test data"
-        return f"{concern.rows:,} rows are duplicates ({concern.detail}). {copies}."
+        are = "row is a duplicate" if concern.rows == 1 else "rows are duplicates"
+        return f"{concern.rows:,} {are} ({concern.detail}). {copies}."
     start = {"target": "may leak the target", "alike": "may spell one category in several ways"}[concern.check]
     return f"Column {concern.column!r} {start}: {concern.detail}."
 

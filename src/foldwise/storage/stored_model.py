@@ -45,8 +45,7 @@ class StoredModel:
     >>> model
     StoredModel of 'play': 4 columns, 2 classes
     >>> model.check(table.X.with_columns(color=1))
-    columns: columns 'color' were ignored, because the model was trained without
-      them.
+    columns: column 'color' was ignored, because the model was trained without it.
     """
 
     model: Any

@@ -73,6 +73,8 @@ def match_columns(X: Any, kinds: Mapping[str, str]) -> MatchedTable:
 
 def ignored_columns(names: list[str]) -> Note:
     """Note that a table has columns that the model does not use."""
+    if len(names) == 1:
+        return Note("columns", f"column {names[0]!r} was ignored, because the model was trained without it.")
     return Note("columns", f"columns {listing(names)} were ignored, because the model was trained without them.")
 
 
