@@ -25,6 +25,8 @@ from foldwise.app.workers.executors import InProcessExecutor
 from foldwise.app.workers.jobs import FitAllRows, FitSplit, JobFailure, PredictSplit, SplitPredictions
 from foldwise.evaluation.metrics import class_metric
 
+Seconds = float | Callable[[Any], float]  # of a job
+
 
 class FakeTime:
     """A time that passes only when told to."""
@@ -42,7 +44,7 @@ class FakeTime:
 class FakeExecutor(InProcessExecutor):
     """Does jobs in this process, in fake seconds."""
 
-    def __init__(self, time: FakeTime, seconds: float | Callable[[Any], float] = 0.2) -> None:
+    def __init__(self, time: FakeTime, seconds: Seconds = 0.2) -> None:
         super().__init__(time)
         self.time, self.seconds = time, seconds
 
@@ -55,7 +57,7 @@ class FakeExecutor(InProcessExecutor):
 def fake_fit(
     table: Any,
     *,
-    seconds: float | Callable[[Any], float] = 0.2,
+    seconds: Seconds = 0.2,
     executor: Callable[[FakeTime], InProcessExecutor] | None = None,
     watch: Callable[[RunProgress], None] | None = None,
     **options: Any,
@@ -74,14 +76,21 @@ FRAME = pl.DataFrame({"x": np.random.default_rng(0).normal(size=N), "y": np.arra
 
 
 class MadeUp(FakeExecutor):
-    """Predicts the labels, as well as a model's strength says; a strength of None fails."""
+    """Predicts the labels, as well as a model's strength says; a strength of None fails. Slow jobs are stopped."""
 
-    def __init__(self, time: FakeTime, strength: dict[str, float | None], seconds: float = 0.2) -> None:
+    def __init__(self, time: FakeTime, strength: dict[str, float | None], seconds: Seconds = 0.2) -> None:
         super().__init__(time, seconds)
         self.strength, self.done = strength, []
 
+    def start(self, key: Any, job: Any, limit: float) -> None:
+        super().start(key, job, limit)
+        self.limit = limit
+
     def perform(self, job: Any) -> Any:
-        self.time.sleep(self.seconds)
+        seconds = self.seconds(job) if callable(self.seconds) else self.seconds
+        self.time.sleep(min(seconds, self.limit))
+        if seconds > self.limit:
+            return None
         self.done.append(job)
         if isinstance(job, FitAllRows | FitSplit):
             return f"fitted {job.model}"
@@ -100,7 +109,7 @@ class MadeUp(FakeExecutor):
 
 
 def searched(
-    strength: dict[str, float | None], budget: float = 20.0, seconds: float = 0.2, **options: Any
+    strength: dict[str, float | None], budget: float = 20.0, seconds: Seconds = 0.2, **options: Any
 ) -> tuple[Search, Clock]:
     """A search that has not begun, of models as good as their strengths say."""
     time = FakeTime()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from foldwise.app.estimates import honest_estimate, score_of
+from foldwise.app.fewer_folds import fold_sentences
 from foldwise.app.leaderboard import LeaderboardRow
 from foldwise.app.plain_values import plain
 from foldwise.app.selection import HonestPredictions
@@ -207,6 +208,7 @@ def words(
     tied = [line.title for line in lines[:-1] if line.tied]
     if against.best and len(tied) > 1:
         sentences.append(f"Best single model: {tied[0]}. Statistically tied with it: {', '.join(tied[1:])}.")
+    sentences += fold_sentences(result.setup, result.search)
     if result.interrupted:
         sentences.append("The run was stopped early. With more time it might have found better models.")
     return sentences

@@ -51,6 +51,11 @@ class FoldPredictions:
                     values = self._values[batch.number, k]
                     self._values[batch.number, k] = np.ascontiguousarray(values[list(batch.kept)])
 
+    def keep_splits(self, n_splits: int) -> None:
+        """Drop all but the first few splits."""
+        self.splits = self.splits[:n_splits]
+        self._values = {key: values for key, values in self._values.items() if key[1] < n_splits}
+
     def values(self, batch: int, setting: int, split: int) -> NDArray[np.float32]:
         """What a setting predicts for a split, as the model gave it."""
         kept = self._kept.get(batch)

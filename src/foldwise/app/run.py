@@ -151,6 +151,7 @@ def run_fit(
         tell.enter("trying models")
         Thread(target=import_module, args=("skops.io",), daemon=True).start()  # loaded before the model is written
         search.run(tell)
+        setup = search.setup
         with finish_despite_interrupt(search.interrupted):
             tell.enter("selecting")
             selection = select_members(setup, search.state, search.predictions, clock)

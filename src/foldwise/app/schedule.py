@@ -44,6 +44,8 @@ KEPT = 4  # settings of a batch whose predictions are kept
 REMEMBERED = 60  # batches that may still go on
 CLIMBING = 3  # settings of a batch that go on to the next rung together, if they share work
 CLIMB_AFTER = 8  # finished models after which the best may learn from more rows
+FAR_AHEAD = 0.9  # a batch is far ahead if its loss on the first split is at most so much of the best finished one's
+FEWEST_FOLDS = 3  # that a batch far ahead must be scored on: the first, which selected it, and two that count
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class Schedule:
     models: Mapping[str, ModelPlan]
     n_workers: int
     strategy: Strategy = field(default_factory=lambda: Random(1))
+    perfect: float = 0.0  # the score of a perfect model; losses are measured from it
 
     def next_job(self, state: SearchState, now: float, end: float, compiling: Collection[str] = ()) -> SplitJob | None:
         """Choose the job to start now, or None if no job fits into the time left.
@@ -140,6 +143,13 @@ class Schedule:
             best = look.ranked[0] if look.ranked else None
             if best is not None and len(best.started_splits) < state.n_splits and look.rest(best) < 0.5 * left:
                 return job(best, look.next_split(best))  # so that a stop at any moment leaves a finished result
+        ahead = look.far_ahead
+        if ahead is not None and look.can_be_scored(ahead, left, self.n_workers):
+            quick = [name for name in affordable if look.seconds[name] * state.n_splits < CHEAP_SHARE * left]
+            if quick:
+                return first(quick[0])
+            batch = look.cheap(left) or ahead
+            return job(batch, look.next_split(batch))
         if affordable and (look.n_opened < AT_ONCE or state.finished or look.finishing):
             return first(affordable[0])
         promoted = look.promoted(left)
@@ -235,6 +245,16 @@ def without_outranked(state: SearchState) -> SearchState:
     return state
 
 
+def far_ahead(state: SearchState, perfect: float) -> SettingBatch | None:
+    """The unfinished batch that is far better on the first split than every finished one, if there is one."""
+    finished = max((one.first for one in state.finished), default=-math.inf)
+    unfinished = [one for one in state.batches if not one.complete(state.n_splits) and one.stopped != "failed"]
+    best = max(unfinished, key=lambda one: one.first, default=None)
+    if best is None or not all(map(math.isfinite, (finished, best.first, perfect))):  # without bounds there is no scale
+        return None
+    return best if perfect - best.first <= FAR_AHEAD * (perfect - finished) and best.first > finished else None
+
+
 def ranking(state: SearchState) -> list[SettingBatch]:
     """Rank the batches that may continue by their score on the first split."""
     return sorted((one for one in state.batches if 0 in one.scores and not one.stopped), key=lambda one: -one.first)
@@ -245,6 +265,7 @@ class StateView:
 
     def __init__(self, schedule: Schedule, state: SearchState) -> None:
         self.models, self.state, self.n_splits = schedule.models, state, state.n_splits
+        self.perfect = schedule.perfect
 
     @cached_property
     def batches(self) -> dict[str, list[SettingBatch]]:
@@ -322,6 +343,18 @@ class StateView:
                     return batch
         return None
 
+    @property
+    def far_ahead(self) -> SettingBatch | None:
+        """A batch that is worth being scored on fewer splits than the others, if there is no time for all."""
+        found = far_ahead(self.state, self.perfect)
+        return None if found is None or found.stopped or len(found.started_splits) == self.n_splits else found
+
+    def can_be_scored(self, batch: SettingBatch, left: float, n_workers: int) -> bool:
+        """Whether there is time for all splits of a batch, or at least for the fewest that are useful."""
+        cost, n_started = self.cost(batch.model, batch.rung), len(batch.started_splits)
+        rounds = [-(-max(0, n - n_started) // n_workers) for n in (self.n_splits, FEWEST_FOLDS)]
+        return rounds[0] * cost < left or 0 < rounds[1] * cost < left
+
     def next_split(self, batch: SettingBatch) -> int:
         return next(k for k in range(self.n_splits) if k not in batch.started_splits)
 
@@ -329,23 +362,26 @@ class StateView:
         """Expected seconds for the splits that a batch has not been evaluated on."""
         return self.cost(batch.model, batch.rung) * (self.n_splits - len(batch.started_splits))
 
-    def promoted(self, left: float) -> SettingBatch | None:
-        """Choose a batch that continues on its next split."""
+    def cheap(self, left: float) -> SettingBatch | None:
+        """Choose a batch that takes little of the time left, so that simple models are on the leaderboard."""
         ranked = self.ranked[:REMEMBERED]
         best_of = {max(some, key=lambda one: one.first).number for some in self.batches.values() if some}
         started = {one.model for one in ranked if len(one.started_splits) > 1}
-        # the best batch of every cheap model goes first, so that simple models are on the leaderboard
-        cheap = [
-            one
-            for one in ranked
-            if one.number in best_of and one.model not in started and self.rest(one) < CHEAP_SHARE * left
-        ]
-        if cheap and started:
-            return min(cheap, key=self.rest)
+        new = [one for one in ranked if one.number in best_of and one.model not in started] if started else []
         begun = [one for one in ranked if 1 < len(one.started_splits) < self.n_splits]
-        nearly_done = [one for one in begun if self.rest(one) < CHEAP_SHARE * left]
-        if nearly_done:  # before a slow one takes the time that is left
-            return min(nearly_done, key=self.rest)
+        for some in (new, begun):
+            cheap = [one for one in some if self.rest(one) < CHEAP_SHARE * left]
+            if cheap:
+                return min(cheap, key=self.rest)
+        return None
+
+    def promoted(self, left: float) -> SettingBatch | None:
+        """Choose a batch that continues on its next split."""
+        cheap = self.cheap(left)
+        if cheap is not None:
+            return cheap
+        ranked = self.ranked[:REMEMBERED]
+        begun = [one for one in ranked if 1 < len(one.started_splits) < self.n_splits]
         begun.sort(key=lambda one: self.rest(one) > left)  # what cannot be finished comes last
         width = max(AT_ONCE, -(-len(ranked) // 3))
         promising = [one for one in ranked[:width] if len(one.started_splits) == 1 and self.rest(one) < 1.5 * left]

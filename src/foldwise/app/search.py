@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from foldwise.app.fewer_folds import finish_leader_on_fewer_folds
 from foldwise.app.predictions import FoldPredictions
-from foldwise.app.schedule import Schedule
+from foldwise.app.schedule import FEWEST_FOLDS, Schedule, far_ahead
 from foldwise.app.search_state import JobOutcome, SearchState, SplitJob
 from foldwise.app.setup import RunSetup
 from foldwise.app.timing import TICK, Clock
@@ -22,7 +23,7 @@ class Search:
 
     def __init__(self, setup: RunSetup, executor: Executor, clock: Clock, state: SearchState | None = None) -> None:
         self.setup, self.executor, self.clock = setup, executor, clock
-        self.schedule = Schedule(setup.plans, executor.idle)
+        self.schedule = Schedule(setup.plans, executor.idle, perfect=setup.perfect)
         self.predictions = FoldPredictions(setup.task, setup.splits, setup.metric, setup.decision_models)
         self.state = state or SearchState(setup.config.seed, len(setup.splits))
         self.interrupted = False
@@ -38,6 +39,9 @@ class Search:
         """When the search must end, in seconds from the start, so that what follows fits into the budget."""
         setup = self.setup
         best = sorted(self.state.finished, key=lambda one: -one.best_mean)[:4]
+        ahead = far_ahead(self.state, setup.perfect)
+        if ahead is not None and (not ahead.stopped or len(ahead.scores) >= FEWEST_FOLDS):
+            best = [ahead, *best[:3]]
         refits = [setup.refit_seconds(one) for one in best]
         return setup.time.latest - setup.time.reserve(refits, setup.large_files(self.state.leaders))
 
@@ -55,6 +59,7 @@ class Search:
         self.state = replace(self.state.without_pending(), uncompiled=tuple(self.compiling))
         if not self.state.finished:
             self.rescue()
+        finish_leader_on_fewer_folds(self)
 
     def step(self) -> bool:
         """Start what can be started, and take in what has ended; False where the search is over."""

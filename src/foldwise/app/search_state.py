@@ -89,6 +89,7 @@ class SearchState:
     n_splits: int
     batches: tuple[SettingBatch, ...] = ()
     uncompiled: tuple[str, ...] = ()  # models whose code was not compiled in time
+    fewer_folds: bool = False  # whether the first fold decided that all models are compared on fewer folds
 
     def of_model(self, model: str) -> list[SettingBatch]:
         return [one for one in self.batches if one.model == model]
@@ -115,7 +116,7 @@ class SearchState:
     @property
     def eliminated(self) -> bool:
         """Whether the first split decided anything: some batch was seen on it, and not on all others."""
-        return any(0 in one.scores and not one.complete(self.n_splits) for one in self.batches)
+        return self.fewer_folds or any(0 in one.scores and not one.complete(self.n_splits) for one in self.batches)
 
     def unfinished_reason(self, model: str) -> tuple[str, str]:
         """The status of a model without a finished batch, and why, in words."""

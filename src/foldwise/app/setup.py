@@ -75,6 +75,11 @@ class RunSetup:
         return [name for name, spec in self.specs.items() if spec.answers == "decision"]
 
     @property
+    def perfect(self) -> float:
+        """The score of a perfect model, where higher is better."""
+        return max(map(self.metric.signed, self.metric.bounds))
+
+    @property
     def worker_data(self) -> WorkerData:
         return WorkerData(self.X, self.task.codes, self.splits, self.task.weights, self.pipelines)
 

@@ -82,7 +82,7 @@ def line_of(now: RunProgress) -> str:
     if now.n_models:
         line += f" · {now.n_models:,} models scored, {now.n_settings:,} settings"
     if now.best:
-        line += f" · best: {clipped(now.best, 40)}"
+        line += f" · best on the first fold: {clipped(now.best, 40)}"
     if now.doing:
         line += f" · fitting: {clipped(', '.join(now.doing), 40)}"
     return line
