@@ -49,7 +49,7 @@ def test_a_model_far_ahead_that_cannot_be_finished_is_named_with_its_score():
     search.run(lambda: None)
     assert "random_forest" not in {one.model for one in search.state.finished}
     (sentence,) = fold_sentences(search.setup, search.state)
-    lost = far_ahead(search.state, search.setup.perfect)
+    lost = far_ahead(search.state, *search.setup.scale)
     assert lost is not None
     assert sentence.startswith(f"random forest was far ahead on the first fold (log loss {-lost.first:.3g}, ")
 
@@ -61,10 +61,11 @@ def test_a_model_that_is_finished_or_only_a_little_better_is_not_far_ahead():
     done = SettingBatch(0, "a", ({},), 0.0, (0, 1), {0: (-0.50,), 1: (-0.5,)})
     near = SettingBatch(1, "b", ({},), 0.0, (0,), {0: (-0.48,)})
     far = SettingBatch(1, "b", ({},), 0.0, (0,), {0: (-0.44,)})
-    assert far_ahead(SearchState(0, 2, (done, near)), 0.0) is None
-    assert far_ahead(SearchState(0, 2, (done, far)), 0.0) == far
-    assert far_ahead(SearchState(0, 2, (done, far)), math.inf) is None  # a metric without bounds has no scale
-    assert far_ahead(SearchState(0, 2, (far,)), 0.0) is None
+    assert far_ahead(SearchState(0, 2, (done, near)), 0.0, -0.6) is None
+    assert far_ahead(SearchState(0, 2, (done, far)), 0.0, -0.6) == far
+    assert far_ahead(SearchState(0, 2, (done, far)), 0.0, -2.0) is None  # little, compared with the baseline
+    assert far_ahead(SearchState(0, 2, (done, far)), math.inf, -0.6) is None  # a metric without bounds has no scale
+    assert far_ahead(SearchState(0, 2, (far,)), 0.0, -0.6) is None
 
 
 @pytest.mark.parametrize("n_folds", [2, 3])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def finish_leader_on_fewer_folds(search: Search) -> None:
     """Keep only the folds that a model far ahead was scored on, if it was not scored on all and can be refitted."""
     setup, state = search.setup, search.state
-    ahead = far_ahead(state, setup.perfect)
+    ahead = far_ahead(state, *setup.scale)
     if ahead is None:
         return
     n_folds = len(list(takewhile(ahead.scores.__contains__, range(state.n_splits))))
@@ -64,7 +64,7 @@ def fold_sentences(setup: RunSetup, state: SearchState) -> list[str]:
             f"A slow model was far ahead on the first fold, and there was time for {n_folds} of {setup.time.n_splits} "
             "folds only. All models are compared on these folds."
         )
-    ahead = far_ahead(state, setup.perfect)
+    ahead = far_ahead(state, *setup.scale)
     if ahead is not None:
         best = max(one.first for one in state.finished)
         sentences.append(

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib import import_module
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foldwise.app.config import FitConfig
-from foldwise.app.final_model import fit_members, select_members
 from foldwise.app.interrupts import finish_despite_interrupt
 from foldwise.app.progress import RunProgress, Watch
-from foldwise.app.result import FitResult, Run
 from foldwise.app.search import Search
 from foldwise.app.setup import RunSetup
 from foldwise.app.task import make_task
@@ -23,6 +21,12 @@ from foldwise.app.timing import Clock, seconds_of
 from foldwise.app.workers.executors import Executor, count_workers, open_executor
 from foldwise.evaluation.metrics import class_metric
 from foldwise.models.spec import ModelSpec
+
+if TYPE_CHECKING:
+    from foldwise.app.result import Run
+
+# what the end of a run needs: loaded by a thread while models are fitted in other processes
+LATER = ("foldwise.app.final_model", "foldwise.app.result", "skops.io")
 
 
 def fit(
@@ -146,13 +150,17 @@ def run_fit(
         tell = Teller(clock, executor, watch)
         tell.enter("checking the data")
         setup = RunSetup.make(config, task, metric, n_workers)
+        setup.time.check(clock.elapsed, min(plan.seconds for plan in setup.plans.values()))
         executor.give(setup.worker_data)
         tell.search = search = Search(setup, executor, clock)
         tell.enter("trying models")
-        Thread(target=import_module, args=("skops.io",), daemon=True).start()  # loaded before the model is written
+        Thread(target=lambda: [import_module(name) for name in LATER], daemon=True).start()
         search.run(tell)
         setup = search.setup
         with finish_despite_interrupt(search.interrupted):
+            from foldwise.app.final_model import fit_members, select_members
+            from foldwise.app.result import FitResult, Run
+
             tell.enter("selecting")
             selection = select_members(setup, search.state, search.predictions, clock)
             tell.enter("fitting the final model")

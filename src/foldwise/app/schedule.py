@@ -44,7 +44,9 @@ KEPT = 4  # settings of a batch whose predictions are kept
 REMEMBERED = 60  # batches that may still go on
 CLIMBING = 3  # settings of a batch that go on to the next rung together, if they share work
 CLIMB_AFTER = 8  # finished models after which the best may learn from more rows
-FAR_AHEAD = 0.9  # a batch is far ahead if its loss on the first split is at most so much of the best finished one's
+# a batch is far ahead if its loss on the first split is less than that of the best finished one, by at least these
+# shares of that loss and of the baseline's: the latter so that noise near a loss of 0 does not count
+FAR_AHEAD, FAR_AHEAD_OF_BASELINE = 0.1, 0.05
 FEWEST_FOLDS = 3  # that a batch far ahead must be scored on: the first, which selected it, and two that count
 
 
@@ -98,6 +100,7 @@ class Schedule:
     n_workers: int
     strategy: Strategy = field(default_factory=lambda: Random(1))
     perfect: float = 0.0  # the score of a perfect model; losses are measured from it
+    baseline: float = 0.0  # the score of the class frequencies on the first split
 
     def next_job(self, state: SearchState, now: float, end: float, compiling: Collection[str] = ()) -> SplitJob | None:
         """Choose the job to start now, or None if no job fits into the time left.
@@ -132,11 +135,16 @@ class Schedule:
             general = [name for name in affordable if self.models[name].general]
             if general:
                 return first(max(general, key=lambda name: self.models[name].general))
+        if hurried and look.n_opened == 1:  # all workers finish it before anything else is tried
+            (batch,) = state.batches[:1]
+            waiting = not batch.stopped and len(batch.started_splits) < state.n_splits
+            if waiting and self.models[batch.model].general and look.rest(batch) < left:
+                return job(batch, look.next_split(batch))
         climbing = look.climbing
         if climbing is not None:
             return job(climbing, look.next_split(climbing))
         if look.n_finished >= CLIMB_AFTER or now > CLIMB_SHARE * end:
-            climber = look.climber(left, self.n_workers)
+            climber = look.climber(left)
             if climber is not None:
                 return job(self.climb(state, climber, now), 0)
         if look.n_opened >= (1 if hurried else AT_ONCE):
@@ -144,7 +152,7 @@ class Schedule:
             if best is not None and len(best.started_splits) < state.n_splits and look.rest(best) < 0.5 * left:
                 return job(best, look.next_split(best))  # so that a stop at any moment leaves a finished result
         ahead = look.far_ahead
-        if ahead is not None and look.can_be_scored(ahead, left, self.n_workers):
+        if ahead is not None and look.can_be_scored(ahead, left):
             quick = [name for name in affordable if look.seconds[name] * state.n_splits < CHEAP_SHARE * left]
             if quick:
                 return first(quick[0])
@@ -157,10 +165,10 @@ class Schedule:
             return job(promoted, look.next_split(promoted))
         if affordable:
             return first(affordable[0])
-        climber = look.climber(left, self.n_workers)
+        climber = look.climber(left)
         if climber is not None:
             return job(self.climb(state, climber, now), 0)
-        explored = look.explored(left)
+        explored = look.explored(left) if state.finished or look.finishing else None
         if explored is not None:
             return first(explored)
         later = [name for name in opening if look.seconds[name] < OPENING_SHARE * left]
@@ -245,14 +253,15 @@ def without_outranked(state: SearchState) -> SearchState:
     return state
 
 
-def far_ahead(state: SearchState, perfect: float) -> SettingBatch | None:
+def far_ahead(state: SearchState, perfect: float, baseline: float) -> SettingBatch | None:
     """The unfinished batch that is far better on the first split than every finished one, if there is one."""
     finished = max((one.first for one in state.finished), default=-math.inf)
     unfinished = [one for one in state.batches if not one.complete(state.n_splits) and one.stopped != "failed"]
     best = max(unfinished, key=lambda one: one.first, default=None)
     if best is None or not all(map(math.isfinite, (finished, best.first, perfect))):  # without bounds there is no scale
         return None
-    return best if perfect - best.first <= FAR_AHEAD * (perfect - finished) and best.first > finished else None
+    least = max(FAR_AHEAD * (perfect - finished), FAR_AHEAD_OF_BASELINE * (perfect - baseline))
+    return best if best.first - finished >= least > 0 else None
 
 
 def ranking(state: SearchState) -> list[SettingBatch]:
@@ -265,7 +274,7 @@ class StateView:
 
     def __init__(self, schedule: Schedule, state: SearchState) -> None:
         self.models, self.state, self.n_splits = schedule.models, state, state.n_splits
-        self.perfect = schedule.perfect
+        self.n_workers, self.scale = schedule.n_workers, (schedule.perfect, schedule.baseline)
 
     @cached_property
     def batches(self) -> dict[str, list[SettingBatch]]:
@@ -333,34 +342,38 @@ class StateView:
         open_ones = (one for one in self.state.batches if one.rung and not one.stopped)
         return next((one for one in open_ones if len(one.started_splits) < self.n_splits), None)
 
-    def climber(self, left: float, n_workers: int) -> SettingBatch | None:
+    def climber(self, left: float) -> SettingBatch | None:
         """The best finished batch that can go on to the next rung in the time left."""
         climbed = {one.climbed_from for one in self.state.batches}
         for batch in sorted(self.state.finished, key=lambda one: -one.best_mean):
             if batch.rung + 1 < len(self.models[batch.model].growth) and batch.number not in climbed:
                 cost = self.cost(batch.model, batch.rung + 1)
-                if cost * -(-self.n_splits // n_workers) < CLIMB_ROOM * left:
+                if cost * self.rounds(self.n_splits) < CLIMB_ROOM * left:
                     return batch
         return None
 
     @property
     def far_ahead(self) -> SettingBatch | None:
         """A batch that is worth being scored on fewer splits than the others, if there is no time for all."""
-        found = far_ahead(self.state, self.perfect)
+        found = far_ahead(self.state, *self.scale)
         return None if found is None or found.stopped or len(found.started_splits) == self.n_splits else found
 
-    def can_be_scored(self, batch: SettingBatch, left: float, n_workers: int) -> bool:
+    def can_be_scored(self, batch: SettingBatch, left: float) -> bool:
         """Whether there is time for all splits of a batch, or at least for the fewest that are useful."""
         cost, n_started = self.cost(batch.model, batch.rung), len(batch.started_splits)
-        rounds = [-(-max(0, n - n_started) // n_workers) for n in (self.n_splits, FEWEST_FOLDS)]
+        rounds = [self.rounds(n - n_started) for n in (self.n_splits, FEWEST_FOLDS)]
         return rounds[0] * cost < left or 0 < rounds[1] * cost < left
 
     def next_split(self, batch: SettingBatch) -> int:
         return next(k for k in range(self.n_splits) if k not in batch.started_splits)
 
     def rest(self, batch: SettingBatch) -> float:
-        """Expected seconds for the splits that a batch has not been evaluated on."""
-        return self.cost(batch.model, batch.rung) * (self.n_splits - len(batch.started_splits))
+        """Expected seconds for the splits that a batch has not been evaluated on, if all workers share them."""
+        return self.cost(batch.model, batch.rung) * self.rounds(self.n_splits - len(batch.started_splits))
+
+    def rounds(self, n_jobs: int) -> int:
+        """How many jobs one worker does, if all share them."""
+        return -(-max(0, n_jobs) // self.n_workers)
 
     def cheap(self, left: float) -> SettingBatch | None:
         """Choose a batch that takes little of the time left, so that simple models are on the leaderboard."""
@@ -385,6 +398,8 @@ class StateView:
         begun.sort(key=lambda one: self.rest(one) > left)  # what cannot be finished comes last
         width = max(AT_ONCE, -(-len(ranked) // 3))
         promising = [one for one in ranked[:width] if len(one.started_splits) == 1 and self.rest(one) < 1.5 * left]
+        if not begun and not promising and not self.n_finished:  # something must be finished
+            return min((one for one in ranked if len(one.started_splits) == 1), key=self.rest, default=None)
         return next(iter([*begun, *promising]), None)
 
     def explored(self, left: float) -> str | None:

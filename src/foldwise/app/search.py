@@ -23,7 +23,7 @@ class Search:
 
     def __init__(self, setup: RunSetup, executor: Executor, clock: Clock, state: SearchState | None = None) -> None:
         self.setup, self.executor, self.clock = setup, executor, clock
-        self.schedule = Schedule(setup.plans, executor.idle, perfect=setup.perfect)
+        self.schedule = Schedule(setup.plans, executor.idle, perfect=setup.scale[0], baseline=setup.scale[1])
         self.predictions = FoldPredictions(setup.task, setup.splits, setup.metric, setup.decision_models)
         self.state = state or SearchState(setup.config.seed, len(setup.splits))
         self.interrupted = False
@@ -39,7 +39,7 @@ class Search:
         """When the search must end, in seconds from the start, so that what follows fits into the budget."""
         setup = self.setup
         best = sorted(self.state.finished, key=lambda one: -one.best_mean)[:4]
-        ahead = far_ahead(self.state, setup.perfect)
+        ahead = far_ahead(self.state, *setup.scale)
         if ahead is not None and (not ahead.stopped or len(ahead.scores) >= FEWEST_FOLDS):
             best = [ahead, *best[:3]]
         refits = [setup.refit_seconds(one) for one in best]

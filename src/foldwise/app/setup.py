@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from foldwise.app.search_state import SettingBatch, decode
 from foldwise.app.splitting import make_splits
 from foldwise.app.subsamples import TALL, RowSamples, with_fewer_tested
 from foldwise.app.task import FitTask
-from foldwise.app.timing import TimePlan, seconds_of
+from foldwise.app.timing import SHORT, TimePlan, seconds_of
 from foldwise.app.workers.executors import COMPILED
 from foldwise.app.workers.jobs import FitAllRows, PredictSplit, WorkerData
 from foldwise.errors import InputError
@@ -50,7 +51,8 @@ class RunSetup:
     @classmethod
     def make(cls, config: FitConfig, task: FitTask, metric: Metric, n_workers: int) -> RunSetup:
         """Make the splits and choose the models."""
-        splits, splitter = make_splits(task, config.seed)
+        budget = seconds_of(config.budget)
+        splits, splitter = make_splits(task, config.seed, most=5 if budget <= SHORT else 10)
         if task.n_rows > TALL:
             splits = with_fewer_tested(splits, task.codes, config.seed)
         samples = RowSamples.of(task, splits, config.seed)
@@ -66,7 +68,7 @@ class RunSetup:
         plans = {name: model_plan(spec, pipelines[name], task, splits, samples.sizes) for name, spec in specs.items()}
         share = len(splits[0].train) / task.n_rows
         sizes = (task.n_rows, task.n_classes, X.width, len(splits), share)
-        time = TimePlan(seconds_of(config.budget), n_workers, *sizes)
+        time = TimePlan(budget, n_workers, *sizes)
         return cls(config, task, metric, X, splits, splitter, specs, plans, pipelines, skipped, time, samples)
 
     @property
@@ -74,10 +76,14 @@ class RunSetup:
         """The models that give decision values instead of probabilities."""
         return [name for name, spec in self.specs.items() if spec.answers == "decision"]
 
-    @property
-    def perfect(self) -> float:
-        """The score of a perfect model, where higher is better."""
-        return max(map(self.metric.signed, self.metric.bounds))
+    @cached_property
+    def scale(self) -> tuple[float, float]:
+        """The scores of a perfect model, and of the class frequencies on the first split, where higher is better."""
+        split, task, signed = self.splits[0], self.task, self.metric.signed
+        shares = np.bincount(task.codes[split.train], minlength=task.n_classes) + 1e-3
+        proba = np.tile(shares / shares.sum(), (len(split.test), 1))
+        baseline = signed(self.metric(task.codes[split.test], proba, None))
+        return max(map(signed, self.metric.bounds)), baseline if np.isfinite(baseline) else -np.inf
 
     @property
     def worker_data(self) -> WorkerData:
@@ -125,5 +131,6 @@ def model_plan(spec: ModelSpec, pipeline: Any, task: FitTask, splits: list[Split
         longest=int(pipeline.get_params().get(spec.stages) or 1) if spec.stages else 1,
         compiled=spec.name in COMPILED,
         growth=tuple(each / seconds[0] for each in seconds),
-        general=spec.general,
+        # boosting needs rows: where columns outnumber them, a linear model is the first choice
+        general=spec.general if task.n_rows >= len(task.outline.roles) or spec.general == 1 else 0,
     )

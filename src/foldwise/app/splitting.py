@@ -21,9 +21,9 @@ def n_folds(n_rows: int) -> int:
     return 10 if n_rows <= FEW_ROWS else 5 if n_rows <= MANY_ROWS else 3
 
 
-def make_splits(task: FitTask, seed: int) -> tuple[list[Split], str]:
-    """Make the splits, and describe them in words."""
-    wanted = n_folds(task.n_rows)
+def make_splits(task: FitTask, seed: int, most: int = 10) -> tuple[list[Split], str]:
+    """Make the splits, at most so many, and describe them in words."""
+    wanted = min(most, n_folds(task.n_rows))
     if task.moments is not None:
         return forward(task, min(wanted, 5))
     blank = np.empty((task.n_rows, 0))

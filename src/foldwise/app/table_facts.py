@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from foldwise.app.timing import LOADING, RunTimes
+from foldwise.app.timing import FIRST_LOADING, LOADING, SLOW_LOADING_SHARE, RunTimes
 from foldwise.data.audit import Concern
 from foldwise.data.schema import listing
 from foldwise.evaluation.tables import number
@@ -20,7 +20,7 @@ MANY_LEVELS = 12
 SHOWN_COLUMNS = 200  # described one by one, so that a table of 100,000 columns gives a small report in a short time
 SHOWN_NOTES = 30
 SHARED = 0.05  # of the test rows; fewer may be equal by chance
-OVERRUN = 1.1  # of the budget: more is reported
+OVERRUN = 1.05  # of the budget: more is reported
 HOLDING_ROWS = ("knn", "rbf_svm")  # models that store training rows
 
 
@@ -30,7 +30,7 @@ def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
     warnings = few([warning(c) for c in task.table.audit() if c.check in ("target", "duplicates", "alike")])
     if task.n_unlabeled:
         warnings.append(f"{task.n_unlabeled:,} rows without a value of {task.table.target!r} were dropped.")
-    warnings += [*never_predicted(result), *missing_members(result), *unfinished_models(result)]
+    warnings += [*never_predicted(result), *missing_members(result), *unfinished_models(result, times)]
     warnings += [*overrun(times), *shared_rows(result), *unseen_classes(result)]
     names = {result.final.selection.candidates[i].model for i in result.final.weights}
     inside = sorted(setup.specs[name].title for name in names if name in HOLDING_ROWS)
@@ -79,15 +79,19 @@ def missing_members(result: FitResult) -> list[str]:
     ]
 
 
-def unfinished_models(result: FitResult) -> list[str]:
-    """Report a budget that was too short for most models."""
+def unfinished_models(result: FitResult, times: RunTimes) -> list[str]:
+    """Report a budget that was too short for most models, and a loading of libraries that took much of it."""
     done, every = len({one.model for one in result.search.finished}), len(result.setup.specs)
     if 2 * done >= every:
         return []
     was = "was" if done == 1 else "were"
-    return [
-        f"Only {done} of {every} models {was} evaluated in time. With a larger budget, another model may turn out best."
-    ]
+    words = f"Only {done} of {every} models {was} evaluated in time."
+    loading = dict(times.phases).get(LOADING, 0.0)
+    if loading > SLOW_LOADING_SHARE * times.budget:
+        words += f" Loading the libraries took {loading:.1f} s of the {times.budget:g} s."
+        if loading > FIRST_LOADING:
+            words += " The next run will load them faster, if this was the first one after the installation."
+    return [f"{words} With a larger budget, another model may turn out best."]
 
 
 def overrun(times: RunTimes) -> list[str]:

@@ -18,13 +18,16 @@ from foldwise.errors import InputError
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 SHORTEST_BUDGET = 1.0
 LOADING = "loading libraries"  # the phase before a run begins
+SLOW_LOADING_SHARE = 0.25  # of the budget: a longer loading is reported as a reason why less was tried; a choice
+FIRST_LOADING = 6.0  # seconds: 2 to 3.5 s is usual, 9 s where Python has to compile the libraries first
 
 # The end of a run. Figures after a colon were measured in CPU seconds on one core of a busy server.
 LATEST = 0.97  # of the budget: when everything should be done; a choice
+MOST_OVERRUN = 1.05  # of the budget: what would take longer is not begun; a choice
 FACTS = 0.4  # leaderboard, facts, pictures and small files: 0.35 s for loans (1,200 rows, 7 columns)
-FACTS_PER_CLASS, FACTS_PER_COLUMN = 0.02, 0.003  # seconds more; not measured apart, `make tables` holds with them
+FACTS_PER_CLASS, FACTS_PER_COLUMN = 0.02, 0.0005  # seconds more; not measured apart, `make tables` holds with them
 FACTS_COLUMNS = 200  # columns that the report shows
-FACTS_PER_WIDE_COLUMN = 5e-5  # seconds per column, also of those not shown: the audit, the model file
+FACTS_PER_WIDE_COLUMN = 2.5e-5  # seconds per column, also of those not shown: 0.75 s for 2,000, 0.89 s for 5,000
 PER_BYTE = 4e-8  # seconds to write a model file: 3.7e-8 for 31 MB of training rows in kNN
 LARGE_FILES = 1.2  # seconds to write a forest, many arrays of few bytes: 200 trees of loans take 2.1 s
 LARGE_FILES_PER_ROW = 5e-5  # seconds, because trees grow with the rows; not measured apart
@@ -43,6 +46,7 @@ PATIENCE_LEAST = 3.0  # seconds: a busy machine may stall a short job for so lon
 PATIENCE_FIRST = 0.5  # for the first job of a model: the catalogue's costs are right within a factor of 3 only
 CHEAP_SHARE = 0.08  # the best batch of every model that needs less goes on to all splits
 EXPLORE_SHARE = 0.4  # no new settings are drawn for a model that needs more for one split
+SHORT = 15.0  # seconds: a shorter budget is spent on twice as many models with five folds at most; a choice
 HURRIED = 10.0  # seconds: a search that ends earlier finishes one generally good model before it tries others
 CLIMB_SHARE = 0.45  # of the search, after which the best models learn from more rows, however many were tried
 CLIMB_ROOM = 0.7  # of the time left: a model that needs more for all splits of the next rung does not climb
@@ -159,6 +163,25 @@ class TimePlan:
         looking = refits[0] + self.importance if refits else 0.0
         fitting = max([0.0, *refits, (1.5 * sum(refits) + looking) / self.n_workers])  # half of the rows once more
         return self.reporting(large_files) + min(choosing, 0.2 * self.budget) + min(MARGIN * fitting, 0.3 * self.budget)
+
+    def check(self, elapsed: float, cheapest: float) -> None:
+        """Raise an error if the budget is too short for one model; name the smallest budget that is not.
+
+        Parameters
+        ----------
+        elapsed : float
+            Seconds until the first model is fitted: to load libraries, read the table and check it.
+        cheapest : float
+            Expected seconds of the cheapest model on one fold.
+        """
+        needed = elapsed + cheapest * (-(-self.n_splits // self.n_workers) + 1) + self.reserve([], False)
+        if needed > MOST_OVERRUN * self.budget:
+            smallest = math.ceil(needed / LATEST)
+            raise InputError(
+                f"budget= must be at least {smallest} s for this table on this machine, got {self.budget:g} s. "
+                f"To load libraries and to read and check the table took {elapsed:.1f} s.",
+                f"pass {smallest}s or more.",
+            )
 
     def spare(self, elapsed: float, large_files: bool, n_bytes: int) -> float:
         """Seconds left for worked examples, once the final model is fitted."""

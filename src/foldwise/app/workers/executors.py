@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -129,7 +129,8 @@ class ProcessExecutor:
         os.close(writing)
 
     def give(self, data: WorkerData) -> None:
-        self._packed = cloudpickle.dumps(data, protocol=5)
+        pipelines = {name: cloudpickle.dumps(one, protocol=5) for name, one in data.pipelines.items()}
+        self._packed = cloudpickle.dumps(replace(data, pipelines=pipelines), protocol=5)
 
     def compiled(self, model: str) -> bool:
         if model in COMPILED and not self._all_compiled:
@@ -194,7 +195,7 @@ class ProcessExecutor:
     def _received(self, worker: Worker, seconds: float) -> tuple[Any, float, int]:
         try:
             packed = worker.connection.recv_bytes()
-            value = pickle.loads(packed)
+            value, seconds = pickle.loads(packed)  # as the worker measured, which may have had to load the table first
         except (EOFError, OSError):  # a library crashed, or the system ran out of memory
             from foldwise.app.workers.jobs import JobFailure
 

@@ -38,19 +38,24 @@ class WorkerData:
     y: NDArray[np.int64]  # codes of classes
     splits: Sequence[Split]
     weights: NDArray[np.float64] | None = None
-    pipelines: Mapping[str, Any] = field(default_factory=dict)  # by name of the model
+    pipelines: Mapping[str, Any] = field(default_factory=dict)  # by name of the model; may be pickled
     sessions: dict[str, FoldSession] = field(default_factory=dict)
 
     @property
     def fit_params(self) -> dict[str, Any]:
         return {} if self.weights is None else {"model__sample_weight": self.weights}
 
+    def pipeline(self, model: str) -> Any:
+        """An unfitted pipeline. It is unpickled here, so that a worker loads only libraries whose models it fits."""
+        found = self.pipelines[model]
+        return pickle.loads(found) if isinstance(found, bytes) else clone(found)
+
     def session(self, model: str) -> FoldSession:
         """The session of a model; of more than a few, the one opened first is closed."""
         if model not in self.sessions:
             while len(self.sessions) >= KEPT_SESSIONS:
                 del self.sessions[next(iter(self.sessions))]
-            self.sessions[model] = open_session(self.pipelines[model], self.X, self.y, self.fit_params)
+            self.sessions[model] = open_session(self.pipeline(model), self.X, self.y, self.fit_params)
         return self.sessions[model]
 
 
@@ -122,7 +127,7 @@ class FitAllRows:
 
     def run(self, data: WorkerData) -> Any:
         data.sessions.clear()  # room for the model
-        pipeline = clone(data.pipelines[self.model]).set_params(**self.setting)
+        pipeline = data.pipeline(self.model).set_params(**self.setting)
         if self.rows is None:
             return pipeline.fit(data.X, data.y, **data.fit_params)
         weights = {name: values[self.rows] for name, values in data.fit_params.items()}
@@ -218,7 +223,9 @@ def work(connection: Connection) -> None:
         data: WorkerData = pickle.loads(connection.recv_bytes())
         while True:
             job = pickle.loads(connection.recv_bytes())
-            connection.send_bytes(pickle.dumps(perform(job, data), protocol=5))
+            start = time.perf_counter()
+            value = perform(job, data)
+            connection.send_bytes(pickle.dumps((value, time.perf_counter() - start), protocol=5))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return
 
