@@ -138,8 +138,8 @@ def verdict(done: list[Found]) -> str:
 - Calibration lowers the log loss on {lower} of {n} tables ({lower / n:.0%}), and the expected calibration error on
   {truer}.
 - Mean cost over all tables: most probable {means[0]:.3f}, least cost {means[1]:.3f}, least cost with calibrated
-  probabilities {means[2]:.3f}. The geometric mean of the ratio to most probable is {plain:.2f} without
-  and {calibrated:.2f} with calibration.
+  probabilities {means[2]:.3f}. Relative to the most probable class, the cost is {plain:.2f} without and
+  {calibrated:.2f} with calibration (geometric means).
 - `CostSensitive(Calibrated(NaiveBayes()))` costs less than the most probable class on {cheaper} of {n} tables, and
   under {pairs} of {n * MATRICES} matrices (the same under {equal})."""
 

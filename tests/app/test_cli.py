@@ -177,7 +177,7 @@ class TestFit:
         assert out == "weather: 14 rows\n\nreport  deep/run/report.html\nmodel   deep/run/model.foldwise\n"
         assert error.count("\n") == 1  # one line a phase, where no terminal is
         assert (
-            "10 s left · racing · 4 models scored, 2 settings · best on the first fold: naive Bayes 0.7 · fitting: knn"
+            "10 s left · racing · 2 settings tried, 4 scores · best on the first fold: naive Bayes 0.7 · fitting: knn"
             in error
         )
         expected = {
@@ -383,7 +383,7 @@ class TestPredict:
     @pytest.mark.parametrize(
         ("change", "words"),
         [
-            (lambda X: X.drop("size"), "needs the column 'size', which the table does not have"),
+            (lambda X: X.drop("size"), "lacks the column 'size', with which the model was trained"),
             (lambda X: X.with_columns(size=pl.lit("tall")), "contains 'tall', which is not a number"),
             (lambda X: X[:0], "contains no rows"),
         ],
@@ -453,7 +453,7 @@ class TestExplain:
             "explain", bayes_run, new, "--row", 0, "--class", "up", "--background", new, "--samples", 240
         )
         assert code == 0
-        assert "average of 120 training rows" in out
+        assert "mean of 120 training rows" in out
 
     def test_rows_and_classes_that_are_not_there(self, tree_run, new):
         assert "has 120 rows, so there is no row 120" in refused("explain", tree_run, new, "--row", 120)
@@ -533,7 +533,7 @@ class TestCompare:
         ("more", "words"),
         [
             (("--models", "knn"), "needs at least two models"),
-            (("--models", "knn,nobody"), "has no model 'nobody'"),
+            (("--models", "knn,nobody"), "no model called 'nobody'"),
             (("--models", "knn,naive_bayes", "--cv", "many"), "--cv must be at least 2 folds"),
             (("--models", "knn,naive_bayes", "--metric", "best"), "unknown metric 'best'"),
             (("--models", "knn,naive_bayes", "--groups", "who"), "the table has no column 'who', passed as --groups"),
@@ -546,7 +546,7 @@ class TestCompare:
         (here / "t.csv").write_text("x,y\n1,a\n2,b\n3,a\n")
         assert "'b' has 1 of 3" in refused("compare", "t.csv", "--target", "y", "--models", "knn,naive_bayes")
         words = refused("compare", "t.csv", "--target", "y", "--models", "knn,naive_bayes", "--cv", "10")
-        assert "no class has 10 rows, one for each fold; the largest has 2" in words
+        assert "at most the number of rows of the largest class, 2, got 10 folds" in words
         (here / "t.csv").write_text("x,y\n1,a\n2,a\n3,a\n")
         assert "all rows have the same 'y'" in refused(
             "compare", "t.csv", "--target", "y", "--models", "knn,naive_bayes"
@@ -565,7 +565,7 @@ class TestReport:
         (here / "run" / "run.json").write_text("[1")
         assert "cannot be read" in refused("report", "run")
         (here / "run" / "run.json").write_text("[1]")
-        assert "is not in format 1" in refused("report", "run")
+        assert "must be in format 1, got" in refused("report", "run")
 
     def test_written_anew(self, here, monkeypatch):
         module = types.ModuleType("foldwise.report")

@@ -209,7 +209,7 @@ def test_rows_of_a_class_never_seen_count_as_wrong_and_are_left_out_of_log_loss(
     assert "separate test table (38 rows, 5 of unseen classes)" in str(found)
     warned = [words for words in found.facts["audit"]["warnings"] if "does not contain: 'kind 9'" in words]
     assert warned[0].startswith("5 of the 38 rows of the separate test table have a class")
-    with pytest.raises(InputError, match="contains only 'kind 9'"):
+    with pytest.raises(InputError, match="all classes of the test table are unknown: 'kind 9'"):
         fake_fit(frame, target="kind", test=test[:5], budget=6, models=["decision_tree"])
 
 
@@ -342,7 +342,7 @@ NUMBERS = np.random.default_rng(0).normal(size=100)
             "does not contain",
         ),
         (table(x=NUMBERS, y=["a", "b"] * 50), {"test": table(z=[1.0] * 20, y=["a", "b"] * 10)}, "has no column"),
-        (table(x=NUMBERS, y=["a", "b"] * 50), {"test": table(x=[1.0] * 20, y=["c"] * 20)}, "contains only 'c'"),
+        (table(x=NUMBERS, y=["a", "b"] * 50), {"test": table(x=[1.0] * 20, y=["c"] * 20)}, "are unknown: 'c'"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(given, asked, says):

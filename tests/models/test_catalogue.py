@@ -85,7 +85,7 @@ def test_families_that_take_no_column_of_a_table_are_not_offered():
     offered = {spec.name for spec in models_for(texts)}
     assert not offered & {"knn", "rule_list"}
     assert {"naive_bayes", "linear_svm"} <= offered
-    with pytest.raises(InputError, match="'knn' needs a column of one of the roles 'number', 'category', 'date'"):
+    with pytest.raises(InputError, match="'knn' needs a column of numbers, categories or dates"):
         models_for(texts, ["knn"])
 
 
@@ -151,7 +151,7 @@ def test_any_classifier_by_its_dotted_name():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("forest", "the catalogue has no model 'forest'. Hint: its models are naive_bayes"),
+        ("forest", "there is no model called 'forest'. Hint: choose among naive_bayes"),
         ("sklearn.ensemble.Nothing", "cannot be imported"),
         ("no_such_package.Model", "cannot be imported"),
         ("sklearn.ensemble.RandomForestRegressor", "is not a classifier"),

@@ -231,9 +231,9 @@ def test_types_that_are_not_on_the_list_are_refused_at_both_ends(tmp_path):
     model = make_pipeline(FunctionTransformer(os.path.basename, validate=False), LogisticRegression())
     model.steps[0][1].func = os.getenv
     model.steps[1][1].fit(X, [0, 1] * 10)
-    with pytest.raises(InputError, match="cannot be saved without code"):
+    with pytest.raises(InputError, match="cannot be saved in a file without code"):
         save_model(tmp_path / "m", model, X)
-    with pytest.raises(InputError, match="not on the list of types that may be opened"):
+    with pytest.raises(InputError, match="is not an allowed type"):
         from_skops(sio.dumps(model))
 
 
@@ -270,7 +270,7 @@ def test_a_model_that_says_something_else_is_refused(bayes_file, tmp_path):
         manifest["probe"][0] = [0.123, 0.877]
         manifest["written_by"]["scikit-learn"] = "1.2.0"
 
-    with pytest.raises(InputError, match=r"no longer makes the predictions .* scikit-learn 1\.2\.0 \(here"):
+    with pytest.raises(InputError, match=r"differ from those at the time it was saved.* scikit-learn 1\.2\.0 \(now"):
         open_model(rewritten(bayes_file, tmp_path / "m", change))
 
 
@@ -326,7 +326,7 @@ def test_what_cannot_be_stored_is_refused(tmp_path):
         save_model(tmp_path / "m", KNNClassifier(1, weights=lambda d: d).fit(X, y), X)
     with pytest.raises(InputError, match="only a fitted classifier"):
         save_model(tmp_path / "m", RandomForestClassifier(), X)
-    with pytest.raises(InputError, match="which JSON cannot represent"):
+    with pytest.raises(InputError, match="values that JSON can represent"):
         save_model(tmp_path / "m", LogisticRegression().fit(X, y), X, metadata={"when": object()})
     with pytest.raises(InputError, match="cannot be written to 'm'"):
         save_model(tmp_path / "no" / "m", LogisticRegression().fit(X, y), X)
@@ -345,9 +345,9 @@ def test_a_failing_write_leaves_the_old_file(bayes_file, tmp_path, monkeypatch):
 
 class TestTheTableAtTheDoor:
     def test_missing_columns_are_all_named(self, bayes_file):
-        with pytest.raises(InputError, match="needs the columns 'size', 'city', which the table"):
+        with pytest.raises(InputError, match="lacks the columns 'size', 'city'"):
             open_model(bayes_file).predict(TABLE.X.drop("size", "city"))
-        with pytest.raises(InputError, match="needs the column 'day', which the table does not have"):
+        with pytest.raises(InputError, match="lacks the column 'day'"):
             open_model(bayes_file).predict(TABLE.X.drop("day"))
 
     def test_extra_columns_and_another_order_do_not_matter(self, bayes_file):

@@ -148,8 +148,11 @@ def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
     if not gain:
         return found
     share = len(setup.splits[-1].train) / setup.task.n_rows
-    words = f"the interval allows for a gain of {number(abs(gain))}, because they learn from {share:.0%} of the rows"
-    return replace(found, gain=gain, method=f"{found.method}; {words}")
+    words = (
+        f"Models of a fold learn from {share:.0%} of the rows only. The interval allows for the {number(abs(gain))} "
+        "that the score may gain from the other rows"
+    )
+    return replace(found, gain=gain, method=f"{found.method}. {words}")
 
 
 def headline(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any]:
@@ -270,12 +273,12 @@ def short_value(value: Any) -> str:
     if isinstance(value, Mapping):
         kinds = sorted({str(one) for one in value.values()})
         return ", ".join(kinds)
-    return str(value)
+    return "all columns" if isinstance(value, str) and value == "passthrough" else str(value)
 
 
 def search_facts(line: LeaderboardRow, result: FitResult) -> dict[str, Any]:
     """List the settings that were tried for a model, with their scores."""
-    trials = []
+    trials: list[dict[str, Any]] = []
     for batch in result.search.of_model(line.name):
         for i in range(len(batch.settings) if batch.scores else 0):
             score = batch.mean_score(i)
@@ -288,8 +291,17 @@ def search_facts(line: LeaderboardRow, result: FitResult) -> dict[str, Any]:
                     "at": batch.opened,
                 }
             )
-    trials.sort(key=lambda one: (-one["folds"], one["at"]))  # type: ignore[operator]
-    return {"model": line.name, "title": line.title, "trials": trials[:MOST_TRIALS]}
+    shown = shown_trials(trials, result.setup.metric)
+    return {"model": line.name, "title": line.title, "n_settings": len(trials), "trials": shown}
+
+
+def shown_trials(trials: list[dict[str, Any]], metric: Metric) -> list[dict[str, Any]]:
+    """The settings evaluated on the most folds, with the best of them in any case."""
+    trials = sorted(trials, key=lambda one: (-one["folds"], one["at"]))
+    rated = [one for one in trials if one["score"] is not None and one["folds"] == trials[0]["folds"]]
+    best = max(rated, key=lambda one: metric.signed(one["score"]), default=None)
+    shown = trials[:MOST_TRIALS]
+    return shown if best is None or best in shown else [*shown[:-1], best]
 
 
 def as_number(value: Any) -> float | int | str:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from foldwise.app.result import FitResult
 
 LEVEL = 0.05
-CHOSEN = "for each fold, setting and temperature are chosen again without its rows"
-SHARES = "class frequencies of the training rows"
+CHOSEN = "for each fold, the setting and the temperature are chosen again without the rows of that fold"
+SHARES = "predicts the class frequencies of the training rows"
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,9 @@ def check_writable(folder: Path, force: bool) -> None:
 def file_in(folder: Path, name: str) -> Path:
     """Return the path of a file in a run folder. Raise if it is missing."""
     if not (folder / name).is_file():
-        raise InputError(f"{str(folder)!r} is not a run folder: {name} is missing.", "pass a folder written by fit.")
+        raise InputError(
+            f"{str(folder)!r} is not a run folder, because {name} is missing.", "pass a folder written by fit."
+        )
     return folder / name
 
 
@@ -94,5 +96,9 @@ def read_facts(path: str | Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{FACTS} in {str(folder)!r} cannot be read: {error}.", "run fit again.") from error
     if not isinstance(facts, dict) or facts.get("format") != 1:
-        raise InputError(f"{FACTS} in {str(folder)!r} is not in format 1.", "run fit again.")
+        found = facts.get("format") if isinstance(facts, dict) else None
+        raise InputError(
+            f"{FACTS} in {str(folder)!r} must be in format 1, got {'no format' if found is None else found!r}.",
+            "run fit again.",
+        )
     return facts

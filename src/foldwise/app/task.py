@@ -162,7 +162,7 @@ def read_any(table: Any, target: str | None) -> Table:
 def of_frame(frame: pl.DataFrame, target: str, name: str) -> Table:
     """Turn a frame into a `Table`."""
     if target not in frame.columns:
-        raise InputError(f"the table has no column {target!r}.", f"its columns are {listing(frame.columns)}.")
+        raise InputError(f"the table has no column {target!r}.", f"choose a target among {listing(frame.columns)}.")
     X = frame.drop(target)
     labels = frame[target]
     y = np.array(labels.to_list(), dtype=object) if labels.null_count() else np.asarray(labels.to_numpy())
@@ -180,6 +180,7 @@ def labeled(table: Table, drop: bool) -> Table:
     if not known.any():
         raise InputError(f"column {table.target!r} is empty.", "choose another target.")
     if not drop:
+        refuse_quantity(pl.Series(table.y[known].tolist(), strict=False), table.target)
         raise InputError(
             f"the target {table.target!r} is missing in {int((~known).sum()):,} of {len(known):,} rows.",
             "pass drop_unlabeled=True to leave these rows out.",
@@ -205,7 +206,7 @@ def check_named(table: Table, named: dict[str, str]) -> None:
             raise InputError(f"{name!r} is the target, so it cannot be used as {what}=.")
         if name not in table.X.columns:
             raise InputError(
-                f"the table has no column {name!r}, passed as {what}=.", f"its columns are {listing(table.X.columns)}."
+                f"the table has no column {name!r}, passed as {what}=.", f"choose among {listing(table.X.columns)}."
             )
 
 
@@ -342,8 +343,9 @@ def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], wei
     unseen = sorted({one for one in labels if one not in index}, key=str)
     if all(one in unseen for one in set(labels)):
         raise InputError(
-            f"the test table contains only {listing(unseen)}, which the training table does not contain.",
-            "check the spelling of its target.",
+            f"all classes of the test table are unknown: {listing(unseen)}. The classes of the training table are "
+            f"{listing(classes.tolist())}.",
+            "check the target column of the test table.",
         )
     index |= {one: len(classes) + k for k, one in enumerate(unseen)}
     weighed = weighted(table.X[weights], weights) if weights in table.X.columns else None

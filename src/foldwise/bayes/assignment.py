@@ -117,8 +117,8 @@ def check_names(names: Sequence[str], columns: Sequence[Column]) -> None:
     here = {column.name for column in columns}
     if set(names) != here:
         raise InputError(
-            "the Schema given as families must have the columns of X; "
-            f"it lacks {listing(sorted(here - set(names))) or 'none'}, "
-            f"and X lacks {listing(sorted(set(names) - here)) or 'none'}.",
+            "the Schema given as families must have the same columns as X. "
+            f"Only in X: {listing(sorted(here - set(names))) or 'none'}. "
+            f"Only in the Schema: {listing(sorted(set(names) - here)) or 'none'}.",
             "make the Schema from X.",
         )

@@ -25,10 +25,10 @@ NEARLY = 0.999
 FIRST_ROWS = 20_000
 MOST_SHOWN = 12
 CHECKS = {
-    "missing": "missing cells",
-    "disguised": "numbers that may mean missing (see missing_values)",
+    "missing": "cells without a value",
+    "disguised": "numbers that may stand for missing values (see missing_values=)",
     "constant": "columns with a single value",
-    "identifier": "columns that identify rows (index= leaves one out)",
+    "identifier": "columns that identify rows (left out by index=)",
     "duplicates": "rows that occur more than once",
     "copies": "columns equal to another column",
     "target": "columns that determine the target almost completely",

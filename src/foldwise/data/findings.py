@@ -81,7 +81,7 @@ class Findings:
         if name in self._by_name:
             return self._by_name[name]
         raise InputError(
-            f"the table has no column {name!r}.", f"the columns are {listing(f.column for f in self.columns)}."
+            f"the table has no column {name!r}.", f"choose among {listing(f.column for f in self.columns)}."
         )
 
     def __iter__(self) -> Iterator[Finding]:
@@ -182,7 +182,7 @@ def look_at_numbers(present: pl.Series, n_rows: int, n_different: int) -> tuple[
     if n_different >= FEW_ROWS and is_named_identifier(present, n_different):
         return "identifier", "different in nearly every row, with the name of an identifier"
     if n_different <= 10 and high - low + 1 == n_different and low in (-1, 0, 1) and len(present) >= 3 * n_different:
-        return "ordinal", f"the integers {low} to {high}, all repeated: a rating scale, or codes for categories"
+        return "ordinal", f"integers from {low} to {high}, a rating scale or codes of categories"
     return "count" if low in (0, 1) else "numeric", f"integers from {low:,} to {high:,}"
 
 
@@ -211,7 +211,7 @@ def look_at_text(present: pl.Series, n_rows: int, n_different: int, has_levels: 
                 return long
     order = ordering_of(present.unique().to_list())
     if order:
-        return "ordinal", f"{n_different} {'levels' if has_levels else 'values'}: {order}"
+        return "ordinal", f"{n_different} {'levels' if has_levels else 'values'}, {order}"
     return "categorical", f"{n_different} declared levels" if has_levels else f"{n_different:,} categories"
 
 

@@ -39,9 +39,9 @@ def ordering_of(levels: Sequence[str]) -> str | None:
         return None
     words = {re.sub(r"[_\-\s]+", " ", level.strip().lower()) for level in levels}
     if any(words <= scale for scale in SCALES):
-        return "words with an order"
+        return "words with a natural order"
     ranges = [level for level in levels if RANGE.match(level.strip())]
     plain = [level for level in levels if level.strip().isdigit()]
     if len(ranges) >= 3 and len(ranges) >= len(levels) - 1 and not any(cell.startswith("0") for cell in plain):
-        return "numbers and ranges of numbers"
+        return "numbers or ranges of numbers"
     return None

@@ -79,7 +79,10 @@ def is_plain(specs: Sequence[MemberSpec]) -> bool:
 def check_codes(config: EnsembleConfig, specs: Sequence[MemberSpec]) -> None:
     """Raise unless recoded classes are decoded, and only these."""
     if not specs:
-        raise InputError("the diversity returned no members.", "its vary method must return at least one spec.")
+        raise InputError(
+            "diversity must create at least one member, but its vary method returned none.",
+            "return at least one MemberSpec from vary.",
+        )
     recoded = specs[0].code is not None
     if recoded and not config.combiner.decodes:
         raise InputError(

@@ -18,6 +18,7 @@ from foldwise.models.shipped import SHIPPED
 from foldwise.models.spec import Cost, ModelSpec
 
 _REGISTERED: dict[str, ModelSpec] = {}
+PLURALS = {"number": "numbers", "category": "categories", "text": "text", "date": "dates"}
 
 
 def catalogue() -> dict[str, ModelSpec]:
@@ -90,7 +91,9 @@ def unregister(name: str) -> None:
     False
     """
     if name not in _REGISTERED:
-        raise InputError(f"no model called {name!r} was registered.", f"registered models: {listing(_REGISTERED)}.")
+        raise InputError(
+            f"no model called {name!r} was registered.", f"registered models: {listing(_REGISTERED) or 'none'}."
+        )
     del _REGISTERED[name]
 
 
@@ -121,8 +124,8 @@ def spec_of(name: str | ModelSpec) -> ModelSpec:
     if "." in name:
         return dotted(name)
     raise InputError(
-        f"the catalogue has no model {name!r}.",
-        f"its models are {', '.join(known)}; pass any other classifier by its path, 'package.module.Class'.",
+        f"there is no model called {name!r}.",
+        f"choose among {', '.join(known)}, or pass the import path of a classifier, 'package.module.Class'.",
     )
 
 
@@ -158,11 +161,21 @@ def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None =
             spec.require()
             if not spec.takes(about):
                 raise InputError(
-                    f"the model {spec.name!r} needs a column of one of the roles {listing(spec.roles)}, but the table "
-                    "has none.",
+                    f"the model {spec.name!r} needs a column of {usable_columns(spec)}, but the table has none.",
                     "choose other models.",
                 )
     return sorted(found, key=lambda spec: spec.seconds(about))
+
+
+def usable_columns(spec: ModelSpec) -> str:
+    """Describe the columns of which a model needs at least one.
+
+    >>> usable_columns(spec_of("knn"))
+    'numbers, categories or dates with at least two values'
+    """
+    *others, last = (PLURALS[role] for role in spec.roles)
+    kinds = f"{', '.join(others)} or {last}" if others else last
+    return kinds if spec.takes_constants else f"{kinds} with at least two values"
 
 
 def dotted(name: str) -> ModelSpec:

@@ -252,7 +252,9 @@ class ModelSpec:
             The same outline without columns of other roles.
         """
         roles = {name: role for name, role in outline.roles.items() if role in self.roles}
-        others = {name: f"{self.title} does not use a {r}" for name, r in outline.roles.items() if name not in roles}
+        others = {
+            name: f"{self.title} does not use {r} columns" for name, r in outline.roles.items() if name not in roles
+        }
         return replace(outline, roles=roles, left_out={**outline.left_out, **others})
 
     @property

@@ -12,12 +12,13 @@ from foldwise.report.sections.elements import bullets, paragraph, table
 
 SHOWN_MODELS = 8
 WIDTH = 76  # of sentences on a terminal of 80 columns
+TIED = "† statistically tied with the best estimate (p above 0.05)"
 WARNING_PREFIX = ("  - ", "    ")
 
 
 def summary_text(facts: dict[str, Any]) -> str:
     """Format the estimates, the leaderboard and the warnings of a run as text."""
-    task, made, final = facts["task"], facts["made"], facts["final"]
+    task, final = facts["task"], facts["final"]
     lines = [
         overview(facts),
         "",
@@ -26,13 +27,14 @@ def summary_text(facts: dict[str, Any]) -> str:
         *estimate_lines(facts),
         *test_lines(facts["headline"]["test"]),
         "",
-        f"  {'model':<31} {task['metric_title']:>9}  {'95% interval':<18} tied  weight",
+        f"  {'model':<31} {task['metric_title']:>9}  {'95% interval':<18} tied†  weight",
         *(
-            f"  {title[:31]:<31} {value:>9}  {ends:<18} {tied:<4}  {weight}"
+            f"  {title[:31]:<31} {value:>9}  {ends:<18} {tied:<5}  {weight}"
             for title, value, ends, tied, weight in models(facts)
         ),
+        f"  {TIED}",
         "",
-        f"  {tried(made)}",
+        f"  {tried(facts)}",
         *textwrap.wrap(f"final model: {final['description']}", WIDTH, initial_indent="  ", subsequent_indent="    "),
         *warning_lines(facts["audit"]["warnings"]),
     ]
@@ -41,27 +43,26 @@ def summary_text(facts: dict[str, Any]) -> str:
 
 def summary_html(facts: dict[str, Any]) -> str:
     """Format the same as HTML, with all text escaped."""
-    task, made = facts["task"], facts["made"]
-    heads = ["model", task["metric_title"], "95% interval", "tied", "weight"]
+    task = facts["task"]
+    heads = ["model", task["metric_title"], "95% interval", "tied with the best", "weight"]
     warnings = facts["audit"]["warnings"]
     parts: list[Html | None] = [
         el("strong", overview(facts)),
         *map(paragraph, facts["headline"]["words"]),
         table(["metric", "estimate", "95% interval", SEARCH_SCORE, "baseline"], estimates(facts), left=(0, 2)),
         table(heads, models(facts), left=(0, 2)),
-        paragraph(f"{tried(made)}. {facts['final']['words']}"),
+        paragraph(f"{tried(facts)}. {facts['final']['words']}"),
         el("strong", "Warnings") if warnings else None,
         bullets(warnings),
     ]
     return el("div", join(parts))
 
 
-def tried(made: dict[str, Any]) -> str:
-    """Say how many settings and models were evaluated."""
-    settings, models = (
-        f"{made[f'n_{noun}s']:,} {noun}{'s' * (made[f'n_{noun}s'] != 1)}" for noun in ("setting", "model")
-    )
-    return f"{settings} tried, {models} scored in {made['seconds']:.0f} s"
+def tried(facts: dict[str, Any]) -> str:
+    """Say how many settings were evaluated."""
+    made, n_folds = facts["made"], facts["task"]["n_folds"]
+    settings = f"{made['n_settings']:,} setting{'s' * (made['n_settings'] != 1)}"
+    return f"{settings} tried on up to {n_folds} folds in {made['seconds']:.0f} s"
 
 
 def overview(facts: dict[str, Any]) -> str:

@@ -202,11 +202,11 @@ def check_probe(stored: StoredModel, expected: NDArray[np.float64]) -> None:
     if got.shape == expected.shape and np.allclose(got, expected, rtol=1e-5, atol=1e-7, equal_nan=True):
         return
     now = versions()
-    changed = [f"{k} {v} (here {now.get(k, 'none')})" for k, v in stored.versions.items() if now.get(k) != v]
+    changed = [f"{k} {v} (now {now.get(k, 'not installed')})" for k, v in stored.versions.items() if now.get(k) != v]
     raise InputError(
-        "the model in this file no longer makes the predictions that it made when it was saved"
-        + (f" with {', '.join(changed)}." if changed else "."),
-        "install these versions, or fit the model again.",
+        "the predictions of this model differ from those at the time it was saved"
+        + (f", because versions have changed: {', '.join(changed)}." if changed else "."),
+        "install the versions with which it was saved, or fit the model again.",
     )
 
 
@@ -233,4 +233,7 @@ def plain(value: Any) -> Any:
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
         return [plain(entry) for entry in (value.tolist() if isinstance(value, np.ndarray) else value)]
-    raise InputError(f"metadata contains {value!r} of type {type(value).__name__}, which JSON cannot represent.")
+    raise InputError(
+        f"metadata must contain values that JSON can represent, got {value!r} of type {type(value).__name__}.",
+        "convert it to text, numbers, lists or dictionaries.",
+    )

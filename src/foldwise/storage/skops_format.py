@@ -24,7 +24,7 @@ from foldwise.storage.tags import PATHS, TAGS
 
 SCHEMA = "schema.json"  # the member of a skops file that names all types
 TAGGED = "tag"  # takes the place of the module of a class
-HINT = "use estimators of scikit-learn or of the catalogue."
+HINT = "use estimators of scikit-learn or Foldwise."
 BAD_TREE = "a tree has invalid indices"
 ALLOWED = frozenset(
     {
@@ -48,10 +48,14 @@ def to_skops(model: Any) -> bytes:
     try:
         data: bytes = sio.dumps(model)
     except Exception as error:  # skops raises errors of many types for what it cannot store
-        raise InputError(f"this model cannot be saved without code: {type(error).__name__}: {error}.", HINT) from error
+        raise InputError(
+            f"this model cannot be saved in a file without code ({type(error).__name__}: {error}).", HINT
+        ) from error
     strange = strange_types(data)
     if strange:
-        raise InputError(f"this model contains {', '.join(strange)}, which cannot be saved without code.", HINT)
+        raise InputError(
+            f"this model contains {', '.join(strange)}, which cannot be saved in a file without code.", HINT
+        )
     return with_types(data, to_tag)
 
 
@@ -102,7 +106,7 @@ def to_tag(module: str, name: str) -> tuple[str, str]:
     if not is_ours(module):
         return module, name
     if f"{module}.{name}" not in PATHS:
-        raise InputError(f"this model contains {module}.{name}, which has no tag and cannot be saved.", HINT)
+        raise InputError(f"this model contains {module}.{name}, which cannot be saved.", HINT)
     return TAGGED, PATHS[f"{module}.{name}"]
 
 
@@ -126,8 +130,8 @@ def is_ours(module: str) -> bool:
 def refuse_types(names: str) -> NoReturn:
     """Raise the error for types that are not allowed."""
     raise InputError(
-        f"the model file contains {names}, which is not on the list of types that may be opened.",
-        "upgrade Foldwise if a newer version wrote the file; otherwise do not use it.",
+        f"the model file contains {names}, which is not an allowed type.",
+        "upgrade Foldwise if a newer version wrote the file. Otherwise do not use the file.",
     )
 
 

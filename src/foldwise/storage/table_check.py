@@ -53,8 +53,8 @@ def match_columns(X: Any, kinds: Mapping[str, str]) -> MatchedTable:
     if missing:
         what = "columns" if len(missing) > 1 else "column"
         raise InputError(
-            f"the model needs the {what} {listing(missing)}, which the table does not have.",
-            f"its columns are {listing(frame.columns)}.",
+            f"the table lacks the {what} {listing(missing)}, with which the model was trained.",
+            f"add the {what} to the table. It has {listing(frame.columns)}.",
         )
     if not frame.height:
         raise InputError("the table has no rows.", "pass at least one row.")

@@ -265,7 +265,7 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
         ax = axes(ax)
         sizes, means, low, high = (self.by_size_[name].to_numpy() for name in ("n_features", "score", "low", "high"))
         ax.fill_between(sizes, low, high, alpha=0.2, linewidth=0, label=f"{SHOWN:.0%} interval")
-        ax.plot(sizes, means, marker="o", markersize=3, label="Best subset of each size")
+        ax.plot(sizes, means, marker="o", markersize=3, label="Best subset found of each size")
         selected: dict[str, Any] = {"marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": "none"}
         chosen, label = means[sizes == self.n_features_][0], f"Selected ({self.n_features_} columns)"
         ax.plot(self.n_features_, chosen, color="black", label=label, **selected)

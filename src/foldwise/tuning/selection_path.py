@@ -131,7 +131,7 @@ class ByTest:
 
 @dataclass(frozen=True)
 class SelectionPath:
-    """The steps of a selection, the best subset met of each size, and the one selected."""
+    """The steps of a selection, the best subset found of each size, and the one selected."""
 
     steps: tuple[Step, ...]
     best: dict[int, Subset]

@@ -10,7 +10,6 @@ import sys
 import time
 from types import FrameType
 
-INTERRUPTED = "foldwise: interrupted before there was a result to save."
 STARTED = time.monotonic()  # a budget covers the loading of libraries
 
 
@@ -20,12 +19,19 @@ def main() -> None:
     try:
         run()
     except KeyboardInterrupt:  # while libraries are loaded
-        print(INTERRUPTED, file=sys.stderr)
+        print(interrupted(), file=sys.stderr)
         sys.exit(130)
     except SystemExit as end:
         if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):  # typer does not report it
-            print(INTERRUPTED, file=sys.stderr)
+            print(interrupted(), file=sys.stderr)
         raise
+
+
+def interrupted() -> str:
+    """What to print after Ctrl-C. Only `fit` has a result that could have been saved."""
+    if sys.argv[1:2] == ["fit"]:
+        return "foldwise: interrupted before there was a result to save."
+    return "foldwise: interrupted."
 
 
 def end_as_by_interrupt(number: int, frame: FrameType | None) -> None:

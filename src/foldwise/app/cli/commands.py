@@ -14,7 +14,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,  # help as plain text: drawing frames around it takes longer than all the rest
     pretty_exceptions_enable=False,
-    help="From a table to a tuned, honestly evaluated, explained classifier.",
+    help="Turn a table into a tuned, honestly evaluated and explained classifier.",
     epilog="Exit codes: 0 success, 1 internal error, 2 invalid input, 130 interrupted.",
 )
 
@@ -25,15 +25,11 @@ RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder writt
 Target = Annotated[str, typer.Option(help="Column to predict.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
-Seed = Annotated[int, typer.Option(help="Random seed of folds, settings and samples.")]
+Seed = Annotated[int, typer.Option(help="Random seed. The same seed gives the same folds and settings.")]
 Groups = Annotated[
     str | None, typer.Option(help="Group column. Rows of the same group are never split between training and test.")
 ]
 Jobs = Annotated[int | None, typer.Option(help="Number of worker processes. Default: one per core.")]
-Metric = Annotated[
-    str | None,
-    typer.Option(help="Metric, such as roc_auc. Default: log_loss in fit (cost with --costs), accuracy in compare."),
-]
 
 
 @app.command()
@@ -43,9 +39,11 @@ def fit(
     target: Target,
     budget: Annotated[str, typer.Option(help="Time limit for the whole run, such as 60s, 5m or 1h.")] = "60s",
     models: Annotated[
-        str | None, typer.Option(help="Models to train, separated by commas. Default: all that suit the table.")
+        str | None, typer.Option(help="Models to train, such as knn,naive_bayes. Default: all that suit the table.")
     ] = None,
-    metric: Metric = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Metric, such as roc_auc. Default: log_loss, or cost with --costs.")
+    ] = None,
     costs: Annotated[
         Path | None, typer.Option(help="CSV of costs: the header names the true classes, each row is one action.")
     ] = None,
@@ -59,7 +57,7 @@ def fit(
         typer.Option(help="Time column. Models are tested only on rows later than those they were trained on."),
     ] = None,
     weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
-    positive: Annotated[str | None, typer.Option(help="Class that ROC and other curves describe.")] = None,
+    positive: Annotated[str | None, typer.Option(help="Positive class, which ROC and other curves describe.")] = None,
     test: Annotated[
         Path | None, typer.Option(help="Separate test table. The final model is scored on it once.")
     ] = None,
@@ -71,7 +69,8 @@ def fit(
         bool,
         typer.Option(
             "--no-rows",
-            help="Leave data rows out of report and folder. Files of kNN and radial SVM models still hold rows.",
+            help="Leave rows of data out of the report and the run folder. A model file with kNN or a radial SVM still "
+            "contains rows.",
         ),
     ] = False,
     jobs: Jobs = None,
@@ -79,9 +78,9 @@ def fit(
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train, tune and combine models of a table.
+    """Train, tune and combine models for a table.
 
-    The run folder holds the model and a report. Ctrl-C stops the search early. Both are still written.
+    The model and a report are written to a run folder, even if Ctrl-C stops the search early.
     """
     from foldwise.app.cli.fit import fit
 
@@ -137,7 +136,7 @@ def explain(
     samples: Annotated[
         int | None, typer.Option(help="Number of column orders to sample for the Shapley values.")
     ] = None,
-    seed: Seed = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the sampled column orders.")] = 0,
     json: AsJson = False,
 ) -> None:
     """Explain the prediction of one row, column by column."""
@@ -151,11 +150,11 @@ def explain(
 def inspect(
     table: TableFile,
     target: Annotated[
-        str | None, typer.Option(help="Column to predict. If given, the table is checked for problems with it.")
+        str | None, typer.Option(help="Column to predict. If given, the table is also checked for problems.")
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Show how a table is read, and possible problems."""
+    """Show how a table is read and what problems it may have."""
     from foldwise.app.cli.inspect import inspect
 
     inspect(table, target, as_json=json)
@@ -166,13 +165,13 @@ def inspect(
 def compare(
     table: TableFile,
     target: Target,
-    models: Annotated[str, typer.Option(help="Models to compare, separated by commas.")],
+    models: Annotated[str, typer.Option(help="Models to compare, such as knn,naive_bayes.")],
     cv: Annotated[
         str | None, typer.Option(help="Folds, or repeats x folds: 10 or 10x10. Default: ten random splits.")
     ] = None,
-    metric: Metric = None,
+    metric: Annotated[str | None, typer.Option(help="Metric, such as roc_auc. Default: accuracy.")] = None,
     groups: Groups = None,
-    seed: Seed = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of splits and models.")] = 0,
     jobs: Jobs = None,
     json: AsJson = False,
     quiet: Quiet = False,
@@ -181,14 +180,6 @@ def compare(
     from foldwise.app.cli.compare import ComparisonRequest, compare
 
     compare(ComparisonRequest(table, target, listed(models), cv, metric, groups, seed, jobs), as_json=json, quiet=quiet)
-
-
-@app.command()
-def version() -> None:
-    """Show the version."""
-    import foldwise
-
-    typer.echo(f"foldwise {foldwise.__version__}")
 
 
 @app.command()
@@ -205,6 +196,14 @@ def report(
     from foldwise.app.cli.report import report
 
     report(run, out, as_json=json, quiet=quiet)
+
+
+@app.command()
+def version() -> None:
+    """Show the version."""
+    import foldwise
+
+    typer.echo(f"foldwise {foldwise.__version__}")
 
 
 def listed(names: str) -> list[str]:

@@ -89,7 +89,9 @@ def folds_of(cv: str | None) -> tuple[int, int] | None:
     found = re.fullmatch(r"\s*(?:(\d+)\s*[x×]\s*)?(\d+)\s*", cv)
     repeats, folds = (int(found[1] or 1), int(found[2])) if found else (0, 0)
     if repeats < 1 or folds < 2:
-        raise InputError(f"--cv must be at least 2 folds, or repeats x folds, got {cv!r}.", "pass 10 or 10x10.")
+        raise InputError(
+            f"--cv must be a number of folds, at least 2, or repeats x folds, got {cv!r}.", "pass 10 or 10x10."
+        )
     return repeats, folds
 
 
@@ -159,11 +161,12 @@ def check_folds(counts: dict[Any, int], folds: tuple[int, int] | None) -> None:
     most = max(counts.values())
     if folds is None and (least < 2 or sum(counts.values()) < 5 * len(counts)):
         raise InputError(
-            f"random splits need two rows of each class and five rows per class on average, but class {name!r} has "
-            f"{least} of {sum(counts.values())} rows.",
-            "remove the class, or pass --cv with a number of folds.",
+            "random splits need at least two rows of each class, and on average five. "
+            f"Of {sum(counts.values())} rows, only {least} {'belongs' if least == 1 else 'belong'} to class {name!r}.",
+            "remove the class, or pass the number of folds, such as --cv 5.",
         )
     if folds is not None and folds[1] > most:
         raise InputError(
-            f"no class has {folds[1]} rows, one for each fold; the largest has {most}.", "pass a smaller --cv."
+            f"--cv must be at most the number of rows of the largest class, {most}, got {folds[1]} folds.",
+            "pass fewer folds.",
         )

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from foldwise.app.cli import INTERRUPTED
+from foldwise.app.cli import interrupted
 
 BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
@@ -37,7 +37,7 @@ def guarded(command: Command) -> Command:
         except KeyboardInterrupt:
             with suppress(ValueError):  # not in the main thread
                 signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would only disturb the exit
-            print(INTERRUPTED, file=sys.stderr)
+            print(interrupted(), file=sys.stderr)
             raise typer.Exit(EXIT_INTERRUPTED) from None
         except Exception as error:  # invalid input is printed, and any other error is raised again
             sentence = bad_input(error)

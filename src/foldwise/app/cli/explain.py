@@ -115,15 +115,15 @@ def contribution_text(found: Contributions) -> str:
         "",
         f"contribution of each column to the log-odds of {clipped(found.about, 30)!r}",
         "",
-        f"{'column':<{NAME}} {'value':<{CELL}} {'adds':>8} {'error':>6}",
-        f"{f'average of {found.n_background} training rows':<{NAME + CELL + 1}} {found.base:>+8.3f}",
+        f"{'column':<{NAME}} {'value':<{CELL}} {'log-odds':>8} {'std err':>7}",
+        f"{f'mean of {found.n_background} training rows':<{NAME + CELL + 1}} {found.base:>+8.3f}",
     ]
     for j in order[:MOST_LINES]:
         value, error = float(found.values[j]), float(found.errors[j])
         cell = "missing" if found.cells[j] is None else found.cells[j]
         cell = f"{cell:.6g}" if isinstance(cell, float) else cell
         start = f"{clipped(found.columns[j], NAME):<{NAME}} {clipped(cell, CELL):<{CELL}}"
-        lines.append(f"{start} {value:>+8.3f} {error:>6.3f}  {both_ways(value / largest)}".rstrip())
+        lines.append(f"{start} {value:>+8.3f} {error:>7.3f}  {both_ways(value / largest)}".rstrip())
     rest = order[MOST_LINES:]
     if len(rest):
         words = f"{len(rest)} other columns"

@@ -80,7 +80,7 @@ def line_of(now: RunProgress) -> str:
     left = max(0.0, now.budget - now.elapsed)
     line = f"{bar(now.elapsed / now.budget)} {duration(left)} left · {now.phase}"
     if now.n_models:
-        line += f" · {now.n_models:,} models scored, {now.n_settings:,} settings"
+        line += f" · {now.n_settings:,} settings tried, {now.n_models:,} scores"
     if now.best:
         line += f" · best on the first fold: {clipped(now.best, 40)}"
     if now.doing:

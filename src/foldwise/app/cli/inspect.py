@@ -28,13 +28,13 @@ def inspect(path: Path, target: str | None, *, as_json: bool) -> None:
         return
     print(repr(table).splitlines()[0])
     width = max(6, min(NAME, max((len(facts["column"]) for facts in columns), default=0)))
-    print(f"\n{'column':<{width}}  {'kind':<11}  {'missing':>7}  {'distinct':>8}  reason")
+    print(f"\n{'column':<{width}}  {'kind':<11}  {'missing':>7}  {'distinct':>8}  values")
     for facts in columns:
         start = f"{clipped(facts['column'], width):<{width}}  {facts['kind']:<11}  "
         start += f"{share_text(facts['missing'])}  {facts['distinct']:>8,}  "
         print(textwrap.fill(start + facts["reason"], WIDTH, subsequent_indent=" " * len(start)).rstrip())
     if table.notes:
-        print(f"\nnotes on reading\n{table.notes}")
+        print(f"\nHow the file was read\n{table.notes}")
     if audit is not None:
         print(f"\n{audit}")
 

@@ -103,8 +103,8 @@ class Comparison(ComparedModels):
         nested = [result for result in results.values() if isinstance(result, NestedResult)]
         if test_share is None and not nested:
             raise InputError(
-                "scores alone do not tell how many rows were tested.",
-                "pass test_share, i.e. test rows divided by training rows: 1/9 for ten folds.",
+                "scores alone do not tell the sizes of training and test sets, which the test needs.",
+                "pass test_share, the number of test rows divided by that of training rows, such as 1/9 for ten folds.",
             )
         share = nested[0].splits.test_share if test_share is None else above_zero("test_share", test_share)
         estimates = {
@@ -191,7 +191,7 @@ class Comparison(ComparedModels):
     def _differences(self, first: str, second: str) -> Floats:
         for name in (first, second):
             if name not in self.estimates:
-                raise InputError(f"no model is called {name!r}.", f"the models are {listing(self.names)}.")
+                raise InputError(f"there is no model called {name!r}.", f"choose among {listing(self.names)}.")
         return np.asarray(self.scores[self.names.index(first)] - self.scores[self.names.index(second)])
 
     def _own(self, name: str) -> dict[str, Any]:

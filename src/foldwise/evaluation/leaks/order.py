@@ -46,19 +46,21 @@ def times_of(given: LeakInput, time: Any) -> pl.Series:
     if isinstance(time, str):
         if time not in given.frame.columns:
             raise InputError(
-                f"time is column {time!r}, which X does not have.", f"its columns are {listing(given.frame.columns)}."
+                f"X has no column {time!r}, passed as time.", f"choose among {listing(given.frame.columns)}."
             )
         series = given.frame[time]
     else:
         series = as_series("time", time)
     if len(series) != given.n_rows:
-        raise InputError(f"X has {given.n_rows} rows but time has {len(series)} entries.", "pass one for each row.")
+        raise InputError(
+            f"time must have one value per row of X ({given.n_rows}), got {len(series)}.", "pass one per row."
+        )
     if series.dtype == pl.String:
         series = dates_of_text(series)
     if series.null_count() or (series.dtype.is_float() and series.is_nan().any()):
         raise InputError("time must be complete, but some values are missing.", "remove these rows, or fill in times.")
     if not (series.dtype.is_numeric() or series.dtype.is_temporal()):
-        raise InputError(f"time must be dates or numbers, got {series.dtype}, which has no order.")
+        raise InputError(f"time must be dates or numbers, got {series.dtype}.", "convert it to dates or numbers.")
     return series
 
 
@@ -68,7 +70,7 @@ def dates_of_text(series: pl.Series) -> pl.Series:
     if finding.kind == "date" and "year-month-day" in finding.reason and len(set(series.str.len_chars())) == 1:
         return pl.Series(series.name, codes_of_sorted(series))
     raise InputError(
-        f"time is text ({finding.reason}), and its alphabetical order is not the order of time.",
+        f"time must be dates or numbers, got text ({finding.reason}), whose alphabetical order is not chronological.",
         "convert it to dates first, for example by read_table(path, kinds={'day': 'date'}).",
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from foldwise.report.formatting import number, short
 from foldwise.report.markup import Html, el
@@ -29,11 +29,11 @@ def score_scale(scores: Sequence[float], greater: bool) -> Scale:
     return around(ranked[: max(2, len(ranked) - len(ranked) // 6)])
 
 
-def cloud(plot: Plot, points: Sequence[Point], greater: bool) -> list[Html]:
-    """All points as one path, which keeps the page small, and the best with its figures."""
+def cloud(plot: Plot, points: Sequence[Point], greater: bool, at: Callable[[float], str]) -> list[Html]:
+    """All points as one path, which keeps the page small, and the best with its figures. `at` writes where it is."""
     dots = "".join(f"M{plot.x(x):.1f} {plot.y(y):.1f}h0" for x, y in points)
     x, y = (max if greater else min)(points, key=lambda point: point[1])
-    return [el("path", d=dots, class_="cloud"), plot.dot(x, y, f"best: {number(y)} at {short(x)}", "best", 4)]
+    return [el("path", d=dots, class_="cloud"), plot.dot(x, y, f"best: {number(y)} {at(x)}", "best", 4)]
 
 
 def against_number(name: str, points: Sequence[Point], metric: str, greater: bool) -> Html:
@@ -44,7 +44,8 @@ def against_number(name: str, points: Sequence[Point], metric: str, greater: boo
     x = Scale(low, high, log=True) if low > 0 and high / low >= 50 else around(values, 0.04)
     plot = Plot.over(x, score_scale([y for _, y in points], greater))
     about = f"{metric} of each setting against {name}."
-    return svg(f"{metric} against {name}", about, plot.axes(name, metric, 4), *cloud(plot, points, greater))
+    dots = cloud(plot, points, greater, lambda value: f"with {name} = {short(value)}")
+    return svg(f"{metric} against {name}", about, plot.axes(name, metric, 4), *dots)
 
 
 def against_category(name: str, points: Sequence[tuple[str, float]], metric: str, greater: bool) -> Html:
@@ -55,7 +56,8 @@ def against_category(name: str, points: Sequence[tuple[str, float]], metric: str
     plot = Plot.over(Scale(-0.5, len(names) - 0.5), score_scale([y for _, y in points_at], greater))
     axes = plot.axes(name, metric, 4, names)
     about = f"{metric} of each setting, by {name}."
-    return svg(f"{metric} by {name}", about, axes, *cloud(plot, points_at, greater))
+    dots = cloud(plot, points_at, greater, lambda index: f"with {name} = {names[int(index)]}")
+    return svg(f"{metric} by {name}", about, axes, *dots)
 
 
 def over_time(points: Sequence[Point], metric: str, greater: bool) -> Html:
@@ -73,4 +75,5 @@ def over_time(points: Sequence[Point], metric: str, greater: bool) -> Html:
     line = plot.line([x for x, _ in steps], [y for _, y in steps], "best so far", "s0 thin")
     about = f"{metric} of each setting over time, and the best so far."
     axes = plot.axes("seconds since the start", metric, 4)
-    return svg(f"{metric} over time", about, axes, line, *cloud(plot, points, greater))
+    dots = cloud(plot, points, greater, lambda seconds: f"after {short(round(seconds))} s")
+    return svg(f"{metric} over time", about, axes, line, *dots)

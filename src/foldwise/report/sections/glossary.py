@@ -33,6 +33,10 @@ TERMS = {
         "The agreement of predicted probabilities with observed shares. Of the rows with a predicted probability of "
         "70%, about 70% should have the class."
     ),
+    "temperature": (
+        "The number by which log-probabilities are divided to calibrate them. Above 1 it makes predictions less "
+        "confident, below 1 more confident."
+    ),
     "weight": "The share of a model in the final model, which is a weighted mean of predicted probabilities.",
 }
 

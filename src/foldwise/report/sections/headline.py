@@ -74,7 +74,7 @@ def performance(facts: ReportFacts) -> Html | None:
     return figure(
         f"Expected performance on new data ({title}, {better} is better)",
         strips(rows, scale, "estimate"),
-        paragraph(f"Method: {method}. {task.text('scored_folds')}".strip() if method else "", "note"),
+        paragraph(f"{method[:1].upper()}{method[1:]}. {task.text('scored_folds')}".strip() if method else "", "note"),
         class_="card",
     )
 

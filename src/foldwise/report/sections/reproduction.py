@@ -54,11 +54,11 @@ def configuration(facts: ReportFacts) -> Html:
 
 
 def tried(made: ReportFacts) -> str:
-    """The number of settings and of fitted models."""
-    settings, models = made.number("n_settings"), made.number("n_models")
-    if settings is None or models is None:
+    """The number of settings, and of the folds on which they were scored."""
+    settings, scores = made.number("n_settings"), made.number("n_models")
+    if settings is None or scores is None:
         return ""
-    return f"{counted(settings, 'setting', 'settings')}, {counted(models, 'scored model', 'scored models')}"
+    return f"{counted(settings, 'setting', 'settings')}, {counted(scores, 'score', 'scores')} on single folds"
 
 
 def costs(task: ReportFacts) -> Html | None:

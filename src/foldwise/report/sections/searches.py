@@ -11,6 +11,14 @@ from foldwise.report.sections.elements import Section, details, figure, paragrap
 BEST = 5  # settings in the table
 PICTURES = 8  # per search
 
+WORDS = (
+    "Each dot is the mean score of one setting over the folds it was evaluated on. Weak settings may have been "
+    "evaluated on one fold only. These are scores before calibration, so they can differ from the search scores above. "
+    "A ring marks the best dot of each picture. A setting that leaves a hyperparameter at its default is not in the "
+    "picture of that hyperparameter."
+)
+FIRST_FOLD = "The scores of a search include fold 1, which the estimates leave out."
+
 Trial = tuple[ReportFacts, float]  # with its score
 
 
@@ -19,10 +27,7 @@ def searches(facts: ReportFacts) -> Section | None:
     task = facts.part("task")
     metric = task.text("metric_title") or "score"
     found = [search(entry, metric, task.flag("greater_is_better")) for entry in facts.records("searches")]
-    words = (
-        "Each dot is the mean score of one setting over the folds it was evaluated on, for some settings only one. A "
-        "ring marks the best dot of each picture. Settings with the default of a hyperparameter are not in its picture."
-    )
+    words = f"{WORDS} {FIRST_FOLD if task.text('scored_folds') else ''}".strip()
     return Section("searches", "Hyperparameter searches", join([paragraph(words), *found])) if any(found) else None
 
 
@@ -32,12 +37,17 @@ def search(entry: ReportFacts, metric: str, greater: bool) -> Html | None:
     trials = [(trial, float(score)) for trial, score in scored if score is not None]
     if not trials:
         return None
-    ranked = sorted(trials, key=lambda pair: -pair[1] if greater else pair[1])
+    most = max(trial.number("folds") or 0 for trial, _ in trials)
+    whole = [pair for pair in trials if (pair[0].number("folds") or 0) == most]  # on fewer folds, luck decides
+    ranked = sorted(whole, key=lambda pair: -pair[1] if greater else pair[1])
     pictures = [picture_of(name, trials, metric, greater) for name in varied(trials)[:PICTURES]]
     timed = [(at, score) for trial, score in trials if (at := trial.number("at")) is not None]
     if len(timed) > 1:
         pictures.append(figure("over time", over_time(timed, metric, greater)))
-    title = f"{entry.text('title')}: {counted(len(trials), 'setting', 'settings')}, best {number(ranked[0][1])}"
+    tried = entry.number("n_settings") or len(trials)
+    hidden = f" ({len(trials):,} of them shown)" if len(trials) < tried else ""
+    settings = counted(tried, "setting", "settings")
+    title = f"{entry.text('title')}: {settings} tried{hidden}, best {metric} {number(ranked[0][1])}"
     rows = [
         [number(score), number(trial.number("folds")), settings_text(trial.part("settings"))]
         for trial, score in ranked[:BEST]
