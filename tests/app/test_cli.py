@@ -122,7 +122,7 @@ def test_interrupted_before_anything_was_done(monkeypatch):
     monkeypatch.setattr(command, "inspect", interrupted)
     code, out, error = ask("inspect", WEATHER)
     assert (code, out) == (130, "")
-    assert error == "foldwise: interrupted before there was a result to save.\n"
+    assert error == "foldwise: interrupted.\n"
 
 
 class TestFit:
@@ -534,7 +534,7 @@ class TestCompare:
         [
             (("--models", "knn"), "needs at least two models"),
             (("--models", "knn,nobody"), "no model called 'nobody'"),
-            (("--models", "knn,naive_bayes", "--cv", "many"), "--cv must be at least 2 folds"),
+            (("--models", "knn,naive_bayes", "--cv", "many"), "--cv must be a number of folds, at least 2"),
             (("--models", "knn,naive_bayes", "--metric", "best"), "unknown metric 'best'"),
             (("--models", "knn,naive_bayes", "--groups", "who"), "the table has no column 'who', passed as --groups"),
         ],
@@ -544,7 +544,9 @@ class TestCompare:
 
     def test_too_few_rows(self, here):
         (here / "t.csv").write_text("x,y\n1,a\n2,b\n3,a\n")
-        assert "'b' has 1 of 3" in refused("compare", "t.csv", "--target", "y", "--models", "knn,naive_bayes")
+        assert "Of 3 rows, only 1 belongs to class 'b'" in refused(
+            "compare", "t.csv", "--target", "y", "--models", "knn,naive_bayes"
+        )
         words = refused("compare", "t.csv", "--target", "y", "--models", "knn,naive_bayes", "--cv", "10")
         assert "at most the number of rows of the largest class, 2, got 10 folds" in words
         (here / "t.csv").write_text("x,y\n1,a\n2,a\n3,a\n")

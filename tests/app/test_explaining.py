@@ -168,7 +168,7 @@ def test_what_cannot_be_explained_is_refused():
         explain(model, TABLE.X[:1], TABLE.X, about="sideways")
     with pytest.raises(InputError, match="background has no column 'size'"):
         explain(model, TABLE.X[:1], TABLE.X.drop("size"))
-    with pytest.raises(InputError, match="n_samples must be 1 or more"):
+    with pytest.raises(InputError, match="n_samples must be at least 1"):
         explain(model, TABLE.X[:1], TABLE.X, n_samples=0)
 
 

@@ -52,11 +52,18 @@ def test_a_thread_changes_nothing():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_an_interrupt_before_any_command_is_told_in_a_sentence():
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("fit", "foldwise: interrupted before there was a result to save.\n"),
+        ("inspect", "foldwise: interrupted.\n"),
+    ],
+)
+def test_an_interrupt_before_any_command_is_told_in_a_sentence(command, sentence):
     code = "import sys, foldwise.app.cli as cli\ndef stop(): raise KeyboardInterrupt\ncli.run = stop\ncli.main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code, command], capture_output=True, text=True, check=False)
     assert done.returncode == 130
-    assert done.stderr == "foldwise: interrupted before there was a result to save.\n"
+    assert done.stderr == sentence
 
 
 def test_workers_can_be_closed_twice():

@@ -317,9 +317,9 @@ NUMBERS = np.random.default_rng(0).normal(size=100)
     ("given", "asked", "says"),
     [
         (table(x=NUMBERS, y=NUMBERS), {}, "a quantity"),
-        (table(x=NUMBERS, y=[f"n{i % 41}" for i in range(100)]), {}, "too many for classes"),
+        (table(x=NUMBERS, y=[f"n{i % 41}" for i in range(100)]), {}, "too many distinct values for classes"),
         (table(x=NUMBERS, y=["a"] * 100), {}, "the same 'y'"),
-        (table(x=[1, 2, 3], y=["a", "b", "a"]), {}, "too small"),
+        (table(x=[1, 2, 3], y=["a", "b", "a"]), {}, "needs at least 8 rows"),
         (table(x=NUMBERS, z=["a", "b"] * 50), {}, "no column 'y'"),
         (table(x=NUMBERS, y=["a", None] * 50), {}, "'y' is missing in 50 of 100 rows"),
         (table(y=["a", "b"] * 50), {}, "no column except its target"),

@@ -50,7 +50,7 @@ def test_more_successes_than_trials():
         ({"trials": {"x0": 2.5}}, FoldwiseTypeError, r"trials\['x0'\] must be an integer"),
         ({"bins": 0}, InputError, "bins must be"),
         ({"bins": "many"}, FoldwiseTypeError, "bins must be"),
-        ({"cuts": "equal"}, InputError, "cuts must be 'width' or 'frequency' or 'entropy'"),
+        ({"cuts": "equal"}, InputError, "cuts must be 'width', 'frequency' or 'entropy'"),
         ({"bins": {"age": 3}}, InputError, "bins refers to column 'age', which the table does not have"),
     ],
 )

@@ -176,7 +176,7 @@ def test_keywords_decide(tmp_path):
         ({"header": 0}, "True, False or the number of header rows"),
         ({"skip_rows": -1}, "at least 0"),
         ({"skip_rows": 99}, "contains no rows"),
-        ({"names": ["a"]}, "names has 1 entries, but t.csv has 2 columns"),
+        ({"names": ["a"]}, "names must have one name for each of the 2 columns of t.csv, got 1"),
         ({"names": "ab"}, "list of strings"),
         ({"index": "z"}, "no column 'z'"),
         ({"index": 0}, "index must be the name of a column"),

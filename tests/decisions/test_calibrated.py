@@ -271,7 +271,7 @@ def test_rare_classes_and_one_class():
 
 def test_bad_input():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(InputError, match="method must be 'auto' or"):
+    with pytest.raises(InputError, match="method must be 'auto', 'temperature'"):
         Calibrated(NaiveBayes(), "platt").fit(X, y)
     with pytest.raises(InputError, match="cv must be an integer of at least 2"):
         Calibrated(NaiveBayes(), cv=1).fit(X, y)

@@ -70,7 +70,7 @@ def test_bad_input():
         reliability([0, 1], np.full((2, 3), 1 / 3))
     with pytest.raises(InputError, match="but the classes are"):
         reliability([0, 5], np.full((2, 3), 1 / 3), classes=[0, 1, 2])
-    with pytest.raises(InputError, match="of=9 is not one of the classes"):
+    with pytest.raises(InputError, match="of must be one of the classes, got 9"):
         reliability([0, 1], [0.5, 0.5], of=9)
     with pytest.raises(InputError, match="bins must be 'width' or 'frequency'"):
         reliability([0, 1], [0.5, 0.5]).to_frame("depth")

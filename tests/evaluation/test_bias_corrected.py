@@ -373,7 +373,7 @@ def test_what_bias_corrected_refuses(noisy, make, message):
 
 
 def test_searches_that_keep_nothing_and_unfitted_ones(noisy):
-    with pytest.raises(FoldwiseTypeError, match="change the import"):
+    with pytest.raises(FoldwiseTypeError, match="pass a fitted search"):
         bias_corrected(peer.GridSearchCV(NaiveBayes(), {"alpha": [1, 2]}).fit(*noisy))
     with pytest.raises(InputError, match="not fitted"):
         bias_corrected(GridSearchCV(NaiveBayes(), {"alpha": [1, 2]}))

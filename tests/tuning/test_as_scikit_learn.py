@@ -242,7 +242,7 @@ def test_the_audit_does_not_accuse_a_model_of_its_own_rounding_or_chance():
         (lambda X, y: GridSearchCV(GaussianNB(), {}).fit(X), "needs a target, but y is None"),
         (
             lambda X, y: GridSearchCV(GaussianNB(), {}).fit(X, y, sample_weight=[1, 2]),
-            "40 rows but sample_weight has 2 entries",
+            r"sample_weight must have one value per row of X \(40\), got 2",
         ),
         (lambda X, y: SearchCV(GaussianNB(), {}, strategy=Random).fit(X, y), "Random is a class"),
         (

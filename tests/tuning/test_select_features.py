@@ -447,7 +447,7 @@ def test_tables_and_scores_that_cannot_be_followed(rng):
         SelectFeatures(NaiveBayes(), floating="yes").fit(X, y)
     with pytest.raises(TypeError, match="must be an estimator, got str"):
         SelectFeatures("NaiveBayes").fit(X, y)
-    with pytest.raises(InputError, match="sample_weight has 3 entries"):
+    with pytest.raises(InputError, match="sample_weight must have one value per row"):
         SelectFeatures(NaiveBayes()).fit(X, y, sample_weight=[1, 2, 3])
     with pytest.raises(ValueError, match="at least one of the four") as caught:
         SelectFeatures(FailsOn(2), n_features=1, cv=3).fit(X, y)

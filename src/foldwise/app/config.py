@@ -7,7 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+
+from foldwise.errors import InputError
 from foldwise.models.spec import ModelSpec
+
+LARGEST_SEED = 2**32 - 1  # of numpy and scikit-learn
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,13 @@ class FitConfig:
     rows: bool = True
     seed: int = 0
     n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        seed: Any = self.seed
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed <= LARGEST_SEED:
+            raise InputError(
+                f"seed must be an integer from 0 to {LARGEST_SEED:,}, got {seed!r}.", "pass a number such as 0."
+            )
 
     @property
     def model_names(self) -> Iterable[str | ModelSpec] | None:

@@ -65,6 +65,8 @@ def explain(
     >>> bool(abs(found.base + found.values.sum() - found.total) < 1e-9)
     True
     """
+    if not hasattr(model, "classes_"):
+        raise InputError("only a fitted classifier can be explained.", "fit the model first.")
     rows, background, as_array = prepared(model, rows, background)
     classes = np.asarray(model.classes_).tolist()
     inner = getattr(model, "model", model)

@@ -169,8 +169,8 @@ class Predictor:
         missing = [name for name in self._keep if name not in frame.columns]
         if missing:
             raise InputError(
-                f"keep= names {listing(missing)}, which the table does not contain.",
-                f"its columns are {listing(frame.columns)}.",
+                f"keep= must name columns of the table, got {listing(missing)}.",
+                f"choose among {listing(frame.columns)}.",
             )
         fitting = match_columns(frame, self._model.kinds)
         kept = {self._model.target, *self._keep}

@@ -81,10 +81,11 @@ def open_run(path: str | Path) -> OpenRun:
     return OpenRun(open_model(path), None)
 
 
-def check_exists(path: Path) -> None:
+def check_exists(path: Path, or_model: bool = True) -> None:
     """Raise if a run does not exist."""
     if not path.exists():
-        raise InputError(f"run {str(path)!r} does not exist.", "pass a folder written by fit, or a model file.")
+        model = ", or a model file" if or_model else ""
+        raise InputError(f"run {str(path)!r} does not exist.", f"pass a folder written by fit{model}.")
 
 
 def read_facts(path: str | Path) -> dict[str, Any]:

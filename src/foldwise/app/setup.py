@@ -57,6 +57,8 @@ class RunSetup:
             splits = with_fewer_tested(splits, task.codes, config.seed)
         samples = RowSamples.of(task, splits, config.seed)
         every = models_for(task.outline, config.model_names)
+        if not every:
+            raise InputError("models must name at least one model.", "leave it out to train all that suit the table.")
         specs = {one.name: one for one in every if task.weights is None or one.takes_weights(task.outline)}
         if not specs:
             raise InputError(

@@ -21,7 +21,7 @@ from foldwise.data.schema import Schema, listing
 from foldwise.data.table import Table
 from foldwise.data.target import check_weights, encode_target, is_quantity
 from foldwise.data.view import view_of_frame
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.evaluation.metrics.metric import Metric
 from foldwise.folds.protocol import Need
@@ -203,7 +203,7 @@ def without(table: Table, columns: Sequence[str]) -> Table:
 def check_named(table: Table, named: dict[str, str]) -> None:
     for what, name in named.items():
         if name == table.target:
-            raise InputError(f"{name!r} is the target, so it cannot be used as {what}=.")
+            raise InputError(f"{name!r} is the target, so it cannot be used as {what}=.", "choose another column.")
         if name not in table.X.columns:
             raise InputError(
                 f"the table has no column {name!r}, passed as {what}=.", f"choose among {listing(table.X.columns)}."
@@ -217,7 +217,7 @@ def check_target(table: Table) -> None:
     refuse_quantity(labels, table.target)
     if n_rows >= FEW_ROWS and (n_distinct > UNIQUE_SHARE * n_rows or n_distinct > MOST_CLASSES):
         raise InputError(
-            f"the target {table.target!r} has {n_distinct:,} distinct values in {n_rows:,} rows, too many for classes.",
+            f"the target {table.target!r} has too many distinct values for classes: {n_distinct:,} in {n_rows:,} rows.",
             "choose another target.",
         )
 
@@ -225,21 +225,25 @@ def check_target(table: Table) -> None:
 def refuse_quantity(labels: pl.Series, target: str | None) -> None:
     if is_quantity(labels):
         raise InputError(
-            f"the target {target!r} is a quantity with {labels.n_unique():,} distinct numbers, but classes are needed.",
+            f"the target must contain classes, but {target!r} is a quantity with "
+            f"{labels.drop_nulls().n_unique():,} distinct numbers.",
             "bin it into ranges first, or choose another target.",
         )
 
 
 def check_classes(classes: NDArray[Any], codes: NDArray[np.int64], target: str) -> None:
     counts = np.bincount(codes, minlength=len(classes))
+    if not len(codes):
+        raise InputError("the table has no rows.", "pass a table with at least a header and some rows.")
     if len(classes) < 2:
         raise InputError(
             f"all rows have the same {target!r}: {classes[0]!r}.", "choose a target with at least two classes."
         )
     if len(codes) < LEAST_ROWS or (counts >= 2).sum() < 2:
         raise InputError(
-            f"the table is too small: it has {len(codes)} rows, and the second largest class {np.sort(counts)[-2]}.",
-            f"at least {LEAST_ROWS} rows and two classes with two rows each are required, hundreds are recommended.",
+            f"the table needs at least {LEAST_ROWS} rows, and two classes with at least two rows each. It has "
+            f"{len(codes)} rows, and its second largest class has {np.sort(counts)[-2]}.",
+            "pass more rows; hundreds are recommended.",
         )
 
 
@@ -307,15 +311,22 @@ def cost_matrix(costs: Any, classes: NDArray[Any]) -> CostMatrix:
             ) from error
         except UnicodeDecodeError as error:
             raise InputError(f"the cost file {str(costs)!r} is not a text file.", "save the costs as CSV.") from error
+    elif isinstance(costs, dict):
+        matrix = CostMatrix.from_dict(costs)
+    elif nw.dependencies.is_into_dataframe(costs):
+        matrix = CostMatrix.from_frame(costs)
     else:
-        matrix = CostMatrix.from_dict(costs) if isinstance(costs, dict) else CostMatrix.from_frame(costs)
+        raise FoldwiseTypeError(
+            f"costs must be a CostMatrix, a dict, a frame or the path of a CSV file, got {type(costs).__name__}.",
+            "pass {action: {true class: cost}}.",
+        )
     matrix.costs_of(classes)
     known = {str(one) for one in classes.tolist()}
     unknown = [truth for truth in matrix.truths if str(truth) not in known]
     if unknown:
         raise InputError(
             f"the costs name {listing(unknown)}, which the target does not contain.",
-            f"its classes are {listing(classes.tolist())}.",
+            f"name only its classes: {listing(classes.tolist())}.",
         )
     return matrix
 
@@ -323,9 +334,7 @@ def cost_matrix(costs: Any, classes: NDArray[Any]) -> CostMatrix:
 def class_index(label: Any, classes: NDArray[Any], target: str) -> int:
     found = [k for k, one in enumerate(classes.tolist()) if one == label or str(one) == str(label)]
     if not found:
-        raise InputError(
-            f"the target {target!r} has no class {label!r}.", f"its classes are {listing(classes.tolist())}."
-        )
+        raise InputError(f"the target {target!r} has no class {label!r}.", f"choose among {listing(classes.tolist())}.")
     return found[0]
 
 
@@ -334,8 +343,8 @@ def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], wei
     absent = [name for name in columns if name not in table.X.columns]
     if absent:
         raise InputError(
-            f"the test table has no column {listing(absent)}.",
-            "pass a test table with all columns of the training table.",
+            f"the test table must have all columns of the training table, but it lacks {listing(absent)}.",
+            "add what is missing.",
         )
     assert table.y is not None
     labels = plain_labels(np.asarray(table.y)).tolist()

@@ -63,10 +63,10 @@ def seconds_of(budget: float | str) -> float:
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h|)\s*", budget)
         given = float(found[1]) * UNITS[found[2]] if found else float("nan")
     else:
-        given = float(budget)
+        given = float(budget) if isinstance(budget, int | float) else float("nan")
     if not SHORTEST_BUDGET <= given < float("inf"):
         raise InputError(
-            f"budget= must be a duration of at least {SHORTEST_BUDGET:g} s, got {budget!r}.", "pass 60s, 5m or 1h."
+            f"budget must be a duration of at least {SHORTEST_BUDGET:g} s, got {budget!r}.", "pass '60s', '5m' or '1h'."
         )
     return given
 

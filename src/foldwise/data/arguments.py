@@ -44,7 +44,9 @@ def whole_at_least(name: str, value: Any, least: int, hint: str = "") -> int:
 def one_of(name: str, value: Any, choices: Sequence[Any]) -> Any:
     """Return a value that must be one of a few strings, or None if that is one of the choices."""
     if not (value is None or isinstance(value, str)) or value not in choices:
-        raise InputError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}.")
+        *others, last = map(repr, choices)
+        words = f"{', '.join(others)} or {last}" if others else last
+        raise InputError(f"{name} must be {words}, got {value!r}.")
     return value
 
 
@@ -61,5 +63,5 @@ def column_index(argument: str, key: Any, names: Sequence[str]) -> int:
     if isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= key < len(names):
         return int(key)
     raise InputError(
-        f"{argument} refers to column {key!r}, which the table does not have.", f"the columns are {listing(names)}."
+        f"{argument} refers to column {key!r}, which the table does not have.", f"choose among {listing(names)}."
     )

@@ -94,7 +94,7 @@ class Schema:
     def __getitem__(self, name: str) -> Column:
         if name in self._by_name:
             return self._by_name[name]
-        raise InputError(f"the schema has no column {name!r}.", f"the columns are {listing(self.names)}.")
+        raise InputError(f"the schema has no column {name!r}.", f"choose among {listing(self.names)}.")
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name

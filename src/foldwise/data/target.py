@@ -207,7 +207,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
     if weights.ndim != 1:
         raise InputError(f"Sample weights must be 1D array or scalar, got {weights.ndim} dimensions.")
     if len(weights) != n_rows:
-        raise InputError(f"X has {n_rows} rows but sample_weight has {len(weights)} entries.")
+        raise InputError(f"sample_weight must have one value per row of X ({n_rows}), got {len(weights)}.")
     bad = np.flatnonzero(~(weights >= 0) | np.isinf(weights))
     if bad.size:
         raise InputError(

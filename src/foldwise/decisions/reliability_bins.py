@@ -49,7 +49,7 @@ class Reliability:
     frequency : ReliabilityBins
         Bins with about the same number of rows.
     event : str
-        The class whose probability is shown, or "the predicted class".
+        Whose probability is shown, such as "class yes" or "the predicted class".
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Reliability:
         ax.plot([0, 1], [0, 1], linestyle="--", linewidth=1, color="0.5", label="Perfectly calibrated")
         ax.vlines(chosen.predicted, chosen.predicted, chosen.observed, linewidth=1, alpha=0.5)
         sizes = 200 * np.sqrt(chosen.rows / chosen.rows.max())
-        ax.scatter(chosen.predicted, chosen.observed, s=sizes, alpha=0.6, label="Bin (larger with more rows)")
+        ax.scatter(chosen.predicted, chosen.observed, s=sizes, alpha=0.6, label="Bin (larger if it has more rows)")
         ax.plot(chosen.predicted, chosen.observed, linewidth=1)
         ax.set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05), aspect="equal")
         ax.set_xlabel(f"Mean predicted probability of {self.event}")
@@ -187,6 +187,11 @@ def event_of(y: Any, proba: Any, classes: Sequence[Any] | None, of: Any) -> tupl
     """Return the predicted probability of an event in each row, whether it occurred, and its name."""
     given = np.asarray(proba, dtype=np.float64)
     if given.ndim == 1:
+        if given.size and not (given.min() >= 0 and given.max() <= 1):
+            raise InputError(
+                f"proba must lie between 0 and 1, got values from {given.min():.3g} to {given.max():.3g}.",
+                "pass the output of predict_proba, not decision values or log-probabilities.",
+            )
         given = np.column_stack([1 - given, given])
     if given.ndim != 2 or not len(given):
         raise InputError(
@@ -213,8 +218,8 @@ def event_of(y: Any, proba: Any, classes: Sequence[Any] | None, of: Any) -> tupl
         return given.max(axis=1), (predicted == truth).astype(np.float64), "the predicted class"
     index = len(names) - 1 if of is None else find(of, names)
     if index is None:
-        raise InputError(f"of={of!r} is not one of the classes.", f"the classes are {listing(names)}.")
-    return given[:, index], (truth == index).astype(np.float64), str(names[index])
+        raise InputError(f"of must be one of the classes, got {of!r}.", f"choose among {listing(names)}.")
+    return given[:, index], (truth == index).astype(np.float64), f"class {names[index]}"
 
 
 def binned(predicted: Floats, observed: Floats, edges: Floats) -> ReliabilityBins:

@@ -175,6 +175,6 @@ def column_of(name: str, X: Any, what: str) -> Any:
     if name not in frame.columns:
         raise InputError(
             f"the cost of {what} is column {name!r}, which X does not have.",
-            f"its columns are {listing(frame.columns)}.",
+            f"choose among {listing(frame.columns)}.",
         )
     return frame.get_column(name).to_numpy()

@@ -57,7 +57,7 @@ class Diversity(BaseEstimator):  # type: ignore[misc]
 
     @property
     def random(self) -> bool:
-        """Whether it draws random numbers; if so, fits share nothing."""
+        """Whether it draws random numbers. If it does, two fits share no members."""
         return True
 
     def n_members(self, data: TrainingData) -> int | None:

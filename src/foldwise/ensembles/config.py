@@ -126,9 +126,7 @@ def check_members(config: EnsembleConfig, regression: bool) -> None:
     """Raise if a member is not a classifier or regressor as needed, or has no probabilities."""
     for name, one in zip(config.names, config.estimators, strict=True):
         if isinstance(one, type) or not hasattr(one, "fit") or not hasattr(one, "get_params"):
-            raise FoldwiseTypeError(
-                f"the member {name!r} must be an estimator, got {one!r}.", "pass an instance, not a class."
-            )
+            raise FoldwiseTypeError(f"members must be estimators, got {one!r}.", "pass instances, not classes.")
         if not (is_regressor(one) if regression else is_classifier(one)):
             kind = "regressor" if regression else "classifier"
             other = "Ensemble" if regression else "EnsembleRegressor"

@@ -51,7 +51,7 @@ class Diagnosis:
     accuracy: float
 
     def plot(self, ax: Any = None) -> Any:
-        """Plot the diversity of members: κ and mean error of each pair.
+        """Plot the diversity of members: Cohen's κ and mean error rate of each pair.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class Diagnosis:
         """
         ax = axes(ax)
         ax.scatter(self.pairs["kappa"].to_numpy(), self.pairs["mean_error"].to_numpy(), s=16, alpha=0.6)
-        ax.set(xlabel="κ of the pair (lower is more diverse)", ylabel="mean error of the pair")
+        ax.set(xlabel="Cohen's κ of two members (lower is more diverse)", ylabel="mean error rate of the two members")
         ax.set_title("Diversity of the members")
         return ax
 

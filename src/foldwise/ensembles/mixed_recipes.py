@@ -27,7 +27,7 @@ def composed(members: Any, **blocks: Any) -> Any:
 
 
 def majority_vote(members: Several, **options: Any) -> Ensemble:
-    """Let classifiers vote.
+    """Combine classifiers by majority vote.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def majority_vote(members: Several, **options: Any) -> Ensemble:
 def weighted_vote(
     members: Several, weights: str | Sequence[float] = "accuracy", *, cv: Any = 5, **options: Any
 ) -> Ensemble:
-    """Let classifiers vote, weighted by their out-of-fold accuracy or by given weights.
+    """Combine classifiers by a vote, weighted by their out-of-fold accuracy or by given weights.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def greedy_selection(
 
 
 def grading(members: Several, grader: Any = None, *, cv: Any = 10, **options: Any) -> Ensemble:
-    """Let classifiers vote that are predicted to be right.
+    """Combine the votes of classifiers that are predicted to be right.
 
     Parameters
     ----------

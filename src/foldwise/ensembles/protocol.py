@@ -102,7 +102,7 @@ class TrainingData:
 
 @dataclass(frozen=True)
 class MemberSpec:
-    """What one member is trained on; diversities change specs, so they can be chained.
+    """The rows, weights, columns and parameters that one member is trained with.
 
     Attributes
     ----------

@@ -167,7 +167,7 @@ def random_forest(
 def adaboost(
     member: Any = None, size: int = 50, *, by: str = "auto", learning_rate: float = 1.0, **options: Any
 ) -> Ensemble:
-    """Boost copies of a classifier by AdaBoost, with more than two classes by SAMME.
+    """Boost copies of a classifier with AdaBoost, or with SAMME for more than two classes.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ Metric = str | Callable[[Any, Any], float] | None
 
 @dataclass(repr=False, eq=False)
 class FixedSize(EnsembleSize):
-    """Train a fixed number of members; `size=20` of an ensemble means the same.
+    """Train a fixed number of members, as `size=20` of an ensemble does.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class GreedySelection(SelectedSize):
 
 @dataclass(repr=False, eq=False)
 class Pruning(SelectedSize):
-    """Keep the first members in the order of greedy selection, each once.
+    """Keep the members that greedy selection picks first, each with the same weight.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def select_members(predictions: MemberPredictions, data: TrainingData, metric: M
 
 @dataclass(repr=False, eq=False)
 class EarlyStopping(EnsembleSize):
-    """Stop training when more members do not lower the error.
+    """Stop training when more members no longer lower the error.
 
     The error is that of the weighted mean of predictions, or of their sum in boosting by residuals. It is computed
     after each batch of independent members, and after each member in boosting, of which only the members up to the

@@ -135,9 +135,9 @@ def kept_of(search: Any) -> OutOfFoldAnswers:
     planned = isinstance(search, PlannedSearch)
     if not planned:
         raise FoldwiseTypeError(
-            f"bias_corrected needs a search of foldwise, which stores out-of-fold predictions, got "
+            f"bias_corrected needs a search of Foldwise, which stores out-of-fold predictions, got "
             f"{type(search).__module__.partition('.')[0]}'s {type(search).__name__}.",
-            "change the import: from foldwise import GridSearchCV.",
+            "pass a fitted search, such as foldwise.GridSearchCV.",
         )
     if not hasattr(search, "kept_"):
         raise InputError("the search is not fitted.", "call fit first.")

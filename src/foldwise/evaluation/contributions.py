@@ -169,7 +169,7 @@ def class_index(name: Any, classes: Sequence[Any]) -> int:
     """Return the index of a class, which may be given as text."""
     index = find(name, classes)
     if index is None:
-        raise InputError(f"the model does not know the class {name!r}.", f"its classes are {listing(classes)}.")
+        raise InputError(f"the model does not know the class {name!r}.", f"choose among {listing(classes)}.")
     return index
 
 
@@ -184,7 +184,7 @@ def sampling_plan(
             used = np.sort(rng.choice(n_background, max(pairs // 2, min(5, n_background)), replace=False))
         return max(2, pairs // len(used)), used
     if n_samples < 1:
-        raise InputError(f"n_samples must be 1 or more, got {n_samples}.")
+        raise InputError(f"n_samples must be at least 1, got {n_samples}.")
     return max(1, -(-n_samples // (2 * n_background))), used
 
 

@@ -27,9 +27,11 @@ def indices_of(names: Sequence[Any], known: tuple[Any, ...], what: str) -> NDArr
     """Return the index of each name on an axis of the matrix."""
     found: dict[Any, int | None] = {name: find(name, known) for name in dict.fromkeys(names)}
     if unknown := [name for name, index in found.items() if index is None]:
+        plural = f"{what}es" if what.endswith("s") else f"{what}s"
+        words = f"{what} {listing(unknown)} is" if len(unknown) == 1 else f"{plural} {listing(unknown)} are"
         raise InputError(
-            f"the {what} {listing(unknown)} is not in the cost matrix, which has {listing(known)}.",
-            "add it to the cost matrix, or check its spelling.",
+            f"the {words} not in the cost matrix, which has {listing(known)}.",
+            f"add {'it' if len(unknown) == 1 else 'them'} to the cost matrix, or check the spelling.",
         )
     return np.array([found[name] for name in names], dtype=np.intp)
 

@@ -119,7 +119,7 @@ def check(truth_codes: Any, proba: Any, classes: Sequence[Any], weights: Any, po
     if truth.dtype.kind not in "iu" or truth.min() < 0 or truth.max() >= len(names):
         raise InputError(f"truth_codes must be indices of classes, from 0 to {len(names) - 1}.")
     if positive is not None and str(positive) not in [str(name) for name in names]:
-        raise InputError(f"positive={positive!r} is not one of the classes.", f"the classes are {list(names)}.")
+        raise InputError(f"positive must be one of the classes, got {positive!r}.", f"choose among {list(names)}.")
     given = np.ones(len(truth)) if weights is None else np.asarray(weights, dtype=np.float64)
     if given.shape != truth.shape or not (given >= 0).all() or not given.any():
         raise InputError("weights must have one number of at least 0 per row, and must not all be 0.")

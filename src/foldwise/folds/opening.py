@@ -69,7 +69,7 @@ def open_session(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | No
 
 
 def open_subsets(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> FoldSession:
-    """Open a session whose settings are subsets of columns, each answered as by a fit on these columns alone.
+    """Open a session whose settings are subsets of columns. It predicts like fits on these columns alone.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ ARRAYS = ("labels", "log_proba", "proba", "decision", "values")  # the fields of
 
 @dataclass(frozen=True)
 class Answer:
-    """The predictions of several settings for the test rows: those that were requested and that the model has.
+    """The predictions of several settings for the test rows, of the kinds that were requested.
 
     Probabilities come as logarithms or as they are, whichever the model computes first: taking a logarithm and
     exponentiating it again may break or create a tie.

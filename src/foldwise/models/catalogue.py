@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 
 from foldwise.data.schema import listing
 from foldwise.data.table import Table
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.models.column_roles import Outline, outline
 from foldwise.models.preprocessing import scaled
 from foldwise.models.shipped import SHIPPED
@@ -152,6 +152,10 @@ def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None =
     >>> [spec.name for spec in models_for(table, ["random_forest", "naive_bayes"])]
     ['naive_bayes', 'random_forest']
     """
+    if not isinstance(table, Table | Outline):
+        raise FoldwiseTypeError(
+            f"table must be a Table or an Outline, got {type(table).__name__}.", "read it with read_table."
+        )
     about = outline(table) if isinstance(table, Table) else table
     if names is None:
         found = [spec for spec in catalogue().values() if spec.available and spec.takes(about)]

@@ -25,8 +25,8 @@ MANIFEST = "manifest.json"
 MOST_BYTES = 1 << 32  # of one member after decompression; no model of a table is larger
 MOST_RATIO = 2_000  # of decompressed to compressed size; the limit of deflate is 1,032
 STAMP = (1980, 1, 1, 0, 0, 0)  # a fixed time, so that the same model gives the same bytes
-HINT = "save the model again with save_model."
-WRITTEN = "pass a file that save_model wrote."
+HINT = "fit the model again, or restore the file from a copy."
+WRITTEN = "pass a file written by fit or save_model."
 
 
 def damaged(what: str) -> InputError:

@@ -130,7 +130,8 @@ def check_rows(estimator: Any, X: Any, y: Any, params: dict[str, Any]) -> None:
     weights: Any = params.get("sample_weight")
     if np.ndim(weights) > 0 and len(weights) != count_rows(X):
         raise InputError(
-            f"X has {count_rows(X)} rows but sample_weight has {len(weights)} entries.", "pass one weight per row."
+            f"sample_weight must have one value per row of X ({count_rows(X)}), got {len(weights)}.",
+            "pass one weight per row.",
         )
 
 

@@ -231,9 +231,9 @@ def test_a_report_prints_at_80_columns_and_has_a_frame(rng):
 def test_bad_input(rng):
     X, y = rng.normal(size=(50, 2)), rng.integers(0, 2, 50)
     for options, words in (
-        ({"groups": [1, 2]}, "groups has 2 entries"),
+        ({"groups": [1, 2]}, "groups must have one value per row of X"),
         ({"groups": [None, *range(49)]}, "row 0 has none"),
-        ({"time": [1, 2]}, "time has 2 entries"),
+        ({"time": [1, 2]}, "time must have one value per row of X"),
         ({"time": "day"}, "does not have"),
         ({"time": [None, *range(49)]}, "missing"),
         ({"time": [f"day {i}" for i in range(50)]}, "order"),

@@ -18,6 +18,16 @@ app = typer.Typer(
     epilog="Exit codes: 0 success, 1 internal error, 2 invalid input, 130 interrupted.",
 )
 
+
+def whole_number(text: str) -> int:
+    """Read an integer, and say so in plain words if it is not one."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"must be an integer, got {text!r}.") from None
+
+
+INTEGER: dict[str, Any] = {"parser": whole_number, "metavar": "<int>"}
 TableFile = Annotated[
     Path, typer.Argument(metavar="TABLE", help="Table file: CSV, Parquet, ARFF, Excel, SQLite or DuckDB.")
 ]
@@ -25,11 +35,11 @@ RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder writt
 Target = Annotated[str, typer.Option(help="Column to predict.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
-Seed = Annotated[int, typer.Option(help="Random seed. The same seed gives the same folds and settings.")]
+Seed = Annotated[int, typer.Option(**INTEGER, help="Random seed. The same seed gives the same folds and settings.")]
 Groups = Annotated[
     str | None, typer.Option(help="Group column. Rows of the same group are never split between training and test.")
 ]
-Jobs = Annotated[int | None, typer.Option(help="Number of worker processes. Default: one per core.")]
+Jobs = Annotated[int | None, typer.Option(**INTEGER, help="Number of worker processes. Default: one per core.")]
 
 
 @app.command()
@@ -126,7 +136,7 @@ def predict(
 def explain(
     run: RunFolder,
     table: TableFile,
-    row: Annotated[int, typer.Option(help="Index of the row in TABLE, starting at 0.")],
+    row: Annotated[int, typer.Option(**INTEGER, help="Index of the row in TABLE, starting at 0.")],
     about: Annotated[
         str | None, typer.Option("--class", help="Class to explain. Default: the most probable class.")
     ] = None,
@@ -134,9 +144,9 @@ def explain(
         Path | None, typer.Option(help="Table of training rows to compare with, if the run folder has none.")
     ] = None,
     samples: Annotated[
-        int | None, typer.Option(help="Number of column orders to sample for the Shapley values.")
+        int | None, typer.Option(**INTEGER, help="Number of column orders to sample for the Shapley values.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Random seed of the sampled column orders.")] = 0,
+    seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of the sampled column orders.")] = 0,
     json: AsJson = False,
 ) -> None:
     """Explain the prediction of one row, column by column."""
@@ -171,7 +181,7 @@ def compare(
     ] = None,
     metric: Annotated[str | None, typer.Option(help="Metric, such as roc_auc. Default: accuracy.")] = None,
     groups: Groups = None,
-    seed: Annotated[int, typer.Option(help="Random seed of splits and models.")] = 0,
+    seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of splits and models.")] = 0,
     jobs: Jobs = None,
     json: AsJson = False,
     quiet: Quiet = False,

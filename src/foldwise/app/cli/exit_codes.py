@@ -67,7 +67,7 @@ def bad_input(error: Exception) -> str | None:
 PYTHON_ONLY = re.compile(
     r"\b(separator|quote|encoding|decimal|header|skip_rows|names|kinds|missing_values|table|sheet|index)="
 )
-IN_PYTHON = "This is an argument of foldwise.read_table in Python; pass its result to foldwise.fit."
+IN_PYTHON = "Arguments with = belong to foldwise.read_table in Python, whose result foldwise.fit accepts."
 
 # how arguments of Python functions are called on the command line
 OPTIONS = {
@@ -87,11 +87,15 @@ def with_options(sentence: str) -> str:
 
     >>> with_options("pass target='play', or drop_unlabeled=True.")
     "pass --target 'play', or --drop-unlabeled."
+    >>> with_options("n_jobs must be at least 1.")
+    '--jobs must be at least 1.'
     >>> with_options("the table has no column 'z', passed as groups=.")
     "the table has no column 'z', passed as --groups."
     """
     arguments = "|".join(re.escape(name) for name in OPTIONS)
+    sentence = re.sub(r"^(\w+)(?= must )", r"\1=", sentence)
     text = re.sub(rf"(?<![\w'\"-])(?:{arguments})", lambda found: OPTIONS[found[0]], sentence)
+    text = re.sub(r"^(\w+)=(?= must )", r"\1", text)  # not an option
     return re.sub(r"(--[a-z-]+) +(?=[.,;: ])", r"\1", text)  # an option without a value
 
 

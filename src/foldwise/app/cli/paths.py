@@ -12,5 +12,5 @@ def check_table(*paths: Path | None) -> None:
     for path in paths:
         if path is not None and not path.is_file():
             raise InputError(
-                f"file {str(path)!r} does not exist.", f"check the path; the current folder is {str(Path.cwd())!r}."
+                f"file {str(path)!r} does not exist.", f"check the path. The current folder is {str(Path.cwd())!r}."
             )

@@ -12,7 +12,7 @@ from foldwise.errors import InputError
 
 def report(run: Path, out: Path | None, *, as_json: bool, quiet: bool) -> None:
     """Write the report and print its path."""
-    check_exists(run)
+    check_exists(run, or_model=False)
     from foldwise.app.run_folder import REPORT, read_facts
     from foldwise.report import render
 

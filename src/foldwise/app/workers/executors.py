@@ -76,7 +76,7 @@ def count_workers(n_jobs: int | None = None) -> int:
     """Return `n_jobs`, or the number of cores available to this process."""
     if n_jobs is not None:
         if n_jobs < 1:
-            raise InputError(f"n_jobs= must be at least 1, got {n_jobs}.", "leave it out to use all cores.")
+            raise InputError(f"n_jobs must be at least 1, got {n_jobs}.", "leave it out to use all cores.")
         return n_jobs
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

@@ -60,7 +60,7 @@ def layout_of(book: Any, sheet: str, options: ReadOptions, file: str) -> TableLa
         if row:
             numbered.append((row, number))
     if not numbered:
-        raise InputError(f"sheet {sheet!r} of {file} contains no rows.", "a table has a header and rows of cells.")
+        raise InputError(f"sheet {sheet!r} of {file} contains no rows.", "pass a file with a header and rows.")
     return layout_of_rows(numbered, [], options, file, skip, sample.width)
 
 

@@ -37,7 +37,7 @@ def find_layout(lines: Sequence[str], dialect: Dialect, options: ReadOptions, na
     while start < len(lines) and not lines[start].strip():
         start += 1
     if start >= len(lines):
-        raise InputError(f"{name} contains no rows.", "a table has a header and rows of cells.")
+        raise InputError(f"{name} contains no rows.", "pass a file with a header and rows.")
     return layout_of_rows(
         [(row, start + end) for row, end in numbered_rows(lines[start:], dialect)], notes, options, name, start
     )
@@ -312,7 +312,8 @@ def given_names(names: Sequence[str], width: int, file: str) -> list[str]:
     """Return the names that the caller gave, which must be one per column."""
     if len(names) != width:
         raise InputError(
-            f"names has {len(names)} entries, but {file} has {width} columns.", "pass one name per column."
+            f"names must have one name for each of the {width} columns of {file}, got {len(names)}.",
+            "pass one name per column.",
         )
     return list(names)
 

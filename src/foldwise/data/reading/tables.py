@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,8 @@ def read_table(
         table=table,
         as_text=declared.as_text,
     )
+    if not isinstance(path, str | PathLike):
+        raise FoldwiseTypeError(f"path must be the path of a file, got {type(path).__name__}.", "pass a str or a Path.")
     source = open_file(Path(path))
     check_keywords(source, options)
     parsed = READERS[source.format](source, options)
@@ -184,7 +187,7 @@ def target_of(target: Any, columns: Sequence[str], file: str) -> str:
         return columns[target]
     if not isinstance(target, str | int):
         raise FoldwiseTypeError(f"target must be the name or the index of a column, got {target!r}.")
-    raise InputError(f"{file} has no column {target!r} to use as target.", f"its columns are {listing(columns)}.")
+    raise InputError(f"{file} has no column {target!r}, passed as target=.", f"choose among {listing(columns)}.")
 
 
 def without_index(
@@ -195,8 +198,8 @@ def without_index(
         raise FoldwiseTypeError(f"index must be the name of a column, or False to keep every column, got {index!r}.")
     if isinstance(index, str):
         if index not in frame.columns:
-            hint = f"its columns are {listing(frame.columns)}."
-            raise InputError(f"{file} has no column {index!r} to use as index.", hint)
+            hint = f"choose among {listing(frame.columns)}."
+            raise InputError(f"{file} has no column {index!r}, passed as index=.", hint)
         return frame.drop(index), [Note("index", f"{index!r} was dropped, as requested.", index)]
     if index is False or frame.width < 2 or frame.height < 2:
         return frame, []

@@ -18,7 +18,7 @@ from foldwise.folds.rows import take_rows
 
 @dataclass(repr=False, eq=False)
 class ArbiterTree(Combiner):
-    """Join members in pairs, up to a root; an arbiter decides where the two sides disagree.
+    """Combine members in a binary tree, in which arbiters decide where two branches disagree.
 
     The arbiter of a pair is trained on those training rows of the pair on which the two disagree, or on all of them if
     they never disagree. Members should be trained on disjoint rows (`RowParts`).

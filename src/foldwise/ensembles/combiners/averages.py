@@ -54,7 +54,7 @@ class LogMean(Combiner):
 
 @dataclass(repr=False, eq=False)
 class Median(Combiner):
-    """Take the median of values, or of the probabilities of each class, normalized. Weights are ignored unless 0.
+    """Take the median of values, or of the probabilities of each class. Weights are ignored, except 0.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from foldwise.folds.weights import weight_params
 
 @dataclass(repr=False, eq=False)
 class Grading(Combiner):
-    """Let members vote that are predicted to be right, weighted by the probability of being right.
+    """Combine the votes of members that are predicted to be right, weighted by the probability that they are.
 
     For each member, a grader is trained on out-of-fold predictions of the member. If no member is predicted to be
     right, all members vote.

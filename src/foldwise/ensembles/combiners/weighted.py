@@ -150,7 +150,7 @@ def given_weights(by: Sequence[float], info: CombinerData) -> Floats:
     weights = np.asarray(by, dtype=np.float64)
     n = None if info.fitted is None else len(info.fitted.members)
     if weights.ndim != 1 or (n is not None and len(weights) != n):
-        raise InputError(f"by must have one weight for each of the {n} members, got {len(np.ravel(weights))}.")
+        raise InputError(f"there must be one weight for each of the {n} members, got {len(np.ravel(weights))}.")
     if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
-        raise InputError(f"by must contain finite weights of at least 0 that are not all 0, got {weights.tolist()}.")
+        raise InputError(f"weights must be finite, at least 0 and not all 0, got {weights.tolist()}.")
     return weights

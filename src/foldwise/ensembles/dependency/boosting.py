@@ -20,7 +20,7 @@ from foldwise.folds.protocol import TargetValues
 
 @dataclass(repr=False, eq=False)
 class AdaBoost(Dependency):
-    """Boost members by weights: rows that are predicted wrongly get a larger weight for the next member.
+    """Boost members by weights: misclassified rows get a larger weight for the next member.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ TRIES = 100  # random codes, of which the best is taken
 
 @dataclass(repr=False, eq=False)
 class OutputCodes(Diversity):
-    """Recode the classes: each member predicts one binary label, and each class is a word of such labels.
+    """Recode the classes as binary code words, and train each member to predict one bit.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from foldwise.errors import InputError
 
 @dataclass(repr=False, eq=False)
 class VariedParameters(Diversity):
-    """Give each member another setting, from a list or grid, or drawn at random.
+    """Give each member its own setting, from a list or grid, or drawn at random.
 
     Parameters
     ----------

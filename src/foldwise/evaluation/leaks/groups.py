@@ -29,7 +29,7 @@ def checked_groups(groups: Any, n_rows: int) -> Ints:
     """Return the groups as numbers from 0, one per row."""
     series = as_series("groups", groups)
     if len(series) != n_rows:
-        raise InputError(f"X has {n_rows} rows but groups has {len(series)} entries.", "pass one for each row.")
+        raise InputError(f"groups must have one value per row of X ({n_rows}), got {len(series)}.", "pass one per row.")
     units = codes_of(series)
     if (units < 0).any():
         row = int(np.argmin(units))
