@@ -120,7 +120,7 @@ class BinnedLikelihood(NumericLikelihood):
         if np.isnan(value):
             return table.factor(len(table.levels), None)
         index = int(np.searchsorted(cuts, value))
-        return table.factor(index, value, f"{table.name} {bin_name(cuts, index)}")
+        return table.factor(index, value, f"{table.name} falls into the bin {bin_name(cuts, index)}")
 
     def parameters(self) -> list[Parameter]:
         pairs = zip(self.tables, self.cuts, strict=True)

@@ -58,7 +58,7 @@ def chosen_table(tables: Sequence[str], options: ReadOptions, path: Path) -> str
             return tables[0]
         raise InputError(f"{path.name} contains {len(tables)} tables: {listing(tables)}.", "pass table= to choose one.")
     if options.table not in tables:
-        raise InputError(f"{path.name} has no table {options.table!r}.", f"its tables are {listing(tables)}.")
+        raise InputError(f"{path.name} has no table {options.table!r}.", f"choose among {listing(tables)}.")
     return options.table
 
 

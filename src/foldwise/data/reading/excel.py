@@ -72,4 +72,4 @@ def chosen_sheet(sheets: list[str], options: ReadOptions, name: str) -> str:
         return sheets[options.sheet]
     if options.sheet in sheets:
         return str(options.sheet)
-    raise InputError(f"{name} has no sheet {options.sheet!r}.", f"its sheets are {listing(sheets)}.")
+    raise InputError(f"{name} has no sheet {options.sheet!r}.", f"choose among {listing(sheets)}.")

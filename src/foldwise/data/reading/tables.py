@@ -146,7 +146,7 @@ def read_table(
     parsed = READERS[source.format](source, options)
     frame = parsed.frame
     if not frame.width:
-        raise InputError(f"{source.name} contains no columns.", "a table has a header and rows of cells.")
+        raise InputError(f"{source.name} contains no columns.", "pass a file with a header and rows.")
     if options.names is not None and source.format != "text":
         given = given_names(options.names, frame.width, source.name)
         check_unique_names(given)

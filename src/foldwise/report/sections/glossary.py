@@ -12,7 +12,7 @@ TERMS = {
         "rows of each fold and scored on them, so that selection cannot flatter it."
     ),
     "search score": "The score of the selected models on the rows that selected them. It is optimistic.",
-    "baseline": "A prediction without any column: the class frequencies of the training rows, the same for every row.",
+    "baseline": "A prediction that uses no column: the class frequencies of the training rows, for every row the same.",
     "clearly better, p": (
         "Two models are compared fold by fold with a corrected paired t-test. A difference is clear if one this large "
         "would occur by chance in at most 5% of cases (p at most 0.05)."

@@ -88,13 +88,13 @@ def all_models(entries: list[ReportFacts]) -> Html:
     rows = []
     for entry in entries:
         estimate, n_settings, p = entry.part("estimate"), entry.number("n_settings"), entry.number("p")
-        tried = "" if n_settings is None else counted(n_settings, "setting", "settings")
+        tried = counted(n_settings, "setting", "settings") if n_settings else ""
         settings = settings_text(entry.part("settings"), "default settings" if estimate and n_settings else "")
         why = entry.text("why") if estimate.number("value") is None else ""
         figures = [
             estimate_text(estimate),
             number(estimate.number("search_score")),
-            "" if p is None else number(p),
+            "" if p is None else "<0.001" if p < 0.001 else number(p),
             tried,
         ]
         rows.append([entry.text("title"), *figures, duration(entry.number("seconds")), why or settings])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import class_label, counted, number, percent
+from foldwise.report.formatting import counted, number, percent
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures import curves as draw
 from foldwise.report.sections.elements import Section, details, figure, legend, paragraph, table
@@ -142,7 +142,7 @@ def classes_drawn(task: ReportFacts, drawn: list[ReportFacts]) -> str:
     n_classes = len(task.items("classes"))
     if n_classes == 2 and len(drawn) == 1:
         reason = "the positive class" if task.text("positive") else "the second of the two classes"
-        return f"The curves describe {class_label(drawn[0])}, {reason}."
+        return f"The curves describe the class {drawn[0].text('class')}, {reason}."
     if 0 < len(drawn) < n_classes:
         return f"The curves show {len(drawn)} of {n_classes} classes, those with the most held-out rows."
     return ""
@@ -166,7 +166,7 @@ def lift_words(records: list[ReportFacts]) -> str:
     at = min(range(len(share)), key=lambda i: abs(share[i] - LIFT_SHARE))
     return (
         f"The {percent(share[at])} of rows with the highest probability contain {percent(captured[at])} of "
-        f"{class_label(records[0])}, {number(lift[at], 1)} times as many as a random choice would."
+        f"the class {records[0].text('class')}, {number(lift[at], 1)} times as many as a random choice would."
     )
 
 
