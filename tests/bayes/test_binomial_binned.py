@@ -201,7 +201,7 @@ def test_bins_explain_themselves():
     X = pl.DataFrame({"age": [1.0, 2.0, 8.0, 9.0]})
     text = str(NaiveBayes(families="binned", bins=2).fit(X, [0, 0, 1, 1]).explain(X[:1]))
     assert "3/4" in text
-    assert "age up to 5" in text
+    assert "age falls into the bin up to 5" in text
 
 
 @pytest.mark.parametrize("cuts", ["frequency", "entropy"])

@@ -53,7 +53,7 @@ def test_the_picture(rng, no_matplotlib):
     p = rng.random(200)
     found = reliability((rng.random(200) < p).astype(int), p)
     axes = found.plot()
-    assert "probability of 1" in axes.get_xlabel()
+    assert "probability of class 1" in axes.get_xlabel()
     assert found.plot(axes, bins="frequency") is axes
     mpl.pyplot.close("all")
     no_matplotlib()

@@ -76,7 +76,7 @@ def test_refused(model, words):
 
 
 def test_types_that_are_none():
-    with pytest.raises(FoldwiseTypeError, match="must be an estimator"):
+    with pytest.raises(FoldwiseTypeError, match="members must be estimators"):
         Ensemble([GaussianNB]).fit(X, Y)
     with pytest.raises(FoldwiseTypeError, match="random_state"):
         Ensemble(BAYES, random_state="7").fit(X, Y)

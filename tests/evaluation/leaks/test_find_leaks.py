@@ -234,7 +234,7 @@ def test_bad_input(rng):
         ({"groups": [1, 2]}, "groups must have one value per row of X"),
         ({"groups": [None, *range(49)]}, "row 0 has none"),
         ({"time": [1, 2]}, "time must have one value per row of X"),
-        ({"time": "day"}, "does not have"),
+        ({"time": "day"}, "X has no column .day., passed as time"),
         ({"time": [None, *range(49)]}, "missing"),
         ({"time": [f"day {i}" for i in range(50)]}, "order"),
     ):
