@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from foldwise.app import table_facts
-from foldwise.app.facts import make_facts, nomogram_facts, procedure_estimate, scored_folds, short_value
+from foldwise.app.facts import make_facts, nomogram_facts, procedure_estimate, scored_folds, short_value, shown_trials
 from foldwise.app.leaderboard import leaderboard
 from foldwise.app.timing import RunTimes
+from foldwise.evaluation.metrics import class_metric
 from foldwise.models.feature_selection import SelectInformative
 from tests.app.fakes import made_up_result
 
@@ -149,3 +150,14 @@ def test_values_of_settings_are_short():
     assert short_value(SelectInformative(("a", "b"), share=0.35)) == "35% of the columns"
     assert short_value({"a": "kde", "b": "kde"}) == "kde"
     assert short_value(None) == "None"
+
+
+def test_the_best_setting_is_shown_however_many_were_tried():
+    metric = class_metric("log_loss", np.array(["a", "b"]))
+    trials = [{"folds": 10, "at": float(i), "score": 1 - i / 1000} for i in range(500)]
+    lucky = {"folds": 1, "at": 0.0, "score": 0.1}  # on a single fold, so not the best
+    shown = shown_trials([lucky, *trials], metric)
+    assert len(shown) == 400
+    assert shown[-1] == trials[-1]
+    assert lucky not in shown
+    assert shown_trials([], metric) == []

@@ -346,3 +346,21 @@ def test_numbers_read_well() -> None:
     assert [percent(v) for v in (0.5, 0.004, 0.0001, 0.0, None)] == ["50%", "0.4%", "<0.1%", "0%", "–"]
     assert [duration(v) for v in (0.25, 75, 600, 9000)] == ["0.2 s", "75 s", "10 min", "2.5 h"]
     assert fixed(-0.00061, decimals([0.25, 0.0039])) == "−0.001"
+
+
+def test_a_search_counts_all_its_settings_and_names_the_best_category() -> None:
+    facts = copy.deepcopy(weather_facts())
+    facts["searches"] = [
+        {
+            "model": "knn",
+            "title": "kNN",
+            "n_settings": 1500,
+            "trials": [
+                {"settings": {"weights": name}, "score": score, "folds": folds, "at": 1.0}
+                for name, score, folds in (("uniform", 0.5, 3), ("distance", 0.4, 3), ("gaussian", 0.1, 1))
+            ],
+        }
+    ]
+    page = render(facts)
+    assert "kNN: 1,500 settings tried (3 of them shown), best log loss 0.400 on 3 of 3 folds" in page
+    assert "best: 0.100 with weights = gaussian" in page

@@ -90,7 +90,7 @@ def unfinished_models(result: FitResult, times: RunTimes) -> list[str]:
     if loading > SLOW_LOADING_SHARE * times.budget:
         words += f" Loading the libraries took {loading:.1f} s of the {times.budget:g} s."
         if loading > FIRST_LOADING:
-            words += " The next run will load them faster, if this was the first one after the installation."
+            words += " If this was the first run after the installation, the next one will load them faster."
     return [f"{words} With a larger budget, another model may turn out best."]
 
 

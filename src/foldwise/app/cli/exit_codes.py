@@ -67,7 +67,7 @@ def bad_input(error: Exception) -> str | None:
 PYTHON_ONLY = re.compile(
     r"\b(separator|quote|encoding|decimal|header|skip_rows|names|kinds|missing_values|table|sheet|index)="
 )
-IN_PYTHON = "Arguments with = belong to foldwise.read_table in Python, whose result foldwise.fit accepts."
+IN_PYTHON = "Arguments with = are those of foldwise.read_table in Python. Pass the table it returns to foldwise.fit."
 
 # how arguments of Python functions are called on the command line
 OPTIONS = {

@@ -6,6 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from foldwise.app.cli.exit_codes import IN_PYTHON, PYTHON_ONLY
 from foldwise.app.cli.output import WIDTH, clipped, print_json
 from foldwise.app.cli.paths import check_table
 
@@ -37,6 +38,8 @@ def inspect(path: Path, target: str | None, *, as_json: bool) -> None:
         print(f"\nHow the file was read\n{table.notes}")
     if audit is not None:
         print(f"\n{audit}")
+    if PYTHON_ONLY.search(f"{table.notes}{audit}"):
+        print(f"\n{textwrap.fill(IN_PYTHON, WIDTH)}")
 
 
 def column_facts(table: Any, finding: Any) -> dict[str, Any]:

@@ -12,10 +12,10 @@ BEST = 5  # settings in the table
 PICTURES = 8  # per search
 
 WORDS = (
-    "Each dot is the mean score of one setting over the folds it was evaluated on. Weak settings may have been "
-    "evaluated on one fold only. These are scores before calibration, so they can differ from the search scores above. "
-    "A ring marks the best dot of each picture. A setting that leaves a hyperparameter at its default is not in the "
-    "picture of that hyperparameter."
+    "Each dot is the mean score of one setting over the folds it was evaluated on. Some settings may have been "
+    "evaluated on fewer folds, because they looked weak or the time was up. The scores are those before calibration "
+    "with a temperature, so they can differ from the search scores above. A ring marks the best dot of each picture. "
+    "A setting that leaves a hyperparameter at its default is not in the picture of that hyperparameter."
 )
 FIRST_FOLD = "The scores of a search include fold 1, which the estimates leave out."
 
@@ -26,12 +26,13 @@ def searches(facts: ReportFacts) -> Section | None:
     """One part per model."""
     task = facts.part("task")
     metric = task.text("metric_title") or "score"
-    found = [search(entry, metric, task.flag("greater_is_better")) for entry in facts.records("searches")]
+    greater, n_folds = task.flag("greater_is_better"), task.number("n_folds") or 0
+    found = [search(entry, metric, greater, n_folds) for entry in facts.records("searches")]
     words = f"{WORDS} {FIRST_FOLD if task.text('scored_folds') else ''}".strip()
     return Section("searches", "Hyperparameter searches", join([paragraph(words), *found])) if any(found) else None
 
 
-def search(entry: ReportFacts, metric: str, greater: bool) -> Html | None:
+def search(entry: ReportFacts, metric: str, greater: bool, n_folds: float) -> Html | None:
     """The pictures of one model."""
     scored = ((trial, trial.number("score")) for trial in entry.records("trials"))
     trials = [(trial, float(score)) for trial, score in scored if score is not None]
@@ -47,7 +48,8 @@ def search(entry: ReportFacts, metric: str, greater: bool) -> Html | None:
     tried = entry.number("n_settings") or len(trials)
     hidden = f" ({len(trials):,} of them shown)" if len(trials) < tried else ""
     settings = counted(tried, "setting", "settings")
-    title = f"{entry.text('title')}: {settings} tried{hidden}, best {metric} {number(ranked[0][1])}"
+    on = f" on {most:.0f} of {n_folds:.0f} folds" if n_folds else ""
+    title = f"{entry.text('title')}: {settings} tried{hidden}, best {metric} {number(ranked[0][1])}{on}"
     rows = [
         [number(score), number(trial.number("folds")), settings_text(trial.part("settings"))]
         for trial, score in ranked[:BEST]
