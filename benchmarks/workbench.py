@@ -46,9 +46,11 @@ def play(system: str, train: str, test: str, target: str, out: str, budget: floa
 
 
 def foldwise(train: str, test: str, target: str, budget: float, started: float) -> Any:
-    from foldwise import fit
+    from foldwise.app.config import FitConfig
+    from foldwise.app.run import run_fit
+    from foldwise.app.timing import Clock
 
-    run = fit(train, target=target, budget=budget, started=started)
+    run = run_fit(train, FitConfig(target=target, budget=budget), clock=Clock(budget, started))
     rows = pl.read_parquet(test).height
     low, high = run.estimate.on_test(rows)
     said = {"log_loss": run.estimate.value, "low": low, "high": high, "naive": run.estimate.search_score}

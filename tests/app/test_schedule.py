@@ -308,15 +308,16 @@ class TestBatches:
         assert "still being compiled" in compiling.unfinished_reason("c")[1]
 
 
-def test_a_short_run_finishes_one_general_model_before_it_tries_others():
+def test_a_short_run_finishes_generally_good_models_before_it_tries_others():
     models = plans(quick=0.01, linear=0.05, boosted=0.3)
     models["linear"] = replace(models["linear"], general=1)
     models["boosted"] = replace(models["boosted"], general=2)
-    found = Simulation(models, {"quick": 0.9, "linear": 0.5, "boosted": 0.4}, end=7.0).run(N_SPLITS + 1)
-    assert [model for model, _, _ in found.jobs[:N_SPLITS]] == ["boosted"] * N_SPLITS
+    scores = {"quick": 0.9, "linear": 0.5, "boosted": 0.4}
+    found = Simulation(models, scores, end=7.0).run(2 * N_SPLITS + 1)
+    assert [model for model, _, _ in found.jobs] == ["linear"] * N_SPLITS + ["boosted"] * N_SPLITS + ["quick"]
     large = {**models, "boosted": replace(models["boosted"], seconds=4.0)}
-    found = Simulation(large, {"quick": 0.9, "linear": 0.5, "boosted": 0.4}, end=7.0).run(N_SPLITS)
-    assert [model for model, _, _ in found.jobs] == ["linear"] * N_SPLITS
+    found = Simulation(large, scores, end=7.0).run(N_SPLITS + 1)
+    assert [model for model, _, _ in found.jobs] == ["linear"] * N_SPLITS + ["quick"]
 
 
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 44))])

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
+from foldwise.app.workers import compiled_stamp
 from foldwise.app.workers.executors import COMPILED, InProcessExecutor, ProcessExecutor, open_executor
 from foldwise.app.workers.jobs import (
     FitAllRows,
@@ -128,6 +129,21 @@ def test_what_is_compiled_is_told(executor):
     while not all(map(executor.compiled, COMPILED)):
         assert time.monotonic() < end
         time.sleep(0.1)
+
+
+def test_what_was_compiled_is_noted_until_something_changes(monkeypatch, tmp_path):
+    monkeypatch.setattr(compiled_stamp, "folder", lambda: tmp_path)
+    assert not compiled_stamp.is_compiled()
+    compiled_stamp.note_compiled("an earlier state")
+    assert not compiled_stamp.is_compiled()
+    compiled_stamp.note_compiled(compiled_stamp.state())
+    assert compiled_stamp.is_compiled()
+    assert [path.name for path in tmp_path.iterdir()] == [compiled_stamp.NAME]
+    monkeypatch.setenv("NUMBA_CPU_NAME", "another")
+    assert not compiled_stamp.is_compiled()
+    monkeypatch.setattr(compiled_stamp, "folder", lambda: tmp_path / "nowhere")
+    compiled_stamp.note_compiled(compiled_stamp.state())
+    assert not compiled_stamp.is_compiled()
 
 
 def test_a_compiler_that_died_keeps_nobody_waiting():

@@ -131,15 +131,13 @@ class Schedule:
         def first(model: str) -> SplitJob:
             return job(self.open(state, model, now, compiling), 0)
 
-        if hurried and not look.n_opened:
-            general = [name for name in affordable if self.models[name].general]
-            if general:
-                return first(max(general, key=lambda name: self.models[name].general))
-        if hurried and look.n_opened == 1:  # all workers finish it before anything else is tried
-            (batch,) = state.batches[:1]
-            waiting = not batch.stopped and len(batch.started_splits) < state.n_splits
-            if waiting and self.models[batch.model].general and look.rest(batch) < left:
+        if hurried:
+            batch = look.general_unfinished(left)
+            if batch is not None:  # all workers finish it before anything else is tried
                 return job(batch, look.next_split(batch))
+            general = look.general_to_open(affordable)
+            if general is not None:
+                return first(general)
         climbing = look.climbing
         if climbing is not None:
             return job(climbing, look.next_split(climbing))
@@ -317,6 +315,25 @@ class StateView:
     @property
     def n_opened(self) -> int:
         return sum(map(bool, self.batches.values()))
+
+    def general_to_open(self, affordable: Collection[str]) -> str | None:
+        """The generally good model that a short run tries next: first the cheapest, then the best."""
+        opened = [name for name, some in self.batches.items() if some and self.models[name].general]
+        left = [name for name in affordable if self.models[name].general]
+        if not left or len(opened) > 1:
+            return None
+        return (
+            max(left, key=lambda name: self.models[name].general) if opened else min(left, key=self.seconds.__getitem__)
+        )
+
+    def general_unfinished(self, left: float) -> SettingBatch | None:
+        """The first batch of a generally good model, if it has splits to go and there is time for them."""
+        for name, some in self.batches.items():
+            if some and self.models[name].general:
+                begun = not some[0].stopped and len(some[0].started_splits) < self.n_splits
+                if begun and self.rest(some[0]) < left:
+                    return some[0]
+        return None
 
     @property
     def finishing(self) -> bool:

@@ -179,10 +179,10 @@ class TimePlan:
             smallest = math.ceil(needed / LATEST)
             raise InputError(
                 f"budget= must be at least {smallest} s for this table on this machine, got {self.budget:g} s. "
-                f"To load libraries and to read and check the table took {elapsed:.1f} s.",
+                f"Loading libraries and reading the table took {elapsed:.1f} s.",
                 f"pass {smallest}s or more.",
             )
 
     def spare(self, elapsed: float, large_files: bool, n_bytes: int) -> float:
         """Seconds left for worked examples, once the final model is fitted."""
-        return self.latest - elapsed - self.facts - (LARGE_FILES if large_files else 0.0) - PER_BYTE * n_bytes
+        return self.latest - elapsed - 2 * self.facts - (LARGE_FILES if large_files else 0.0) - PER_BYTE * n_bytes

@@ -43,9 +43,11 @@ def verdict(result: FitResult, lines: list[LeaderboardRow], estimate: Estimate, 
     def clearly(better: bool, p: float | None) -> bool:
         return better and p is not None and p <= LEVEL
 
-    final = clearly(metric.signed(estimate.value) > metric.signed(base.value), p)
+    better = metric.signed(estimate.value) > metric.signed(base.value)
+    final = clearly(better, p)
     best = clearly(leads(lines, result), frequencies.p)
-    scores = f"{number(estimate.value)}, that of the baseline {number(base.value)} ({p_text(p)})."
+    tested = f" ({p_text(p)})" if better or p is None else ""
+    scores = f"{number(estimate.value)}, that of the baseline {number(base.value)}{tested}."
     values = f"Its {metric.title} is {scores}"
     if final and best:
         words = f"The final model is clearly better than {BASELINE}. {values}"

@@ -17,6 +17,7 @@ import polars as pl
 from foldwise.app.selection import choose_weights
 from foldwise.app.splitting import make_splits
 from foldwise.app.task import FitTask, make_task
+from foldwise.app.workers.compiled_stamp import note_compiled, state
 from foldwise.app.workers.executors import COMPILED
 from foldwise.app.workers.jobs import FitAllRows, PredictSplit, WorkerData
 from foldwise.evaluation.metrics import class_metric
@@ -33,11 +34,13 @@ def compile_all(pipe: int) -> None:
     """Call all that is compiled, and write the name of each model to a pipe when it is ready."""
     warnings.simplefilter("ignore")
     with os.fdopen(pipe, "w", buffering=1) as out:
+        since = state()
         compile_choosing()
         task = small_task()
         for name in COMPILED:
             compile_model(name, task)
             out.write(f"{name}\n")
+        note_compiled(since)
 
 
 def compile_choosing() -> None:

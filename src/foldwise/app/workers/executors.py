@@ -131,6 +131,9 @@ class ProcessExecutor:
     def give(self, data: WorkerData) -> None:
         pipelines = {name: cloudpickle.dumps(one, protocol=5) for name, one in data.pipelines.items()}
         self._packed = cloudpickle.dumps(replace(data, pipelines=pipelines), protocol=5)
+        if not self._ready:
+            self._answer()  # the server has loaded its libraries
+            self._ready = True
 
     def compiled(self, model: str) -> bool:
         if model in COMPILED and not self._all_compiled:
@@ -154,9 +157,6 @@ class ProcessExecutor:
         worker.connection.send_bytes(cloudpickle.dumps(job, protocol=5))
 
     def _fork(self) -> Worker:
-        if not self._ready:
-            self._answer()
-            self._ready = True
         mine, theirs = socket.socketpair()
         socket.send_fds(self._socket, [b"one more"], [theirs.fileno()])
         theirs.close()

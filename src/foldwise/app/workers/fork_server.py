@@ -14,6 +14,8 @@ import socket
 import sys
 from multiprocessing.connection import Connection
 
+from foldwise.app.workers.compiled_stamp import is_compiled
+
 
 def main(socket_number: int, compiled_pipe: int) -> None:
     """Fork a worker for each connection that comes through the socket, until it is closed.
@@ -25,7 +27,7 @@ def main(socket_number: int, compiled_pipe: int) -> None:
     load()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for workers that end
     gc.freeze()
-    if os.fork() == 0:
+    if not is_compiled() and os.fork() == 0:
         requests.close()
         from foldwise.app.workers.compiling import compile_all
 
