@@ -329,7 +329,7 @@ NUMBERS = np.random.default_rng(0).normal(size=100)
         (table(x=NUMBERS, w=["one"] * 100, y=["a", "b"] * 50), {"weights": "w"}, "must hold one number per row"),
         (table(x=NUMBERS, y=["a", "b"] * 50), {"positive": "c"}, "no class 'c'"),
         (table(x=NUMBERS, y=["a", "b"] * 50), {"metric": "speed"}, "unknown classification metric"),
-        (table(x=NUMBERS, y=["a", "b"] * 50), {"models": ["oracle"]}, "no model 'oracle'"),
+        (table(x=NUMBERS, y=["a", "b"] * 50), {"models": ["oracle"]}, "no model called 'oracle'"),
         (table(x=NUMBERS, y=["a", "b"] * 50), {"budget": "soon"}, "budget"),
         (
             table(x=NUMBERS, y=["a", "b"] * 50),
@@ -341,7 +341,7 @@ NUMBERS = np.random.default_rng(0).normal(size=100)
             {"costs": {"a": {"a": 0, "b": 1, "c": 2}, "b": {"a": 1, "b": 0, "c": 2}}},
             "does not contain",
         ),
-        (table(x=NUMBERS, y=["a", "b"] * 50), {"test": table(z=[1.0] * 20, y=["a", "b"] * 10)}, "has no column"),
+        (table(x=NUMBERS, y=["a", "b"] * 50), {"test": table(z=[1.0] * 20, y=["a", "b"] * 10)}, "it lacks .x."),
         (table(x=NUMBERS, y=["a", "b"] * 50), {"test": table(x=[1.0] * 20, y=["c"] * 20)}, "are unknown: 'c'"),
     ],
 )
@@ -413,7 +413,7 @@ def test_intervals_allow_for_rows_that_only_the_final_model_learns_from():
     plain = worth.spread.between(worth.value, 0.95)
     assert worth.interval() == pytest.approx((plain[0] + worth.gain, plain[1]))
     assert worth.on_test(50)[0] < worth.interval()[0]
-    assert "allows for a gain of" in worth.method
+    assert "that the score may gain from the other rows" in worth.method
     in_time = fake_fit(looked_up(), target="y", budget=8, models=["naive_bayes"], time="when")
     assert in_time.estimate.gain == 0.0
 

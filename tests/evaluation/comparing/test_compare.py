@@ -101,7 +101,7 @@ def test_pairs_turn_with_their_order(result):
     assert len(result.pairs) == 3
     inside = result.pairs.filter((pl.col("low") <= pl.col("difference")) & (pl.col("difference") <= pl.col("high")))
     assert len(inside) == 3
-    with pytest.raises(InputError, match="no model is called 'svm'"):
+    with pytest.raises(InputError, match="no model called 'svm'"):
         result.test("svm", "bayes")
 
 
