@@ -132,7 +132,7 @@ class Outcome:
     """One metric of one run."""
 
     value: float
-    naive: float
+    search_score: float
     low: float
     high: float
     truth: float
@@ -186,11 +186,11 @@ def run(problem: Problem, n_rows: int, metric: Metric, seed: int, n_folds: int =
     found = {}
     for name in SHOWN:
         shown = METRICS[name]
-        naive = score_of(replace(selection.honest, proba=selection.naive), tested, shown)
-        estimate = honest_estimate(selection.honest, tested, shown, splits, naive=naive)
+        search_score = score_of(replace(selection.honest, proba=selection.optimistic), tested, shown)
+        estimate = honest_estimate(selection.honest, tested, shown, splits, search_score=search_score)
         truth = 0.5 if problem.noise and name != "log_loss" else shown(labels, final, None)
         plain = plain_interval(selection.honest, tested, shown, splits)
-        found[name] = Outcome(estimate.value, naive, *estimate.interval(), truth, *plain)
+        found[name] = Outcome(estimate.value, search_score, *estimate.interval(), truth, *plain)
     return found
 
 
@@ -228,9 +228,9 @@ def summary(found: list[dict[str, Outcome]], name: str) -> str:
         held = (ends[0] <= truth) & (truth <= ends[1])
         cells.append((float(np.mean(columns[value] - truth)), float(held.mean()), float(np.mean(ends[1] - ends[0]))))
     (bias, held, width), (bias_now, held_now, width_now) = cells
-    naive = float(np.mean(columns["naive"] - truth))
+    search_score = float(np.mean(columns["search_score"] - truth))
     return (
-        f"{METRICS[name].title} | {truth.mean():.3f} | {naive:+.4f} | {bias:+.4f} | {bias_now:+.4f} | {held:.1%} | "
+        f"{METRICS[name].title} | {truth.mean():.3f} | {search_score:+.4f} | {bias:+.4f} | {bias_now:+.4f} | {held:.1%} | "
         f"{held_now:.1%} | {width:.4f} | {width_now:.4f} ({width_now / width:.2f}×)"
     )
 

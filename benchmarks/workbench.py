@@ -53,7 +53,7 @@ def foldwise(train: str, test: str, target: str, budget: float, started: float) 
     run = run_fit(train, FitConfig(target=target, budget=budget), clock=Clock(budget, started))
     rows = pl.read_parquet(test).height
     low, high = run.estimate.on_test(rows)
-    said = {"log_loss": run.estimate.value, "low": low, "high": high, "naive": run.estimate.search_score}
+    said = {"log_loss": run.estimate.value, "low": low, "high": high, "search_score": run.estimate.search_score}
     return run.model.classes_, run.predict_proba(pl.read_parquet(test)), said
 
 
@@ -178,7 +178,7 @@ def scored(said: dict[str, Any], train: pl.DataFrame, test: pl.DataFrame, target
         proba = given[:, [said["classes"].index(one) for one in classes]]
         proba = proba / proba.sum(axis=1, keepdims=True)
     found: dict[str, Any] = {name: METRICS[name](codes, proba) for name in ("log_loss", "roc_auc", "balanced_accuracy")}
-    kept = ("seconds", "failed", "low", "high", "naive")
+    kept = ("seconds", "failed", "low", "high", "search_score")
     return {**found, **{k: said[k] for k in kept if k in said}, "said": said.get("log_loss"), "n_test": len(codes)}
 
 
@@ -270,10 +270,10 @@ def page(known: dict[str, Any]) -> str:
         held = one.get("low") is not None and one["low"] <= one["log_loss"] <= one["high"]
         inside.append(held)
         said = "" if one.get("said") is None else f"{one['said']:.4f} ({one['low']:.4f} to {one['high']:.4f})"
-        naive = "" if one.get("naive") is None else f"{one['naive']:.4f}"
+        search_score = "" if one.get("search_score") is None else f"{one['search_score']:.4f}"
         theirs = "" if other.get("said") is None else f"{other['said']:.4f}"
         lines.append(
-            f"| {t} | {s} | {said} | {naive} | {one['log_loss']:.4f} | {'yes' if held else '**no**'} | {theirs} | "
+            f"| {t} | {s} | {said} | {search_score} | {one['log_loss']:.4f} | {'yes' if held else '**no**'} | {theirs} | "
             f"{other['log_loss']:.4f} |"
         )
     gaps = [known[f"{t} {s} foldwise"]["log_loss"] - (known[f"{t} {s} foldwise"]["said"] or np.nan) for t, s in keys]

@@ -83,17 +83,17 @@ def test_the_fold_that_dropped_settings_is_not_scored():
 
 
 def test_on_labels_that_nothing_tells_the_naive_score_is_too_good_and_the_honest_one_is_not():
-    naive, honest, held = [], [], 0
+    search_score, honest, held = [], [], 0
     for seed in range(40):
         stack, kept, proba, splits = stacked(n_rows=150, n_members=12, seed=seed)
         chosen = choose_weights(proba, stack.codes, None, METRICS["accuracy"], 1)
-        naive.append(METRICS["accuracy"](stack.codes, chosen.proba(proba)))
+        search_score.append(METRICS["accuracy"](stack.codes, chosen.proba(proba)))
         found = honest_selection(stack, kept, METRICS["accuracy"], 1)
         estimate = honest_estimate(found, stack, METRICS["accuracy"], splits)
         honest.append(estimate.value)
         low, high = estimate.interval()
         held += low <= 0.5 <= high
-    assert np.mean(naive) > 0.54
+    assert np.mean(search_score) > 0.54
     assert abs(np.mean(honest) - 0.5) < 0.015
     assert held >= 34
 
@@ -208,11 +208,14 @@ def test_rows_of_a_group_that_are_copies_make_the_interval_wider(metric):
 def test_an_estimate_is_lowered_by_a_share_of_what_the_selection_seems_to_gain():
     honest, stack, splits = scored_rows(400, 4, 0.8)
     plain = honest_estimate(honest, stack, METRICS["accuracy"], splits)
-    lower = honest_estimate(honest, stack, METRICS["accuracy"], splits, naive=plain.value + 0.02)
+    lower = honest_estimate(honest, stack, METRICS["accuracy"], splits, search_score=plain.value + 0.02)
     assert lower.value == pytest.approx(plain.value - 0.02 * LEAKED)
-    assert honest_estimate(honest, stack, METRICS["accuracy"], splits, naive=plain.value - 0.02).value == plain.value
+    assert (
+        honest_estimate(honest, stack, METRICS["accuracy"], splits, search_score=plain.value - 0.02).value
+        == plain.value
+    )
     loss = honest_estimate(honest, stack, LOG_LOSS, splits)
-    higher = honest_estimate(honest, stack, LOG_LOSS, splits, naive=loss.value - 0.02)
+    higher = honest_estimate(honest, stack, LOG_LOSS, splits, search_score=loss.value - 0.02)
     assert higher.value == pytest.approx(loss.value + 0.02 * LEAKED)
 
 

@@ -60,7 +60,7 @@ def honest_estimate(
     metric: Metric,
     splits: Sequence[Split],
     *,
-    naive: float | None = None,
+    search_score: float | None = None,
     groups: NDArray[np.intp] | None = None,
     method: str = METHOD,
 ) -> Estimate:
@@ -76,7 +76,7 @@ def honest_estimate(
         The score.
     splits : sequence of Split
         The folds.
-    naive : float, default=None
+    search_score : float, default=None
         The score of the selection that saw all folds. A share `LEAKED` of its advantage is subtracted from means over
         rows.
     groups : ndarray, default=None
@@ -103,8 +103,8 @@ def honest_estimate(
         error, freedom = rows.error(metric)
         spread = StudentSpread(max(INFLATION * error, between), freedom)
     variance = rows.variance(metric) if metric.averages_rows else None
-    estimate = Estimate(value, method, spread, naive, variance, metric.bounds)
-    return without_leak(estimate, metric) if naive is not None and metric.averages_rows else estimate
+    estimate = Estimate(value, method, spread, search_score, variance, metric.bounds)
+    return without_leak(estimate, metric) if search_score is not None and metric.averages_rows else estimate
 
 
 def without_leak(estimate: Estimate, metric: Metric) -> Estimate:

@@ -142,8 +142,8 @@ def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
     """Estimate the whole procedure honestly. Its search score comes from the selection that saw all folds."""
     setup, final = result.setup, result.final
     tested, honest = final.selection.tested, final.selection.honest
-    naive = score_of(HonestPredictions(honest.index, final.selection.naive, honest.folds), tested, metric)
-    found = honest_estimate(honest, tested, metric, setup.splits, naive=naive, groups=setup.task.groups)
+    search_score = score_of(HonestPredictions(honest.index, final.selection.optimistic, honest.folds), tested, metric)
+    found = honest_estimate(honest, tested, metric, setup.splits, search_score=search_score, groups=setup.task.groups)
     gain = final.gain.gain(metric) if final.gain else 0.0
     if not gain:
         return found

@@ -45,9 +45,13 @@ def leaderboard(result: FitResult) -> list[LeaderboardRow]:
     metric, selection = setup.metric, final.selection
     tested = selection.tested
 
-    def rated(row: LeaderboardRow, honest: HonestPredictions, naive: float | None, method: str) -> LeaderboardRow:
+    def rated(
+        row: LeaderboardRow, honest: HonestPredictions, search_score: float | None, method: str
+    ) -> LeaderboardRow:
         groups = setup.task.groups
-        estimate = honest_estimate(honest, tested, metric, setup.splits, naive=naive, groups=groups, method=method)
+        estimate = honest_estimate(
+            honest, tested, metric, setup.splits, search_score=search_score, groups=groups, method=method
+        )
         return replace(row, honest=honest, estimate=estimate, folds=fold_scores(honest, tested, metric))
 
     finished, rest = [], []
@@ -59,10 +63,10 @@ def leaderboard(result: FitResult) -> list[LeaderboardRow]:
             rest.append(replace(row, status=status, why=why))
             continue
         found = honest_model(tested, done, predictions)
-        naive = score_of(found.naive, tested, metric)
+        search_score = score_of(found.optimistic, tested, metric)
         weight = sum(w for i, w in final.weights.items() if selection.candidates[i].model == name)
         row = replace(row, best=(found.batch, found.setting), weight=weight)
-        finished.append(rated(row, found.honest, naive, CHOSEN))
+        finished.append(rated(row, found.honest, search_score, CHOSEN))
     rest += [LeaderboardRow(spec.name, spec.title, "failed", why) for spec, why in setup.skipped]
     finished.sort(key=lambda row: -metric.signed(row.estimate.value))  # type: ignore[union-attr]
     base = rated(

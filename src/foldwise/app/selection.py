@@ -224,7 +224,7 @@ class ModelPredictions:
     """Calibrated predictions of the best setting of one model: chosen again for each fold, and chosen once."""
 
     honest: HonestPredictions
-    naive: HonestPredictions  # by the setting that all folds choose
+    optimistic: HonestPredictions  # by the setting that all folds choose
     batch: SettingBatch
     setting: int  # the one that all folds choose
 
@@ -245,11 +245,11 @@ def honest_model(
         return calibrated_without(found[i], tested, fold)
 
     final = best(list(range(tested.n_folds)))
-    naive = {fold: proba(final, fold) for fold in tested.scored}
+    optimistic = {fold: proba(final, fold) for fold in tested.scored}
     chosen = {fold: best(tested.folds_before(fold)) for fold in tested.scored}
-    honest = {fold: naive[fold] if i == final else proba(i, fold) for fold, i in chosen.items()}
+    honest = {fold: optimistic[fold] if i == final else proba(i, fold) for fold, i in chosen.items()}
     return ModelPredictions(
-        HonestPredictions.of_folds(tested, honest), HonestPredictions.of_folds(tested, naive), *table[final]
+        HonestPredictions.of_folds(tested, honest), HonestPredictions.of_folds(tested, optimistic), *table[final]
     )
 
 
@@ -286,7 +286,7 @@ class MemberSelection:
     tested: OutOfFoldRows
     chosen: EnsembleWeights
     honest: HonestPredictions
-    naive: Floats  # probabilities of the rows of `honest` by the selection that saw them
+    optimistic: Floats  # probabilities of the rows of `honest` by the selection that saw them
     most: int  # members at most
 
     @property
