@@ -228,9 +228,9 @@ def summary(found: list[dict[str, Outcome]], name: str) -> str:
         held = (ends[0] <= truth) & (truth <= ends[1])
         cells.append((float(np.mean(columns[value] - truth)), float(held.mean()), float(np.mean(ends[1] - ends[0]))))
     (bias, held, width), (bias_now, held_now, width_now) = cells
-    search_score = float(np.mean(columns["search_score"] - truth))
+    gap = float(np.mean(columns["search_score"] - truth))
     return (
-        f"{METRICS[name].title} | {truth.mean():.3f} | {search_score:+.4f} | {bias:+.4f} | {bias_now:+.4f} | {held:.1%} | "
+        f"{METRICS[name].title} | {truth.mean():.3f} | {gap:+.4f} | {bias:+.4f} | {bias_now:+.4f} | {held:.1%} | "
         f"{held_now:.1%} | {width:.4f} | {width_now:.4f} ({width_now / width:.2f}×)"
     )
 

@@ -270,10 +270,10 @@ def page(known: dict[str, Any]) -> str:
         held = one.get("low") is not None and one["low"] <= one["log_loss"] <= one["high"]
         inside.append(held)
         said = "" if one.get("said") is None else f"{one['said']:.4f} ({one['low']:.4f} to {one['high']:.4f})"
-        search_score = "" if one.get("search_score") is None else f"{one['search_score']:.4f}"
+        search = "" if one.get("search_score") is None else f"{one['search_score']:.4f}"
         theirs = "" if other.get("said") is None else f"{other['said']:.4f}"
         lines.append(
-            f"| {t} | {s} | {said} | {search_score} | {one['log_loss']:.4f} | {'yes' if held else '**no**'} | {theirs} | "
+            f"| {t} | {s} | {said} | {search} | {one['log_loss']:.4f} | {'yes' if held else '**no**'} | {theirs} | "
             f"{other['log_loss']:.4f} |"
         )
     gaps = [known[f"{t} {s} foldwise"]["log_loss"] - (known[f"{t} {s} foldwise"]["said"] or np.nan) for t, s in keys]
