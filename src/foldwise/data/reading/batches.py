@@ -17,16 +17,18 @@ import polars as pl
 from foldwise.data.reading.declarations import ColumnDeclarations, apply_declarations
 from foldwise.data.reading.delimited import TextFormat, cells_of, detect_text_format, nth_line, read_delimited
 from foldwise.data.reading.delimiters import DelimiterIndex
+from foldwise.data.reading.expansion import in_words
 from foldwise.data.reading.layout import without_footnotes
 from foldwise.data.reading.protocol import CUT_OFF, ReadOptions, read_errors
 from foldwise.data.reading.repairs import repaired, without_escapes
-from foldwise.data.reading.source_file import SourceFile, identify, opened, read_bytes
+from foldwise.data.reading.source_file import SourceFile, identify, opened, read_bytes, read_rest
 from foldwise.data.reading.tables import read_table
 from foldwise.data.reading.text_encoding import as_utf8, encoding_of, first_undecodable
 from foldwise.data.schema import Column, Kind
 from foldwise.errors import InputError
 
 BLOCK = 1 << 25  # bytes of a batch
+LONGEST_ROW = 1 << 28  # bytes: a batch holds at least one row
 TAIL = 1 << 16  # bytes at the end that are never a batch of their own, so that footnotes can be recognized
 SCANS: dict[str, Callable[[Path], pl.LazyFrame]] = {"parquet": pl.scan_parquet, "feather": pl.scan_ipc}
 SINGLE_BYTE = ("cp1252", "latin-1")
@@ -74,7 +76,7 @@ def text_batches(path: Path, packed: bool, kinds: Mapping[str, Kind], block: int
                 blocks = TextBatches(file, head, encoding, text_format, path.name, block)
                 yield from (declared(frame, kinds, path.name, at) for frame, at in blocks.frames())
                 return
-        rest = read_bytes(file, -1, path.name)
+        rest = read_rest(file, path, packed, len(head))
     parsed = read_delimited(SourceFile(path, head + rest, "text", packed), options)
     yield declared(parsed.frame, kinds, path.name, 0)
 
@@ -135,6 +137,11 @@ class TextBatches:
             end = self._row_end(kept)
             if end:
                 yield kept[:end], False
+            elif len(kept) > LONGEST_ROW:
+                raise InputError(
+                    f"a row of {self._name} may have at most {in_words(LONGEST_ROW)}, but one has more.",
+                    "check the file for a quote that is never closed.",
+                )
             kept = kept[end:] + more
 
     def _row_end(self, data: bytes) -> int:

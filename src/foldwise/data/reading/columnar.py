@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from foldwise.data.notes import Note
+from foldwise.data.reading.expansion import check_rows
 from foldwise.data.reading.missing import missing_notes, with_missing
 from foldwise.data.reading.protocol import CUT_OFF, READ_ERRORS, ParsedFile, ReadOptions, first_line, read_errors
 from foldwise.data.reading.source_file import SourceFile
@@ -19,19 +20,24 @@ from foldwise.errors import InputError
 
 def read_parquet(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """Read a Parquet file."""
-    return read_with_polars(source, options, "Parquet", pl.read_parquet)
+    return read_with_polars(source, options, "Parquet", pl.scan_parquet, pl.read_parquet)
 
 
 def read_feather(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """Read a Feather (Arrow IPC) file."""
-    return read_with_polars(source, options, "Feather", pl.read_ipc)
+    return read_with_polars(source, options, "Feather", pl.scan_ipc, pl.read_ipc)
 
 
 def read_with_polars(
-    source: SourceFile, options: ReadOptions, format: str, read: Callable[[Any], pl.DataFrame]
+    source: SourceFile,
+    options: ReadOptions,
+    format: str,
+    scan: Callable[[Any], pl.LazyFrame],
+    read: Callable[[Any], pl.DataFrame],
 ) -> ParsedFile:
-    """Read a file by one of polars' readers."""
+    """Read a file by one of polars' readers, unless its cells would fill the memory."""
     with read_errors(f"{source.name} cannot be read as {format}", hint=CUT_OFF):
+        check_rows(scan(io.BytesIO(source.data)), source.path)
         frame = read(io.BytesIO(source.data))
     return parsed_cells(frame, options)
 

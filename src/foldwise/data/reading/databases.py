@@ -13,10 +13,13 @@ import polars as pl
 from foldwise.data.frames import series_of_values
 from foldwise.data.notes import Note
 from foldwise.data.reading.columnar import parsed_cells
+from foldwise.data.reading.expansion import check_cells
 from foldwise.data.reading.protocol import ParsedFile, ReadOptions, import_extra, read_errors
 from foldwise.data.reading.source_file import SourceFile
 from foldwise.data.schema import check_unique_names, listing
 from foldwise.errors import InputError
+
+PYTHON_CELL = 16  # bytes of a cell: a reference to a Python object that others share, then its value in a frame
 
 
 def read_sqlite(source: SourceFile, options: ReadOptions) -> ParsedFile:
@@ -46,6 +49,9 @@ def read_duckdb(source: SourceFile, options: ReadOptions) -> ParsedFile:
         tables = {name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in found}
         table = chosen_table(list(tables), options, source.path)
         path = ".".join(map(quoted, tables[table]))
+        n_rows, *_ = connection.execute(f"SELECT count(*) FROM {path}").fetchone()
+        n_columns = len(connection.execute(f"SELECT * FROM {path} LIMIT 0").description)
+        check_cells(n_rows, PYTHON_CELL * n_columns, source.path)  # equal cells take almost no space in the file
         return parsed_rows(connection.execute(f"SELECT * FROM {path}"), list(tables), table, options)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from typing import Any
 
 import polars as pl
 
 from foldwise.data.notes import Note
 from foldwise.data.reading.delimited import without_padding
+from foldwise.data.reading.expansion import check_workbook
 from foldwise.data.reading.layout import TableLayout, layout_of_rows
 from foldwise.data.reading.missing import missing_notes, with_missing
 from foldwise.data.reading.numbers import convert_columns
@@ -23,8 +25,9 @@ def read_excel(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """Read one sheet of a workbook."""
     hint = "pip install 'foldwise[excel]', or save the sheet as CSV."
     fastexcel = import_extra("fastexcel", f"{source.name} is a workbook", hint)
-    errors = (fastexcel.FastExcelError, ValueError)
+    errors = (fastexcel.FastExcelError, ValueError, zipfile.BadZipFile)
     with read_errors(f"{source.name} cannot be read as a workbook", *errors):
+        check_workbook(source.data, source.path)
         book = fastexcel.read_excel(source.data)
     sheet = chosen_sheet(book.sheet_names, options, source.name)
     with read_errors(f"sheet {sheet!r} of {source.name} cannot be read", *errors):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
+from foldwise.data.reading.expansion import read_to_end, truncated
 from foldwise.errors import InputError
 
 SUFFIXES = {
@@ -63,7 +64,7 @@ def open_file(path: Path) -> SourceFile:
     if format in ("sqlite", "duckdb"):  # databases open their file themselves
         return SourceFile(path, b"", format)
     with opened(path, packed) as file:
-        return SourceFile(path, read_bytes(file, -1, path.name), format, packed)
+        return SourceFile(path, read_rest(file, path, packed), format, packed)
 
 
 def identify(path: Path) -> tuple[str, bool]:
@@ -103,8 +104,12 @@ def read_bytes(file: IO[bytes], n: int, name: str) -> bytes:
     try:
         return file.read(n)
     except (OSError, EOFError, zlib.error) as error:
-        hint = "download or copy the file again; it may be truncated."
-        raise InputError(f"{name} cannot be read to its end: {error}.", hint) from error
+        raise truncated(name, error) from error
+
+
+def read_rest(file: IO[bytes], path: Path, packed: bool, n_before: int = 0) -> bytes:
+    """Read all remaining bytes of a file. There is a limit if it is compressed."""
+    return read_to_end(file, path, n_before) if packed else read_bytes(file, -1, path.name)
 
 
 def format_of(name: str, suffix: str, data: bytes) -> str:
