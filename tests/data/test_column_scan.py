@@ -53,10 +53,58 @@ def wide_table(seed, n_rows=60, classes=("a", "b", "c")):
     return X.with_columns(pl.Series("text", rng.choice(["p", "q"], n_rows))), labels
 
 
+def integer_table(seed, n_rows=60):
+    """Integers of every kind: counts, codes, identifiers, switches, zeros far from the rest, missing cells."""
+    rng = np.random.default_rng(seed)
+    columns = {}
+    for j in range(150):
+        kind, name = rng.integers(0, 12), rng.choice(["c", "user_id", "key", "rowId"])
+        size = int(rng.choice([1, 2, 3, 4, 11, 60, 500]))
+        cells = rng.integers(0, size, n_rows) + rng.choice([-1, 0, 1, 5])
+        if kind == 1:
+            cells = np.where(rng.random(n_rows) < 0.3, 0, rng.integers(3, 9, n_rows) * rng.choice([1, 2, 100]))
+        elif kind == 2:
+            cells = np.arange(n_rows) * rng.choice([1, -1, 3, 1000]) + rng.integers(0, 100)
+        elif kind == 3:
+            cells = rng.permutation(n_rows) * rng.choice([1, 7, 10**9])
+        elif kind == 4:
+            cells = np.where(rng.random(n_rows) < 0.1, 0, 10.0 ** rng.uniform(0, 6, n_rows)).astype(np.int64)
+        elif kind == 5:
+            cells = rng.integers(2**53 - 2, 2**53 + 2, n_rows)
+        elif kind == 6:
+            cells = np.where(rng.random(n_rows) < 0.1, rng.choice([-9, 99, 9999]), rng.integers(20, 90, n_rows))
+        column = pl.Series(f"{j}_{name}", cells, dtype=pl.Int64)
+        if rng.random() < 0.4:
+            column = column.set(pl.Series(rng.random(n_rows) < rng.choice([0.005, 0.5, 1.1])), None)
+        columns[column.name] = column.cast(rng.choice([pl.Int32, pl.Int64]), strict=False)
+    labels = np.array(["no", "yes"], dtype=object)[rng.integers(0, 2, n_rows)]
+    return pl.DataFrame(columns), labels
+
+
+@pytest.mark.parametrize("n_rows", [12, 40, 150])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_scan_of_integers_changes_no_answer(seed, n_rows, monkeypatch):
+    X, y = integer_table(seed, n_rows)
+    same_answers(X, y, monkeypatch)
+
+
+def test_integers_are_found_without_looking_at_single_columns(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame(rng.poisson(rng.uniform(1, 200, 300), size=(50, 300)))
+    table = Table(X, rng.choice(["a", "b"], 50), Schema(view(X).columns), "counts", "y")
+    monkeypatch.setattr("foldwise.data.findings.find", None)
+    assert {finding.kind for finding in table.findings} <= {"count", "numeric", "ordinal", "binary"}
+    assert len(table._scan.undisguised((-1, 99, 999))) > 250
+
+
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("classes", [("a", "b", "c"), ("no", "yes")])
 def test_a_scan_changes_no_answer(seed, classes, monkeypatch):
     X, y = wide_table(seed, classes=classes)
+    same_answers(X, y, monkeypatch)
+
+
+def same_answers(X, y, monkeypatch):
     schema = Schema(view(X).columns)
     scanned = Table(X, y, schema, "wide", "y")
     assert scanned._scan is not None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MANY_LEVELS = 12
 SHOWN_COLUMNS = 200  # described one by one, so that a table of 100,000 columns gives a small report in a short time
 SHOWN_NOTES = 30
+AUDIT_SHARE = 0.03  # of the budget: when it is over, columns are checked in a sample only
 SHARED = 0.05  # of the test rows; fewer may be equal by chance
 OVERRUN = 1.05  # of the budget: more is reported
 HOLDING_ROWS = ("knn", "rbf_svm")  # models that store training rows
@@ -27,7 +28,9 @@ HOLDING_ROWS = ("knn", "rbf_svm")  # models that store training rows
 def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
     setup, task = result.setup, result.setup.task
     columns = [column_facts(task.table.X[name], result) for name in task.table.X.columns[:SHOWN_COLUMNS]]
-    warnings = few([warning(c) for c in task.table.audit() if c.check in ("target", "duplicates", "alike")])
+    audit = task.table.audit(seconds=AUDIT_SHARE * times.budget)
+    warnings = few([warning(c) for c in audit if c.check in ("target", "duplicates", "alike")])
+    warnings += audit.unchecked
     if task.n_unlabeled:
         warnings.append(f"{task.n_unlabeled:,} rows without a value of {task.table.target!r} were dropped.")
     warnings += [*never_predicted(result), *missing_members(result), *unfinished_models(result, times)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from foldwise.data.check_time import CheckTime
 from foldwise.data.column_scan import ColumnScan
 from foldwise.data.disguised_missing import DisguisedMissing
 from foldwise.data.findings import Findings, short
@@ -72,6 +73,8 @@ class Audit:
         Number of rows of the table.
     concerns : tuple of Concern
         All findings, check by check.
+    unchecked : tuple of str
+        Sentences on columns for which the time was too short; empty if all were checked.
 
     Examples
     --------
@@ -90,6 +93,7 @@ class Audit:
     title: str
     n_rows: int
     concerns: tuple[Concern, ...]
+    unchecked: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Concern]:
         return iter(self.concerns)
@@ -138,6 +142,7 @@ class Audit:
                 lines.append(f"  … and {len(concerns) - MOST_SHOWN} more, see to_frame()")
         if not self.concerns:
             lines.append("no problems found")
+        lines += ["", *(textwrap.fill(text, WIDTH) for text in self.unchecked)] if self.unchecked else []
         return "\n".join(lines)
 
     def _lines(self, concerns: list[Concern]) -> list[str]:
@@ -161,8 +166,10 @@ def audit(
     findings: Findings,
     disguises: Iterable[DisguisedMissing],
     scan: ColumnScan | None = None,
+    time: CheckTime | None = None,
 ) -> tuple[Concern, ...]:
     """Run all checks on a table; `labels` are its target, or None. A scan of wide tables rules most columns out."""
+    time = CheckTime() if time is None else time
     nothing: frozenset[str] = frozenset()
     complete, unique, harmless = (
         (nothing, nothing, nothing)
@@ -174,7 +181,7 @@ def audit(
         return X.select([name for name in X.columns if name not in columns]) if columns else X
 
     concerns = [
-        *missing(without(complete), labels),
+        *missing(without(complete), labels, time),
         *(Concern("disguised", d.column, d.rows, f"{d.value:g}: {d.reason}") for d in disguises),
         *(
             Concern(kind, f.column, X.height, f.reason)
@@ -183,11 +190,11 @@ def audit(
             if f.kind == kind
         ),
         *duplicates(X, labels),
-        *copies(without(unique)),
+        *copies(without(unique), time),
     ]
     if labels is not None:
-        concerns += [*giveaways(without(harmless), labels), *balance(labels)]
-    return (*concerns, *rare(X, findings))
+        concerns += [*giveaways(without(harmless), labels, time), *balance(labels)]
+    return (*concerns, *rare(X, findings, time))
 
 
 def n_missing(column: pl.Series) -> int:
@@ -197,9 +204,16 @@ def n_missing(column: pl.Series) -> int:
     return count
 
 
-def missing(X: pl.DataFrame, labels: pl.Series | None) -> list[Concern]:
+def in_order(concerns: list[Concern], X: pl.DataFrame) -> list[Concern]:
+    """Return findings in the order of the columns."""
+    index = {name: j for j, name in enumerate(X.columns)} if len(concerns) > 1 else {}
+    return sorted(concerns, key=lambda concern: index.get(concern.column, 0))
+
+
+def missing(X: pl.DataFrame, labels: pl.Series | None, time: CheckTime) -> list[Concern]:
     """Count the missing cells of each column, the most first, after those of the target."""
-    found = [Concern("missing", column.name, n_missing(column), "") for column in X]
+    names = time.columns("missing cells", X.columns)
+    found = in_order([Concern("missing", name, n_missing(X[name]), "") for name in names], X)
     found = sorted((concern for concern in found if concern.rows), key=lambda concern: -concern.rows)
     if labels is not None and n_missing(labels):
         words = "rows without a label, which cannot be used for training"
@@ -220,14 +234,20 @@ def duplicates(X: pl.DataFrame, labels: pl.Series | None) -> list[Concern]:
     return [Concern("duplicates", "", rows, "not counting the first copy of each")] if rows else []
 
 
-def copies(X: pl.DataFrame) -> list[Concern]:
+def copies(X: pl.DataFrame, time: CheckTime) -> list[Concern]:
     """Find columns that equal an earlier column in every cell."""
     seen: dict[tuple[str, int], list[pl.Series]] = {}
     found = []
-    for column in X:
-        if column.null_count() == len(column):
+    hashed = {}
+    for name in time.columns("copies of other columns", X.columns):
+        column = X[name]
+        if column.null_count() < len(column):
+            hashed[name] = (str(column.dtype), int(column.hash(seed=0).sum() or 0))
+    for name in X.columns if hashed else ():
+        key = hashed.get(name)
+        if key is None:
             continue
-        key = (str(column.dtype), int(column.hash(seed=0).sum() or 0))
+        column = X[name]
         equal = next((other for other in seen.get(key, []) if other.equals(column, null_equal=True)), None)
         if equal is not None:
             found.append(Concern("copies", column.name, len(column), f"equal to {short(equal.name)}"))
@@ -247,21 +267,22 @@ def balance(labels: pl.Series) -> list[Concern]:
     ]
 
 
-def giveaways(X: pl.DataFrame, labels: pl.Series) -> list[Concern]:
+def giveaways(X: pl.DataFrame, labels: pl.Series, time: CheckTime) -> list[Concern]:
     """Find columns that determine the target in nearly every row."""
     quantity = is_quantity(labels)
     if labels.dtype == pl.String:
         labels = labels.cast(pl.Categorical).to_physical()  # numbers are grouped and sorted faster
     n_labels = labels.drop_nulls().n_unique()
     found = []
-    for column in X:
+    for name in time.columns("leaks of the target", X.columns):
+        column = X[name]
         pair = pl.DataFrame({"cell": column, "label": labels})
         share = correlation(pair.drop_nulls()) if quantity else share_determined(pair, n_labels)
         if share >= NEARLY:
             rows = len(column) - int((column.is_null() | labels.is_null()).sum() or 0)
             words = "of its variance is shared with the target" if quantity else "of its values determine the class"
             found.append(Concern("target", column.name, round(share * rows), f"{share:.2%} {words}"))
-    return found
+    return in_order(found, X)
 
 
 def correlation(pair: pl.DataFrame) -> float:
@@ -312,22 +333,27 @@ def wrong_by_cuts(pair: pl.DataFrame, n_labels: int) -> int:
     return max(0, int((ordered != ordered.shift()).sum() or 0) - (n_labels - 1))
 
 
-def rare(X: pl.DataFrame, findings: Findings) -> list[Concern]:
+def rare(X: pl.DataFrame, findings: Findings, time: CheckTime) -> list[Concern]:
     """Find categories with few rows, and categories that differ only in spaces or capitalization."""
     found = []
-    for finding in findings:
-        column = X[finding.column]
-        if finding.kind not in ("categorical", "ordinal") or column.dtype.is_numeric() or column.dtype.is_temporal():
-            continue
+    types = dict(zip(X.columns, X.dtypes, strict=True))
+    texts = [
+        finding.column
+        for finding in findings
+        if finding.kind in ("categorical", "ordinal")
+        and not (types[finding.column].is_numeric() or types[finding.column].is_temporal())
+    ]
+    for name in time.columns("rare categories", texts):
+        column = X[name]
         counts = column.cast(pl.String).drop_nulls().rename("level").value_counts()
         few = counts.filter(pl.col("count") < RARE_ROWS).sort("count", "level")
         if few.height:
             words = f"{few.height} of {counts.height} categories: {listing(few['level'].to_list(), 3)}"
-            found.append(Concern("rare", finding.column, int(few["count"].sum()), words))
+            found.append(Concern("rare", name, int(few["count"].sum()), words))
         plain = counts.group_by(pl.col("level").str.strip_chars().str.to_lowercase()).agg(
             pl.col("level").sort().alias("levels"), pl.col("count").sum()
         )
         for _, levels, rows in plain.sort("level").iter_rows():
             if len(levels) > 1:
-                found.append(Concern("alike", finding.column, rows, listing(levels, 4)))
-    return found
+                found.append(Concern("alike", name, rows, listing(levels, 4)))
+    return in_order(found, X)

@@ -40,6 +40,12 @@ class ColumnScan:
         Distinct present values.
     low, high : ndarray of float
         The smallest and the largest present value, NaN where there is none.
+    second, n_low : ndarray
+        The second smallest present value, NaN where there is none, and how many cells hold the smallest.
+    middle : ndarray of float
+        A value that is at most the median of the values above the smallest, NaN where there is none.
+    in_order : ndarray of bool
+        Whether no cell is missing and each one is larger than the one above it, or each one is smaller.
     has_fraction : ndarray of bool
         Whether some present value is not an integer.
     signature : ndarray of int
@@ -56,6 +62,10 @@ class ColumnScan:
     n_distinct: Counts
     low: Floats
     high: Floats
+    second: Floats
+    n_low: Counts
+    middle: Floats
+    in_order: NDArray[np.bool_]
     has_fraction: NDArray[np.bool_]
     signature: Counts
     cut_errors: Counts
@@ -82,9 +92,13 @@ class ColumnScan:
         return self.ruled_out(counts[index] == 1)
 
     def undisguised(self, sentinels: Collection[float]) -> frozenset[str]:
-        """Columns in which no value looks like a missing cell: their ends are not among the usual ones."""
-        usual = np.isin(self.low, list(sentinels)) | np.isin(self.high, list(sentinels)) | (self.low == 0)
-        return self.ruled_out(~usual | (self.n_distinct < 6))
+        """Columns in which no value looks like a missing cell: their ends are neither usual ones nor a 0 far off."""
+        usual = np.isin(self.low, list(sentinels)) | np.isin(self.high, list(sentinels))
+        few_zeros = (self.n_low >= 2) & (2 * self.n_low <= self.n_present)
+        with np.errstate(invalid="ignore"):
+            near = (~self.has_fraction & (self.second < 5)) | (self.second < 0.05 * self.middle)
+        zero_far_off = (self.low == 0) & ((few_zeros & ~near) | np.isinf(self.high))
+        return self.ruled_out(~(usual | zero_far_off) | (self.n_distinct < 6))
 
     def undetermining(self, most_errors: float) -> frozenset[str]:
         """Columns that leave the class of more rows than this undetermined."""
@@ -108,59 +122,85 @@ def scan_columns(X: pl.DataFrame, codes: NDArray[np.int64] | None = None) -> Col
     ColumnScan or None
         None if the table has few numeric columns or many rows.
     """
-    names = [name for name, kind in X.schema.items() if kind.is_float() or (kind.is_integer() and kind != pl.Int128)]
-    if len(names) < FEWEST_COLUMNS or not 0 < X.height <= MOST_ROWS:
+    columns = [
+        column
+        for column, kind in zip(X.get_columns(), X.dtypes, strict=True)
+        if kind.is_float() or (kind.is_integer() and kind != pl.Int128)
+    ]
+    if len(columns) < FEWEST_COLUMNS or not 0 < X.height <= MOST_ROWS:
         return None
-    parts = [scan_block(cells, codes) for cells in blocks(X, names)]
+    parts = [scan_block(cells, codes) for cells in blocks(columns)]
     joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
     exact = (np.abs(np.nan_to_num(joined[2])) < EXACT) & (np.abs(np.nan_to_num(joined[3])) < EXACT)
-    kept = [name for name, sure in zip(names, exact.tolist(), strict=True) if sure]
+    kept = [columns[j].name for j in np.flatnonzero(exact)]
     return ColumnScan(X.height, tuple(kept), *(column[exact] for column in joined))
 
 
-def blocks(X: pl.DataFrame, names: list[str]) -> Iterator[Floats]:
-    """The columns as arrays (rows, columns) of a bounded number of cells, missing cells as NaN."""
-    width = max(1, BLOCK_CELLS // X.height)
-    for start in range(0, len(names), width):
-        yield X.select(names[start : start + width]).to_numpy().astype(np.float64) + 0.0  # -0.0 becomes 0.0
+def blocks(columns: list[pl.Series]) -> Iterator[Floats]:
+    """The columns as arrays (columns, rows) of a bounded number of cells, missing cells as NaN."""
+    width = max(1, BLOCK_CELLS // len(columns[0]))
+    for start in range(0, len(columns), width):
+        cells = pl.DataFrame(columns[start : start + width]).to_numpy().T.astype(np.float64, order="C")
+        cells += 0.0  # -0.0 becomes 0.0
+        yield cells
 
 
 def scan_block(cells: Floats, codes: NDArray[np.int64] | None) -> tuple[NDArray[np.generic], ...]:
     """The fields of a scan after the names, for some columns."""
+    n_columns, n_rows = cells.shape
     present = ~np.isnan(cells)
-    n_present = present.sum(axis=0)
-    classes = np.zeros(len(cells), dtype=np.int64) if codes is None else codes
+    n_present = present.sum(axis=1)
+    classes = np.zeros(n_rows, dtype=np.int64) if codes is None else codes
     by_class = np.argsort(classes, kind="stable")
-    order = np.argsort(cells[by_class], axis=0, kind="stable")  # by value, then by class; NaN last
-    ranked = np.take_along_axis(cells[by_class], order, axis=0)
+    order = np.argsort(cells[:, by_class], axis=1, kind="stable")  # by value, then by class; NaN last
+    ranked = np.take_along_axis(cells[:, by_class], order, axis=1)
     labels = classes[by_class][order]
-    inside = np.arange(len(cells))[:, None] < n_present
+    inside = np.arange(n_rows) < n_present[:, None]
     changes = np.zeros(cells.shape, dtype=bool)
-    changes[1:] = (ranked[1:] != ranked[:-1]) & inside[1:]
-    n_distinct = changes.sum(axis=0) + (n_present > 0)
-    low = np.where(n_present > 0, ranked[0], np.nan)
-    high = np.where(n_present > 0, np.take_along_axis(ranked, np.maximum(n_present - 1, 0)[None], axis=0)[0], np.nan)
+    changes[:, 1:] = (ranked[:, 1:] != ranked[:, :-1]) & inside[:, 1:]
+    n_distinct = changes.sum(axis=1) + (n_present > 0)
+    n_low = np.where(n_distinct > 1, changes.argmax(axis=1), n_present)
+
+    def at(rank: Counts, where: NDArray[np.bool_]) -> Floats:
+        return np.where(where, ranked[np.arange(n_columns), np.clip(rank, 0, n_rows - 1)], np.nan)
+
+    low, high = at(np.zeros(n_columns, dtype=np.int64), n_present > 0), at(n_present - 1, n_present > 0)
+    second, middle = at(n_low, n_distinct > 1), at(n_low + (n_present - n_low - 1) // 2, n_distinct > 1)
     with np.errstate(invalid="ignore"):
-        has_fraction = ((cells != np.round(cells)) & present).any(axis=0)
-    signature = np.array([hash(column.tobytes()) for column in np.ascontiguousarray(cells.T)], dtype=np.int64)
+        has_fraction = ((cells != np.round(cells)) & present).any(axis=1)
+        rising, falling = cells[:, 1:] > cells[:, :-1], cells[:, 1:] < cells[:, :-1]
+    in_order = np.logical_or(rising.all(axis=1), falling.all(axis=1))
     known = inside & (labels >= 0)
-    class_changes = ((labels[1:] != labels[:-1]) & known[1:] & known[:-1]).sum(axis=0)
+    class_changes = ((labels[:, 1:] != labels[:, :-1]) & known[:, 1:] & known[:, :-1]).sum(axis=1)
     n_classes = int(classes.max()) + 1
     cut_errors = np.maximum(class_changes - (n_classes - 1), 0)
-    errors = group_errors(np.cumsum(changes, axis=0), labels, known, n_distinct, n_classes)
-    return n_present, n_distinct, low, high, has_fraction, signature, cut_errors, errors
+    errors = group_errors(changes, labels, known, n_distinct, n_classes)
+    ends = (low, high, second, n_low, middle)
+    return n_present, n_distinct, *ends, in_order, has_fraction, signatures(cells), cut_errors, errors
+
+
+def signatures(cells: Floats) -> Counts:
+    """A number per column that is equal for equal columns, and otherwise different unless by rare chance."""
+    weights = np.random.default_rng(0).integers(1, 1 << 62, cells.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(
+        1
+    )
+    bits = cells.view(np.uint64)
+    mixed = (bits ^ (bits >> np.uint64(31))) * weights
+    found: Counts = (mixed ^ (mixed >> np.uint64(29))).sum(axis=1, dtype=np.uint64).view(np.int64)
+    return found
 
 
 def group_errors(
-    runs: NDArray[np.int64], labels: NDArray[np.int64], known: NDArray[np.bool_], n_distinct: Counts, n_classes: int
+    changes: NDArray[np.bool_], labels: NDArray[np.int64], known: NDArray[np.bool_], n_distinct: Counts, n_classes: int
 ) -> Counts:
     """Rows that do not have the most frequent class of their value, for columns of few values."""
-    errors = np.full(runs.shape[1], -1, dtype=np.int64)
-    few = np.flatnonzero(n_distinct <= min(FEW_RUNS, FEW_SHARE * len(runs) + 1))
+    n_columns, n_rows = changes.shape
+    errors = np.full(n_columns, -1, dtype=np.int64)
+    few = np.flatnonzero(n_distinct <= min(FEW_RUNS, FEW_SHARE * n_rows + 1))
     if len(few):
-        used = known[:, few]
-        cell = (np.arange(len(few)) * FEW_RUNS + runs[:, few]) * n_classes + labels[:, few]
+        used, runs = known[few], np.cumsum(changes[few], axis=1)
+        cell = (np.arange(len(few))[:, None] * FEW_RUNS + runs) * n_classes + labels[few]
         counts = np.bincount(cell[used], minlength=len(few) * FEW_RUNS * n_classes)
         best = counts.reshape(len(few), FEW_RUNS, n_classes).max(axis=2).sum(axis=1)
-        errors[few] = used.sum(axis=0) - best
+        errors[few] = used.sum(axis=1) - best
     return errors

@@ -21,9 +21,8 @@ from foldwise.data.schema import Column, Level
 from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, InputError
 
 CellSource = NDArray[Any] | Reader
-NUMPY_TYPES = (
-    *(nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64),
-    *(nw.Float32, nw.Float64),
+NUMPY_TYPES = frozenset(
+    (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.Float32, pl.Float64)
 )
 
 
@@ -381,7 +380,9 @@ def sources_of_frame(frame: nw.DataFrame[Any], names: Sequence[str]) -> list[Col
         # without narwhals: wrapping each column would cost as much as a small fit
         natives = [native for _, native in frame.to_native().items()]
         return [source_of_pandas(name, native) for name, native in zip(names, natives, strict=True)]
-    return [source_of_series(name, series) for name, series in zip(names, frame.iter_columns(), strict=True)]
+    if frame.implementation.is_polars():
+        return [source_of_polars(name, s) for name, s in zip(names, frame.to_native().get_columns(), strict=True)]
+    return [SeriesColumn(name, series) for name, series in zip(names, frame.iter_columns(), strict=True)]
 
 
 def source_of_pandas(name: str, native: Any) -> ColumnSource:
@@ -394,10 +395,8 @@ def source_of_pandas(name: str, native: Any) -> ColumnSource:
     return SeriesColumn(name, nw.from_native(native, series_only=True))
 
 
-def source_of_series(name: str, series: nw.Series[Any]) -> ColumnSource:
-    """Return the source for a column of any other library."""
-    if series.implementation.is_polars() and series.dtype in NUMPY_TYPES:
-        native = series.to_native()
-        if native.n_chunks() == 1 and native.null_count() == 0:
-            return ArrayColumn(name, native.to_numpy(allow_copy=False))
-    return SeriesColumn(name, series)
+def source_of_polars(name: str, native: pl.Series) -> ColumnSource:
+    """Return the source for a column of polars."""
+    if native.dtype in NUMPY_TYPES and native.n_chunks() == 1 and native.null_count() == 0:
+        return ArrayColumn(name, native.to_numpy(allow_copy=False))
+    return SeriesColumn(name, nw.from_native(native, series_only=True))

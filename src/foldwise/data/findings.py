@@ -21,6 +21,7 @@ from foldwise.errors import InputError
 
 FIRST_ROWS = 1000
 DECIMALS = "numbers with decimals"
+MANY_DIGITS = 100_000_000
 FEW_ROWS = 20  # with fewer rows, values may all differ by chance
 DATES = (
     (r"^\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$", "year-month-day"),
@@ -125,15 +126,46 @@ class Findings:
 
 def findings(frame: pl.DataFrame, declared: Mapping[str, str], scan: ColumnScan | None = None) -> Findings:
     """Find out what each column of a frame looks like; declared kinds are kept."""
-    floats = {name for name, kind in frame.schema.items() if kind.is_float()}
-    decimals = frozenset() if scan is None else scan.decimals & floats
+    scanned = {} if scan is None else scanned_findings(scan, dict(zip(frame.columns, frame.dtypes, strict=True)))
 
     def finding(name: str) -> Finding:
         if name in declared:
             return Finding(name, declared[name], "as declared")
-        return Finding(name, "numeric", DECIMALS) if name in decimals else find(frame[name])
+        return scanned.get(name) or find(frame[name])
 
     return Findings(tuple(map(finding, frame.columns)))
+
+
+def scanned_findings(scan: ColumnScan, types: Mapping[str, pl.DataType]) -> dict[str, Finding]:
+    """Find out from a scan what columns look like, except those that may be identifiers or need a closer look."""
+    found = {}
+    columns = (scan.names, scan.n_present, scan.n_distinct, scan.low, scan.high, scan.has_fraction, scan.in_order)
+    lists = (one if isinstance(one, tuple) else one.tolist() for one in columns)
+    for name, n_present, n_distinct, low, high, has_fraction, in_order in zip(*lists, strict=True):
+        is_float = types[name].is_float()
+        if is_float and has_fraction and n_distinct > 2:
+            found[name] = Finding(name, "numeric", DECIMALS)
+        elif not is_float:
+            looks = whole_numbers(name, scan.n_rows, n_present, n_distinct, (low, high), in_order)
+            if looks is not None:
+                found[name] = Finding(name, *looks)
+    return found
+
+
+def whole_numbers(
+    name: str, n_rows: int, n_present: int, n_distinct: int, ends: tuple[float, float], in_order: bool
+) -> tuple[str, str] | None:
+    """Return the kind of a column of integers, and the reason, as `look` does; None if it may identify rows."""
+    if not n_present:
+        return None
+    low, high = map(int, ends)
+    if n_distinct <= 2:
+        return few_values(low, high, n_distinct, n_present == n_rows)
+    if n_distinct >= FEW_ROWS and n_distinct >= 0.99 * n_present:
+        numbers_rows = n_distinct == n_rows and (in_order or abs(low) >= MANY_DIGITS)
+        if numbers_rows or IDENTIFIER_NAME.search(name):
+            return None
+    return scale_or_count(low, high, n_distinct, n_present)
 
 
 def find(column: pl.Series) -> Finding:
@@ -154,16 +186,32 @@ def look(present: pl.Series, n_rows: int) -> tuple[str, str]:
         return "numeric", DECIMALS
     n_different = present.n_unique()
     if n_different == 1:
-        if len(present) == n_rows:
-            return "constant", f"every cell is {short(present[0])}"
-        return "binary", f"{short(present[0])} or missing, like a checkbox"
+        return few_values(present[0], present[0], 1, len(present) == n_rows)
     if present.dtype.is_temporal():
         return "date", f"{present.dtype} from {present.min()!s} to {present.max()!s}"
     if n_different == 2:
-        return "binary", f"two values: {short(present.min())} and {short(present.max())}"
+        return few_values(present.min(), present.max(), 2, len(present) == n_rows)
     if present.dtype.is_numeric():
         return look_at_numbers(present, n_rows, n_different)
     return look_at_text(present.cast(pl.String), n_rows, n_different, isinstance(present.dtype, pl.Enum))
+
+
+def few_values(low: object, high: object, n_different: int, complete: bool) -> tuple[str, str]:
+    """Return what a column of one or two different values is, and the reason."""
+    if n_different == 2:
+        return "binary", f"two values: {short(low)} and {short(high)}"
+    return (
+        ("constant", f"every cell is {short(low)}")
+        if complete
+        else ("binary", f"{short(low)} or missing, like a checkbox")
+    )
+
+
+def scale_or_count(low: int, high: int, n_different: int, n_present: int) -> tuple[str, str]:
+    """Return what integers are that do not identify rows, and the reason."""
+    if n_different <= 10 and high - low + 1 == n_different and low in (-1, 0, 1) and n_present >= 3 * n_different:
+        return "ordinal", f"integers from {low} to {high}, a rating scale or codes of categories"
+    return "count" if low in (0, 1) else "numeric", f"integers from {low:,} to {high:,}"
 
 
 def look_at_numbers(present: pl.Series, n_rows: int, n_different: int) -> tuple[str, str]:
@@ -181,9 +229,7 @@ def look_at_numbers(present: pl.Series, n_rows: int, n_different: int) -> tuple[
             return "identifier", f"different in every row, {why}"
     if n_different >= FEW_ROWS and is_named_identifier(present, n_different):
         return "identifier", "different in nearly every row, with the name of an identifier"
-    if n_different <= 10 and high - low + 1 == n_different and low in (-1, 0, 1) and len(present) >= 3 * n_different:
-        return "ordinal", f"integers from {low} to {high}, a rating scale or codes of categories"
-    return "count" if low in (0, 1) else "numeric", f"integers from {low:,} to {high:,}"
+    return scale_or_count(low, high, n_different, len(present))
 
 
 def numbered(present: pl.Series, low: int, high: int) -> str:
@@ -193,7 +239,7 @@ def numbered(present: pl.Series, low: int, high: int) -> str:
         return f"consecutive numbers from {low}"
     if IDENTIFIER_NAME.search(present.name):
         return "with the name of an identifier"
-    if abs(low) >= 100_000_000:
+    if abs(low) >= MANY_DIGITS:
         return "with many digits"
     # a quantity by which the file is sorted leaves wider gaps than numbers assigned one after the other
     in_order = bool((steps > 0).all()) or bool((steps < 0).all())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.data.audit import Audit, audit, n_missing
+from foldwise.data.check_time import CheckTime
 from foldwise.data.column_scan import ColumnScan, scan_columns
 from foldwise.data.disguised_missing import SENTINELS, DisguisedMissing, find_disguised_missing
 from foldwise.data.findings import Findings, findings, short
@@ -80,20 +82,29 @@ class Table:
         """What was decided while the file was read, and suggestions, which were not carried out."""
         return Notes((*self.decided, *self._suggestions()))
 
-    def audit(self) -> Audit:
+    def audit(self, seconds: float = math.inf) -> Audit:
         """Check the table for problems before a model is fitted.
 
         The checks cover missing and disguised missing cells, constant columns, identifiers, duplicate rows and columns,
         columns that determine the target, class balance and rare categories.
+
+        Parameters
+        ----------
+        seconds : float, optional
+            Time for the checks of single columns. When it is over, each further check uses a few columns that are
+            chosen at random, and `unchecked` says so. There is no limit by default.
 
         Returns
         -------
         Audit
             One entry per problem; print it, or call its `to_frame()`.
         """
+        time = CheckTime(seconds)
         labels = None if self.y is None else pl.Series(self.target, self.y.tolist(), strict=False)
-        found = audit(self.X, labels, self.findings, self._disguises, self._scan)
-        return Audit(f"Audit of table {self._title()}", self.X.height, found)
+        if "_disguises" not in self.__dict__:
+            self.__dict__["_disguises"] = self._find_disguises(time)  # for the notes too, which are not limited
+        found = audit(self.X, labels, self.findings, self._disguises, self._scan, time)
+        return Audit(f"Audit of table {self._title()}", self.X.height, found, time.sentences)
 
     @cached_property
     def _scan(self) -> ColumnScan | None:
@@ -108,13 +119,20 @@ class Table:
 
     @cached_property
     def _disguises(self) -> tuple[DisguisedMissing, ...]:
+        return self._find_disguises(CheckTime())
+
+    def _find_disguises(self, time: CheckTime) -> tuple[DisguisedMissing, ...]:
         usual = frozenset() if self._scan is None else self._scan.undisguised(SENTINELS)
-        found = (
-            find_disguised_missing(self.X[name])
-            for name in self.X.columns
-            if name not in usual and self.declared.get(name, "numeric") == "numeric"
-        )
-        return tuple(disguise for disguise in found if disguise is not None)
+        types = zip(self.X.columns, self.X.dtypes, strict=True)
+        names = [
+            name
+            for name, kind in types
+            if kind.is_numeric() and name not in usual and self.declared.get(name, "numeric") == "numeric"
+        ]
+        checked = {
+            name: find_disguised_missing(self.X[name]) for name in time.columns("disguised missing cells", names)
+        }
+        return tuple(found for name in names if (found := checked.get(name)) is not None)
 
     def _suggestions(self) -> Iterator[Note]:
         for finding in self.findings:

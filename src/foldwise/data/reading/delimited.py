@@ -30,6 +30,7 @@ from foldwise.data.reading.repairs import (
 from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect, sample_of, sniff
 from foldwise.data.reading.source_file import SourceFile
 from foldwise.data.reading.text_encoding import as_utf8
+from foldwise.data.reading.wide_text import read_wide
 from foldwise.data.schema import check_unique_names
 from foldwise.errors import InputError
 
@@ -110,6 +111,10 @@ class DelimitedParser:
 
     def frame(self) -> pl.DataFrame:
         """Return the cells in their types. Rows that are too short or too long are refused, blank lines are skipped."""
+        wide = read_wide(self.data, self.layout.skip_lines, self.layout.names, self.dialect, self.options)
+        if wide is not None:
+            self.seen += wide[1]
+            return wide[0]
         frame = self._typed()
         if frame is None:
             frame = self._as_text()

@@ -64,8 +64,11 @@ def may_be_plain(text: pl.Series) -> bool:
 
 def convert_columns(frame: pl.DataFrame, options: ReadOptions, decimal: str) -> tuple[pl.DataFrame, list[Note]]:
     """Convert the text columns of a frame to numbers where possible."""
-    converted = [convert(column, options, decimal) for column in frame if column.dtype == pl.String]
-    return frame.with_columns([column for column, _ in converted]), [note for _, notes in converted for note in notes]
+    texts = [name for name, kind in zip(frame.columns, frame.dtypes, strict=True) if kind == pl.String]
+    converted = [convert(frame[name], options, decimal) for name in texts]
+    changed = [column for column, _ in converted if column.dtype != pl.String]
+    frame = frame.with_columns(changed) if changed else frame  # copies the list of columns, which may be long
+    return frame, [note for _, notes in converted for note in notes]
 
 
 def convert(text: pl.Series, options: ReadOptions, decimal: str) -> tuple[pl.Series, list[Note]]:
