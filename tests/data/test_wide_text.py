@@ -86,3 +86,17 @@ def test_many_columns_are_one_chunk_each(tmp_path):
     found = read_table(tmp_path / "wide.csv").X
     assert found.equals(X.with_columns(pl.col("n").cast(pl.Int64)))
     assert {column.n_chunks() for column in found} == {1}
+
+
+def test_wide_tables_are_shown_in_a_few_lines(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame(np.where(rng.random((40, 600)) < 0.2, -999, rng.normal(50, 1, (40, 600))))
+    X.write_csv(tmp_path / "wide.csv")
+    table = read_table(tmp_path / "wide.csv")
+    for shown in (repr(table), str(table.schema), repr(table.findings)):
+        assert len(shown.splitlines()) <= 102
+        assert shown.endswith("… and 500 more columns")
+    assert "… and 500 more columns" in table.schema._repr_html_()
+    assert "disguised missing: … and 570 more notes" in str(table.notes)
+    assert len(table.notes.about("disguised missing")) == 600
+    assert len(repr(table.audit()).splitlines()) < 40

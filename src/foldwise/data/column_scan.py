@@ -13,6 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.data.columns import NUMPY_TYPES
+
 MOST_ROWS = 20_000  # with more rows a scan sorts longer than single columns take
 FEWEST_COLUMNS = 64
 BLOCK_CELLS = 1_000_000
@@ -122,11 +124,7 @@ def scan_columns(X: pl.DataFrame, codes: NDArray[np.int64] | None = None) -> Col
     ColumnScan or None
         None if the table has few numeric columns or many rows.
     """
-    columns = [
-        column
-        for column, kind in zip(X.get_columns(), X.dtypes, strict=True)
-        if kind.is_float() or (kind.is_integer() and kind != pl.Int128)
-    ]
+    columns = [column for column, kind in zip(X.get_columns(), X.dtypes, strict=True) if type(kind) in NUMPY_TYPES]
     if len(columns) < FEWEST_COLUMNS or not 0 < X.height <= MOST_ROWS:
         return None
     parts = [scan_block(cells, codes) for cells in blocks(columns)]

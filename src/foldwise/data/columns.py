@@ -397,6 +397,6 @@ def source_of_pandas(name: str, native: Any) -> ColumnSource:
 
 def source_of_polars(name: str, native: pl.Series) -> ColumnSource:
     """Return the source for a column of polars."""
-    if native.dtype in NUMPY_TYPES and native.n_chunks() == 1 and native.null_count() == 0:
+    if type(native.dtype) in NUMPY_TYPES and native.n_chunks() == 1 and native.null_count() == 0:
         return ArrayColumn(name, native.to_numpy(allow_copy=False))
     return SeriesColumn(name, nw.from_native(native, series_only=True))

@@ -16,7 +16,7 @@ import polars as pl
 from foldwise.data.column_scan import ColumnScan
 from foldwise.data.notes import hanging
 from foldwise.data.ordinal_scales import ordering_of
-from foldwise.data.schema import listing
+from foldwise.data.schema import SHOWN_COLUMNS, listing, more_columns
 from foldwise.errors import InputError
 
 FIRST_ROWS = 1000
@@ -118,10 +118,12 @@ class Findings:
         return pl.DataFrame(rows, schema={"column": pl.String, "kind": pl.String, "reason": pl.String}, orient="row")
 
     def __repr__(self) -> str:
-        names = [textwrap.shorten(f.column, 24, placeholder="…") or f.column[:24] for f in self.columns]
+        shown = self.columns[:SHOWN_COLUMNS]
+        names = [textwrap.shorten(f.column, 24, placeholder="…") or f.column[:24] for f in shown]
         width = max(map(len, names), default=0)
-        pairs = zip(names, self.columns, strict=True)
-        return "\n".join(hanging(f"{name:<{width}}  {f.kind:<11}  ", f.reason) for name, f in pairs)
+        pairs = zip(names, shown, strict=True)
+        lines = [hanging(f"{name:<{width}}  {f.kind:<11}  ", f.reason) for name, f in pairs]
+        return "\n".join([*lines, *more_columns(len(self))])
 
 
 def findings(frame: pl.DataFrame, declared: Mapping[str, str], scan: ColumnScan | None = None) -> Findings:

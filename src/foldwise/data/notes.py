@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from dataclasses import dataclass
 
 WIDTH = 80
+MOST_SHOWN = 30  # notes on one topic
 
 
 def counted(n: int, noun: str) -> str:
@@ -41,7 +43,7 @@ class Note:
 
 
 class Notes(tuple[Note, ...]):
-    """Notes in the order of the decisions, printed as one paragraph each at 80 columns.
+    """Notes in the order of the decisions, printed as one paragraph each at 80 columns, at most 30 on one topic.
 
     Examples
     --------
@@ -67,6 +69,13 @@ class Notes(tuple[Note, ...]):
         return Notes(note for note in self if note.topic == topic)
 
     def __str__(self) -> str:
-        return "\n".join(textwrap.fill(str(note), WIDTH, subsequent_indent="  ") for note in self)
+        count: Counter[str] = Counter()
+        shown = []
+        for note in self:
+            count[note.topic] += 1
+            if count[note.topic] <= MOST_SHOWN:
+                shown.append(textwrap.fill(str(note), WIDTH, subsequent_indent="  "))
+        more = [f"{topic}: … and {n - MOST_SHOWN:,} more notes" for topic, n in count.items() if n > MOST_SHOWN]
+        return "\n".join([*shown, *more])
 
     __repr__ = __str__

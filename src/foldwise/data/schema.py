@@ -14,6 +14,7 @@ from foldwise.errors import InputError
 Kind = Literal["numeric", "categorical", "binary", "date"]
 Level = str | int | float | bool
 
+SHOWN_COLUMNS = 100  # in a terminal or a notebook
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -133,16 +134,25 @@ class Schema:
             ) from error
 
     def __str__(self) -> str:
-        width = max((len(name) for name in self.names), default=0)
+        shown = self.columns[:SHOWN_COLUMNS]
+        width = max((len(column.name) for column in shown), default=0)
         lines = []
-        for column in self.columns:
+        for column in shown:
             levels = f"  {listing(column.levels)}" if column.levels is not None else ""
             lines.append(f"{column.name:<{width}}  {column.kind}{levels}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *more_columns(len(self))])
 
     def _repr_html_(self) -> str:
-        rows = [(c.name, c.kind, "" if c.levels is None else listing(c.levels)) for c in self.columns]
-        return html_table(f"Schema of {len(self)} columns", ("column", "kind", "levels"), rows, align="lll")
+        shown = self.columns[:SHOWN_COLUMNS]
+        rows = [(c.name, c.kind, "" if c.levels is None else listing(c.levels)) for c in shown]
+        title, header = f"Schema of {len(self):,} columns", ("column", "kind", "levels")
+        return html_table(title, header, rows, more_columns(len(self)), align="lll")
+
+
+def more_columns(n_columns: int) -> list[str]:
+    """Say how many columns are not shown; empty if all are shown."""
+    more = n_columns - SHOWN_COLUMNS
+    return [f"… and {more:,} more columns"] if more > 0 else []
 
 
 def check_unique_names(names: Iterable[str]) -> None:

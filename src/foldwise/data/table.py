@@ -19,10 +19,9 @@ from foldwise.data.disguised_missing import SENTINELS, DisguisedMissing, find_di
 from foldwise.data.findings import Findings, findings, short
 from foldwise.data.html import html_table
 from foldwise.data.notes import Note, Notes
-from foldwise.data.schema import Schema
+from foldwise.data.schema import SHOWN_COLUMNS, Schema, more_columns
 from foldwise.data.target import is_quantity
 
-SHOWN_COLUMNS = 100  # in a notebook
 EXAMPLES = 3
 
 
@@ -159,10 +158,8 @@ class Table:
             (column.name, self.schema[column.name].kind, f"{n_missing(column):,}", examples_of(column))
             for column in self.X.get_columns()[:SHOWN_COLUMNS]
         ]
-        more = self.X.width - SHOWN_COLUMNS
-        notes = [f"… and {more:,} more columns"] if more > 0 else []
         header = ("column", "kind", "missing cells", "examples")
-        return html_table(f"Table {self._title()}", header, rows, notes, align="llrl")
+        return html_table(f"Table {self._title()}", header, rows, more_columns(self.X.width), align="llrl")
 
     def _title(self) -> str:
         rows, columns = self.X.shape

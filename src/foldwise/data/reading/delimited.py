@@ -235,10 +235,10 @@ def without_padding(frame: pl.DataFrame, unnamed: Sequence[str]) -> tuple[pl.Dat
             notes.append(Note("padding", f"dropped {counted(frame.height - last, 'empty row')} at the end."))
             frame = frame.head(last)
     trailing = []
-    for column in reversed(frame.get_columns()):
-        if column.name not in unnamed or column.null_count() < frame.height:
+    for name in reversed(frame.columns):
+        if name not in unnamed or frame[name].null_count() < frame.height:
             break
-        trailing.append(column.name)
+        trailing.append(name)
     if trailing and len(unnamed) < frame.width:
         notes.append(Note("padding", f"dropped {counted(len(trailing), 'empty column')} without a name at the right."))
         frame = frame.drop(trailing)

@@ -64,7 +64,7 @@ def may_be_plain(text: pl.Series) -> bool:
 
 def convert_columns(frame: pl.DataFrame, options: ReadOptions, decimal: str) -> tuple[pl.DataFrame, list[Note]]:
     """Convert the text columns of a frame to numbers where possible."""
-    texts = [name for name, kind in zip(frame.columns, frame.dtypes, strict=True) if kind == pl.String]
+    texts = [name for name, kind in zip(frame.columns, frame.dtypes, strict=True) if isinstance(kind, pl.String)]
     converted = [convert(frame[name], options, decimal) for name in texts]
     changed = [column for column, _ in converted if column.dtype != pl.String]
     frame = frame.with_columns(changed) if changed else frame  # copies the list of columns, which may be long

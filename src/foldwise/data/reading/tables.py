@@ -11,6 +11,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
+from foldwise.data.columns import NUMPY_TYPES
 from foldwise.data.notes import Note
 from foldwise.data.reading.arff import read_arff
 from foldwise.data.reading.columnar import read_feather, read_json, read_parquet
@@ -162,8 +163,9 @@ def read_table(
     if target is None:
         return Table(frame, None, schema_of(frame), source.stem, None, notes, finer)
     label = target_of(target, frame.columns, source.name)
-    X = frame.drop(label)
-    return Table(X, labels(frame[label]), schema_of(X), source.stem, label, notes, finer)
+    X = frame.clone()
+    y = labels(X.drop_in_place(label))  # `drop` makes an expression per column
+    return Table(X, y, schema_of(X), source.stem, label, notes, finer)
 
 
 def check_keywords(source: SourceFile, options: ReadOptions) -> None:
@@ -178,7 +180,7 @@ def check_keywords(source: SourceFile, options: ReadOptions) -> None:
 def schema_of(frame: pl.DataFrame) -> Schema:
     """Return the names and kinds of the columns. Numbers are recognized by their types alone, which is faster."""
     types = zip(frame.columns, frame.dtypes, strict=True)
-    numbers = {name for name, kind in types if kind.is_float() or kind.is_integer()}
+    numbers = {name for name, kind in types if type(kind) in NUMPY_TYPES}
     others = view_of_frame(nw.from_native(frame.select([name for name in frame.columns if name not in numbers]))).schema
     return Schema(tuple(Column(name, "numeric") if name in numbers else others[name] for name in frame.columns))
 
