@@ -79,4 +79,4 @@ def test_an_audit_without_time_checks_a_sample_and_says_so(monkeypatch):
     assert any("checked for leaks of the target" in text for text in audit.unchecked)
     assert "The time for checks was over" in repr(audit)
     assert clock.now < 60 + 340 + 10
-    assert str(table.notes).count("If -999 means missing") == len(audit.of("disguised"))
+    assert len(table.notes.about("disguised missing")) == len(audit.of("disguised"))
