@@ -267,14 +267,14 @@ def balance(labels: pl.Series) -> list[Concern]:
     ]
 
 
-def giveaways(X: pl.DataFrame, labels: pl.Series, time: CheckTime) -> list[Concern]:
+def giveaways(X: pl.DataFrame, labels: pl.Series, time: CheckTime | None = None) -> list[Concern]:
     """Find columns that determine the target in nearly every row."""
     quantity = is_quantity(labels)
     if labels.dtype == pl.String:
         labels = labels.cast(pl.Categorical).to_physical()  # numbers are grouped and sorted faster
     n_labels = labels.drop_nulls().n_unique()
     found = []
-    for name in time.columns("leaks of the target", X.columns):
+    for name in (time or CheckTime()).columns("leaks of the target", X.columns):
         column = X[name]
         pair = pl.DataFrame({"cell": column, "label": labels})
         share = correlation(pair.drop_nulls()) if quantity else share_determined(pair, n_labels)
