@@ -40,7 +40,7 @@ Scores = dict[str, list[float]]  # by the name of the metric, one a fold
 
 HEAD = f"""# Single models and recipes
 
-Four single models of the catalogue, without any search, and every recipe of `foldwise.ensembles`. Nothing is tuned,
+Four single models of the catalog, without any search, and every recipe of `foldwise.ensembles`. Nothing is tuned,
 and larger ensembles would do better. Made by `make recipes` (`benchmarks/recipes.py`).
 
 - **Single models**: naive Bayes with kernel densities, 15 nearest neighbors with a distance for mixed columns, a

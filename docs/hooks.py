@@ -72,7 +72,7 @@ TOPICS = {
     "Ensembles: size": "EnsembleSize FixedSize EarlyStopping GreedySelection Pruning",
     "Ensembles: combiners": "Combiner Vote Weighted Mean Median Sum LogMean Best Stacking Grading ArbiterTree Decode",
     "Ensembles: data passed between blocks": "TrainingData MemberSpec FittedMembers MemberPredictions",
-    "The catalogue": "catalogue models_for ModelSpec Cost Outline outline spec_of models.register unregister scaled "
+    "The catalog": "catalogue models_for ModelSpec Cost Outline outline spec_of models.register unregister scaled "
     "for_trees native as_frame CodedLabels",
     "Model files": "save_model open_model StoredModel",
     "Fold sessions": "open_session open_subsets folds.register FoldSession RefitSession Answer Block Failure Need "
@@ -94,7 +94,7 @@ GUIDES = {
     "Nearest neighbors": "how-to/nearest-neighbors",
     "Costs, calibration and balance": "how-to/calibrate-and-balance",
     "Ensembles": "how-to/build-ensembles",
-    "The catalogue": "how-to-add",
+    "The catalog": "how-to-add",
     "Model files": "how-to/save-and-open",
     "Fold sessions": "explanation/fold-sessions",
     "Checks for extensions": "how-to-add",

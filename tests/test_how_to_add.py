@@ -54,7 +54,7 @@ def test_a_metric(monkeypatch):
 
 
 def test_a_model():
-    run("A model of the catalogue")
+    run("A model of the catalog")
     try:
         table = read_table(table_path("penguins"), target="species")
         [spec] = models_for(table, ["nearest_centroid"])

@@ -61,7 +61,7 @@ def fit(
     budget : float or str, default=60.0
         Time limit for the whole run, in seconds or as "60s", "5m" or "1h".
     models : list of str or ModelSpec, default=None
-        Names of models in the catalogue, or dotted names of scikit-learn classifiers. By default all models that suit
+        Names of models in the catalog, or dotted names of scikit-learn classifiers. By default all models that suit
         the table.
     metric : str, default=None
         The metric that settings are chosen by: "log_loss", "brier_score", "accuracy", "balanced_accuracy", "roc_auc",

@@ -1,4 +1,4 @@
-"""The catalogue of models: how each one is created, how columns are prepared for it, and its search space."""
+"""The catalog of models: how each one is created, how columns are prepared for it, and its search space."""
 
 from foldwise.models.catalogue import catalogue, models_for, register, spec_of, unregister
 from foldwise.models.coded_labels import CodedLabels

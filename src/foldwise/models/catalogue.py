@@ -1,4 +1,4 @@
-"""The catalogue of models: those that come with Foldwise, those that users register, and any estimator by its path."""
+"""The catalog of models: those that come with Foldwise, those that users register, and any estimator by its path."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def catalogue() -> dict[str, ModelSpec]:
 
 
 def register(spec: ModelSpec, *, replace: bool = False) -> ModelSpec:
-    """Add a model to the catalogue, so that it is trained like any other.
+    """Add a model to the catalog, so that it is trained like any other.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def spec_of(name: str | ModelSpec) -> ModelSpec:
     Parameters
     ----------
     name : str or ModelSpec
-        A name of the catalogue, an import path such as "sklearn.ensemble.BaggingClassifier", or a declaration, which
+        A name of the catalog, an import path such as "sklearn.ensemble.BaggingClassifier", or a declaration, which
         is returned as it is.
 
     Returns
@@ -138,7 +138,7 @@ def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None =
         The table, read with a target.
     names : list of str or ModelSpec, optional
         Choose among these models; an error is raised if one of them cannot be trained. The default, None, takes all
-        models of the catalogue that can.
+        models of the catalog that can.
 
     Returns
     -------

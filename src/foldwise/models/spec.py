@@ -1,4 +1,4 @@
-"""`ModelSpec`: the declaration of one model of the catalogue, with everything that is needed to train it."""
+"""`ModelSpec`: the declaration of one model of the catalog, with everything that is needed to train it."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class ModelSpec:
     Attributes
     ----------
     name : str
-        Name in the catalogue.
+        Name in the catalog.
     title : str
         Name in reports.
     make : callable

@@ -159,7 +159,7 @@ def encoded_part(archive: Archive, number: int, codec: str) -> EncodedPart:
 
 
 def columns_of(model: Any) -> set[str] | None:
-    """Return the columns that a pipeline of the catalogue uses; None if unknown, which means all."""
+    """Return the columns that a pipeline of the catalog uses; None if unknown, which means all."""
     while isinstance(model, Wrapper):
         model = model.estimator_
     first = model
