@@ -7,11 +7,18 @@ import math
 import numpy as np
 import pytest
 
+from foldwise.app import setup
 from foldwise.app.fewer_folds import fold_sentences, on_first_folds
 from foldwise.app.final_model import select_members
 from foldwise.app.schedule import far_ahead
 from foldwise.app.search_state import SearchState, SettingBatch
 from tests.app.fakes import made_up_result, searched
+
+
+@pytest.fixture(autouse=True)
+def _few_rows(monkeypatch):
+    monkeypatch.setattr(setup, "LEAST_FIRST", 1)
+
 
 STRENGTH = {"decision_tree": 0.5, "naive_bayes": 1.0, "random_forest": 6.0}
 
@@ -66,6 +73,14 @@ def test_a_model_that_is_finished_or_only_a_little_better_is_not_far_ahead():
     assert far_ahead(SearchState(0, 2, (done, far)), 0.0, -2.0) is None  # little, compared with the baseline
     assert far_ahead(SearchState(0, 2, (done, far)), math.inf, -0.6) is None  # a metric without bounds has no scale
     assert far_ahead(SearchState(0, 2, (far,)), 0.0, -0.6) is None
+
+
+def test_nothing_is_far_ahead_on_a_few_rows(monkeypatch):
+    monkeypatch.setattr(setup, "LEAST_FIRST", 100)
+    search, _ = searched(STRENGTH, budget=30.0, seconds=slow(5.0))
+    search.run(lambda: None)
+    assert not search.state.fewer_folds
+    assert fold_sentences(search.setup, search.state) == []
 
 
 @pytest.mark.parametrize("n_folds", [2, 3])

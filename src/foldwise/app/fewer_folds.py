@@ -32,7 +32,9 @@ def finish_leader_on_fewer_folds(search: Search) -> None:
     fewer = on_first_folds(state, n_folds)
     if fewer.batches[ahead.number] in fewer.finished:
         search.state = fewer
-        search.setup = replace(setup, splits=setup.splits[:n_folds])
+        search.setup = replace(
+            setup, splits=setup.splits[:n_folds], splitter=f"the first {n_folds} of {setup.splitter}"
+        )
         search.predictions.keep_splits(n_folds)
         search.predictions.forget(fewer)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -24,10 +24,12 @@ from foldwise.evaluation.metrics import Metric
 from foldwise.folds.protocol import Params
 from foldwise.folds.splits import Split
 from foldwise.models.catalogue import models_for
+from foldwise.models.column_roles import Outline
 from foldwise.models.spec import ModelSpec
 from foldwise.models.wide_tables import MOST_KEPT
 
 MOST_CELLS = 1.2e7  # test rows × classes × columns × settings of a batch
+LEAST_FIRST = 100  # rows of the first split that can show a model far ahead of the others
 LEAST_CELLS_ROWS = 2_000  # a column costs at least as much as with so many rows
 
 
@@ -67,7 +69,8 @@ class RunSetup:
         skipped = tuple((one, "does not support row weights") for one in every if one.name not in specs)
         X = task.table.X.select([name for name in task.table.X.columns if name in task.outline.roles])
         pipelines = {name: spec.pipeline(task.outline, config.seed) for name, spec in specs.items()}
-        plans = {name: model_plan(spec, pipelines[name], task, splits, samples.sizes) for name, spec in specs.items()}
+        outlines = [replace(task.outline, n_rows=size) for size in samples.sizes]
+        plans = {name: model_plan(spec, pipelines[name], task, splits, outlines) for name, spec in specs.items()}
         share = len(splits[0].train) / task.n_rows
         sizes = (task.n_rows, task.n_classes, X.width, len(splits), share)
         time = TimePlan(budget, n_workers, *sizes)
@@ -82,6 +85,8 @@ class RunSetup:
     def scale(self) -> tuple[float, float]:
         """The scores of a perfect model, and of the class frequencies on the first split, where higher is better."""
         split, task, signed = self.splits[0], self.task, self.metric.signed
+        if len(split.test) < LEAST_FIRST:
+            return max(map(signed, self.metric.bounds)), -np.inf  # nothing is far ahead on so few rows
         shares = np.bincount(task.codes[split.train], minlength=task.n_classes) + 1e-3
         proba = np.tile(shares / shares.sum(), (len(split.test), 1))
         baseline = signed(self.metric(task.codes[split.test], proba, None))
@@ -118,9 +123,11 @@ class RunSetup:
         return any(self.specs[one.model].large_files for one in batches)
 
 
-def model_plan(spec: ModelSpec, pipeline: Any, task: FitTask, splits: list[Split], sizes: tuple[int, ...]) -> ModelPlan:
-    """Describe a model to the schedule."""
-    seconds = [spec.seconds(replace(task.outline, n_rows=size)) for size in sizes]
+def model_plan(
+    spec: ModelSpec, pipeline: Any, task: FitTask, splits: list[Split], outlines: Sequence[Outline]
+) -> ModelPlan:
+    """Describe a model to the schedule. There is an outline of the table for each rung."""
+    seconds = [spec.seconds(one) for one in outlines]
     n_columns = min(len(task.outline.roles), MOST_KEPT)
     cells = max(len(splits[0].test), LEAST_CELLS_ROWS) * task.n_classes * n_columns
     return ModelPlan(

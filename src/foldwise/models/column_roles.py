@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -71,7 +72,18 @@ class Outline:
         list of str
             Names of the columns.
         """
-        return [name for name, role in self.roles.items() if role in roles]
+        found = [role for role in roles if role in self.by_role]
+        if len(found) == 1:
+            return list(self.by_role[found[0]])
+        return [name for name, role in self.roles.items() if role in found] if found else []
+
+    @cached_property
+    def by_role(self) -> Mapping[Role, list[str]]:
+        """The columns of each role that occurs."""
+        found: dict[Role, list[str]] = {}
+        for name, role in self.roles.items():
+            found.setdefault(role, []).append(name)
+        return found
 
     @property
     def few(self) -> list[str]:

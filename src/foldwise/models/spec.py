@@ -256,6 +256,8 @@ class ModelSpec:
         Outline
             The same outline without columns of other roles.
         """
+        if set(outline.by_role) <= set(self.roles):
+            return outline
         roles = {name: role for name, role in outline.roles.items() if role in self.roles}
         others = {
             name: f"{self.title} does not use {r} columns" for name, r in outline.roles.items() if name not in roles

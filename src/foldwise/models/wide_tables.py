@@ -114,6 +114,6 @@ def is_wide(outline: Outline) -> bool:
 
 def narrowed(outline: Outline) -> Outline:
     """Return the outline of a wide table after the filter."""
-    others = {name: role for name, role in outline.roles.items() if role != "number"}
+    others = {name: outline.roles[name] for name in outline.columns("category", "text", "date")}
     top: dict[str, Role] = dict.fromkeys(top_names(MOST_KEPT), "number")
     return replace(outline, roles={**others, **top})

@@ -11,6 +11,8 @@ from foldwise.app.cli.output import WIDTH, clipped, print_json
 from foldwise.app.cli.paths import check_table
 
 NAME = 22
+AUDIT_SECONDS = 20.0  # after which checks of a wide table take a sample of columns and say so
+SHOWN = 200  # columns that are printed; --json gives all
 
 
 def inspect(path: Path, target: str | None, *, as_json: bool) -> None:
@@ -19,8 +21,9 @@ def inspect(path: Path, target: str | None, *, as_json: bool) -> None:
     from foldwise.data import read_table
 
     table = read_table(path, target=target)
-    audit = None if target is None else table.audit()
-    columns = [column_facts(table, finding) for finding in table.findings]
+    audit = None if target is None else table.audit(seconds=AUDIT_SECONDS)
+    findings = list(table.findings)
+    columns = [column_facts(table, finding) for finding in (findings if as_json else findings[:SHOWN])]
     if as_json:
         concerns = None if audit is None else audit.to_frame().to_dicts()
         notes = [{"topic": note.topic, "column": note.column, "text": note.text} for note in table.notes]
@@ -34,6 +37,8 @@ def inspect(path: Path, target: str | None, *, as_json: bool) -> None:
         start = f"{clipped(facts['column'], width):<{width}}  {facts['kind']:<11}  "
         start += f"{share_text(facts['missing'])}  {facts['distinct']:>8,}  "
         print(textwrap.fill(start + facts["reason"], WIDTH, subsequent_indent=" " * len(start)).rstrip())
+    if len(findings) > SHOWN:
+        print(f"… and {len(findings) - SHOWN:,} more columns (--json lists them all)")
     if table.notes:
         print(f"\nHow the file was read\n{table.notes}")
     if audit is not None:
