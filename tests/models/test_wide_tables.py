@@ -57,8 +57,7 @@ def test_columns_without_information_come_last():
 
 
 def test_the_filter_keeps_what_differs_between_classes(table):
-    names = [f"gene{j}" for j in range(N_COLUMNS)]
-    top = TopColumns(names, k=10).fit(table.drop("y"), table["y"])
+    top = TopColumns(["sex"], k=10).fit(table.drop("y"), table["y"])
     assert set(top.kept_) == {f"gene{j}" for j in range(100, 110)}
     found = top.transform(table.drop("y"))
     assert found.columns[0] == "sex"

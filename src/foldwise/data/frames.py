@@ -30,7 +30,9 @@ def as_polars(X: Any) -> pl.DataFrame:
         frame = frame_of(X)
         if frame.implementation.is_polars():
             native: pl.DataFrame = frame.to_native()
-            objects = [one for one in native if one.dtype == pl.Object]
+            objects = native.select(pl.col(pl.Object))
+            if not objects.width:
+                return native
             return native.with_columns(series_of_values(one.name, one.to_list()) for one in objects)
         return pl.DataFrame([series_of(str(one.name), one) for one in frame.iter_columns()])
     array = np.asarray(X)

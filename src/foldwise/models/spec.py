@@ -186,7 +186,8 @@ class ModelSpec:
         seen = self.seen(outline)
         front: list[tuple[str, Any]] = [("select", "passthrough")] if self.selects else []
         if is_wide(seen):
-            front, seen = [("filter", TopColumns(seen.columns("number")))], narrowed(seen)
+            passing = [*seen.columns("category", "text", "date"), *seen.left_out]
+            front, seen = [("filter", TopColumns(passing))], narrowed(seen)
         return Pipeline([*front, ("prepare", self.prepare(seen)), ("model", self.make(seen, seed))])
 
     def space(self, outline: Outline) -> dict[str, Any]:

@@ -32,44 +32,49 @@ class TopColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    columns : sequence of str
-        The numeric columns to choose from.
+    passing : sequence of str, default=()
+        The columns that pass. All others are numbers, and are chosen from. A list of these would be far longer, and
+        every copy of a pipeline would copy it.
     k : int, default=200
         Number of columns to keep.
     most : int, default=500
         Number of columns of the result, apart from those that pass.
     """
 
-    def __init__(self, columns: Sequence[str], *, k: int = FIRST_KEPT, most: int = MOST_KEPT) -> None:
-        self.columns = columns
+    def __init__(self, passing: Sequence[str] = (), *, k: int = FIRST_KEPT, most: int = MOST_KEPT) -> None:
+        self.passing = passing
         self.k = k
         self.most = most
 
     def fit(self, X: Any, y: Any) -> Self:
         """Rank the columns on the training rows."""
-        cells = self._cells(as_polars(X), self.columns)
+        frame, passing = as_polars(X), set(self.passing)
+        names = [name for name in frame.columns if name not in passing]
         codes = np.unique(np.asarray(y), return_inverse=True)[1]
-        order = np.argsort(-f_statistics(cells, codes), kind="stable")
-        names = list(self.columns)
+        order = np.argsort(-f_statistics(cells_of(frame, names), codes), kind="stable")
         self.kept_ = [names[j] for j in order[: min(self.k, self.most)]]
         return self
 
     def transform(self, X: Any) -> pl.DataFrame:
-        """Return the other columns and the kept ones."""
+        """Return the columns that pass, and the kept ones."""
         check_is_fitted(self)
         frame = as_polars(X)
-        cells = np.zeros((frame.height, self.most))
-        cells[:, : len(self.kept_)] = self._cells(frame, self.kept_)
-        known = set(self.columns)
-        others = frame.select([name for name in frame.columns if name not in known])
-        top = pl.DataFrame(cells, schema=top_names(self.most), orient="row").fill_nan(None)
-        return others.hstack(top) if others.width else top
-
-    def _cells(self, frame: pl.DataFrame, names: Sequence[str]) -> Floats:
-        absent = set(names).difference(frame.columns)
+        known = set(frame.columns)
+        absent = [name for name in self.kept_ if name not in known]
         if absent:
-            raise InputError(f"column {min(absent)!r} is missing.", "pass the columns that the model was fitted on.")
-        return frame.select(names).to_numpy().astype(np.float64)
+            raise InputError(f"column {absent[0]!r} is missing.", "pass the columns that the model was fitted on.")
+        cells = np.zeros((frame.height, self.most))
+        cells[:, : len(self.kept_)] = cells_of(frame, self.kept_)
+        passing = set(self.passing)
+        others = [name for name in frame.columns if name in passing] if passing else []
+        top = pl.DataFrame(cells, schema=top_names(self.most), orient="row").fill_nan(None)
+        return frame[others].hstack(top) if others else top
+
+
+def cells_of(frame: pl.DataFrame, names: list[str]) -> Floats:
+    """The cells of some columns. `select` would read each name as an expression, which takes long for many."""
+    chosen = frame if len(names) == frame.width else frame[names]
+    return chosen.to_numpy().astype(np.float64, copy=False)
 
 
 def f_statistics(cells: Floats, codes: NDArray[np.int64]) -> Floats:  # (columns,)
@@ -103,8 +108,8 @@ def used_columns(pipeline: Any, names: Sequence[str]) -> list[str]:
     found = steps.get("filter")
     if not isinstance(found, TopColumns):
         return list(names)
-    unused = set(found.columns).difference(found.kept_)
-    return [name for name in names if name not in unused]
+    used = {*found.kept_, *found.passing}
+    return [name for name in names if name in used]
 
 
 def is_wide(outline: Outline) -> bool:
