@@ -161,6 +161,14 @@ def tables(draw):
     return X, y, None if weights is None else np.array(weights)
 
 
+def test_one_row_is_left_of_a_class_with_whole_weights():
+    """Its mean is 0, but the mean of both rows was 2/3, which no float is."""
+    frame = pl.DataFrame({"number": [0.0, 0.0, 0.0, 0.0, 1.0, 1.0]})
+    weights = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 2.0])
+    model = NaiveBayes(families={"number": "gaussian"})
+    check_against_refits(model, frame, np.array([0, 0, 0, 1, 0, 1]), [{"var_floor": 0.0}], weights)
+
+
 @given(tables())
 @settings(max_examples=20)
 def test_small_tables_of_all_kinds(table):

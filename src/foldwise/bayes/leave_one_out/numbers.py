@@ -90,9 +90,10 @@ class MomentsLeftOut(NumericLeftOut):
         # in a column that hardly varies without the value, the last digits decide whether it is informative
         before, after = getattr(whole.pooled(), self.spread), getattr(found.pooled(), self.spread)
         poor = self.rows_of(error > ACCEPTED) | self.rows_of((after < LEAST * before) & (before > 0))
-        if not self.left.whole:  # the mean of one row is that row's, but a difference of weights only comes near it
-            lost = shrunk(whole.weight, found.weight) | (found.rows == 1) & (self.rows > 0)
-            poor |= self.rows_of(lost)
+        if not self.left.whole:
+            poor |= self.rows_of(shrunk(whole.weight, found.weight))
+        if not np.isin(self.weight, (0.0, 1.0)).all():  # the mean of one row is that row's, but is only come near
+            poor |= self.rows_of((found.rows == 1) & (self.rows > 0))
         return found, poor
 
 
