@@ -269,7 +269,7 @@ class TestFitForReal:
         return path
 
     def fit(self, table, *more):
-        return ("fit", table, "--target", "y", "--budget", "8s", "--models", "naive_bayes,decision_tree", *more)
+        return ("fit", table, "--target", "y", "--budget", "15s", "--models", "naive_bayes,decision_tree", *more)
 
     def test_from_a_table_to_predictions_and_explanations(self, table, here):
         code, out, _ = ask(*self.fit(table))

@@ -128,7 +128,7 @@ def test_extra_columns_are_noted_but_not_the_target(run, table, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda frame: frame.drop("size", "city"), "needs the columns 'size', 'city'"),
+        (lambda frame: frame.drop("size", "city"), "lacks the columns 'size', 'city'"),
         (
             lambda frame: frame.with_columns(size=pl.lit("tall")),
             "'size' is declared numeric, but row 0 contains",
@@ -164,7 +164,7 @@ def test_places_that_cannot_be_written_to(run, table, tmp_path):
             predict_file(run, table, tmp_path / out)
     with pytest.raises(InputError, match="keep= names 'class'"):
         predict_file(run, table, tmp_path / "out.csv", keep=["class"])
-    with pytest.raises(InputError, match="keep= names 'nobody'"):
+    with pytest.raises(InputError, match="keep= must name columns of the table, got 'nobody'"):
         predict_file(run, table, tmp_path / "out.csv", keep=["nobody"])
 
 

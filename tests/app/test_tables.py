@@ -68,7 +68,7 @@ def a_target(path: Path) -> str | None:
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_table_runs(name, tmp_path):
-    runs(*catalogued()[name], tmp_path, 8.0)
+    runs(*catalogued()[name], tmp_path, 15.0)
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ def test_a_table_runs(name, tmp_path):
 def test_a_raw_file_runs(name, tmp_path):
     target = a_target(raw_files()[name])
     assert target is not None
-    runs(raw_files()[name], target, tmp_path, 8.0)
+    runs(raw_files()[name], target, tmp_path, 15.0)
 
 
 @pytest.mark.tables

@@ -186,7 +186,7 @@ def test_numbers_too_large_to_square():
 
 def test_weights():
     for w, words in (
-        ([1, 1, 1], ("4 rows", "3 entries")),
+        ([1, 1, 1], ("per row of X \\(4\\)", "got 3")),
         ([1, -2, 1, 1], ("row 1", "-2", "at least 0")),
         ([1, np.nan, 1, 1], ("row 1", "nan")),
         ([1, np.inf, 1, 1], ("row 1", "inf")),

@@ -122,7 +122,7 @@ def test_splits_must_partition_the_rows(rng, cv, how):
 
 def test_bad_questions(rng):
     X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
-    with pytest.raises(InputError, match="method must be 'predict' or"):
+    with pytest.raises(InputError, match="method must be 'predict', 'predict_proba' or"):
         cross_predict(GaussianNB(), X, y, method="transform")
     with pytest.raises(InputError, match="setting is an empty list"):
         cross_predict(GaussianNB(), X, y, setting=[])

@@ -83,7 +83,7 @@ def test_a_strategy_of_ones_own_sees_the_trials_so_far(table):
         ({"space": []}, InputError, "no setting to try"),
         ({"space": {"alpha": []}}, ValueError, "alpha"),
         ({"space": {"smoothing": [1]}}, ValueError, "Invalid parameter 'smoothing' for estimator NaiveBayes"),
-        ({"keep": "some"}, InputError, "keep must be 'losses' or"),
+        ({"keep": "some"}, InputError, "keep must be 'losses', 'all' or"),
         ({"scoring": ["accuracy", "recall_macro"]}, InputError, "refit must name"),
     ],
 )

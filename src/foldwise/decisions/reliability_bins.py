@@ -169,7 +169,7 @@ def reliability(
     --------
     >>> from foldwise import reliability
     >>> print(reliability([0, 0, 1, 1, 1], [0.1, 0.1, 0.1, 0.9, 0.9], bins=2))
-    predicted probability of 1
+    predicted probability of class 1
     expected calibration error 0.1800 (bins of equal frequency: 0.1800)
     <BLANKLINE>
     predicted  observed     rows

@@ -175,7 +175,7 @@ def usable_columns(spec: ModelSpec) -> str:
     """Describe the columns of which a model needs at least one.
 
     >>> usable_columns(spec_of("knn"))
-    'numbers, categories or dates with at least two values'
+    'numbers, categories or dates'
     """
     *others, last = (PLURALS[role] for role in spec.roles)
     kinds = f"{', '.join(others)} or {last}" if others else last

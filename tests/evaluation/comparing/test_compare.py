@@ -272,7 +272,7 @@ def test_scores_at_hand(rng):
     assert found.test("high", "low") == test
     half = found.estimates["low"].interval()[1] - found.estimates["low"].value
     assert half == pytest.approx(2.262157 * np.std(scores["low"], ddof=1) * np.sqrt(1 / 10 + 1 / 9))
-    with pytest.raises(InputError, match=r"how many rows.*pass test_share"):
+    with pytest.raises(InputError, match=r"sizes of training and test sets.*pass test_share"):
         Comparison.of(scores)
     with pytest.raises(InputError, match=r"'low' was tested on 10 splits and 'high' on 9.*compare\(models, X, y\)"):
         Comparison.of({**scores, "high": scores["high"][:9]}, test_share=1 / 9)
