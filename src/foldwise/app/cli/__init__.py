@@ -10,11 +10,14 @@ import sys
 import time
 from types import FrameType
 
-STARTED = time.monotonic()  # a budget covers the loading of libraries
+LOADED = time.monotonic()
+started: float | None = None  # when the program began: a budget covers the loading of libraries
 
 
 def main() -> None:
     """Run the program `foldwise`."""
+    global started
+    started = LOADED
     signal.signal(signal.SIGTERM, end_as_by_interrupt)
     try:
         run()

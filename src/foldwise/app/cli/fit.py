@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from foldwise.app.cli import STARTED
+from foldwise.app import cli
 from foldwise.app.cli.output import ProgressLine, bar, clipped, duration, print_json
 from foldwise.app.cli.paths import check_table
 from foldwise.app.interrupts import finish_despite_interrupt
@@ -36,7 +36,7 @@ def fit(table: Path, out: Path | None, options: dict[str, Any], *, force: bool, 
                 str(table),
                 config,
                 executor=executor,
-                clock=Clock(seconds_of(config.budget), STARTED),
+                clock=Clock(seconds_of(config.budget), cli.started),
                 watch=lambda now: progress.show(line_of(now), now.phase),
                 command=shlex.join(["foldwise", *sys.argv[1:]]),
             )
