@@ -15,7 +15,7 @@ from foldwise.app.predictions import FoldPredictions
 from foldwise.app.search_state import SearchState
 from foldwise.app.selection import MOST_MEMBERS, Candidate, MemberSelection, OutOfFoldRows, candidates, select
 from foldwise.app.setup import RunSetup
-from foldwise.app.timing import MARGIN, RESCUE_SECONDS, Clock
+from foldwise.app.timing import LEAST_IMPORTANCE, MARGIN, RESCUE_SECONDS, Clock
 from foldwise.app.workers.executors import Executor
 from foldwise.app.workers.jobs import Job, JobFailure, ShuffleColumns
 from foldwise.errors import InputError
@@ -133,12 +133,11 @@ def final_jobs(
         batch, setting = (ours[0].batch, ours[0].setting) if ours else (bayes[0], 0)
         jobs[FinalJobKey("bayes")] = setup.refit_job(batch, setting)
     folds = selection.tested.scored
-    seconds = min(setup.time.importance, left)
-    if seconds > 0.2:
-        given = (tuple(folds), tuple(setup.X.columns), setup.task.n_classes, setup.config.seed, seconds)
-        params = setup.params(best.batch, best.setting)
-        rows = tuple(setup.samples.train(fold, best.batch.rung) for fold in folds)
-        jobs[FinalJobKey("importance")] = ShuffleColumns(best.model, params, *given, rows)
+    seconds = min(setup.time.importance, max(LEAST_IMPORTANCE, left))  # stopped if there is no time even for the least
+    given = (tuple(folds), tuple(setup.X.columns), setup.task.n_classes, setup.config.seed, seconds)
+    params = setup.params(best.batch, best.setting)
+    rows = tuple(setup.samples.train(fold, best.batch.rung) for fold in folds)
+    jobs[FinalJobKey("importance")] = ShuffleColumns(best.model, params, *given, rows)
     half = half_rows(setup, folds[-1])
     if half is not None:
         for i in selection.members:

@@ -36,6 +36,7 @@ CHOOSING = 0.3  # seconds to choose members, whatever their number: 0.03 s for 1
 CHOOSING_PER_CELL = 2.5e-8
 CHOOSING_PER_CLASS = 4e-3  # seconds per class and split, to calibrate decision values; not measured apart
 IMPORTANCE_SHARE, IMPORTANCE_MOST = 0.04, 5.0  # of the budget, and seconds, for shuffling columns; a choice
+LEAST_IMPORTANCE = 0.3  # seconds, with fewer rows and repeats where the share is less; a choice
 MARGIN = 1.2  # a fit on all rows may take so many times what the splits predict; a choice
 
 # The search: choices, most of them shares of the time that is left.
