@@ -39,8 +39,9 @@ class UnknownCategories:
 
     def look(self, frame: pl.DataFrame) -> None:
         """Count the unknown categories of a batch."""
+        present = set(frame.columns)
         for name, known in self._known.items():
-            if name in frame.columns and frame[name].dtype in (pl.String, pl.Categorical, pl.Enum):
+            if name in present and frame[name].dtype in (pl.String, pl.Categorical, pl.Enum):
                 cells = frame[name].cast(pl.String).drop_nulls()
                 new = cells.filter(~cells.is_in(list(known)))
                 if len(new):

@@ -271,7 +271,8 @@ class KeepColumns(ColumnTransform):
 
     def _select(self, X: Any) -> nw.DataFrame[Any]:
         frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
-        missing = [name for name in (*self.columns, *self.dates) if name not in frame.columns]
+        present = set(frame.columns)
+        missing = [name for name in (*self.columns, *self.dates) if name not in present]
         if missing:
             raise InputError(f"X has no column {missing[0]!r}.", "pass the columns that the model was fitted on.")
         return frame.select([*self.columns, *self.dates])

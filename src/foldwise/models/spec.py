@@ -14,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 from foldwise.errors import FoldwiseError
 from foldwise.models.column_roles import ROLES, Outline, Role
 from foldwise.models.feature_selection import selections
-from foldwise.models.wide_tables import LEAST_KEPT, MOST_KEPT, TopColumns, is_wide, narrowed
+from foldwise.models.wide_tables import FIRST_KEPT, LEAST_KEPT, MOST_KEPT, TopColumns, is_wide, narrowed
 
 Space = Mapping[str, Any]
 Answers = Literal["probabilities", "decision"]
@@ -187,7 +187,8 @@ class ModelSpec:
         front: list[tuple[str, Any]] = [("select", "passthrough")] if self.selects else []
         if is_wide(seen):
             passing = [*seen.columns("category", "text", "date"), *seen.left_out]
-            front, seen = [("filter", TopColumns(passing))], narrowed(seen)
+            k = min(FIRST_KEPT, max(LEAST_KEPT, seen.n_rows))
+            front, seen = [("filter", TopColumns(passing, k=k))], narrowed(seen)
         return Pipeline([*front, ("prepare", self.prepare(seen)), ("model", self.make(seen, seed))])
 
     def space(self, outline: Outline) -> dict[str, Any]:

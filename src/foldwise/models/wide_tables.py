@@ -18,7 +18,7 @@ from foldwise.models.column_roles import Outline, Role
 
 WIDE = 600  # numeric columns from which a table is filtered
 MOST_KEPT = 500
-FIRST_KEPT = 200  # columns that models start with
+FIRST_KEPT = 200  # columns that models start with, but not more than there are rows
 LEAST_KEPT = 5
 
 Floats = NDArray[np.float64]

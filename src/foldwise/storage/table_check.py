@@ -49,7 +49,8 @@ def kind_of(column: pl.Series) -> str:
 def match_columns(X: Any, kinds: Mapping[str, str]) -> MatchedTable:
     """Return the columns of a table that a model needs, in its order and types."""
     frame = as_polars(X)
-    missing = [name for name in kinds if name not in frame.columns]
+    present = {column.name: column for column in frame}
+    missing = [name for name in kinds if name not in present]
     if missing:
         what = "columns" if len(missing) > 1 else "column"
         raise InputError(
@@ -64,7 +65,7 @@ def match_columns(X: Any, kinds: Mapping[str, str]) -> MatchedTable:
         notes.append(ignored_columns(extra))
     columns = []
     for name, kind in kinds.items():
-        column, note = as_kind(frame[name], kind)
+        column, note = as_kind(present[name], kind)
         columns.append(column)
         if note is not None:
             notes.append(note)
