@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from foldwise.app.predictions import FoldPredictions
 from foldwise.app.search_state import SettingBatch
-from foldwise.decisions.calibration import CalibrationData, ClassScores, fit_calibrator
+from foldwise.decisions.calibration import CalibrationData, ClassScores
 from foldwise.decisions.calibration.scores import Calibrator
+from foldwise.decisions.calibration.temperature import Temperature, fit_temperature
 from foldwise.ensembles import select_greedily
 from foldwise.evaluation.metrics.metric import Codes, Floats, Metric
 
@@ -25,6 +26,7 @@ MOST_CANDIDATES = 30
 MOST_OF_MODEL = 4
 MOST_MEMBERS = 6
 LEAST_WEIGHT = 0.03
+FEW_ROWS = 200  # with so many, the logarithm of a temperature below 1 is halved; a choice
 MOST_MAP_CELLS, LEAST_MAP_ROWS = 1e4, 500  # rows × classes that a leaderboard row's temperature is learned from
 MOST_CELLS = 3e7  # members × rows × classes: more are thinned, so that a choice takes a second or two
 
@@ -176,7 +178,16 @@ def choose_weights(
             found = found if together >= scores.max() else single
     row_weights = np.ones(n_rows) if weights is None else weights
     data = CalibrationData(ClassScores(np.log(weighted_mean(stack, found)), True), codes, row_weights)
-    return EnsembleWeights(found, fit_calibrator("temperature", data)[1])
+    return EnsembleWeights(found, cautious_temperature(data))
+
+
+def cautious_temperature(data: CalibrationData) -> Temperature:
+    """Fit a temperature. Few rows do not justify that probabilities become more extreme than the models gave them.
+
+    The same rows selected the models, so their predictions look better than they are.
+    """
+    inverse, n_rows = fit_temperature(data).inverse, len(data.codes)
+    return Temperature(inverse ** (n_rows / (n_rows + FEW_ROWS)) if inverse > 1 else inverse)
 
 
 def pruned(weights: Floats, most: int) -> Floats:
@@ -263,7 +274,7 @@ def calibrated_without(proba: NDArray[np.float32], tested: OutOfFoldRows, fold: 
     weights = tested.weights_at(some)
     scores = ClassScores(np.log(proba[some].astype(np.float64)), True)
     data = CalibrationData(scores, tested.codes[some], np.ones(len(some)) if weights is None else weights)
-    return calibrated(fit_calibrator("temperature", data)[1], own)
+    return calibrated(cautious_temperature(data), own)
 
 
 def baseline(tested: OutOfFoldRows, predictions: FoldPredictions) -> HonestPredictions:
