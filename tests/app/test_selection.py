@@ -8,7 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
+from sklearn.svm import LinearSVC
 
+from foldwise.app.blend import member_proba
 from foldwise.app.estimates import LEAKED, fold_scores, honest_estimate
 from foldwise.app.search_state import SettingBatch
 from foldwise.app.selection import (
@@ -21,6 +23,7 @@ from foldwise.app.selection import (
     honest_selection,
     pruned,
 )
+from foldwise.decisions.calibration import CalibrationData, ClassScores, fit_calibrator
 from foldwise.evaluation.metrics import METRICS
 from foldwise.folds.splits import Split
 
@@ -238,3 +241,14 @@ def test_leaderboard_rows_are_calibrated_by_the_other_folds():
         np.testing.assert_allclose(found.honest.proba[stack.fold[found.honest.index] == fold], expected, rtol=1e-6)
     before = honest_estimate(HonestPredictions(np.arange(300), sharp[0], tuple(range(5))), stack, LOG_LOSS, [])
     assert honest_estimate(found.honest, stack, LOG_LOSS, []).value < before.value
+
+
+def test_the_model_of_a_fold_without_a_class_predicts_all_classes():
+    """Decision values of three classes, and a calibration of four."""
+    rng = np.random.default_rng(0)
+    X, decision = rng.normal(size=(60, 3)), rng.normal(size=(60, 4))
+    data = CalibrationData(ClassScores(decision, False), np.arange(60) % 4, np.ones(60))
+    model = LinearSVC().fit(X, np.array([0, 1, 3])[np.arange(60) % 3])
+    proba = member_proba(model, fit_calibrator("sigmoid", data)[1], X, 4)
+    assert proba.shape == (60, 4)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)

@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from foldwise.decisions.calibration.scores import Calibrator, ClassScores, IdentityCalibrator, model_scores
+from foldwise.decisions.calibration.scores import (
+    Calibrator,
+    ClassScores,
+    IdentityCalibrator,
+    class_columns,
+    finite_scores,
+    model_scores,
+)
 from foldwise.models.wide_tables import used_columns
 
 Floats = NDArray[np.float64]
@@ -95,7 +102,11 @@ def with_doubt(proba: NDArray[Any], prior: Floats, doubt: float) -> Floats:
 def member_proba(model: Any, to: Calibrator | None, X: Any, n_classes: int) -> Floats:
     """Predict with one member, one column per class of the run."""
     if to is not None:
-        return np.asarray(np.exp(to.log_proba(model_scores(model, X))))
+        scores = model_scores(model, X)
+        if len(model.classes_) < n_classes:  # the model of a fold, whose training rows lack a class
+            values = class_columns(scores.values, np.asarray(model.classes_, dtype=np.intp), n_classes)
+            scores = finite_scores(values, scores.normalized)
+        return np.asarray(np.exp(to.log_proba(scores)))
     found = np.asarray(model.predict_proba(X), dtype=np.float64)
     wide = np.zeros((len(found), n_classes))
     wide[:, np.asarray(model.classes_, dtype=np.intp)] = found
