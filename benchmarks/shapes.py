@@ -159,7 +159,7 @@ def losses(proba: np.ndarray[Any, Any], classes: list[str], y: list[str]) -> Los
 def of_foldwise(folder: Path, test: pl.DataFrame, target: str) -> Losses:
     model = open_model(folder / "model.foldwise")
     proba = model.predict_proba(test.drop(target))
-    return losses(proba, [str(c) for c in model.classes_], test[target].cast(pl.String).to_list())
+    return losses(proba, [str(c) for c in model.classes_], list(map(str, test[target].to_list())))
 
 
 def peers() -> dict[str, Any]:
@@ -184,12 +184,12 @@ def of_peer(model: Any, train: pl.DataFrame, test: pl.DataFrame, target: str) ->
     X[numbers], held[numbers] = X[numbers].astype(float), held[numbers].astype(float)
     for frame in (X, held):
         frame[words] = frame[words].astype(object).where(frame[words].notna(), np.nan)
-    y = train[target].cast(pl.String).to_numpy().astype(str)
+    y = np.array(list(map(str, train[target].to_list())))
     start = time.monotonic()
     pipeline.fit(X, y)
     seconds = time.monotonic() - start
     return seconds, losses(
-        pipeline.predict_proba(held), list(pipeline.classes_), test[target].cast(pl.String).to_list()
+        pipeline.predict_proba(held), list(pipeline.classes_), list(map(str, test[target].to_list()))
     )
 
 
