@@ -92,7 +92,7 @@ class MomentsLeftOut(NumericLeftOut):
         poor = self.rows_of(error > ACCEPTED) | self.rows_of((after < LEAST * before) & (before > 0))
         if not self.left.whole:
             poor |= self.rows_of(shrunk(whole.weight, found.weight))
-        if not np.isin(self.weight, (0.0, 1.0)).all():  # the mean of one row is that row's, but is only come near
+        if not np.isin(self.weight, (0.0, 1.0)).all():  # a difference of weighted means is not exactly the row left
             poor |= self.rows_of((found.rows == 1) & (self.rows > 0))
         return found, poor
 
