@@ -10,8 +10,8 @@ import pytest
 from foldwise.app import setup
 from foldwise.app.fewer_folds import fold_sentences, on_first_folds
 from foldwise.app.final_model import select_members
-from foldwise.app.schedule import far_ahead
 from foldwise.app.search_state import SearchState, SettingBatch
+from foldwise.app.state_view import far_ahead
 from tests.app.fakes import made_up_result, searched
 
 

@@ -20,7 +20,7 @@ from foldwise.app.run import fit, run_fit
 from foldwise.app.selection import EnsembleWeights
 from foldwise.app.task import make_task
 from foldwise.app.timing import Clock
-from foldwise.decisions.calibration.scores import IdentityCalibrator
+from foldwise.decisions.calibration.temperature import Temperature
 from foldwise.errors import InputError
 from tests.app.fakes import FakeExecutor, FakeTime, fake_fit
 
@@ -231,7 +231,7 @@ def test_members_that_were_not_fitted_in_time_are_not_said_to_be_in_the_model(mo
     monkeypatch.setattr(
         selection,
         "choose_weights",
-        lambda stack, *rest: EnsembleWeights(np.full(len(stack), 1 / len(stack)), IdentityCalibrator()),
+        lambda stack, *rest: EnsembleWeights(np.full(len(stack), 1 / len(stack)), Temperature(1.0)),
     )
     found = fake_fit(wine(), target="kind", models=["decision_tree", "naive_bayes"])
     assert len(found.model.members) == 1

@@ -14,10 +14,12 @@ from foldwise.app.blend import member_proba
 from foldwise.app.estimates import LEAKED, fold_scores, honest_estimate
 from foldwise.app.search_state import SettingBatch
 from foldwise.app.selection import (
+    MOST_SOFTENED,
     CandidateSet,
     HonestPredictions,
     OutOfFoldRows,
     best_few,
+    choose_softened,
     choose_weights,
     honest_model,
     honest_selection,
@@ -45,7 +47,7 @@ def stacked(n_rows=300, n_folds=5, n_members=8, seed=0, strength=0.0, eliminated
 
 
 def test_the_honest_predictions_are_those_of_a_choice_without_the_fold():
-    stack, kept, proba, _ = stacked(strength=0.5)
+    stack, kept, proba, _ = stacked(n_rows=MOST_SOFTENED + 5, strength=0.5)
     honest = honest_selection(stack, kept, LOG_LOSS, 4)
     assert honest.folds == (0, 1, 2, 3, 4)
     for fold in honest.folds:
@@ -56,6 +58,26 @@ def test_the_honest_predictions_are_those_of_a_choice_without_the_fold():
         expected = np.exp(odds) / np.exp(odds).sum(axis=1, keepdims=True)
         np.testing.assert_allclose(honest.proba[stack.fold[honest.index] == fold], expected, rtol=1e-9)
         np.testing.assert_array_equal(honest.chosen[fold].weights, chosen.weights)
+
+
+def test_few_rows_of_noise_do_not_make_a_sure_model():
+    new = np.random.default_rng(1).integers(2, size=4_000)
+    losses = {"chosen": [], "softened": []}
+    for seed in range(20):
+        stack, _, proba, _ = stacked(n_rows=30, n_members=20, seed=seed)
+        unseen = stacked(n_rows=len(new), n_members=20, seed=100 + seed)[2]
+        losses["chosen"].append(
+            LOG_LOSS(new, choose_weights(proba, stack.codes, None, LOG_LOSS, 6).proba(unseen), None)
+        )
+        softened = choose_softened(proba, stack, list(range(5)), LOG_LOSS, 6)
+        losses["softened"].append(LOG_LOSS(new, softened.proba(unseen), None))
+    assert np.mean(losses["softened"]) < 0.72 < np.mean(losses["chosen"])
+
+
+def test_good_models_of_few_rows_are_hardly_softened():
+    stack, _, proba, _ = stacked(n_rows=60, n_members=4, strength=1.5)
+    plain = choose_weights(proba, stack.codes, None, LOG_LOSS, 6).calibration.inverse
+    assert 0.7 * plain < choose_softened(proba, stack, list(range(5)), LOG_LOSS, 6).calibration.inverse <= plain
 
 
 def test_labels_of_a_fold_do_not_change_what_is_said_of_it():

@@ -8,7 +8,7 @@ import pytest
 
 from foldwise.app import subsamples
 from foldwise.app.config import FitConfig
-from foldwise.app.schedule import ModelPlan
+from foldwise.app.model_plan import ModelPlan
 from foldwise.app.setup import RunSetup
 from foldwise.app.subsamples import RowSamples, stratified_ranks
 from foldwise.app.task import make_task

@@ -10,13 +10,15 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from foldwise.app.schedule import FEWEST_FOLDS, far_ahead, settings_to_keep
+from foldwise.app.schedule import settings_to_keep
+from foldwise.app.schedule_rules import FEWEST_FOLDS
 from foldwise.app.search_state import SearchState, SettingBatch
 from foldwise.app.timing import MARGIN
 
 if TYPE_CHECKING:
     from foldwise.app.search import Search
     from foldwise.app.setup import RunSetup
+from foldwise.app.state_view import far_ahead
 
 
 def finish_leader_on_fewer_folds(search: Search) -> None:

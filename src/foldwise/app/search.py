@@ -9,9 +9,11 @@ import numpy as np
 
 from foldwise.app.fewer_folds import finish_leader_on_fewer_folds
 from foldwise.app.predictions import FoldPredictions
-from foldwise.app.schedule import FEWEST_FOLDS, Schedule, far_ahead
+from foldwise.app.schedule import Schedule
+from foldwise.app.schedule_rules import FEWEST_FOLDS
 from foldwise.app.search_state import JobOutcome, SearchState, SplitJob
 from foldwise.app.setup import RunSetup
+from foldwise.app.state_view import far_ahead
 from foldwise.app.timing import TICK, Clock
 from foldwise.app.workers.executors import Executor, JobResult
 from foldwise.app.workers.jobs import JobFailure, SplitPredictions

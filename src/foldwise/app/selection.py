@@ -1,7 +1,8 @@
 """The selection: which settings make the final model, with which weights; and honest predictions of that procedure.
 
 Everything is decided from stored out-of-fold probabilities: a greedy ensemble of the best settings, then a
-temperature. The honest predictions are found by selecting again without the rows of each fold, and predicting them.
+temperature, which is higher for tables of few rows. The honest predictions are found by selecting again without the
+rows of each fold, and predicting them.
 The first fold, by which settings were eliminated, is not scored, unless none was. In the order of time the selection
 for a fold rests on earlier folds only.
 """
@@ -26,6 +27,7 @@ MOST_CANDIDATES = 30
 MOST_OF_MODEL = 4
 MOST_MEMBERS = 6
 LEAST_WEIGHT = 0.03
+MOST_SOFTENED = 1_000  # rows: with more, what a selection fits by chance is too little to matter
 FEW_ROWS = 200  # with so many, the logarithm of a temperature below 1 is halved; a choice
 MOST_MAP_CELLS, LEAST_MAP_ROWS = 1e4, 500  # rows × classes that a leaderboard row's temperature is learned from
 MOST_CELLS = 3e7  # members × rows × classes: more are thinned, so that a choice takes a second or two
@@ -86,7 +88,10 @@ class OutOfFoldRows:
 
     def others(self, fold: int) -> NDArray[np.intp]:
         """The indices of rows that a selection for this fold may look at."""
-        return np.flatnonzero(np.isin(self.fold, self.folds_before(fold)))
+        return self.of_folds(self.folds_before(fold))
+
+    def of_folds(self, folds: Sequence[int]) -> NDArray[np.intp]:
+        return np.flatnonzero(np.isin(self.fold, folds))
 
     def of_fold(self, fold: int) -> NDArray[np.intp]:
         return np.flatnonzero(self.fold == fold)
@@ -146,7 +151,7 @@ class EnsembleWeights:
     """Weights of candidates, and the calibration that their weighted mean goes through."""
 
     weights: Floats  # (candidates,)
-    calibration: Calibrator
+    calibration: Temperature
 
     def proba(self, stack: NDArray[np.floating]) -> Floats:  # (candidates, rows, classes)
         return calibrated(self.calibration, weighted_mean(stack, self.weights))
@@ -179,6 +184,37 @@ def choose_weights(
     row_weights = np.ones(n_rows) if weights is None else weights
     data = CalibrationData(ClassScores(np.log(weighted_mean(stack, found)), True), codes, row_weights)
     return EnsembleWeights(found, cautious_temperature(data))
+
+
+def choose_softened(
+    stack: NDArray[np.float32], tested: OutOfFoldRows, folds: list[int], metric: Metric, most: int
+) -> EnsembleWeights:
+    """Choose weights by the rows of some folds, and soften the probabilities if the choice is made on few rows.
+
+    Members that are chosen on few rows fit these rows by chance, and so does their temperature. The same choice without
+    each of the folds shows how much, so its predictions of these folds tell the temperature that is still needed.
+    """
+
+    def choose(some: list[int]) -> EnsembleWeights:
+        rows = tested.of_folds(some)
+        return choose_weights(stack[:, rows], tested.codes[rows], tested.weights_at(rows), metric, most)
+
+    chosen = choose(folds)
+    if len(tested.codes) > MOST_SOFTENED:
+        return chosen
+    parts = {}
+    for fold in folds:
+        others = [k for k in tested.folds_before(fold) if k in folds]
+        if others:
+            parts[fold] = choose(others).proba(stack[:, tested.of_fold(fold)])
+    if not parts:
+        return chosen
+    rows = np.concatenate([tested.of_fold(fold) for fold in parts])
+    weights = tested.weights_at(rows)
+    scores = ClassScores(np.log(np.concatenate(list(parts.values()))), True)
+    data = CalibrationData(scores, tested.codes[rows], np.ones(len(rows)) if weights is None else weights)
+    softer = min(1.0, fit_temperature(data).inverse)
+    return replace(chosen, calibration=Temperature(chosen.calibration.inverse * softer))
 
 
 def cautious_temperature(data: CalibrationData) -> Temperature:
@@ -220,9 +256,8 @@ def honest_selection(tested: OutOfFoldRows, among: CandidateSet, metric: Metric,
     every = np.stack([one.proba for one in among.every])
     parts, by_fold = {}, {}
     for fold in tested.scored:
-        others, some = tested.others(fold), among.without[fold]
-        stack, weights = every[np.ix_(some, others)], tested.weights_at(others)
-        chosen = choose_weights(stack, tested.codes[others], weights, metric, most)
+        some = among.without[fold]
+        chosen = choose_softened(every[some], tested, tested.folds_before(fold), metric, most)
         parts[fold] = chosen.proba(every[np.ix_(some, tested.of_fold(fold))])
         of_every = np.zeros(len(every))
         of_every[some] = chosen.weights
@@ -311,6 +346,6 @@ def select(among: CandidateSet, tested: OutOfFoldRows, metric: Metric, most: int
     """Select members among candidates, and the same without the rows of each fold."""
     final = tuple(among.every[i] for i in among.final)
     stack = np.stack([one.proba for one in final])
-    chosen = choose_weights(stack, tested.codes, tested.weights, metric, most)
+    chosen = choose_softened(stack, tested, list(range(tested.n_folds)), metric, most)
     honest = honest_selection(tested, among, metric, most)
     return MemberSelection(among, final, tested, chosen, honest, chosen.proba(stack)[honest.index], most)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from foldwise.app.config import FitConfig
-from foldwise.app.schedule import COMPANIONS, ModelPlan
+from foldwise.app.model_plan import COMPANIONS, ModelPlan
 from foldwise.app.search_state import SettingBatch, decode
 from foldwise.app.splitting import make_splits
 from foldwise.app.subsamples import TALL, RowSamples, with_fewer_tested
@@ -70,7 +70,8 @@ class RunSetup:
         X = task.table.X.select([name for name in task.table.X.columns if name in task.outline.roles])
         pipelines = {name: spec.pipeline(task.outline, config.seed) for name, spec in specs.items()}
         outlines = [replace(task.outline, n_rows=size) for size in samples.sizes]
-        plans = {name: model_plan(spec, pipelines[name], task, splits, outlines) for name, spec in specs.items()}
+        short = budget <= SHORT
+        plans = {name: model_plan(one, pipelines[name], task, splits, outlines, short) for name, one in specs.items()}
         share = len(splits[0].train) / task.n_rows
         sizes = (task.n_rows, task.n_classes, X.width, len(splits), share)
         time = TimePlan(budget, n_workers, *sizes)
@@ -124,10 +125,15 @@ class RunSetup:
 
 
 def model_plan(
-    spec: ModelSpec, pipeline: Any, task: FitTask, splits: list[Split], outlines: Sequence[Outline]
+    spec: ModelSpec, pipeline: Any, task: FitTask, splits: list[Split], outlines: Sequence[Outline], short: bool
 ) -> ModelPlan:
     """Describe a model to the schedule. There is an outline of the table for each rung."""
     seconds = [spec.seconds(one) for one in outlines]
+    longest = int(pipeline.get_params().get(spec.stages) or 1) if spec.stages else 1
+    fixed = {}
+    if short and spec.least_stages is not None:
+        fixed = {str(spec.stages): spec.least_stages}
+        seconds = [each * spec.least_stages / longest for each in seconds]
     n_columns = min(len(task.outline.roles), MOST_KEPT)
     cells = max(len(splits[0].test), LEAST_CELLS_ROWS) * task.n_classes * n_columns
     return ModelPlan(
@@ -137,9 +143,10 @@ def model_plan(
         shared=tuple(f"model__{name}" for name in spec.shares),
         n_companions=int(np.clip(MOST_CELLS / cells, 3, COMPANIONS)),
         stages=spec.stages,
-        longest=int(pipeline.get_params().get(spec.stages) or 1) if spec.stages else 1,
+        longest=longest,
+        fixed=fixed,
         compiled=spec.name in COMPILED,
         growth=tuple(each / seconds[0] for each in seconds),
         # boosting needs rows: where columns outnumber them, a linear model is the first choice
-        general=spec.general if task.n_rows >= len(task.outline.roles) or spec.general == 1 else 0,
+        general=spec.general if task.n_rows >= len(task.outline.roles) or spec.general == "linear" else "",
     )

@@ -24,7 +24,7 @@ FIRST_LOADING = 6.0  # seconds: 2 to 3.5 s is usual, 9 s where Python has to com
 # The end of a run. Figures after a colon were measured in CPU seconds on one core of a busy server.
 LATEST = 0.97  # of the budget: when everything should be done; a choice
 MOST_OVERRUN = 1.05  # of the budget: what would take longer is not begun; a choice
-FACTS = 0.4  # leaderboard, facts, pictures and small files: 0.35 s for loans (1,200 rows, 7 columns)
+FACTS = 0.25  # leaderboard, facts, pictures and small files: 0.2 to 0.3 s for 700 to 4,500 rows, 6 to 20 columns
 FACTS_PER_CLASS, FACTS_PER_COLUMN = 0.02, 0.0005  # seconds more; not measured apart, `make tables` holds with them
 FACTS_COLUMNS = 200  # columns that the report shows
 FACTS_PER_WIDE_COLUMN = 2.5e-5  # seconds per column, also of those not shown: 0.75 s for 2,000, 0.89 s for 5,000
@@ -45,6 +45,7 @@ OPENING_SHARE = 0.6  # a model that takes longer on all splits waits until the o
 PATIENCE = 4.0  # times what jobs of the model took, before one is stopped
 PATIENCE_LEAST = 3.0  # seconds: a busy machine may stall a short job for so long
 PATIENCE_FIRST = 0.5  # for the first job of a model: the catalogue's costs are right within a factor of 3 only
+PATIENCE_UNKNOWN = 0.7  # the most for such a job, so that other models have time in a short run
 CHEAP_SHARE = 0.08  # the best batch of every model that needs less goes on to all splits
 EXPLORE_SHARE = 0.4  # no new settings are drawn for a model that needs more for one split
 SHORT = 15.0  # seconds: a shorter budget is spent on twice as many models with five folds at most; a choice

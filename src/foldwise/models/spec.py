@@ -30,7 +30,7 @@ WORDS = 200  # of a text, that become columns
 
 @dataclass(frozen=True)
 class Cost:
-    """Estimate the seconds of one fit on one core: start + column · columns + cell · rows^power · width.
+    """Estimate the seconds of one fit on one core: start + column · columns + cell · rows^power · width^width_power.
 
     Where one model is fitted per class, all but the start is multiplied by the number of classes.
 
@@ -49,6 +49,8 @@ class Cost:
     column : float
         Seconds per column, whatever the number of rows. It was measured with 500 columns of 72 rows. A text counts as
         200 columns, one for each of its words.
+    width_power : float
+        Exponent of the width. It is 0.5 for forests, which try the square root of the columns at each node.
 
     Notes
     -----
@@ -68,6 +70,7 @@ class Cost:
     start: float = 0.02
     each_class: bool = False
     column: float = 3e-4
+    width_power: float = 1.0
 
     def seconds(self, outline: Outline) -> float:
         """Estimate the seconds of one fit on a table.
@@ -88,7 +91,8 @@ class Cost:
         width += sum(min(outline.n_levels[name], 100) ** 0.5 for name in outline.columns("category"))
         classes = outline.n_classes if self.each_class and outline.n_classes > 2 else 1
         columns = len(outline.roles) + (WORDS - 1) * len(outline.columns("text"))
-        return float(self.start + classes * (self.column * columns + self.cell * outline.n_rows**self.power * width))
+        cells = outline.n_rows**self.power * width**self.width_power
+        return float(self.start + classes * (self.column * columns + self.cell * cells))
 
 
 @dataclass(frozen=True)
@@ -123,10 +127,12 @@ class ModelSpec:
         Whether the model can be fitted if all columns are constant.
     stages : str, optional
         A parameter whose smaller values are part of the same fit, such as the number of trees.
+    least_stages : int, optional
+        The smallest value of that parameter with which the model is nearly as good. A short run uses it.
     shares : tuple of str
         Parameters whose further values cost almost nothing once a model is fitted.
-    general : int
-        Above 0 for models that are good on most tables. A short run starts with the largest number.
+    general : {"", "linear", "boosting", "forest"}
+        The kind of a model that is good on most tables. A short run tries one of each kind before other models.
     large_files : bool
         Whether the model consists of many deep trees, which take long to save.
     module : str, optional
@@ -160,8 +166,9 @@ class ModelSpec:
     selects: bool = False
     takes_constants: bool = True
     stages: str | None = None
+    least_stages: int | None = None
     shares: tuple[str, ...] = ()
-    general: int = 0
+    general: Literal["", "linear", "boosting", "forest"] = ""
     large_files: bool = False
     module: str | None = None
     extra: str | None = None

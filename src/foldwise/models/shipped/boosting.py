@@ -130,7 +130,7 @@ SPECS = (
             "max_iter", "max_leaf_nodes", "min_samples_leaf", "l2_regularization", "max_features"
         ),
         cost=Cost(cell=6e-7, start=0.15, each_class=True, column=3e-3),
-        general=2,
+        general="boosting",
         stages="model__max_iter",
     ),
     ModelSpec(
@@ -142,7 +142,7 @@ SPECS = (
             "n_estimators", "num_leaves", "min_child_samples", "reg_lambda", "colsample_bytree"
         ),
         cost=Cost(cell=3.5e-7, start=0.06, each_class=True),
-        general=3,
+        general="boosting",
         stages="model__n_estimators",
         module="lightgbm",
         extra=EXTRA,

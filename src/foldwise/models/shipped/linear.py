@@ -34,7 +34,7 @@ SPECS = (
         search=lambda outline: {"C": loguniform(1e-3, 1e3)},
         cost=Cost(cell=4e-7, each_class=True),
         scales=True,
-        general=1,
+        general="linear",
     ),
     svm(
         name="linear_svm",

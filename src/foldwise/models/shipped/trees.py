@@ -12,8 +12,8 @@ from foldwise.models.preprocessing import for_trees
 from foldwise.models.spec import Cost, ModelSpec
 
 
-def forest(name: str, title: str, kind: Any, seconds: float) -> ModelSpec:
-    """Declare a forest of 200 trees; `seconds` are those per cell."""
+def forest(name: str, title: str, kind: Any, cell: float) -> ModelSpec:
+    """Declare a forest of 200 trees; `cell` is that of its cost."""
     return ModelSpec(
         name=name,
         title=title,
@@ -25,8 +25,10 @@ def forest(name: str, title: str, kind: Any, seconds: float) -> ModelSpec:
             "criterion": ["gini", "entropy"],
             "max_depth": [None, None, 6, 12],
         },
-        cost=Cost(cell=seconds, power=1.1, start=0.2),
+        cost=Cost(cell=cell, power=1.1, start=0.2, width_power=0.5),
         stages="model__n_estimators",
+        least_stages=50,
+        general="forest",
         large_files=True,
     )
 
@@ -46,6 +48,6 @@ SPECS = (
         shares=("ccp_alpha",),
         cost=Cost(cell=1e-7, power=1.1),
     ),
-    forest("random_forest", "random forest", RandomForestClassifier, 1.8e-6),
-    forest("extra_trees", "extremely randomized trees", ExtraTreesClassifier, 1.6e-6),
+    forest("random_forest", "random forest", RandomForestClassifier, 3.5e-5),
+    forest("extra_trees", "extremely randomized trees", ExtraTreesClassifier, 2.5e-5),
 )

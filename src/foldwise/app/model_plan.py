@@ -1,0 +1,62 @@
+"""What the schedule knows about a model before the search, and the settings that it draws for it."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from foldwise.app.search_state import SettingBatch, encode
+from foldwise.folds.protocol import Params
+from foldwise.tuning.strategies import Random, Strategy
+
+COMPANIONS = 24  # settings that share one piece of work
+STAGES = (1.0, 0.5, 0.25, 0.125)  # of a staged model's length, answered by the same fit
+CLIMBING = 3  # settings of a batch that go on to the next rung together, if they share work
+
+
+@dataclass(frozen=True)
+class ModelPlan:
+    """What the schedule knows about a model before the search."""
+
+    name: str
+    seconds: float  # of a batch on one split and the lowest rung, as the catalogue predicts
+    space: Mapping[str, Any] = field(default_factory=dict)  # what is searched
+    shared: tuple[str, ...] = ()  # parameters whose other values are answered from the same work
+    n_companions: int = COMPANIONS  # settings drawn for that
+    stages: str | None = None  # the parameter whose smaller values are part of the same fit
+    longest: int = 1  # its value where none is drawn
+    fixed: Params = field(default_factory=dict)  # set in every setting
+    compiled: bool = False  # whether its code is compiled on a new machine
+    growth: tuple[float, ...] = (1.0,)  # seconds on each rung, as multiples of the lowest
+    general: str = ""  # the kind of a model that is good on most tables: linear, boosting or forest
+
+    def climbing(self, batch: SettingBatch) -> tuple[Params, ...]:
+        """The settings of a finished batch that go on to the next rung: the best, and what the same fit answers."""
+        if self.stages in self.space:
+            return batch.settings
+        ranked = sorted(batch.usable, key=batch.mean_score, reverse=True)
+        return tuple(batch.settings[i] for i in ranked[: CLIMBING if self.shared else 1])
+
+    def draw(self, number: int, seed: int, strategy: Strategy, *, select: bool = True) -> tuple[Params, ...]:
+        """Draw the settings of a batch: first the defaults, then what the search strategy proposes."""
+        rng = np.random.default_rng([seed, zlib.crc32(self.name.encode()), number])
+        drawn = strategy.propose(self.space, [], rng)[0] if number and self.space else {}
+        base = {**self.fixed, **drawn}
+        if not select:
+            base.pop("select", None)
+        shared = {name: self.space[name] for name in self.shared if name in self.space}
+        if shared:
+            others = Random(self.n_companions).propose(shared, [], rng)
+            settings = [base, *({**base, **one} for one in others)]
+        elif self.stages in self.space:
+            assert self.stages is not None
+            longest = int(base.get(self.stages, self.longest))
+            steps = sorted({max(1, round(share * longest)) for share in STAGES}, reverse=True)
+            settings = [{**base, self.stages: n} for n in steps]
+        else:
+            settings = [base]
+        return tuple(encode(one, self.space) for one in settings)

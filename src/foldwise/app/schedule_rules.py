@@ -1,0 +1,233 @@
+"""The rules of the schedule, in order: the first that finds a batch decides what is done next.
+
+A rule returns a batch that continues on its next split, or a new batch, or None if it has nothing to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from foldwise.app.search_state import SearchState, SettingBatch
+from foldwise.app.state_view import REMEMBERED, StateView, far_ahead
+from foldwise.app.timing import (
+    CHEAP_SHARE,
+    CLIMB_ROOM,
+    CLIMB_SHARE,
+    EXPLORE_SHARE,
+    HURRIED,
+    OPENING_SHARE,
+    PATIENCE,
+    PATIENCE_FIRST,
+    PATIENCE_LEAST,
+    PATIENCE_UNKNOWN,
+)
+
+if TYPE_CHECKING:
+    from foldwise.app.schedule import Schedule
+
+MOST_BATCHES = 60  # of a model: more settings find little
+AT_ONCE = 3  # models that are looked at before the best of them is finished
+CLIMB_AFTER = 8  # finished models after which the best may learn from more rows
+FEWEST_FOLDS = 3  # that a batch far ahead must be scored on: the first, which selected it, and two that count
+KINDS = ("linear", "boosting", "forest")  # of generally good models, in the order in which a short run tries them
+
+
+class Moment(StateView):
+    """The state of a search, and the time that is left."""
+
+    def __init__(
+        self, schedule: Schedule, state: SearchState, now: float, end: float, compiling: Collection[str]
+    ) -> None:
+        super().__init__(schedule, state)
+        self.now, self.end, self.left, self.compiling = now, end, end - now, compiling
+
+    def open(self, model: str) -> SettingBatch:
+        """A new batch of a model."""
+        return self.schedule.open(self.state, model, self.now, self.compiling)
+
+    def climb(self, batch: SettingBatch) -> SettingBatch:
+        """A new batch with the best settings of a finished one, on the next rung."""
+        return self.schedule.climb(self.state, batch, self.now)
+
+    @property
+    def hurried(self) -> bool:
+        """Whether the search is so short that generally good models come first."""
+        return self.end < HURRIED
+
+    @cached_property
+    def openable(self) -> list[str]:
+        """Models without a batch, the cheapest first."""
+        return [name for name in self.unopened if name not in self.compiling]
+
+    @cached_property
+    def affordable(self) -> list[str]:
+        """Models without a batch that need only a part of the time left for all splits."""
+        room = max(1.0, OPENING_SHARE * self.left) * self.n_workers
+        return [name for name in self.openable if self.seconds[name] * self.n_splits < room]
+
+    def patience(self, batch: SettingBatch) -> float:
+        """Seconds after which a job of a batch is stopped."""
+        measured = self.measured(batch.model)
+        if self.models[batch.model].compiled and len(measured) < 2:
+            return self.left  # some kernels are compiled only now
+        if not measured:
+            return min(PATIENCE_UNKNOWN * self.left, max(PATIENCE_LEAST, PATIENCE_FIRST * self.left))
+        return min(self.left, max(PATIENCE_LEAST, PATIENCE * self.cost(batch.model, batch.rung)))
+
+    @cached_property
+    def best_of_models(self) -> set[int]:
+        """The number of the best batch of each model."""
+        return {max(some, key=lambda one: one.first).number for some in self.batches.values() if some}
+
+    @cached_property
+    def continuing(self) -> list[SettingBatch]:
+        """Batches on their way through the splits, the best first."""
+        return [one for one in self.ranked[:REMEMBERED] if 1 < len(one.started_splits) < self.n_splits]
+
+    @cached_property
+    def cheap(self) -> SettingBatch | None:
+        """A batch that takes little of the time left, so that simple models are on the leaderboard."""
+        ranked = self.ranked[:REMEMBERED]
+        started = {one.model for one in ranked if len(one.started_splits) > 1}
+        new = [one for one in ranked if one.number in self.best_of_models and one.model not in started]
+        for some in (new if started or self.hurried else [], self.continuing):
+            cheap = [one for one in some if self.rest(one) < CHEAP_SHARE * self.left]
+            if cheap:
+                return min(cheap, key=self.rest)
+        return None
+
+    def can_be_scored(self, batch: SettingBatch) -> bool:
+        """Whether there is time for all splits of a batch, or at least for the fewest that are useful."""
+        cost, n_started = self.cost(batch.model, batch.rung), len(batch.started_splits)
+        rounds = [self.rounds(n - n_started) for n in (self.n_splits, FEWEST_FOLDS)]
+        return rounds[0] * cost < self.left or 0 < rounds[1] * cost < self.left
+
+
+def finish_generally_good(look: Moment) -> SettingBatch | None:
+    """In a short run, all workers finish a generally good model before anything else is tried."""
+    for name, some in look.batches.items() if look.hurried else ():
+        if some and look.models[name].general and look.unfinished(some[0]):
+            room = look.left if len(some[0].started_splits) > 1 else OPENING_SHARE * look.left
+            if look.rest(some[0]) < room:
+                return some[0]
+    return None
+
+
+def try_generally_good(look: Moment) -> SettingBatch | None:
+    """In a short run, try the cheapest generally good model of each kind."""
+    tried = {look.models[name].general for name, some in look.batches.items() if some}
+    for kind in KINDS if look.hurried else ():
+        found = [name for name in look.affordable if look.models[name].general == kind]
+        if found and kind not in tried:
+            return look.open(found[0])
+    return None
+
+
+def finish_climbing(look: Moment) -> SettingBatch | None:
+    """A batch on a higher rung is finished before others."""
+    return next((one for one in look.state.batches if one.rung and look.unfinished(one)), None)
+
+
+def climb_in_time(look: Moment) -> SettingBatch | None:
+    """Once enough models are finished, or much of the time is over, the best learn from more rows.
+
+    What costs little still comes before it.
+    """
+    due = look.n_finished >= CLIMB_AFTER or look.now > CLIMB_SHARE * look.end
+    climbed = climb_best(look) if due else None
+    return None if climbed is None else look.cheap or climbed
+
+
+def finish_best(look: Moment) -> SettingBatch | None:
+    """After a few models the best is finished, so that a stop at any moment leaves a result."""
+    if look.n_opened < (1 if look.hurried else AT_ONCE) or not look.ranked:
+        return None
+    best = look.ranked[0]
+    return best if look.unfinished(best) and look.rest(best) < 0.5 * look.left else None
+
+
+def score_far_ahead(look: Moment) -> SettingBatch | None:
+    """A batch far ahead is scored, if need be on fewer splits; what costs little still comes before it."""
+    ahead = far_ahead(look.state, look.schedule.perfect, look.schedule.baseline)
+    if ahead is None or not look.unfinished(ahead) or not look.can_be_scored(ahead):
+        return None
+    quick = [name for name in look.affordable if look.seconds[name] * look.n_splits < CHEAP_SHARE * look.left]
+    return look.open(quick[0]) if quick else look.cheap or ahead
+
+
+def finish_cheap(look: Moment) -> SettingBatch | None:
+    """In a short run, what costs little is finished before another model may take more time than expected."""
+    return look.cheap if look.hurried else None
+
+
+def try_next_model(look: Moment) -> SettingBatch | None:
+    """The cheapest model that has not been tried, once something is being finished."""
+    early = look.n_opened < AT_ONCE
+    return try_any_model(look) if early or look.state.finished or look.finishing else None
+
+
+def continue_promising(look: Moment) -> SettingBatch | None:
+    """What costs little, then what has begun, then the best on the first split."""
+    if look.cheap is not None:
+        return look.cheap
+    begun = sorted(look.continuing, key=lambda one: look.rest(one) > look.left)  # what cannot be finished comes last
+    ranked = look.ranked[:REMEMBERED]
+    width = max(AT_ONCE, -(-len(ranked) // 3))
+    waiting = [one for one in ranked[:width] if len(one.started_splits) == 1]
+    promising = [one for one in waiting if look.rest(one) < 1.5 * look.left]
+    if not begun and not promising and not look.n_finished:  # something must be finished
+        return min((one for one in ranked if len(one.started_splits) == 1), key=look.rest, default=None)
+    return next(iter([*begun, *promising]), None)
+
+
+def try_any_model(look: Moment) -> SettingBatch | None:
+    """The cheapest model that has not been tried."""
+    return look.open(look.affordable[0]) if look.affordable else None
+
+
+def climb_best(look: Moment) -> SettingBatch | None:
+    """The best finished batch that can go on to the next rung in the time left."""
+    climbed = {one.climbed_from for one in look.state.batches}
+    for batch in sorted(look.state.finished, key=lambda one: -one.best_mean):
+        if batch.rung + 1 < len(look.models[batch.model].growth) and batch.number not in climbed:
+            cost = look.cost(batch.model, batch.rung + 1)
+            if cost * look.rounds(look.n_splits) < CLIMB_ROOM * look.left:
+                return look.climb(batch)
+    return None
+
+
+def draw_new_settings(look: Moment) -> SettingBatch | None:
+    """New settings for the model that has had the least time for its rank."""
+    if not (look.state.finished or look.finishing):
+        return None
+    tried = [m for m in dict.fromkeys(one.model for one in look.ranked) if look.models[m].space]
+    spent = {m: sum(one.spent for one in look.batches[m]) * (1 + rank) ** 1.5 for rank, m in enumerate(tried)}
+    for model in sorted(tried, key=spent.__getitem__):
+        if len(look.batches[model]) < MOST_BATCHES and look.seconds[model] < EXPLORE_SHARE * look.left:
+            return look.open(model)
+    return None
+
+
+def try_slow_model(look: Moment) -> SettingBatch | None:
+    """A model for which there may be no time on all splits, because nothing else is left to do."""
+    slow = [name for name in look.openable if look.seconds[name] < OPENING_SHARE * look.left]
+    return look.open(slow[0]) if slow else None
+
+
+RULES: Sequence[Callable[[Moment], SettingBatch | None]] = (
+    finish_generally_good,
+    try_generally_good,
+    finish_climbing,
+    climb_in_time,
+    finish_best,
+    score_far_ahead,
+    finish_cheap,
+    try_next_model,
+    continue_promising,
+    try_any_model,
+    climb_best,
+    draw_new_settings,
+    try_slow_model,
+)
