@@ -50,7 +50,8 @@ RESULTS = {
 TOPICS = {
     "Runs": "fit Run predict_file explain Contributions render",
     "Tables": "read_table Table Findings Finding Audit Schema Column",
-    "Searches": "GridSearchCV RandomizedSearchCV SearchCV Grid Random Strategy Trial OutOfFoldAnswers",
+    "Searches": "GridSearchCV RandomizedSearchCV SearchCV OutOfFoldAnswers",
+    "Search spaces and strategies": "Float Int Choice Grid Design Random Evolutionary Strategy Trial",
     "Feature selection": "SelectFeatures",
     "Estimates": "estimate Estimate nested_cv NestedResult bias_corrected cross_predict",
     "Comparisons": "compare Comparison compare_tables TablesComparison corrected_t_test correlated_bayesian_t "
@@ -77,7 +78,7 @@ TOPICS = {
     "Model files": "save_model open_model StoredModel",
     "Fold sessions": "open_session open_subsets folds.register FoldSession RefitSession Answer Block Failure Need "
     "Split freeze_splits evaluate",
-    "Checks for extensions": "check_foldable check_family check_merging",
+    "Checks for extensions": "check_foldable check_family check_merging check_strategy",
     "Errors": "FoldwiseError InputError ForgetError PlotError FoldwiseWarning",
 }
 GUIDES = {

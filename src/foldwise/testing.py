@@ -1,4 +1,5 @@
-"""Checks for extensions: a summary, an estimator with a fold session, a distribution family of naive Bayes.
+"""Checks for extensions: a summary, an estimator with a fold session, a distribution family of naive Bayes, a
+search strategy.
 
 They raise AssertionError and say which law does not hold.
 """
@@ -7,11 +8,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.stats import loguniform
 
 from foldwise.bayes import NaiveBayes
 from foldwise.errors import FoldwiseWarning
@@ -20,8 +22,11 @@ from foldwise.folds.audit import disagreement, first_difference, spread_of
 from foldwise.folds.leave_one_out import answer_one_left_out, answers_leave_one_out
 from foldwise.folds.rows import count_rows, take_params, take_rows
 from foldwise.folds.splits import LeaveOneOutSplits, Split
+from foldwise.tuning.dimensions import Choice, Float, Int
+from foldwise.tuning.space import SearchSpace
+from foldwise.tuning.strategies.protocol import Strategy, Trial, is_tried, trial_generator
 
-__all__ = ["check_family", "check_foldable", "check_merging"]
+__all__ = ["check_family", "check_foldable", "check_merging", "check_strategy"]
 
 CellMaker = Callable[[np.random.Generator, int], Sequence[Any]]
 
@@ -265,6 +270,95 @@ def check_family(
     same(fresh().fit(X, y), longer.forget(X[extra], y[extra]), "forget removes rows")
     same(whole, NaiveBayes.from_json(whole.to_json()), "from_json reads what to_json wrote")
     check_explanation(whole, X[:20])
+
+
+def check_strategy(
+    strategy: Strategy,
+    space: Any = None,
+    objective: Callable[[Mapping[str, Any]], float] | None = None,
+    *,
+    n_trials: int = 30,
+    seed: int = 0,
+) -> None:
+    """Check that a search strategy keeps its promises.
+
+    Its proposals lie in the space. The same seed and trials give the same proposals, also when they are replayed.
+    Running trials are not proposed again, nor are failed ones.
+
+    Parameters
+    ----------
+    strategy : Strategy
+        The strategy.
+    space : mapping or list of mappings, default None
+        The search space. The default has floats, whole numbers, choices and a conditional parameter.
+    objective : callable, default None
+        Returns the score of a setting, NaN for a failed one. The default fails in a part of the space.
+    n_trials : int, default 30
+        Number of trials.
+    seed : int, default 0
+        Seed of the search.
+
+    Raises
+    ------
+    AssertionError
+        If a promise is not kept.
+
+    Examples
+    --------
+    >>> from foldwise.testing import check_strategy
+    >>> from foldwise.tuning import Evolutionary
+    >>> check_strategy(Evolutionary(population=6))
+    """
+    space = STRATEGY_SPACE if space is None else space
+    known = SearchSpace.of(space)
+    score = default_objective(known) if objective is None else objective
+    trials: list[Trial] = []
+    running: list[Trial] = []
+    most = max(1, int(getattr(strategy, "batch", 1)))
+    calls: list[tuple[list[Trial], list[Any]]] = []
+    while len(trials) + len(running) < n_trials:
+        before = [*trials, *running]
+        proposed = list(strategy.propose(space, before, trial_generator(seed, len(before))) or [])
+        calls.append((before, proposed))
+        for setting in proposed:
+            assert known.contains(setting), f"proposed {setting}, which is not in the space"
+            assert not is_tried(setting, [*trials, *running]), f"proposed {setting} a second time"
+            running.append(Trial(setting, float("nan"), "running"))
+        if not proposed or len(running) >= most:
+            trials += [scored(one.setting, score(one.setting)) for one in running]
+            if not proposed and not running:
+                break
+            running = []
+    assert trials or running, "proposed nothing"
+    for before, proposed in calls:
+        again = list(strategy.propose(space, before, trial_generator(seed, len(before))) or [])
+        assert again == proposed, f"proposed {proposed}, and {again} when the same trials were replayed"
+
+
+def scored(setting: Mapping[str, Any], score: float) -> Trial:
+    """The trial of a setting with its score."""
+    return Trial(setting, score, "finished" if np.isfinite(score) else "failed", 0.01)
+
+
+STRATEGY_SPACE = {
+    "C": Float(0.03, 30_000, log=True),
+    "kernel": Choice(["linear", "rbf", "poly"]),
+    "gamma": Float(3e-5, 8, log=True, when={"kernel": "rbf"}),
+    "degree": Int(2, 5, when={"kernel": "poly"}),
+    "shrinking": [True, False],
+    "tol": loguniform(1e-5, 1e-1),
+}
+
+
+def default_objective(space: SearchSpace) -> Callable[[Mapping[str, Any]], float]:
+    """A score that is highest at 0.3 of each range, and fails near the end of the first."""
+
+    def score(setting: Mapping[str, Any]) -> float:
+        units = space.to_units(setting)
+        units = units[~np.isnan(units)]
+        return float("nan") if units[0] > 0.9 else -float(((units - 0.3) ** 2).sum())
+
+    return score
 
 
 def check_explanation(model: NaiveBayes, X: Any) -> None:

@@ -40,10 +40,11 @@ def test_grid_and_random_by_name(table):
     ours = SearchCV(NaiveBayes(), grid, cv=3).fit(X, y)
     assert_same_results(ours, peer.GridSearchCV(NaiveBayes(), grid, cv=3).fit(X, y))
     space = {"alpha": loguniform(0.01, 10), "ddof": [0, 1]}
-    one, again = (SearchCV(NaiveBayes(), space, strategy="random", random_state=4, cv=3).fit(X, y) for _ in "ab")
+    random = SearchCV(NaiveBayes(), space, strategy="random", n_trials=10, random_state=4, cv=3)
+    one, again = (clone(random).fit(X, y) for _ in "ab")
     assert len(one.cv_results_["params"]) == 10
     assert one.cv_results_["params"] == again.cv_results_["params"]
-    few = SearchCV(NaiveBayes(), space, strategy=Random(n_iter=3), random_state=np.random.RandomState(0), cv=3)
+    few = SearchCV(NaiveBayes(), space, strategy=Random(), n_trials=3, random_state=np.random.RandomState(0), cv=3)
     assert len(few.fit(X, y).cv_results_["params"]) == 3
 
 
@@ -76,7 +77,7 @@ def test_a_strategy_of_ones_own_sees_the_trials_so_far(table):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"strategy": "gird"}, InputError, "strategy must be 'grid' or 'random'.*got 'gird'"),
+        ({"strategy": "gird"}, InputError, "strategy must be one of 'grid'.*got 'gird'"),
         ({"strategy": 3}, FoldwiseTypeError, "propose"),
         ({"space": {"alpha": loguniform(1, 2)}}, TypeError, "'alpha' needs to be a list.*strategy='random'"),
         ({"space": {}}, None, ""),

@@ -42,7 +42,7 @@ class FinalModel:
     importance: Mapping[str, list[float]] | None  # by column: rises of the loss when it is shuffled
     importance_model: str
     n_bytes: int
-    large_files: bool
+    large_files: float
     fold_model: FoldModel | None  # the model of one fold, if there was time to fit it again
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from foldwise.app.search_state import SettingBatch, encode
 from foldwise.folds.protocol import Params
-from foldwise.tuning.strategies import Random, Strategy
+from foldwise.tuning.space import SearchSpace
+from foldwise.tuning.strategies.protocol import Strategy, Trial, untried
 
 COMPANIONS = 24  # settings that share one piece of work
 STAGES = (1.0, 0.5, 0.25, 0.125)  # of a staged model's length, answered by the same fit
@@ -50,7 +51,7 @@ class ModelPlan:
             base.pop("select", None)
         shared = {name: self.space[name] for name in self.shared if name in self.space}
         if shared:
-            others = Random(self.n_companions).propose(shared, [], rng)
+            others = different(SearchSpace.of(shared), self.n_companions, rng)
             settings = [base, *({**base, **one} for one in others)]
         elif self.stages in self.space:
             assert self.stages is not None
@@ -60,3 +61,14 @@ class ModelPlan:
         else:
             settings = [base]
         return tuple(encode(one, self.space) for one in settings)
+
+
+def different(space: SearchSpace, n: int, rng: np.random.Generator) -> list[Params]:
+    """Random settings of a space, each once."""
+    found: list[Trial] = []
+    while len(found) < min(n, space.n_settings):
+        one = untried(found, lambda: space.sample(rng))
+        if not one:
+            break
+        found.append(Trial(one[0], float("nan")))
+    return [one.setting for one in found]

@@ -21,7 +21,8 @@ from foldwise.app.schedule_rules import RULES, Moment
 from foldwise.app.search_state import JobOutcome, SearchState, SettingBatch, SplitJob
 from foldwise.app.state_view import REMEMBERED, StateView, ranking
 from foldwise.app.timing import RESCUE_SECONDS
-from foldwise.tuning.strategies import Random, Strategy
+from foldwise.tuning.strategies.protocol import Strategy
+from foldwise.tuning.strategies.random import Random
 
 KEPT = 4  # settings of a batch whose predictions are kept
 
@@ -32,7 +33,7 @@ class Schedule:
 
     models: Mapping[str, ModelPlan]
     n_workers: int
-    strategy: Strategy = field(default_factory=lambda: Random(1))
+    strategy: Strategy = field(default_factory=Random)
     perfect: float = 0.0  # the score of a perfect model; losses are measured from it
     baseline: float = 0.0  # the score of the class frequencies on the first split
 

@@ -119,9 +119,10 @@ class RunSetup:
         """The job that fits a setting again for the final model, on as many rows as its rung has."""
         return FitAllRows(batch.model, self.params(batch, setting), self.samples.refit(batch.rung))
 
-    def large_files(self, batches: list[SettingBatch]) -> bool:
-        """Whether one of the models makes large files."""
-        return any(self.specs[one.model].large_files for one in batches)
+    def large_files(self, batches: list[SettingBatch]) -> float:
+        """How large the files of the models are, as a share of those of a forest with all of its trees."""
+        plans = [self.plans[one.model] for one in batches if self.specs[one.model].large_files]
+        return max((plan.fixed.get(str(plan.stages), plan.longest) / plan.longest for plan in plans), default=0.0)
 
 
 def model_plan(

@@ -147,16 +147,16 @@ class TimePlan:
         columns = FACTS_PER_COLUMN * min(self.n_columns, FACTS_COLUMNS) + FACTS_PER_WIDE_COLUMN * self.n_columns
         return FACTS + FACTS_PER_CLASS * (self.n_classes - 2) + columns
 
-    def reporting(self, large_files: bool) -> float:
-        """Seconds for leaderboard, worked examples, facts and files."""
-        files = LARGE_FILES + LARGE_FILES_PER_ROW * self.n_rows if large_files else 0.0
+    def reporting(self, large_files: float) -> float:
+        """Seconds for leaderboard, worked examples, facts and files, which may be as large as those of a forest."""
+        files = large_files * (LARGE_FILES + LARGE_FILES_PER_ROW * self.n_rows)
         return 2 * self.facts + min(files, 0.2 * self.budget) + min(1.0, 0.04 * self.budget)
 
     def refit(self, seconds: float, n_settings: int) -> float:
         """Seconds of a fit on all rows; where so many settings share a split's work, most of it is the others'."""
         return seconds / (self.train_share * math.sqrt(n_settings))
 
-    def reserve(self, refits: Sequence[float], large_files: bool) -> float:
+    def reserve(self, refits: Sequence[float], large_files: float) -> float:
         """Seconds to leave for the choice, the fits of members on all rows, and the report."""
         cells = self.n_rows * self.n_classes * 20
         choosing = CHOOSING + CHOOSING_PER_CELL * cells * (self.n_splits + 1)
@@ -176,7 +176,7 @@ class TimePlan:
         cheapest : float
             Expected seconds of the cheapest model on one fold.
         """
-        needed = elapsed + cheapest * (-(-self.n_splits // self.n_workers) + 1) + self.reserve([], False)
+        needed = elapsed + cheapest * (-(-self.n_splits // self.n_workers) + 1) + self.reserve([], 0.0)
         if needed > MOST_OVERRUN * self.budget:
             smallest = math.ceil(needed / LATEST)
             raise InputError(
@@ -185,6 +185,6 @@ class TimePlan:
                 f"pass {smallest}s or more.",
             )
 
-    def spare(self, elapsed: float, large_files: bool, n_bytes: int) -> float:
+    def spare(self, elapsed: float, large_files: float, n_bytes: int) -> float:
         """Seconds left for worked examples, once the final model is fitted."""
-        return self.latest - elapsed - 2 * self.facts - (LARGE_FILES if large_files else 0.0) - PER_BYTE * n_bytes
+        return self.latest - elapsed - 2 * self.facts - LARGE_FILES * large_files - PER_BYTE * n_bytes

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,21 @@ class Outcome:
     train_unscored: tuple[tuple[int, int, str, Exception], ...]  # the same for scores on training rows
     fits: int  # groups of settings × splits; leave-one-out in one pass counts as one
     kept: tuple[tuple[list[int], int | None, Any], ...] = ()  # settings, split (None: all), what the recorder kept
+    n_settings_done: int | None = None  # settings that were scored before the deadline; None for all
+
+    def first(self, n: int) -> Outcome:
+        """The outcome of the first n settings."""
+        return replace(
+            self,
+            scores={name: values[:n] for name, values in self.scores.items()},
+            train_scores={name: values[:n] for name, values in self.train_scores.items()},
+            seconds=self.seconds[:n],
+            failures=tuple(one for one in self.failures if one[0] < n),
+            unscored=tuple(one for one in self.unscored if one[0] < n),
+            train_unscored=tuple(one for one in self.train_unscored if one[0] < n),
+            kept=tuple(one for one in self.kept if max(one[0]) < n),
+            n_settings_done=None,
+        )
 
 
 def evaluate(
@@ -54,6 +71,7 @@ def evaluate(
     n_jobs: int | None = None,
     audit: bool = False,
     progress: Progress | None = None,
+    deadline: float | None = None,
 ) -> list[Outcome]:
     """Score every setting of each task on every split of the task.
 
@@ -71,6 +89,8 @@ def evaluate(
         Check one random setting on one random split with a refit. This does not change any result.
     progress : Progress, optional
         Shows how many models are done; by default on a terminal only.
+    deadline : float, optional
+        Time of `time.monotonic` after which no fit starts. Fits in other processes are then stopped.
 
     Returns
     -------
@@ -104,15 +124,17 @@ def evaluate(
         (session, group.settings, tasks[t].splits if number is None else tasks[t].splits[number], plan)
         for t, group, number in jobs
     ]
-    results = run_threads(calls, n_jobs) if session.threads else run_joblib(calls, n_jobs)
+    results = run_threads(calls, n_jobs, deadline) if session.threads else run_joblib(calls, n_jobs, deadline)
+    if deadline is not None:
+        results = until(deadline, results)
     builders = [OutcomeBuilder(task, plan) for task in tasks]
     with progress or Progress() as shown:
         n_models = [len(group.indices) * (len(tasks[t].splits) if n is None else 1) for t, group, n in jobs]
         shown.expect(sum(n_models))
-        for (t, group, number), result, n in zip(jobs, results, n_models, strict=True):
+        for (t, group, number), result, n in zip(jobs, results, n_models, strict=deadline is None):
             builders[t].add(group, number, result)
             shown.advance(n)
-    if audit:
+    if audit and (deadline is None or time.monotonic() < deadline):
         rng = np.random.default_rng()
         task = tasks[int(rng.integers(len(tasks)))]
         check_one(session, task.settings, task.splits, plan.need, rng)
@@ -167,12 +189,14 @@ class OutcomeBuilder:
         self._failures: list[tuple[int, int, Exception]] = []
         self._recorded: list[tuple[list[int], int | None, Any]] = []
         self._fits = 0
+        self._done = np.zeros(shape, dtype=bool)
 
     def add(self, group: Group, number: int | None, result: TaskResult) -> None:
         """Add the scores of a group of settings on one split, or on all splits of leave-one-out."""
         indices, first = group.indices, number or 0
         splits = slice(None) if number is None else slice(number, number + 1)
         self._fits += result.fits
+        self._done[group.where, splits] = True
         n_models = len(indices) * (self._seconds.shape[1] if number is None else 1)
         self._seconds[group.where, splits] = result.seconds / n_models
         for mine, new in ((self._test, result.test), (self._train, result.train)):
@@ -188,10 +212,13 @@ class OutcomeBuilder:
             tuple(sorted(table.unscored, key=lambda f: f[:3])) for table in (self._test, self._train)
         )
         scores = self._test.scores, self._train.scores
-        return Outcome(*scores, self._seconds, failures, unscored, train_unscored, self._fits, tuple(self._recorded))
+        done = self._done.all(axis=1)
+        n_done = None if done.all() else int(np.argmin(done))
+        kept = tuple(self._recorded)
+        return Outcome(*scores, self._seconds, failures, unscored, train_unscored, self._fits, kept, n_done)
 
 
-def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterator[Any]:
+def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None, deadline: float | None = None) -> Iterator[Any]:
     """Run `score_task` on plain threads: sessions release the GIL, and joblib takes longer to start."""
     # joblib looks up the number of cores on each call, which takes longer than a small search
     threads = min(n_jobs if n_jobs is not None and n_jobs > 0 else effective_n_jobs(n_jobs), len(calls))
@@ -203,16 +230,36 @@ def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterato
     if second.seconds < SMALL:
         yield from (score_task(*call) for call in calls[2:])
         return
+
+    def in_time(call: tuple[Any, ...]) -> TaskResult | None:
+        return None if deadline is not None and time.monotonic() > deadline else score_task(*call)
+
     with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(lambda call: score_task(*call), calls[2:])
+        yield from pool.map(in_time, calls[2:])
 
 
-def run_joblib(calls: Sequence[tuple[Any, ...]], n_jobs: int | None) -> Iterable[Any]:
+def until(deadline: float, results: Iterable[Any]) -> Iterator[Any]:
+    """The results until the deadline. A result that is asked for later is not computed."""
+    waiting = iter(results)
+    while time.monotonic() < deadline:
+        try:
+            result = next(waiting, None)
+        except multiprocessing.TimeoutError:  # of joblib, which has stopped its processes
+            return
+        if result is None:  # the last one, or one that a thread did not start
+            return
+        yield result
+    if hasattr(waiting, "close"):
+        waiting.close()
+
+
+def run_joblib(calls: Sequence[tuple[Any, ...]], n_jobs: int | None, deadline: float | None = None) -> Iterable[Any]:
     """Run `score_task` on joblib's current backend."""
     if effective_n_jobs(n_jobs) == 1:
         return (score_task(*call) for call in calls)
     try:  # results one by one, so that progress can be shown
-        pool = Parallel(n_jobs, return_as="generator")
+        timeout = None if deadline is None else max(0.0, deadline - time.monotonic())
+        pool = Parallel(n_jobs, return_as="generator", timeout=timeout)
     except ValueError:  # a backend without generators
         pool = Parallel(n_jobs)
     found: Iterable[Any] = pool(delayed(score_task)(*call) for call in calls)

@@ -1,13 +1,22 @@
 """Searches over settings with scikit-learn's interface, search strategies, and feature selection."""
 
 from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
+from foldwise.tuning.dimensions import Choice, Float, Int
 from foldwise.tuning.search import GridSearchCV, RandomizedSearchCV, SearchCV
 from foldwise.tuning.select_features import SelectFeatures
-from foldwise.tuning.strategies import Grid, Random, Strategy, Trial
+from foldwise.tuning.strategies.evolutionary import Evolutionary
+from foldwise.tuning.strategies.grid import Design, Grid
+from foldwise.tuning.strategies.protocol import Strategy, Trial
+from foldwise.tuning.strategies.random import Random
 
 __all__ = [
+    "Choice",
+    "Design",
+    "Evolutionary",
+    "Float",
     "Grid",
     "GridSearchCV",
+    "Int",
     "OutOfFoldAnswers",
     "Random",
     "RandomizedSearchCV",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -23,7 +25,12 @@ from foldwise.folds.protocol import FoldSession, Labels, Params, Rows
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split, among, freeze_splits
 from foldwise.tuning.results import format_results
-from foldwise.tuning.strategies import Grid, Space, Strategy, Trial
+from foldwise.tuning.space import Space
+from foldwise.tuning.strategies.grid import Grid
+from foldwise.tuning.strategies.protocol import Strategy, Trial, is_tried, trial_generator
+
+DEFAULT_TRIALS = 50  # of strategies that could go on for ever
+MOST_TIMED = 64  # settings that are scored together in a search with a timeout
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,10 @@ class CheckedSearchPlan:
     metrics: dict[str, SearchMetric]
     scorers: dict[str, Any]
     several: bool
-    seed: Any = None  # of the strategy's generator
+    seed: Any = None  # of the strategy's generators
+    n_trials: int | None = None
+    timeout: float | None = None  # seconds
+    initial: Sequence[Params] = ()  # settings that are tried first
     memo: dict[str, Sequence[Params]] = field(default_factory=dict)  # the grid, and the settings last checked
 
     def start(self, session: FoldSession, splits: Sequence[Split]) -> RunningSearch:
@@ -69,20 +79,41 @@ class CheckedSearchPlan:
     def _classifies(self) -> bool:
         return bool(is_classifier(self.search.estimator))
 
-    def propose(
-        self, started: bool, trials: Callable[[], list[Trial]], rng: Callable[[], np.random.Generator]
+    @cached_property
+    def most_trials(self) -> float:
+        """The number of trials at which the search ends."""
+        if self.n_trials is not None:
+            return self.n_trials
+        return DEFAULT_TRIALS if hasattr(self.strategy, "batch") else math.inf
+
+    def next_settings(
+        self, trials: Callable[[], list[Trial]], n_trials: int, seed: Callable[[], int]
     ) -> Sequence[Params]:
-        """Return the strategy's next settings. Those of a grid are created once, as sessions recognize them."""
-        if isinstance(self.strategy, Grid) and "grid" in self.memo:
-            return [] if started else self.memo["grid"]
-        settings = self.strategy.propose(self.space, trials(), rng()) or []
+        """Return the settings to score next. Those of a grid are created once, as sessions recognize them."""
+        if isinstance(self.strategy, Grid) and not self.initial and self.n_trials is None:
+            if n_trials:
+                return []
+            if "grid" not in self.memo:
+                self.memo["grid"] = self.propose([], 0)
+            return self.memo["grid"]
+        known = trials()
+        found: list[Params] = [one for one in self.initial if not is_tried(one, known)] if not n_trials else []
+        batch = min(getattr(self.strategy, "batch", 1), MOST_TIMED if self.timeout else math.inf)
+        while len(found) < batch and n_trials + len(found) < self.most_trials:
+            proposed = self.propose([*known, *map(as_running, found)], seed())
+            if not proposed:
+                break
+            found += proposed
+        return found[: int(min(self.most_trials - n_trials, len(found)))]
+
+    def propose(self, trials: Sequence[Trial], seed: int) -> Sequence[Params]:
+        """Return what the strategy proposes."""
+        settings = self.strategy.propose(self.space, trials, trial_generator(seed, len(trials))) or []
         if isinstance(settings, Mapping) or not all(isinstance(one, Mapping) for one in settings):
             raise FoldwiseTypeError(
                 f"propose must return a list of settings, each a dict, but the strategy returned {settings!r}.",
                 "return [{...}], or [] when the search is over.",
             )
-        if isinstance(self.strategy, Grid) and not started:
-            self.memo["grid"] = settings
         return settings
 
     @property
@@ -106,10 +137,14 @@ class RunningSearch:
         self.settings: list[Params] = []
         self.outcomes: list[Outcome] = []
         self.question: EvaluationTask | None = None
+        self.deadline = None if plan.timeout is None else time.monotonic() + plan.timeout
         self._next()
 
     def _next(self) -> None:
-        settings = self.plan.propose(bool(self.settings), self._trials, lambda: self._rng)
+        if self.expired:
+            self.question = None
+            return
+        settings = self.plan.next_settings(self._trials, len(self.settings), lambda: self._seed)
         if not settings and not self.settings:
             raise InputError(
                 "the search has no setting to try: the space is empty, or the strategy proposed nothing.",
@@ -120,14 +155,26 @@ class RunningSearch:
             self.plan.memo["checked"] = settings
         self.question = EvaluationTask(settings, self.splits) if settings else None
 
+    @property
+    def expired(self) -> bool:
+        """Whether the time of the search is over."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
     @cached_property
-    def _rng(self) -> np.random.Generator:
-        return np.random.default_rng(seed_of(self.plan.seed))
+    def _seed(self) -> int:
+        return seed_of(self.plan.seed)
 
     def tell(self, outcome: Outcome) -> None:
         """Record the outcome of the question, and go on to the next."""
         assert self.question is not None
         error_score, settings = self.plan.search.error_score, self.question.settings
+        if outcome.n_settings_done is not None:
+            settings = settings[: outcome.n_settings_done]
+            outcome = outcome.first(len(settings))
+            if not settings and not self.settings:
+                raise InputError(
+                    f"no setting was scored within timeout={self.plan.timeout} s.", "pass a longer timeout, or None."
+                )
 
         def where(i: int, number: int) -> str:
             return f"setting {dict(settings[i])} on split {number}"
@@ -145,8 +192,8 @@ class RunningSearch:
             return []
         scores = joined([one.scores for one in self.outcomes])
         named = [name for name in (self.plan.chooser, self.plan.search.refit) if name in scores]
-        means = np.average(scores[named[0]] if named else next(iter(scores.values())), axis=1)
-        return [Trial(one, float(mean)) for one, mean in zip(self.settings, means, strict=True)]
+        values = scores[named[0]] if named else next(iter(scores.values()))
+        return [scored_trial(one, some) for one, some in zip(self.settings, values, strict=True)]
 
     @property
     def results(self) -> dict[str, Any]:
@@ -191,7 +238,7 @@ def run(running: RunningSearch, *, keeper: Any = None, progress: Progress | None
     search = running.plan.search
     while running.question is not None:
         work = replace(running.plan.work, recorder=keeper)
-        options = {"n_jobs": search.n_jobs, "audit": search.audit, "progress": progress}
+        options = {"n_jobs": search.n_jobs, "audit": search.audit, "progress": progress, "deadline": running.deadline}
         [outcome] = evaluate(running.session, [running.question], work, **options)
         running.tell(outcome)
 
@@ -247,6 +294,22 @@ def holds_generator(value: Any) -> bool:
     return isinstance(state, np.random.RandomState | np.random.Generator)
 
 
-def seed_of(random_state: Any) -> Any:
-    """Convert a RandomState to a seed for numpy's Generator."""
-    return int(random_state.randint(2**31)) if isinstance(random_state, np.random.RandomState) else random_state
+def seed_of(random_state: Any) -> int:
+    """Convert a random state to a seed. None gives another one each time."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(np.random.default_rng(random_state).integers(2**31))
+
+
+def scored_trial(setting: Params, scores: NDArray[np.float64]) -> Trial:
+    """The trial of a setting with its scores on the splits."""
+    mean, n = float(np.average(scores)), len(scores)
+    error = float(np.std(scores, ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+    return Trial(setting, mean, "finished" if math.isfinite(mean) else "failed", error)
+
+
+def as_running(setting: Params) -> Trial:
+    """The trial of a setting that has not been scored."""
+    return Trial(setting, math.nan, "running")

@@ -25,7 +25,10 @@ from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import Params
 from foldwise.folds.rows import count_rows, refuse_routing
 from foldwise.tuning.running_search import CheckedSearchPlan, RunningSearch, check_refit, run
-from foldwise.tuning.strategies import Grid, Space, Strategy, Trial, strategy_of
+from foldwise.tuning.space import Space
+from foldwise.tuning.strategies import strategy_of
+from foldwise.tuning.strategies.grid import Grid
+from foldwise.tuning.strategies.protocol import Strategy, Trial
 
 
 class FoldSearch:
@@ -49,7 +52,9 @@ class FoldSearch:
         metrics, scorers, several = metrics_of(search.scoring, search.estimator)
         if several:
             check_refit(search.refit, list(scorers))
-        return CheckedSearchPlan(self, space, strategy, metrics, scorers, several, seed)
+        limits = (getattr(search, "n_trials", None), getattr(search, "timeout", None))
+        initial = tuple(getattr(search, "initial_settings", None) or ())
+        return CheckedSearchPlan(self, space, strategy, metrics, scorers, several, seed, *limits, initial)
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Score every setting on every split, and fit the best one on all rows.
@@ -116,6 +121,10 @@ class FoldSearch:
 def check_options(search: Any) -> None:
     """Raise an error for invalid parameters before anything is fitted."""
     check_jobs(search.n_jobs)
+    for name, kind in (("n_trials", int | np.integer), ("timeout", int | float)):
+        value = getattr(search, name, None)
+        if value is not None and not (isinstance(value, kind) and value > 0):
+            raise InputError(f"{name} must be a positive number or None, got {value!r}.")
     score, scoring = search.error_score, search.scoring
     if not (isinstance(score, int | float | np.number) or (isinstance(score, str) and score == "raise")):
         raise InputError(f"error_score must be a number or 'raise', got {score!r}.")
@@ -143,10 +152,16 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
     estimator : estimator
         The model.
     space : mapping or list of mappings
-        Lists of values, or distributions for random draws, by parameter.
-    strategy : {"grid", "random"} or Strategy, default "grid"
-        "random" draws 10 settings; `foldwise.tuning.Random(n_iter=50)` draws 50. Any object with a method
-        `propose(space, trials, rng)` is a strategy.
+        Lists of values, scipy distributions, or `Float`, `Int` and `Choice` of `foldwise.tuning`, by parameter.
+    strategy : {"grid", "design", "random", "evolutionary"} or Strategy, default "grid"
+        A name, or an object with options of its own, such as `foldwise.tuning.Evolutionary(population=20)`. Any object
+        with a method `propose(space, trials, rng)` is a strategy.
+    n_trials : int, default None
+        Number of settings to try. None means all of a grid, and 50 for strategies that could go on.
+    timeout : float, default None
+        Seconds after which no fit starts. Settings that are not scored on all splits by then are left out.
+    initial_settings : list of dict, default None
+        Settings that are tried first.
     scoring : str, callable, Metric, CostMatrix, list or dict, default None
         The metric or metrics; None means the `score` method of the estimator.
     n_jobs : int or None, default None
@@ -199,6 +214,9 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
         space: Any,
         *,
         strategy: Any = "grid",
+        n_trials: int | None = None,
+        timeout: float | None = None,
+        initial_settings: Any = None,
         scoring: Any = None,
         n_jobs: int | None = None,
         refit: Any = True,
@@ -211,6 +229,7 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
         keep: str = "losses",
     ) -> None:
         self.estimator, self.space, self.strategy, self.scoring = estimator, space, strategy, scoring
+        self.n_trials, self.timeout, self.initial_settings = n_trials, timeout, initial_settings
         self.n_jobs, self.refit, self.cv, self.verbose, self.random_state = n_jobs, refit, cv, verbose, random_state
         self.error_score, self.return_train_score, self.audit, self.keep = error_score, return_train_score, audit, keep
 

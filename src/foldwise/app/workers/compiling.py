@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
+from foldwise.app.model_plan import different
 from foldwise.app.selection import choose_weights
 from foldwise.app.splitting import make_splits
 from foldwise.app.task import FitTask, make_task
@@ -24,7 +25,7 @@ from foldwise.evaluation.metrics import class_metric
 from foldwise.folds.protocol import Params
 from foldwise.models.catalogue import spec_of
 from foldwise.models.feature_selection import SelectInformative
-from foldwise.tuning.strategies import Random
+from foldwise.tuning.space import SearchSpace
 
 N_ROWS = 120
 N_SETTINGS = 20  # of a model: among them every way that its kernels are called
@@ -65,7 +66,7 @@ def compile_model(name: str, task: FitTask) -> None:
 
 def some_settings(name: str, task: FitTask) -> Iterator[tuple[Params, ...]]:
     """Settings of all kinds, then one with columns selected."""
-    drawn = Random(N_SETTINGS).propose(spec_of(name).space(task.outline), [], np.random.default_rng(0))
+    drawn = different(SearchSpace.of(spec_of(name).space(task.outline)), N_SETTINGS, np.random.default_rng(0))
     yield tuple({**one, "select": "passthrough"} for one in drawn)
     yield ({"select": SelectInformative(tuple(task.table.X.columns))},)
 

@@ -1,0 +1,124 @@
+"""What a search strategy is: an object that proposes the next settings, given the space and the trials so far.
+
+A strategy never sees data. Any object with a method `propose` is a strategy. An empty list ends the search:
+
+>>> from sklearn.datasets import load_iris
+>>> from foldwise import NaiveBayes, SearchCV
+>>> class Halving:
+...     def propose(self, space, trials, rng):
+...         if len(trials) > 1 and trials[-1].score < trials[-2].score:
+...             return []
+...         return [{"var_floor": 2.0 ** -len(trials)}] if len(trials) < 5 else []
+>>> X, y = load_iris(return_X_y=True)
+>>> SearchCV(NaiveBayes(), {}, strategy=Halving()).fit(X, y).models_scored_
+10
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from foldwise.folds.protocol import Params
+from foldwise.tuning.dimensions import same
+from foldwise.tuning.space import Space
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A setting that was proposed, and what is known about it.
+
+    Attributes
+    ----------
+    setting : dict
+        The setting, i.e. one combination of parameter values.
+    score : float
+        Its mean score over splits by the metric that selects; NaN if it failed or is still running.
+    state : {"finished", "running", "failed"}
+        Whether its score is known.
+    error : float
+        Standard error of the score over splits; NaN if unknown.
+
+    Examples
+    --------
+    >>> from foldwise.tuning import Trial
+    >>> Trial({"alpha": 0.5}, 0.93).score
+    0.93
+    """
+
+    setting: Params
+    score: float
+    state: Literal["finished", "running", "failed"] = "finished"
+    error: float = math.nan
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """The interface of search strategies: any object with a method `propose`.
+
+    A search calls `propose` with all trials so far until it returns no settings, or until all trials have been used.
+    The generator of each call follows from the seed of the search and the number of trials, so that a search can be
+    repeated from its trials. If a strategy has an attribute `batch`, `propose` is called so many times before the
+    settings are scored; those already proposed are running trials. A strategy keeps no state of its own.
+
+    Examples
+    --------
+    >>> from foldwise.tuning import Grid, Strategy
+    >>> isinstance(Grid(), Strategy)
+    True
+    """
+
+    def propose(self, space: Space, trials: Sequence[Trial], rng: np.random.Generator) -> Sequence[Params]:
+        """Propose the next settings.
+
+        Parameters
+        ----------
+        space : mapping or list of mappings
+            The search space: lists of values, distributions or dimensions, by parameter.
+        trials : sequence of Trial
+            All settings proposed so far: finished, failed and running.
+        rng : numpy.random.Generator
+            The generator of this call.
+
+        Returns
+        -------
+        sequence of dict
+            The settings to score next; empty when the search is over.
+        """
+
+
+def trial_generator(seed: int, number: int) -> np.random.Generator:
+    """The generator for a proposal after so many trials."""
+    return np.random.default_rng([seed, number])
+
+
+def search_generator(rng: np.random.Generator) -> np.random.Generator:
+    """A generator that is the same in all calls of one search, found from the generator of one call."""
+    entropy = getattr(rng.bit_generator.seed_seq, "entropy", 0)
+    return np.random.default_rng(entropy[0] if isinstance(entropy, list | tuple) else entropy)
+
+
+def is_tried(setting: Params, trials: Sequence[Trial]) -> bool:
+    """Whether a setting is among the trials."""
+    return any(
+        one.setting.keys() == setting.keys() and all(same(one.setting[name], setting[name]) for name in setting)
+        for one in trials
+    )
+
+
+def finished(trials: Sequence[Trial]) -> list[Trial]:
+    """The trials whose scores are known."""
+    return [one for one in trials if one.state == "finished" and math.isfinite(one.score)]
+
+
+def untried(trials: Sequence[Trial], draw: Any, attempts: int = 100) -> list[Params]:
+    """A setting of `draw` that is not among the trials, as a list; empty if none is found in so many attempts."""
+    for _ in range(attempts):
+        setting = draw()
+        if not is_tried(setting, trials):
+            return [setting]
+    return []
