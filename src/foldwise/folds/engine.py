@@ -47,6 +47,7 @@ class Outcome:
     fits: int  # groups of settings × splits; leave-one-out in one pass counts as one
     kept: tuple[tuple[list[int], int | None, Any], ...] = ()  # settings, split (None: all), what the recorder kept
     n_settings_done: int | None = None  # settings that were scored before the deadline; None for all
+    ran: NDArray[np.bool_] | None = None  # (settings, splits) that were scored; None for all
 
     def first(self, n: int) -> Outcome:
         """The outcome of the first n settings."""

@@ -2,6 +2,7 @@
 
 from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
 from foldwise.tuning.dimensions import Choice, Float, Int
+from foldwise.tuning.racing import Racing
 from foldwise.tuning.search import GridSearchCV, RandomizedSearchCV, SearchCV
 from foldwise.tuning.select_features import SelectFeatures
 from foldwise.tuning.strategies.evolutionary import Evolutionary
@@ -18,6 +19,7 @@ __all__ = [
     "GridSearchCV",
     "Int",
     "OutOfFoldAnswers",
+    "Racing",
     "Random",
     "RandomizedSearchCV",
     "SearchCV",

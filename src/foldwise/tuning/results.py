@@ -20,8 +20,12 @@ def format_results(
     seconds: NDArray[np.float64],
     test: dict[str, NDArray[np.float64]],
     train: dict[str, NDArray[np.float64]],
+    ran: NDArray[np.bool_] | None = None,
 ) -> dict[str, Any]:
-    """Convert scores (settings, splits) by metric to `cv_results_`; the time of a block is divided equally."""
+    """Convert scores (settings, splits) by metric to `cv_results_`; the time of a block is divided equally.
+
+    Settings that raced were scored on the splits where `ran` is true, and averaged over these.
+    """
     results: dict[str, Any] = {}
     results["mean_fit_time"], results["std_fit_time"] = mean_and_std(seconds)
     results["mean_score_time"], results["std_score_time"] = np.zeros((2, len(seconds)))
@@ -32,12 +36,14 @@ def format_results(
         for metric, values in scores.items():
             key = f"{kind}_{metric}"
             results |= {f"split{i}_{key}": values[:, i] for i in range(values.shape[1])}
-            means, results[f"std_{key}"] = mean_and_std(values)
+            means, results[f"std_{key}"] = mean_and_std(values) if ran is None else mean_and_std_of(values, ran)
             results[f"mean_{key}"] = means
             if not np.isfinite(means).all():
                 warnings.warn(f"One or more of the {kind} scores are non-finite: {means}", UserWarning, stacklevel=4)
             if kind == "test":
-                results[f"rank_{key}"] = ranks(means)
+                results[f"rank_{key}"] = ranks(means) if ran is None else ranks_of_raced(means, ran)
+    if ran is not None:
+        results["n_splits_scored"] = ran.sum(axis=1)
     return results
 
 
@@ -45,6 +51,24 @@ def mean_and_std(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
     """Average over splits exactly as scikit-learn does, so that ranks tie alike."""
     means = values.mean(axis=1)
     return means, np.sqrt(((values - means[:, None]) ** 2).mean(axis=1))
+
+
+def mean_and_std_of(
+    values: NDArray[np.float64], ran: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Average each setting over the splits that it was scored on."""
+    pairs = [mean_and_std(one[None, some]) for one, some in zip(values, ran, strict=True)]
+    means, deviations = zip(*pairs, strict=True)
+    return np.concatenate(means), np.concatenate(deviations)
+
+
+def ranks_of_raced(means: NDArray[np.float64], ran: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Rank settings that were scored on all splits first, then those that were dropped earlier."""
+    whole = ran.sum(axis=1) == ran.sum(axis=1).max()
+    found = np.empty(len(means), dtype=np.int32)
+    found[whole] = ranks(means[whole])
+    found[~whole] = ranks(means[~whole]) + whole.sum() if (~whole).any() else found[~whole]
+    return found
 
 
 def ranks(means: NDArray[np.float64]) -> NDArray[np.int32]:

@@ -18,18 +18,22 @@ from sklearn.base import is_classifier
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.failures import report_failures, with_error_score
+from foldwise.evaluation.intervals import share_tested
 from foldwise.evaluation.metrics.protocol import SearchMetric
 from foldwise.folds.engine import EvaluationTask, Outcome, ScoringPlan, evaluate
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession, Labels, Params, Rows
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split, among, freeze_splits
+from foldwise.tuning.racing import FoldRace, Racing
+from foldwise.tuning.reshuffling import reshuffled
 from foldwise.tuning.results import format_results
 from foldwise.tuning.space import Space
 from foldwise.tuning.strategies.grid import Grid
 from foldwise.tuning.strategies.protocol import Strategy, Trial, is_tried, trial_generator
 
 DEFAULT_TRIALS = 50  # of strategies that could go on for ever
+Splitting = Callable[[int], Sequence[Split]]  # of a trial with this number
 MOST_TIMED = 64  # settings that are scored together in a search with a timeout
 
 
@@ -47,11 +51,12 @@ class CheckedSearchPlan:
     n_trials: int | None = None
     timeout: float | None = None  # seconds
     initial: Sequence[Params] = ()  # settings that are tried first
+    reshuffle: bool = False  # whether each trial has splits of its own
     memo: dict[str, Sequence[Params]] = field(default_factory=dict)  # the grid, and the settings last checked
 
-    def start(self, session: FoldSession, splits: Sequence[Split]) -> RunningSearch:
-        """Start the search on a session and its splits."""
-        return RunningSearch(self, session, splits)
+    def start(self, session: FoldSession, splits: Sequence[Split], again: Splitting | None = None) -> RunningSearch:
+        """Start the search on a session and its splits. `again` makes the splits of a trial, if each has its own."""
+        return RunningSearch(self, session, splits, again if self.reshuffle else None)
 
     def start_on(self, session: FoldSession, rows: Rows, groups: Any = None) -> RunningSearch:
         """Start the search that `fit` on these rows alone would run, on a session of the whole table."""
@@ -69,11 +74,23 @@ class CheckedSearchPlan:
         X = np.empty((len(rows), 0)) if counts_only else take_rows(session.X, rows)
         encoded = counts_only and isinstance(session.target, Labels)
         y = session.target.short[rows] if encoded else take_rows(session.y, rows)  # type: ignore[union-attr]
-        inner = self.splits(X, y, None if groups is None else take_rows(groups, rows), len(rows))
-        return self.start(session, among(inner, rows))
+        groups = None if groups is None else take_rows(groups, rows)
 
-    def splits(self, X: Any, y: Any, groups: Any, n_rows: int) -> Sequence[Split]:
-        return freeze_splits(self.search.cv, X, y, groups, n_rows=n_rows, classifier=self._classifies)
+        def splits(number: int | None = None) -> Sequence[Split]:
+            return among(self.splits(X, y, groups, len(rows), number), rows)
+
+        return self.start(session, splits(), splits)
+
+    def splits(self, X: Any, y: Any, groups: Any, n_rows: int, number: int | None = None) -> Sequence[Split]:
+        """Return the splits of the search, or those of a trial if each has its own."""
+        cv = self.search.cv
+        if number is not None:
+            cv = reshuffled(cv, y, self.fixed_seed, number, classifier=self._classifies)
+        return freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=self._classifies)
+
+    @cached_property
+    def fixed_seed(self) -> int:
+        return seed_of(self.seed)
 
     @cached_property
     def _classifies(self) -> bool:
@@ -132,8 +149,12 @@ class CheckedSearchPlan:
 class RunningSearch:
     """The rounds of one search: evaluate `question` and `tell` its outcome until it is None; then read `results`."""
 
-    def __init__(self, plan: CheckedSearchPlan, session: FoldSession, splits: Sequence[Split]) -> None:
-        self.plan, self.session, self.splits = plan, session, splits
+    def __init__(
+        self, plan: CheckedSearchPlan, session: FoldSession, splits: Sequence[Split], again: Splitting | None = None
+    ) -> None:
+        self.plan, self.session, self.splits, self.again = plan, session, splits, again
+        self.waiting: list[Params] = []  # proposed, each to be scored on splits of its own
+        self.race: FoldRace | None = None
         self.settings: list[Params] = []
         self.outcomes: list[Outcome] = []
         self.question: EvaluationTask | None = None
@@ -144,6 +165,9 @@ class RunningSearch:
         if self.expired:
             self.question = None
             return
+        if self.waiting:
+            self._ask_alone()
+            return
         settings = self.plan.next_settings(self._trials, len(self.settings), lambda: self._seed)
         if not settings and not self.settings:
             raise InputError(
@@ -153,7 +177,29 @@ class RunningSearch:
         if settings and self.plan.memo.get("checked") is not settings:
             check_names(self.plan.search.estimator, settings)
             self.plan.memo["checked"] = settings
-        self.question = EvaluationTask(settings, self.splits) if settings else None
+        if settings and self.again is not None:
+            self.waiting = list(settings)
+            self._ask_alone()
+        elif settings and isinstance(self.plan.strategy, Racing):
+            self.race = FoldRace(
+                self.plan.strategy, settings, self.splits, self._best_scores(), share_tested(self.splits)
+            )
+            self.question = self.race.question
+        else:
+            self.question = EvaluationTask(settings, self.splits) if settings else None
+
+    def _ask_alone(self) -> None:
+        """Ask for one setting on splits of its own."""
+        assert self.again is not None
+        self.question = EvaluationTask([self.waiting.pop(0)], self.again(len(self.settings)))
+
+    def _best_scores(self) -> NDArray[np.float64] | None:
+        """The scores of the best setting so far that was scored on all splits."""
+        if not self.settings:
+            return None
+        values = self.chosen_scores
+        whole = values[np.isfinite(values).all(axis=1)]
+        return whole[int(whole.mean(axis=1).argmax())] if len(whole) else None
 
     @property
     def expired(self) -> bool:
@@ -167,7 +213,17 @@ class RunningSearch:
     def tell(self, outcome: Outcome) -> None:
         """Record the outcome of the question, and go on to the next."""
         assert self.question is not None
-        error_score, settings = self.plan.search.error_score, self.question.settings
+        settings = self.question.settings
+        if self.race is not None:
+            if outcome.n_settings_done is None:
+                self.race.tell(outcome, self.plan.chooser)
+                self.question = None if self.expired else self.race.question
+                if self.question is not None:
+                    return
+            if self.race.outcome is not None:
+                settings, outcome = self.race.settings, self.race.result()
+            self.race = None
+        error_score = self.plan.search.error_score
         if outcome.n_settings_done is not None:
             settings = settings[: outcome.n_settings_done]
             outcome = outcome.first(len(settings))
@@ -190,17 +246,31 @@ class RunningSearch:
         """Return all settings scored so far; a grid never reads them."""
         if not self.settings:
             return []
+        triples = zip(self.settings, self.chosen_scores, self.ran, strict=True)
+        return [scored_trial(one, some[ran]) for one, some, ran in triples]
+
+    @property
+    def ran(self) -> NDArray[np.bool_]:
+        """Which settings were scored on which splits: all, unless they raced."""
+        return np.concatenate(
+            [np.ones(one.seconds.shape, bool) if one.ran is None else one.ran for one in self.outcomes]
+        )
+
+    @property
+    def chosen_scores(self) -> NDArray[np.float64]:
+        """The scores by the metric that selects: (settings, splits)."""
         scores = joined([one.scores for one in self.outcomes])
         named = [name for name in (self.plan.chooser, self.plan.search.refit) if name in scores]
-        values = scores[named[0]] if named else next(iter(scores.values()))
-        return [scored_trial(one, some) for one, some in zip(self.settings, values, strict=True)]
+        return scores[named[0]] if named else next(iter(scores.values()))
 
     @property
     def results(self) -> dict[str, Any]:
         """`cv_results_` of all rounds."""
         seconds = np.concatenate([one.seconds for one in self.outcomes])
         test = joined([one.scores for one in self.outcomes])
-        return format_results(self.settings, seconds, test, joined([one.train_scores for one in self.outcomes]))
+        train = joined([one.train_scores for one in self.outcomes])
+        raced = any(one.ran is not None for one in self.outcomes)
+        return format_results(self.settings, seconds, test, train, self.ran if raced else None)
 
     @property
     def several(self) -> bool:
@@ -213,7 +283,7 @@ class RunningSearch:
 
     @property
     def models_scored(self) -> int:
-        return len(self.settings) * len(self.splits)
+        return int(self.ran.sum())
 
     def best_index(self, results: dict[str, Any]) -> int:
         """Return the index of the selected setting: the first of rank 1, or that of a callable `refit`."""

@@ -24,11 +24,13 @@ from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import Params
 from foldwise.folds.rows import count_rows, refuse_routing
-from foldwise.tuning.running_search import CheckedSearchPlan, RunningSearch, check_refit, run
+from foldwise.tuning.default_setting import default_is_tied, default_setting
+from foldwise.tuning.racing import Racing
+from foldwise.tuning.running_search import CheckedSearchPlan, RunningSearch, as_running, check_refit, run
 from foldwise.tuning.space import Space
 from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.grid import Grid
-from foldwise.tuning.strategies.protocol import Strategy, Trial
+from foldwise.tuning.strategies.protocol import Strategy, Trial, is_tried
 
 
 class FoldSearch:
@@ -54,7 +56,17 @@ class FoldSearch:
             check_refit(search.refit, list(scorers))
         limits = (getattr(search, "n_trials", None), getattr(search, "timeout", None))
         initial = tuple(getattr(search, "initial_settings", None) or ())
-        return CheckedSearchPlan(self, space, strategy, metrics, scorers, several, seed, *limits, initial)
+        default = default_setting(search.estimator, space) if hasattr(strategy, "batch") else None
+        if default is not None and not is_tried(default, [as_running(one) for one in initial]):
+            initial = (*initial, default)
+        reshuffle = bool(getattr(search, "reshuffle", False))
+        if reshuffle and isinstance(strategy, Racing):
+            raise InputError(
+                "reshuffle=True cannot be combined with racing, which compares settings on the same folds.",
+                "use one of them.",
+            )
+        options = (*limits, initial, reshuffle)
+        return CheckedSearchPlan(self, space, strategy, metrics, scorers, several, seed, *options)
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Score every setting on every split, and fit the best one on all rows.
@@ -79,12 +91,14 @@ class FoldSearch:
         refuse_routing(params)
         check_rows(search.estimator, X, y, params)
         session = open_session(search.estimator, X, y, params)
-        splits = plan.splits(X, y, groups, count_rows(X))
-        running = plan.start(session, splits)
+        n_rows = count_rows(X)
+        splits = plan.splits(X, y, groups, n_rows)
+        running = plan.start(session, splits, lambda number: plan.splits(X, y, groups, n_rows, number))
         n = len(running.question.settings) if running.question is not None else 0
         if search.verbose > 0:
             print(f"Fitting {len(splits)} folds for each of {n} candidates, totalling {n * len(splits)} fits")
-        keeper, why = recorder_for(search.keep, session, plan.metrics, plan.chooser, n, splits)
+        keep = "none" if plan.reshuffle or isinstance(plan.strategy, Racing) else search.keep  # not on the same splits
+        keeper, why = recorder_for(keep, session, plan.metrics, plan.chooser, n, splits)
         run(running, keeper=keeper, progress=Progress(always=bool(search.verbose)))
         search.cv_results_ = running.results
         search.n_splits_, search.multimetric_ = len(splits), running.several
@@ -93,6 +107,8 @@ class FoldSearch:
         search.models_scored_, search.fits_done_ = running.models_scored, running.fits_done
         search.kept_ = gather(running.outcomes, session, len(running.settings), splits, why, groups)
         self._choose(running)
+        if isinstance(self, SearchCV) and not callable(search.refit) and hasattr(search, "best_index_"):
+            search.default_tied_ = default_is_tied(search, running)
         if search.refit:
             self._refit(X, y, params)
         return self
@@ -161,7 +177,11 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
     timeout : float, default None
         Seconds after which no fit starts. Settings that are not scored on all splits by then are left out.
     initial_settings : list of dict, default None
-        Settings that are tried first.
+        Settings that are tried first. Strategies that propose settings one after the other also try the defaults of the
+        estimator first, if the space contains them.
+    reshuffle : bool, default False
+        Whether each setting is scored on new splits. A search is then less likely to adapt to one division into folds,
+        but scores are noisier. It cannot be combined with racing.
     scoring : str, callable, Metric, CostMatrix, list or dict, default None
         The metric or metrics; None means the `score` method of the estimator.
     n_jobs : int or None, default None
@@ -197,6 +217,9 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
         Number of units of work that this took.
     kept_ : OutOfFoldAnswers
         The stored out-of-fold predictions.
+    default_tied_ : bool or None
+        Whether the estimator's defaults are statistically tied with the best setting by the corrected paired t-test at
+        0.05. None if they were not tried.
 
     Examples
     --------
@@ -217,6 +240,7 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
         n_trials: int | None = None,
         timeout: float | None = None,
         initial_settings: Any = None,
+        reshuffle: bool = False,
         scoring: Any = None,
         n_jobs: int | None = None,
         refit: Any = True,
@@ -230,6 +254,7 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
     ) -> None:
         self.estimator, self.space, self.strategy, self.scoring = estimator, space, strategy, scoring
         self.n_trials, self.timeout, self.initial_settings = n_trials, timeout, initial_settings
+        self.reshuffle = reshuffle
         self.n_jobs, self.refit, self.cv, self.verbose, self.random_state = n_jobs, refit, cv, verbose, random_state
         self.error_score, self.return_train_score, self.audit, self.keep = error_score, return_train_score, audit, keep
 
