@@ -5,12 +5,14 @@ from foldwise.tuning.dimensions import Choice, Float, Int
 from foldwise.tuning.racing import Racing
 from foldwise.tuning.search import GridSearchCV, RandomizedSearchCV, SearchCV
 from foldwise.tuning.select_features import SelectFeatures
+from foldwise.tuning.strategies.bayesian import Bayesian
 from foldwise.tuning.strategies.evolutionary import Evolutionary
 from foldwise.tuning.strategies.grid import Design, Grid
 from foldwise.tuning.strategies.protocol import Strategy, Trial
 from foldwise.tuning.strategies.random import Random
 
 __all__ = [
+    "Bayesian",
     "Choice",
     "Design",
     "Evolutionary",

@@ -14,6 +14,7 @@ NAMED: dict[str, tuple[str, str]] = {
     "design": ("grid", "Design"),
     "random": ("random", "Random"),
     "evolutionary": ("evolutionary", "Evolutionary"),
+    "bayesian": ("bayesian", "Bayesian"),
 }
 
 
