@@ -51,7 +51,9 @@ TOPICS = {
     "Runs": "fit Run predict_file explain Contributions render",
     "Tables": "read_table Table Findings Finding Audit Schema Column",
     "Searches": "GridSearchCV RandomizedSearchCV SearchCV OutOfFoldAnswers",
-    "Search spaces and strategies": "Float Int Choice Grid Design Random Evolutionary Bayesian Racing Strategy Trial",
+    "Search spaces": "Float Int Choice",
+    "Search strategies": "Grid Design Random Evolutionary Bayesian Manual Racing Strategy Trial",
+    "Other searches": "AskTell plot_search",
     "Feature selection": "SelectFeatures",
     "Estimates": "estimate Estimate nested_cv NestedResult bias_corrected cross_predict",
     "Comparisons": "compare Comparison compare_tables TablesComparison corrected_t_test correlated_bayesian_t "

@@ -1,17 +1,21 @@
 """Searches over settings with scikit-learn's interface, search strategies, and feature selection."""
 
 from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
+from foldwise.tuning.ask_tell import AskTell
 from foldwise.tuning.dimensions import Choice, Float, Int
+from foldwise.tuning.pictures import plot_search
 from foldwise.tuning.racing import Racing
 from foldwise.tuning.search import GridSearchCV, RandomizedSearchCV, SearchCV
 from foldwise.tuning.select_features import SelectFeatures
 from foldwise.tuning.strategies.bayesian import Bayesian
 from foldwise.tuning.strategies.evolutionary import Evolutionary
 from foldwise.tuning.strategies.grid import Design, Grid
+from foldwise.tuning.strategies.manual import Manual
 from foldwise.tuning.strategies.protocol import Strategy, Trial
 from foldwise.tuning.strategies.random import Random
 
 __all__ = [
+    "AskTell",
     "Bayesian",
     "Choice",
     "Design",
@@ -20,6 +24,7 @@ __all__ = [
     "Grid",
     "GridSearchCV",
     "Int",
+    "Manual",
     "OutOfFoldAnswers",
     "Racing",
     "Random",
@@ -28,4 +33,5 @@ __all__ = [
     "SelectFeatures",
     "Strategy",
     "Trial",
+    "plot_search",
 ]

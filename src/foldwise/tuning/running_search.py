@@ -34,7 +34,7 @@ from foldwise.tuning.strategies.protocol import Strategy, Trial, is_tried, trial
 
 DEFAULT_TRIALS = 50  # of strategies that could go on for ever
 Splitting = Callable[[int], Sequence[Split]]  # of a trial with this number
-MOST_TIMED = 64  # settings that are scored together in a search with a timeout
+MOST_TIMED = 8  # settings that are scored together in a search with a timeout
 
 
 @dataclass(frozen=True)

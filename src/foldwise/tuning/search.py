@@ -27,13 +27,14 @@ from foldwise.folds.rows import count_rows, refuse_routing
 from foldwise.tuning.default_setting import default_is_tied, default_setting
 from foldwise.tuning.racing import Racing
 from foldwise.tuning.running_search import CheckedSearchPlan, RunningSearch, as_running, check_refit, run
+from foldwise.tuning.search_views import SearchViews
 from foldwise.tuning.space import Space
 from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.grid import Grid
 from foldwise.tuning.strategies.protocol import Strategy, Trial, is_tried
 
 
-class FoldSearch:
+class FoldSearch(SearchViews):
     """The base of all searches, mixed in before scikit-learn's class, whose predict, score and tags are kept."""
 
     @abstractmethod
@@ -102,6 +103,7 @@ class FoldSearch:
         run(running, keeper=keeper, progress=Progress(always=bool(search.verbose)))
         search.cv_results_ = running.results
         search.n_splits_, search.multimetric_ = len(splits), running.several
+        search.strategy_ = running.plan.strategy
         search.scorer_ = plan.scorers if plan.several else plan.scorers["score"]
         search.session_ = session.shares if any(map(session.lazy, running.settings)) else "refit"
         search.models_scored_, search.fits_done_ = running.models_scored, running.fits_done

@@ -194,6 +194,36 @@ def compare(
 
 @app.command()
 @guarded
+def tune(
+    table: TableFile,
+    target: Target,
+    model: Annotated[str, typer.Option(help="Model to tune, such as rbf_svm.")],
+    strategy: Annotated[
+        str, typer.Option(help="Search strategy: bayesian, evolutionary, gradient, random, design or tpe.")
+    ] = "bayesian",
+    trials: Annotated[int | None, typer.Option(**INTEGER, help="Number of settings to try. Default: 50.")] = None,
+    budget: Annotated[str | None, typer.Option(help="Time limit instead of --trials, such as 60s, 5m or 1h.")] = None,
+    metric: Annotated[str | None, typer.Option(help="Metric, such as roc_auc. Default: accuracy.")] = None,
+    groups: Groups = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Model file to write.")] = None,
+    settings: Annotated[Path | None, typer.Option(help="CSV file to write with all settings and scores.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture file to write: .png, .svg or .pdf.")] = None,
+    json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Tune one model, and estimate by nested cross-validation how good it will be."""
+    from foldwise.app.cli.tune import TuneRequest, tune
+
+    request = TuneRequest(
+        table, target, model, strategy, trials, budget, metric, groups, seed, jobs, out, settings, plot
+    )
+    tune(request, as_json=json, quiet=quiet)
+
+
+@app.command()
+@guarded
 def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder written by fit.")],
     out: Annotated[

@@ -1,0 +1,205 @@
+"""`foldwise tune`: one model, tuned by any search strategy, with a nested estimate of how good it will be."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foldwise.app.cli.compare import check_folds, class_counts, scoring_of, splitter
+from foldwise.app.cli.output import ProgressLine, bar, duration, print_json
+from foldwise.app.cli.paths import check_table
+from foldwise.errors import InputError
+
+OUTER, INNER = 5, 5  # folds that estimate, and folds inside them that select
+SHOWN = 5  # settings
+
+
+@dataclass(frozen=True)
+class TuneRequest:
+    """The arguments of `foldwise tune`."""
+
+    table: Path
+    target: str
+    model: str
+    strategy: str
+    trials: int | None
+    budget: str | None
+    metric: str | None
+    groups: str | None
+    seed: int
+    jobs: int | None
+    out: Path | None
+    settings: Path | None
+    plot: Path | None
+
+
+def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
+    """Tune a model and print what was found."""
+    check_table(request.table)
+    from sklearn.base import clone
+
+    from foldwise.app.plain_values import plain
+    from foldwise.app.timing import seconds_of
+    from foldwise.evaluation import nested_cv
+
+    seconds = None if request.budget is None else seconds_of(request.budget)
+    if request.trials is not None and seconds is not None:
+        raise InputError("--trials and --budget cannot be combined.", "pass one of them.")
+    start = time.monotonic()
+    task = read_task(request)
+    search = search_of(request, task)
+    with ProgressLine(not quiet, always=False) as progress:
+        progress.show(f"{bar(0.0)} estimating by nested cross-validation: {OUTER} searches", "estimate")
+        outer = splitter((1, OUTER), task.groups is not None, request.seed + 1)
+        share = OUTER / (OUTER + 1)  # of the time: all searches get as much
+        if seconds is not None:
+            search.set_params(timeout=max(0.1, share * (seconds - (time.monotonic() - start))))
+        nested = nested_cv(clone(search), task.table.X, task.table.y, cv=outer, groups=task.groups)
+        progress.show(f"{bar(share)} searching on all rows", "search")
+        if seconds is not None:  # at least what was meant for it, if the others took longer
+            search.set_params(timeout=max((1 - share) * seconds, seconds - (time.monotonic() - start)))
+        search.fit(task.table.X, task.table.y, groups=task.groups)
+    write_files(request, task, search)
+    if as_json:
+        sign, title = sign_and_title(nested.metric)
+        best = {"setting": plain(search.best_params_), "score": sign * float(search.best_score_)}
+        low, high = sorted(sign * end for end in nested.estimate.interval())
+        honest = {"value": sign * nested.estimate.value, "low": low, "high": high, "metric": title}
+        about = {"table": task.table.name, "target": request.target, "model": request.model}
+        searched = {"strategy": request.strategy, "settings": len(search.cv_results_["params"])}
+        print_json({**about, **searched, "estimate": honest, "best": best, "default_tied": search.default_tied_})
+    elif not quiet:
+        print(summary(request, task, search, nested, time.monotonic() - start))
+
+
+@dataclass(frozen=True)
+class TuneTask:
+    """The table and the model to tune."""
+
+    table: Any
+    groups: Any
+    spec: Any
+    outline: Any
+    scoring: Any
+
+
+def read_task(request: TuneRequest) -> TuneTask:
+    """Read and check the input."""
+    from foldwise.app.task import check_named, grouped, without
+    from foldwise.data import read_table
+    from foldwise.models import models_for, outline
+
+    table, groups = read_table(request.table, target=request.target), None
+    if request.groups is not None:
+        check_named(table, {"groups": request.groups})
+        groups = grouped(table.X[request.groups], request.groups)
+        table = without(table, [request.groups])
+    counts = class_counts(table.y, request.target)
+    check_folds(counts, (1, OUTER))
+    about = outline(table)
+    specs = models_for(about, [request.model])
+    if not specs:
+        raise InputError(f"--model {request.model!r} does not suit this table.", "choose another model.")
+    return TuneTask(table, groups, specs[0], about, scoring_of(request.metric, list(counts)))
+
+
+def search_of(request: TuneRequest, task: TuneTask) -> Any:
+    """The search that was asked for."""
+    from foldwise.decisions import Calibrated
+    from foldwise.folds import Need
+    from foldwise.tuning import SearchCV
+
+    pipeline = task.spec.pipeline(task.outline, request.seed)
+    space = {name: values for name, values in task.spec.space(task.outline).items() if name != "select"}
+    if not space:
+        raise InputError(f"--model {request.model!r} has nothing to tune on this table.", "choose another model.")
+    if task.spec.answers == "decision" and getattr(task.scoring, "need", None) == Need.PROBA:
+        pipeline, space = Calibrated(pipeline), {f"estimator__{name}": values for name, values in space.items()}
+    return SearchCV(
+        pipeline,
+        space,
+        strategy=request.strategy,
+        n_trials=request.trials if request.budget is None else 100_000,
+        scoring=task.scoring,
+        cv=splitter((1, INNER), task.groups is not None, request.seed),
+        n_jobs=request.jobs,
+        random_state=request.seed,
+    )
+
+
+def write_files(request: TuneRequest, task: TuneTask, search: Any) -> None:
+    """Write the model, the table of settings and the picture, as far as they were asked for."""
+    if request.out is not None:
+        from foldwise.decisions import Calibrated
+        from foldwise.storage import save_model
+
+        model = search.best_estimator_
+        if not hasattr(model, "predict_proba"):
+            model = Calibrated(model).fit(task.table.X, task.table.y)
+        save_model(request.out, model, task.table.X, target=request.target)
+    if request.settings is not None:
+        from foldwise.app.safe_cells import without_formulas
+
+        without_formulas(search.to_frame()).write_csv(request.settings)
+    if request.plot is not None:
+        search.plot().figure.savefig(request.plot, dpi=150)
+
+
+def summary(request: TuneRequest, task: TuneTask, search: Any, nested: Any, seconds: float) -> str:
+    """What was found, the honest estimate first."""
+    from foldwise.evaluation.tables import number
+
+    found, (sign, title) = search.cv_results_, sign_and_title(nested.metric)
+    low, high = sorted(sign * end for end in nested.estimate.interval())
+    n_settings = len(found["params"])
+    lines = [
+        f"{task.spec.title} on {task.table.name}, target {request.target}",
+        "",
+        f"Honest estimate (nested cross-validation, {OUTER} × {INNER} folds)",
+        f"  {title} {number(sign * nested.estimate.value)} (95% interval {number(low)} to {number(high)})",
+        f"  search score (optimistic): {number(sign * float(search.best_score_))}",
+        "",
+        f"Best of {n_settings} settings by {request.strategy} search",
+        *(f"  {name} = {shown(value)}" for name, value in named(search.best_params_).items()),
+    ]
+    if search.default_tied_:
+        lines += ["  The default setting is statistically tied with it."]
+    order = found["rank_test_score"].argsort(kind="stable")[:SHOWN]
+    lines += ["", f"{len(order)} best settings"]
+    lines += [
+        f"  {number(sign * float(found['mean_test_score'][i])):>8}  "
+        + ", ".join(f"{name} {shown(value)}" for name, value in named(found["params"][i]).items())
+        for i in order
+    ]
+    lines += ["", f"{nested.models_scored + search.models_scored_:,} models scored in {duration(seconds)}."]
+    for what, path in (("model", request.out), ("settings", request.settings), ("plot", request.plot)):
+        if path is not None:
+            lines.append(f"{what:9}{path}")
+    return "\n".join(lines)
+
+
+def sign_and_title(name: str) -> tuple[int, str]:
+    """The title of a metric, and the sign that turns a score of scikit-learn into its value.
+
+    >>> sign_and_title("neg_log_loss"), sign_and_title("accuracy")
+    ((-1, 'log loss'), (1, 'accuracy'))
+    """
+    from foldwise.evaluation.metrics.registry import find_metric, is_metric
+
+    return -1 if name.startswith("neg_") else 1, find_metric(name).title if is_metric(name) else name
+
+
+def named(setting: dict[str, Any]) -> dict[str, Any]:
+    """A setting by the short names of its parameters."""
+    return {name.rpartition("__")[2]: value for name, value in setting.items()}
+
+
+def shown(value: Any) -> str:
+    """A value as text.
+
+    >>> shown(0.123456), shown("rbf")
+    ('0.1235', 'rbf')
+    """
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

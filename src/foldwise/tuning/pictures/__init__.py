@@ -1,0 +1,5 @@
+"""Pictures of a search: what was tried, what is known, and what comes next. One file per kind."""
+
+from foldwise.tuning.pictures.choosing import plot_search
+
+__all__ = ["plot_search"]

@@ -1,0 +1,25 @@
+"""The population of an evolutionary search, generation after generation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from foldwise.tuning.space import SearchSpace
+from foldwise.tuning.strategies.protocol import Trial
+
+
+def draw_generations(space: SearchSpace, trials: list[Trial], ax: Any, strategy: Any) -> Any:
+    """Draw the scores of each generation as dots, and their median as a line."""
+    size = int(getattr(strategy, "population", 12))
+    scores = np.array([one.score for one in trials])
+    generation = 1 + np.arange(len(scores)) // size
+    ax.plot(generation, scores, "o", markersize=4, color="0.6", label="setting")
+    numbers = np.unique(generation)
+    ax.plot(numbers, [np.nanmedian(scores[generation == k]) for k in numbers], label="median")
+    ax.plot(numbers, [np.nanmax(scores[generation <= k]) for k in numbers], label="best so far")
+    ax.set_xlabel("Generation")
+    ax.set_ylabel("Mean score (higher is better)")
+    ax.legend(frameon=False)
+    return ax

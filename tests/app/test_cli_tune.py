@@ -1,0 +1,84 @@
+"""`foldwise tune`: the honest estimate comes first, and the files are those that were asked for."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import polars as pl
+import pytest
+from sklearn.datasets import load_iris
+
+from foldwise import open_model
+from foldwise.app.cli.tune import TuneRequest, tune
+from foldwise.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def iris(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tune") / "iris.csv"
+    table = load_iris()
+    kinds = pl.Series("kind", table.target_names[table.target])
+    pl.DataFrame(table.data, schema=["a", "b", "c", "d"]).with_columns(kinds).write_csv(path)
+    return path
+
+
+def request(table, **options):
+    defaults = {"model": "rbf_svm", "strategy": "evolutionary", "trials": 8, "budget": None, "metric": None}
+    defaults |= {"groups": None, "seed": 0, "jobs": 1, "out": None, "settings": None, "plot": None}
+    return TuneRequest(table, "kind", **{**defaults, **options})
+
+
+def test_the_honest_estimate_comes_first(iris, tmp_path, capsys):
+    files = {"out": tmp_path / "m.foldwise", "settings": tmp_path / "s.csv", "plot": tmp_path / "p.png"}
+    tune(request(iris, **files), as_json=False, quiet=False)
+    text = capsys.readouterr().out
+    assert text.index("Honest estimate (nested cross-validation, 5 × 5 folds)") < text.index(
+        "search score (optimistic)"
+    )
+    assert text.index("search score (optimistic)") < text.index("Best of 8 settings by evolutionary search")
+    assert max(map(len, text.splitlines())) <= 100
+    settings = pl.read_csv(files["settings"])
+    assert settings.height == 8
+    assert settings.columns == ["model__C", "model__gamma", "score", "std"]
+    assert settings["model__C"].min() >= 0.03
+    assert settings["model__gamma"].max() <= 8
+    assert files["plot"].stat().st_size > 10_000
+    model = open_model(files["out"])
+    assert model.predict_proba(pl.read_csv(iris).drop("kind")).shape == (150, 3)
+
+
+def test_json(iris, capsys):
+    tune(request(iris, model="knn", metric="log_loss", trials=5), as_json=True, quiet=False)
+    found = json.loads(capsys.readouterr().out)
+    assert found["settings"] == 5
+    assert found["estimate"]["low"] < found["estimate"]["value"] < found["estimate"]["high"]
+    assert found["estimate"]["metric"] == "log loss"
+
+
+def test_a_metric_of_probabilities_calibrates_the_svm(iris, capsys, monkeypatch):
+    monkeypatch.setattr("foldwise.app.cli.tune.OUTER", 2)
+    monkeypatch.setattr("foldwise.app.cli.tune.INNER", 2)
+    tune(request(iris, metric="log_loss", trials=2), as_json=False, quiet=False)
+    assert "log loss" in capsys.readouterr().out
+
+
+def test_a_budget_instead_of_trials(iris, capsys):
+    start = time.monotonic()
+    tune(request(iris, model="decision_tree", strategy="random", trials=None, budget="4s"), as_json=True, quiet=False)
+    assert time.monotonic() - start < 12  # not a measurement: these machines are busy
+    assert json.loads(capsys.readouterr().out)["settings"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"budget": "5s"}, "--trials and --budget cannot be combined"),
+        ({"model": "forest"}, "forest"),
+        ({"strategy": "guess"}, "strategy must be one of"),
+        ({"model": "naive_bayes", "metric": "guess"}, "unknown metric"),
+    ],
+)
+def test_bad_input(iris, options, words):
+    with pytest.raises(InputError, match=words):
+        tune(request(iris, **options), as_json=False, quiet=True)
