@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 
 from foldwise import GridSearchCV, SearchCV
 from foldwise.errors import FoldwiseTypeError, InputError
-from foldwise.tuning import AskTell, Choice, Evolutionary, Float, Int, Manual, Trial, plot_search
+from foldwise.tuning import AskTell, Bayesian, Choice, Evolutionary, Float, Int, Manual, Trial, plot_search
 
 mpl.use("Agg")
 X, y = load_iris(return_X_y=True)
@@ -107,6 +107,22 @@ class TestPictures:
         ax = search.plot(kind)
         assert ax.has_data() or ax.patches
         ax.figure.canvas.draw()
+
+    @pytest.mark.parametrize("n_parameters", [1, 2])
+    def test_the_process_and_the_next_setting(self, n_parameters):
+        names = ["x", "y"][:n_parameters]
+        search = AskTell({name: Float(0, 1) for name in names}, Bayesian(), random_state=0)
+        for _ in range(9):
+            setting = search.ask()
+            search.tell(setting, -sum((value - 0.6) ** 2 for value in setting.values()))
+        ax = search.plot("process")
+        ax.figure.canvas.draw()
+        assert ax.get_xlabel() == "x"
+        labels = [one.get_text() for one in ax.get_legend().get_texts()]
+        assert "next setting" in labels
+        if n_parameters == 1:
+            mean = ax.lines[0]
+            assert abs(mean.get_xdata()[np.argmax(mean.get_ydata())] - 0.6) < 0.1
 
     def test_conditional_parameters_are_gaps(self):
         search = AskTell({**SPACE, "degree": Int(2, 5)}, "random", random_state=0)

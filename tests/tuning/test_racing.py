@@ -96,6 +96,12 @@ def test_an_early_stop_when_the_strategy_expects_less_than_the_noise():
     assert len(SearchCV(SVC(), space, strategy=going_on, n_trials=40).fit(X, y).cv_results_["params"]) == 40
 
 
+def test_bayesian_search_stops_when_it_expects_less_than_the_noise():
+    space = {"C": Float(0.1, 10, log=True)}
+    search = SearchCV(SVC(), space, strategy=Racing("bayesian", stop_early=True, batch=2), n_trials=30, random_state=0)
+    assert len(search.fit(X, y).cv_results_["params"]) < 20
+
+
 class TestReshuffle:
     def test_each_setting_has_splits_of_its_own(self):
         tree, grid = DecisionTreeClassifier(random_state=0), {"min_impurity_decrease": [0.0, 1e-12]}  # twice the same

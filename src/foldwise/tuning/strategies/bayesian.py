@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ from foldwise.tuning.strategies.acquisitions import (
 )
 from foldwise.tuning.strategies.gaussian_process import Hyperparameters, ProcessPosterior, fit_process, subset
 from foldwise.tuning.strategies.grid import design
-from foldwise.tuning.strategies.protocol import Trial, finished, is_tried, search_generator, untried
+from foldwise.tuning.strategies.protocol import Trial, finished, is_tried, search_generator, trial_generator, untried
 from foldwise.tuning.strategies.unit_encoding import Floats, UnitEncoding
 from foldwise.tuning.strategies.warping import ScoreWarping
 
@@ -126,6 +126,32 @@ class Bayesian:
                 if not is_tried(setting, trials):
                     return [setting]
         return untried(trials, lambda: known.sample(rng), attempts=1_000)
+
+    def expected_improvement(self, space: Space, trials: Sequence[Trial]) -> float:
+        """Return how much the best untried setting is expected to improve on the best one.
+
+        Parameters
+        ----------
+        space : mapping or list of mappings
+            The search space.
+        trials : sequence of Trial
+            All settings proposed so far.
+
+        Returns
+        -------
+        float
+            The expected improvement of the score; infinite as long as there is no model.
+        """
+        rng = trial_generator(0, len(trials))
+        model = ScoreModel.of(SearchSpace.of(space), trials, rng, self)
+        if model is None:
+            return np.inf
+        posterior = model.posterior
+        best = float(posterior.predict(posterior.rows, posterior.active)[0].max())
+        row = model.ranked_rows(replace(self, acquisition="ei"), rng)[:1]
+        gain = BY_NAME["ei"](best)(*posterior.predict(row, model.encoding.active(row)))[0][0]
+        now, later = model.warping.back(np.array([best, best + gain]))
+        return float(later - now)
 
 
 @dataclass(frozen=True)
