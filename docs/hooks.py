@@ -30,7 +30,7 @@ NETWORK_SCRIPT = "https://unpkg.com/iframe-worker/shim"
 
 # rooms whose `__all__` is documented, beside the names of the package itself
 ROOMS = ("decisions", "ensembles", "evaluation", "models", "neighbors", "rules", "storage", "tuning", "folds")
-ROOMS += ("testing", "report")
+ROOMS += ("testing", "plots", "report")
 # what people meet as results, although no `__all__` names it
 RESULTS = {
     "Audit": "data.audit",
@@ -54,6 +54,7 @@ TOPICS = {
     "Search spaces": "Float Int Choice",
     "Search strategies": "Grid Design Random Evolutionary Bayesian Manual Racing Strategy Trial",
     "Other searches": "AskTell plot_search",
+    "Pictures": "plot_roc plot_thresholds plot_tree",
     "Feature selection": "SelectFeatures",
     "Estimates": "estimate Estimate nested_cv NestedResult bias_corrected cross_predict",
     "Comparisons": "compare Comparison compare_tables TablesComparison corrected_t_test correlated_bayesian_t "
