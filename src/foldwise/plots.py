@@ -192,9 +192,7 @@ def positives(y: Any, positive: Any) -> tuple[Floats, int]:
     values = np.asarray(y)
     classes = np.unique(values)
     if len(classes) != 2:
-        raise InputError(
-            f"y must have two classes, got {len(classes)}.", "compare one class with the rest: y == 'a'."
-        )
+        raise InputError(f"y must have two classes, got {len(classes)}.", "compare one class with the rest: y == 'a'.")
     column = 1 if positive is None else next((i for i, one in enumerate(classes) if one == positive), -1)
     if column < 0:
         raise InputError(f"positive must be one of the classes {classes.tolist()}, got {positive!r}.")
