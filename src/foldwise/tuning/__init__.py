@@ -9,6 +9,7 @@ from foldwise.tuning.search import GridSearchCV, RandomizedSearchCV, SearchCV
 from foldwise.tuning.select_features import SelectFeatures
 from foldwise.tuning.strategies.bayesian import Bayesian
 from foldwise.tuning.strategies.evolutionary import Evolutionary
+from foldwise.tuning.strategies.gradient import Gradient
 from foldwise.tuning.strategies.grid import Design, Grid
 from foldwise.tuning.strategies.manual import Manual
 from foldwise.tuning.strategies.protocol import Strategy, Trial
@@ -21,6 +22,7 @@ __all__ = [
     "Design",
     "Evolutionary",
     "Float",
+    "Gradient",
     "Grid",
     "GridSearchCV",
     "Int",

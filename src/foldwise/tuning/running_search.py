@@ -28,7 +28,9 @@ from foldwise.folds.splits import Split, among, freeze_splits
 from foldwise.tuning.racing import FoldRace, Racing
 from foldwise.tuning.reshuffling import reshuffled
 from foldwise.tuning.results import format_results
+from foldwise.tuning.smooth_losses import SearchData
 from foldwise.tuning.space import Space
+from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.grid import Grid
 from foldwise.tuning.strategies.protocol import Strategy, Trial, is_tried, trial_generator
 
@@ -56,7 +58,17 @@ class CheckedSearchPlan:
 
     def start(self, session: FoldSession, splits: Sequence[Split], again: Splitting | None = None) -> RunningSearch:
         """Start the search on a session and its splits. `again` makes the splits of a trial, if each has its own."""
-        return RunningSearch(self, session, splits, again if self.reshuffle else None)
+        return RunningSearch(self._bound(session, splits), session, splits, again if self.reshuffle else None)
+
+    def _bound(self, session: FoldSession, splits: Sequence[Split]) -> CheckedSearchPlan:
+        """The plan, whose strategy knows the rows of these splits if it looks at data."""
+        racing = self.strategy if isinstance(self.strategy, Racing) else None
+        inner: Any = self.strategy if racing is None else strategy_of(racing.strategy)
+        if not hasattr(inner, "bind"):
+            return self
+        table = (session.X, session.y, splits, session.fit_params)
+        bound = inner.bind(SearchData(self.search.estimator, *table, self.initial, self.timeout))
+        return replace(self, strategy=bound if racing is None else replace(racing, strategy=bound))
 
     def start_on(self, session: FoldSession, rows: Rows, groups: Any = None) -> RunningSearch:
         """Start the search that `fit` on these rows alone would run, on a session of the whole table."""

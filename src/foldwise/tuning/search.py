@@ -171,7 +171,7 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
         The model.
     space : mapping or list of mappings
         Lists of values, scipy distributions, or `Float`, `Int` and `Choice` of `foldwise.tuning`, by parameter.
-    strategy : {"grid", "design", "random", "evolutionary"} or Strategy, default "grid"
+    strategy : {"grid", "design", "random", "bayesian", "evolutionary", "gradient"} or Strategy, default "grid"
         A name, or an object with options of its own, such as `foldwise.tuning.Evolutionary(population=20)`. Any object
         with a method `propose(space, trials, rng)` is a strategy.
     n_trials : int, default None
@@ -222,6 +222,8 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
     default_tied_ : bool or None
         Whether the estimator's defaults are statistically tied with the best setting by the corrected paired t-test at
         0.05. None if they were not tried.
+    strategy_ : Strategy
+        The strategy as it was used. That of a gradient search has the `paths` of its descents.
 
     Examples
     --------

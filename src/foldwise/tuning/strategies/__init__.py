@@ -15,6 +15,7 @@ NAMED: dict[str, tuple[str, str]] = {
     "random": ("random", "Random"),
     "evolutionary": ("evolutionary", "Evolutionary"),
     "bayesian": ("bayesian", "Bayesian"),
+    "gradient": ("gradient", "Gradient"),
 }
 
 

@@ -1,0 +1,28 @@
+"""The smooth losses of scikit-learn's estimators, by exact type; their modules are loaded when they are needed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from foldwise.tuning.smooth_losses import SmoothEstimator
+
+MODULES = {
+    "LogisticRegression": "smooth_logistic",
+    "Ridge": "smooth_ridge",
+    "RidgeClassifier": "smooth_ridge",
+    "KernelRidge": "smooth_kernel_ridge",
+    "Pipeline": "smooth_pipelines",
+}
+CATALOG = (
+    "LogisticRegression (C), Ridge and RidgeClassifier (alpha), KernelRidge (alpha; gamma with the kernels 'rbf' and "
+    "'laplacian'), and pipelines that end in one of them"
+)
+
+
+def smooth_estimator_of(kind: type) -> SmoothEstimator | None:
+    """What is known about estimators of exactly this type; subclasses may be fitted differently."""
+    name = MODULES.get(kind.__qualname__) if kind.__module__.split(".")[0] == "sklearn" else None
+    if name is None:
+        return None
+    module = import_module(f"foldwise.adapters.{name}")
+    return SmoothEstimator(module.smooth_names, module.open_smooth_loss)

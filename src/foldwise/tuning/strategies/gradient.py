@@ -1,0 +1,351 @@
+"""Gradient descent of the out-of-fold loss, for parameters that it is a smooth function of."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import qmc
+from sklearn.base import clone
+
+from foldwise.errors import InputError
+from foldwise.folds.protocol import Params
+from foldwise.tuning.descent import Box, descend
+from foldwise.tuning.dimensions import same
+from foldwise.tuning.smooth_losses import (
+    FoldTables,
+    SearchData,
+    SmoothLoss,
+    open_smooth_loss,
+    smooth_catalog,
+    smooth_names,
+)
+from foldwise.tuning.space import SearchSpace, Space
+from foldwise.tuning.strategies.protocol import Trial, is_tried, search_generator
+
+Path = list[tuple[dict[str, Any], float]]  # settings and losses
+
+MOST_COMBINATIONS = 32  # of values of the parameters that are not smooth
+CLOSE = 0.05  # end points whose parameters differ by less than about 5% count as one
+LOWEST_SHARE = 1e-6  # of the upper bound: the lower bound in place of 0, which has no logarithm
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """Follow the gradient of the out-of-fold loss downhill, from several starts.
+
+    The loss is the log loss of classifiers and the squared error of regressors and `RidgeClassifier`, averaged over
+    the splits of the search. Its derivatives by the logarithms of the parameters are exact: they follow from the fitted
+    models by implicit differentiation. The search then scores the end points and the starts with its own metric.
+
+    Parameters that are smooth: C of `LogisticRegression`, alpha of `Ridge` and `RidgeClassifier`, alpha and gamma of
+    `KernelRidge`. A pipeline may end in one of these estimators. Their dimensions must be continuous, such as
+    `Float(0.001, 1000, log=True)`. All other parameters of the space keep the value of the start. If they have at most
+    32 combinations of values, each combination has its own starts; otherwise 32 combinations are drawn.
+
+    Parameters
+    ----------
+    n_starts : int, default 3
+        Starts per combination of the other parameters. The first has the estimator's own values, the others fill the
+        space evenly. Settings that the user supplied are starts, too.
+    max_steps : int, default 20
+        Most evaluations of loss and gradient per start. Each fits the model once per split.
+    tol : float, default 1e-5
+        A descent ends when its next step is expected to lower the loss by less than this share.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> from foldwise import SearchCV
+    >>> from foldwise.tuning import Float, Gradient
+    >>> space = {"alpha": Float(1e-4, 1e4, log=True)}
+    >>> search = SearchCV(Ridge(), space, strategy=Gradient(n_starts=2), scoring="neg_mean_squared_error")
+    >>> search.fit(*load_diabetes(return_X_y=True)).best_params_["alpha"] < 0.1
+    True
+    >>> [(setting, loss), *_] = search.strategy_.paths[0]  # from the first start downhill
+    >>> setting
+    {'alpha': 1.0}
+
+    Notes
+    -----
+    With w(λ) at the minimum of the training loss T, d loss/dλ = ∂loss/∂λ - ∂loss/∂w · (∇²_ww T)⁻¹ · ∇²_wλ T. Steps are
+    those of a quasi-Newton method with a trust region. Leave-one-out is replaced by ten folds along the descents. If
+    the search has a timeout, descents use at most half of it.
+    """
+
+    n_starts: int = 3
+    max_steps: int = 20
+    tol: float = 1e-5
+
+    def __post_init__(self) -> None:
+        for name, least in (("n_starts", 1), ("max_steps", 1), ("tol", 0)):
+            value = getattr(self, name)
+            if not (isinstance(value, int | float | np.number) and value >= least):
+                raise InputError(f"{name} must be a number of at least {least}, got {value!r}.")
+
+    def bind(self, data: SearchData) -> BoundGradient:
+        """Return the strategy for the rows of one search.
+
+        Parameters
+        ----------
+        data : SearchData
+            The estimator, the table and the splits of the search.
+
+        Returns
+        -------
+        BoundGradient
+            A strategy that can propose settings.
+        """
+        return BoundGradient(self, data)
+
+    def propose(self, space: Space, trials: Sequence[Trial], rng: np.random.Generator) -> Sequence[Params]:
+        """Raise an error, because gradients need data.
+
+        Parameters
+        ----------
+        space : mapping or list of mappings
+            Not used.
+        trials : sequence of Trial
+            Not used.
+        rng : numpy.random.Generator
+            Not used.
+
+        Returns
+        -------
+        sequence of dict
+            Never.
+        """
+        raise InputError(
+            "gradient search needs the estimator and its data, but this strategy was used without a search.",
+            "pass it to a search: SearchCV(estimator, space, strategy='gradient').",
+        )
+
+
+@dataclass(frozen=True)
+class Descent:
+    """A descent: its path, the last point of which is the best, and the parameters that varied."""
+
+    path: Path
+    names: frozenset[str]
+
+    @property
+    def start(self) -> dict[str, Any]:
+        return self.path[0][0]
+
+    @property
+    def end(self) -> dict[str, Any]:
+        return self.path[-1][0]
+
+    @property
+    def loss(self) -> float:
+        return self.path[-1][1]
+
+    def ends_like(self, other: Descent) -> bool:
+        """Whether two descents found the same minimum."""
+        if self.end.keys() != other.end.keys() or self.names != other.names:
+            return False
+        near = all(abs(math.log(self.end[name] / other.end[name])) < CLOSE for name in self.names)
+        return near and all(same(self.end[name], other.end[name]) for name in self.end.keys() - self.names)
+
+
+@dataclass
+class BoundGradient:
+    """The descents on the rows of one search. They are computed when the first settings are proposed."""
+
+    options: Gradient
+    data: SearchData
+    evaluations: int = 0  # of loss and gradient
+    _found: dict[int, list[Descent]] = field(default_factory=dict)  # by seed
+    _folds: list[FoldTables] = field(default_factory=list)
+    _losses: list[tuple[Params, SmoothLoss]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        timeout = self.data.timeout
+        self._end = None if timeout is None else time.monotonic() + timeout / 2
+
+    @property
+    def paths(self) -> list[Path]:
+        """The path of each descent: settings and their out-of-fold losses, from the start to the end point."""
+        return [one.path for found in self._found.values() for one in found]
+
+    def propose(self, space: Space, trials: Sequence[Trial], rng: np.random.Generator) -> Sequence[Params]:
+        """Propose the end points, those with the lowest loss first, then the starts."""
+        own = search_generator(rng)
+        seed = int(own.integers(2**62))
+        if seed not in self._found:
+            self._found[seed] = self._descend_all(SearchSpace.of(space), own)
+        ranked = sorted(self._found[seed], key=lambda one: one.loss if math.isfinite(one.loss) else math.inf)
+        distinct: list[Descent] = []
+        for one in ranked:
+            if not any(one.ends_like(other) for other in distinct):
+                distinct.append(one)
+        found: list[Params] = []
+        for setting in [*(one.end for one in distinct), *(one.start for one in self._found[seed])]:
+            if not is_tried(setting, [*trials, *(Trial(other, math.nan, "running") for other in found)]):
+                found.append(setting)
+        return found
+
+    def _descend_all(self, space: SearchSpace, rng: np.random.Generator) -> list[Descent]:
+        settings = [dict(one) for one in self.data.initial if space.contains(one)]
+        settings += starts(space, self.data.estimator, self.options.n_starts, rng)
+        varied = [self._smooth(space, one) for one in settings]
+        if not any(varied):
+            raise InputError(
+                f"gradient search needs a continuous parameter that the loss of "
+                f"{type(self.data.estimator).__name__} is smooth in, but the space has "
+                f"{', '.join(one.name for one in space.columns) or 'no parameter'}.",
+                f"gradients are known for {smooth_catalog()}, with bounds such as Float(0.001, 1000, log=True). "
+                "strategy='random' or 'evolutionary' works with any estimator.",
+            )
+        found: list[Descent] = []
+        for setting, names in zip(settings, varied, strict=True):
+            if found and self._is_over():
+                break
+            found.append(self._descend(space, setting, names))
+        return found
+
+    def _smooth(self, space: SearchSpace, setting: Params) -> dict[str, tuple[float, float]]:
+        """The smooth parameters of a setting, with the logarithms of their bounds."""
+        known = smooth_names(with_params(self.data.estimator, setting))
+        active = dict(space.active(space.branch_of(setting), setting))
+        return {name: log_bounds(active[name]) for name in active if name in known and is_continuous(active[name])}
+
+    def _descend(
+        self, space: SearchSpace, setting: dict[str, Any], varied: Mapping[str, tuple[float, float]]
+    ) -> Descent:
+        names = list(varied)
+        if not names:
+            return Descent([(setting, math.nan)], frozenset())
+        active = dict(space.active(space.branch_of(setting), setting))
+        loss = self._loss({name: value for name, value in setting.items() if name not in varied}, names)
+        bounds = np.array(list(varied.values()))
+
+        def values_at(x: NDArray[np.float64]) -> dict[str, float]:
+            return {name: within(active[name], math.exp(one)) for name, one in zip(names, x, strict=True)}
+
+        def evaluate(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            self.evaluations += 1
+            try:
+                value, gradient = loss.loss_and_gradient(values_at(x))
+            except np.linalg.LinAlgError:  # a penalty too small for the rounding errors of the training rows
+                return math.inf, np.zeros(len(names))
+            slopes = np.array([gradient[name] for name in names])
+            return (value, slopes) if np.isfinite(slopes).all() else (math.inf, np.zeros(len(names)))
+
+        start = np.array([math.log(max(setting[name], math.exp(low))) for name, (low, _) in varied.items()])
+        path = descend(
+            evaluate,
+            start,
+            Box(bounds[:, 0], bounds[:, 1]),
+            max_steps=int(self.options.max_steps),
+            tol=self.options.tol,
+            is_over=self._is_over,
+        )
+        points: Path = [({**setting, **values_at(x)}, value) for x, value in path]
+        if all(setting[name] > 0 for name in names):
+            points[0] = (setting, points[0][1])  # without the rounding errors of logarithms
+        return Descent(points, frozenset(names))
+
+    def _loss(self, fixed: Params, names: Sequence[str]) -> SmoothLoss:
+        """The loss with some parameters fixed; descents that fix the same values share it."""
+        for known, loss in self._losses:
+            if known.keys() == fixed.keys() and all(same(known[name], fixed[name]) for name in fixed):
+                return loss
+        if not self._folds:
+            self._folds = self.data.folds()
+        opened = open_smooth_loss(with_params(self.data.estimator, fixed), self._folds, names)
+        self._losses = [*self._losses, (fixed, opened)][-1:]  # one at a time: each holds tables of its own
+        return opened
+
+    def _is_over(self) -> bool:
+        return self._end is not None and time.monotonic() >= self._end
+
+
+def starts(space: SearchSpace, estimator: Any, n_starts: int, rng: np.random.Generator) -> list[dict[str, Any]]:
+    """The starts: for each combination of discrete values, first the estimator's own numbers, then an even design."""
+    own = estimator.get_params(deep=True)
+    n_columns = len(space.columns)
+    found: list[dict[str, Any]] = []
+    for branch, units in combinations(space, rng):
+        design = qmc.Sobol(max(1, n_columns), rng=rng).random_base2(math.ceil(math.log2(n_starts)))[: n_starts - 1]
+        rows = [[to_unit(one.dimension, own.get(one.name)) for one in space.columns], *design[:, :n_columns]]
+        for number, row in enumerate(rows):
+            mixed = np.where(np.isnan(units), np.asarray(row, dtype=np.float64), units)
+            setting = space.from_units(mixed, branch)
+            if number == 0:  # exactly, without rounding errors
+                setting |= own_values(space, branch, setting, own)
+            if not is_tried(setting, [Trial(one, math.nan) for one in found]):
+                found.append(setting)
+    return found
+
+
+def combinations(space: SearchSpace, rng: np.random.Generator) -> list[tuple[int, NDArray[np.float64]]]:
+    """Branches with the positions of their discrete values; NaN for continuous parameters."""
+    found: list[tuple[int, NDArray[np.float64]]] = []
+    discrete = [
+        [i for i, one in enumerate(space.columns) if branch in one.branches and not is_continuous(one.dimension)]
+        for branch in range(len(space.branches))
+    ]
+    n_values = [math.prod(float(space.columns[i].dimension.n_values) for i in part) for part in discrete]
+    if sum(n_values) <= MOST_COMBINATIONS:
+        for branch, part in enumerate(discrete):
+            for cells in product(*(middles(int(space.columns[i].dimension.n_values)) for i in part)):
+                units = np.full(len(space.columns), np.nan)
+                units[part] = cells
+                found.append((branch, units))
+        return found
+    for units in qmc.Sobol(max(1, len(space.columns)), rng=rng).random_base2(int(math.log2(MOST_COMBINATIONS))):
+        branch = space.draw_branch(rng)
+        kept = np.full(len(space.columns), np.nan)
+        kept[discrete[branch]] = units[discrete[branch]]
+        found.append((branch, kept))
+    return found
+
+
+def middles(n_values: int) -> list[float]:
+    """The positions of so many values on the scale from 0 to 1."""
+    return [(k + 0.5) / n_values for k in range(n_values)]
+
+
+def to_unit(dimension: Any, value: Any) -> float:
+    """The position of a value, or the middle if the dimension does not contain it."""
+    return float(dimension.to_unit(value)) if is_continuous(dimension) and dimension.contains(value) else 0.5
+
+
+def own_values(space: SearchSpace, branch: int, setting: Params, own: Params) -> dict[str, Any]:
+    """The estimator's own values of continuous parameters that lie in the space."""
+    return {
+        name: own[name]
+        for name, dimension in space.active(branch, setting)
+        if is_continuous(dimension) and dimension.contains(own.get(name))
+    }
+
+
+def is_continuous(dimension: Any) -> bool:
+    """Whether a parameter may have any value between bounds."""
+    return bool(math.isinf(dimension.n_values)) and not getattr(dimension, "discrete", False)
+
+
+def log_bounds(dimension: Any) -> tuple[float, float]:
+    """The logarithms of the bounds of a parameter that must be positive."""
+    low, high = float(dimension.from_unit(0.0)), float(dimension.from_unit(1.0))
+    if high <= 0:
+        raise InputError(f"gradient search needs positive values, got an upper bound of {high!r}.", "raise it.")
+    return math.log(low if low > 0 else LOWEST_SHARE * high), math.log(high)
+
+
+def within(dimension: Any, value: float) -> float:
+    """The value, kept inside the bounds in spite of rounding errors."""
+    return float(min(max(value, dimension.from_unit(0.0)), dimension.from_unit(1.0)))
+
+
+def with_params(estimator: Any, params: Params) -> Any:
+    """A copy of the estimator with other parameters."""
+    return clone(estimator).set_params(**{name: clone(value, safe=False) for name, value in params.items()})
