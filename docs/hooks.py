@@ -52,7 +52,7 @@ TOPICS = {
     "Tables": "read_table Table Findings Finding Audit Schema Column",
     "Searches": "GridSearchCV RandomizedSearchCV SearchCV OutOfFoldAnswers",
     "Search spaces": "Float Int Choice",
-    "Search strategies": "Grid Design Random Evolutionary Bayesian Gradient Manual Racing Strategy Trial",
+    "Search strategies": "Grid Design Random Evolutionary Bayesian TPE CMAES Gradient Manual Racing Strategy Trial",
     "Other searches": "AskTell plot_search",
     "Pictures": "plot_roc plot_thresholds plot_tree",
     "Feature selection": "SelectFeatures",

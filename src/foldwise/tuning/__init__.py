@@ -12,10 +12,13 @@ from foldwise.tuning.strategies.evolutionary import Evolutionary
 from foldwise.tuning.strategies.gradient import Gradient
 from foldwise.tuning.strategies.grid import Design, Grid
 from foldwise.tuning.strategies.manual import Manual
+from foldwise.tuning.strategies.optuna import CMAES, TPE
 from foldwise.tuning.strategies.protocol import Strategy, Trial
 from foldwise.tuning.strategies.random import Random
 
 __all__ = [
+    "CMAES",
+    "TPE",
     "AskTell",
     "Bayesian",
     "Choice",

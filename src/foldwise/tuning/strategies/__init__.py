@@ -16,6 +16,8 @@ NAMED: dict[str, tuple[str, str]] = {
     "evolutionary": ("evolutionary", "Evolutionary"),
     "bayesian": ("bayesian", "Bayesian"),
     "gradient": ("gradient", "Gradient"),
+    "tpe": ("optuna", "TPE"),
+    "cma-es": ("optuna", "CMAES"),
 }
 
 
