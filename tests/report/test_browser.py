@@ -175,6 +175,19 @@ def test_the_nomogram_answers_clicks_and_keys_as_the_model_does(browser: Any, tm
     page.close()
 
 
+def test_the_nomogram_shows_calibrated_probabilities(browser: Any, tmp_path: Path) -> None:
+    frame = pl.read_csv(WEATHER)
+    model = NaiveBayes().fit(frame.drop("play"), frame["play"].to_numpy().astype(str))
+    facts = nomogram(model, frame.drop("play"))
+    found = []
+    for inverse in (1.0, 0.5):
+        opened = Opened(browser, render({"format": 1, "bayes": {**facts, "inverse": inverse}}), tmp_path)
+        found.append(np.array(opened.probabilities()))
+        opened.page.close()
+    softer = np.sqrt(found[0]) / np.sqrt(found[0]).sum()
+    np.testing.assert_allclose(found[1], softer, atol=1e-9)
+
+
 def test_the_nomogram_of_several_classes(browser: Any, tmp_path: Path, rng: np.random.Generator) -> None:
     wine = load_wine()
     X = pl.DataFrame(wine.data, schema=list(wine.feature_names))

@@ -13,11 +13,13 @@ from foldwise.app.estimates import honest_estimate, score_of
 from foldwise.app.fewer_folds import fold_sentences
 from foldwise.app.leaderboard import LeaderboardRow
 from foldwise.app.plain_values import plain
-from foldwise.app.selection import HonestPredictions
+from foldwise.app.selection import HonestPredictions, cautious_temperature
 from foldwise.app.table_facts import audit_facts
 from foldwise.app.timing import RunTimes
 from foldwise.app.verdict import Verdict, verdict
 from foldwise.bayes.nomogram import nomogram
+from foldwise.decisions.calibration import CalibrationData, ClassScores
+from foldwise.decisions.calibration.temperature import Temperature
 from foldwise.errors import InputError
 from foldwise.evaluation.decision import choose
 from foldwise.evaluation.estimates import Estimate
@@ -359,16 +361,21 @@ def final_facts(result: FitResult) -> dict[str, Any]:
 def nomogram_facts(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any] | None:
     """Describe the nomogram of naive Bayes fitted on all rows, with class names instead of codes.
 
-    It shows probabilities as naive Bayes gives them. Where they are worse than class frequencies, it is not shown.
+    Its probabilities are calibrated by a temperature. Where they are worse than class frequencies, it is not shown.
     """
     pipeline = result.final.bayes
     if pipeline is None:
         return None
-    losses = bayes_losses(result, lines)
-    if losses is None:
+    row = next((line for line in lines if line.name == "naive_bayes" and line.best is not None), None)
+    if row is None:
         return {"hidden": "naive Bayes was not scored on every fold in time"}
-    own, base = losses
+    own, base = bayes_losses(result, row, lines[-1])
+    inverse = bayes_temperature(result, row).inverse
     compared = f"The log loss of its probabilities is {number(own)}, that of the baseline {number(base)}."
+    compared = (
+        f"Its probabilities are calibrated: all evidence is divided by {number(1 / inverse)}, the temperature that "
+        f"fits held-out rows best. {compared}"
+    )
     if own > base:
         return {"hidden": "naive Bayes predicts worse probabilities than the baseline on this table", "words": compared}
     if result.setup.X.width > NOMOGRAM_COLUMNS:
@@ -377,19 +384,25 @@ def nomogram_facts(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, 
         facts = nomogram(pipeline[-1], pipeline[:-1].transform(result.setup.X))
     except InputError:
         return None
-    return {**facts, "words": compared, "classes": [str(one) for one in result.setup.task.classes.tolist()]}
+    classes = [str(one) for one in result.setup.task.classes.tolist()]
+    return {**facts, "words": compared, "classes": classes, "inverse": inverse}
 
 
-def bayes_losses(result: FitResult, lines: list[LeaderboardRow]) -> tuple[float, float] | None:
-    """The log loss of naive Bayes on held-out rows as it predicts them, without calibration; and of the baseline."""
-    row = next((line for line in lines if line.name == "naive_bayes" and line.best is not None), None)
-    if row is None or row.best is None:
-        return None
-    tested, base = result.final.selection.tested, lines[-1].honest
-    assert base is not None
-    metric = class_metric("log_loss", result.setup.task.classes)
-    parts = {fold: result.predictions.proba(*row.best, fold) for fold in tested.scored}
-    return score_of(HonestPredictions.of_folds(tested, parts), tested, metric), score_of(base, tested, metric)
+def bayes_losses(result: FitResult, row: LeaderboardRow, base: LeaderboardRow) -> tuple[float, float]:
+    """The log loss of naive Bayes on held-out rows, calibrated by the other folds; and of the baseline."""
+    tested, metric = result.final.selection.tested, class_metric("log_loss", result.setup.task.classes)
+    assert row.honest is not None
+    assert base.honest is not None
+    return score_of(row.honest, tested, metric), score_of(base.honest, tested, metric)
+
+
+def bayes_temperature(result: FitResult, row: LeaderboardRow) -> Temperature:
+    """The temperature that calibrates naive Bayes, found from its out-of-fold predictions."""
+    assert row.best is not None
+    tested = result.final.selection.tested
+    proba = result.predictions.out_of_fold(*row.best).astype(np.float64)
+    weights = np.ones(len(proba)) if tested.weights is None else tested.weights
+    return cautious_temperature(CalibrationData(ClassScores(np.log(proba), True), tested.codes, weights))
 
 
 def importance_facts(result: FitResult) -> list[dict[str, Any]]:

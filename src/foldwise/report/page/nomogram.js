@@ -8,7 +8,8 @@
   const EDGE = Math.log(1000); // what says more than that lies at the edge
   const classes = facts.classes;
   const columns = facts.columns;
-  const logs = (list) => list.map((value) => (value === null ? -Infinity : value));
+  const inverse = facts.inverse || 1; // of the temperature that calibrates the probabilities
+  const logs = (list) => list.map((value) => (value === null ? -Infinity : inverse * value));
   const prior = logs(facts.log_prior);
   const rest = logs(facts.rest || classes.map(() => 0));
   const tables = columns.map((column) => ({ cells: column.log.map(logs), missing: logs(column.missing) }));

@@ -9,9 +9,8 @@ from foldwise.report.sections.elements import Section, details, paragraph, table
 
 WORDS = (
     "A naive Bayes model adds up the evidence of each value. Choose the values of a row with the controls or by "
-    "clicking a dot to see the probabilities. Click a class to see the evidence for and against it. The probabilities "
-    "are those of naive Bayes, without calibration, and often too close to 0 or 1. The final model may predict "
-    "differently."
+    "clicking a dot to see the probabilities. Click a class to see the evidence for and against it. The final "
+    "model may predict differently."
 )
 
 
@@ -23,7 +22,7 @@ def bayes(facts: ReportFacts) -> Section | None:
         return Section("nomogram", "Naive Bayes nomogram", join([paragraph(words)]))
     if not model.items("classes") or not model.records("columns"):
         return None
-    kept = {name: model.values.get(name) for name in ("classes", "log_prior", "rest", "columns")}
+    kept = {name: model.values.get(name) for name in ("classes", "log_prior", "rest", "columns", "inverse")}
     body = [
         paragraph(f"{WORDS} {model.text('words')}".strip()),
         el("div", el("noscript", "The nomogram needs JavaScript."), id="nomogram-room", class_="card"),

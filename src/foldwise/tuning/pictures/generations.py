@@ -20,6 +20,7 @@ def draw_generations(space: SearchSpace, trials: list[Trial], ax: Any, strategy:
     ax.plot(numbers, [np.nanmedian(scores[generation == k]) for k in numbers], label="median")
     ax.plot(numbers, [np.nanmax(scores[generation <= k]) for k in numbers], label="best so far")
     ax.set_xlabel("Generation")
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_ylabel("Mean score (higher is better)")
     ax.legend(frameon=False)
     return ax

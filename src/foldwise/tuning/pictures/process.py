@@ -46,6 +46,8 @@ def predicted(
     best = float(model.posterior.predict(model.posterior.rows, model.posterior.active)[0].max())
     acquisition = model.acquisition(strategy, rows, best, trial_generator(0, 0))
     worth = np.asarray(acquisition(mean, deviation)[0])
+    if strategy.acquisition == "logei":  # its logarithm falls without bound near settings that were tried
+        worth = np.exp(worth)
     middle, low, high = (model.warping.back(mean + k * deviation) for k in (0, -2, 2))
     return middle, low, high, worth
 
@@ -59,8 +61,8 @@ def draw_line(
     ax.fill_between(units, low, high, alpha=0.2, label="two standard deviations")
     ax.plot(units, middle, label="expected score")
     ax.plot([space.to_units(one.setting)[0] for one in trials], [one.score for one in trials], "ko", markersize=4)
-    other = ax.twinx()
-    other.plot(units, worth, color="tab:green", linewidth=1, label=f"acquisition ({strategy.acquisition})")
+    other, name = ax.twinx(), strategy.acquisition.removeprefix("log")
+    other.plot(units, worth, color="tab:green", linewidth=1, label=f"acquisition ({name})")
     other.set_yticks([])
     if following is not None:
         ax.axvline(following[0], linestyle=":", color="tab:red", label="next setting")
