@@ -55,7 +55,7 @@ TOPICS = {
     "Search strategies": "Grid Design Random Evolutionary Bayesian TPE CMAES Gradient Manual Racing Strategy Trial",
     "Other searches": "AskTell plot_search",
     "Pictures": "plot_roc plot_thresholds plot_tree",
-    "Feature selection": "SelectFeatures",
+    "Feature selection and penalties": "SelectFeatures PenaltyFactors",
     "Estimates": "estimate Estimate nested_cv NestedResult bias_corrected cross_predict",
     "Comparisons": "compare Comparison compare_tables TablesComparison corrected_t_test correlated_bayesian_t "
     "signed_rank_test bayesian_signed_rank friedman_test critical_difference holm",
@@ -88,7 +88,7 @@ GUIDES = {
     "Runs": "tutorials/first-run",
     "Tables": "how-to/read-files",
     "Searches": "how-to/search-settings",
-    "Feature selection": "how-to/select-features",
+    "Feature selection and penalties": "how-to/select-features",
     "Estimates": "tutorials/honest-evaluation",
     "Comparisons": "how-to/compare-models",
     "Curves": "how-to/draw-curves",

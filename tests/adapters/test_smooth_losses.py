@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone, is_regressor
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
@@ -17,9 +18,11 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from foldwise.adapters import smooth_logistic
 from foldwise.errors import InputError
 from foldwise.folds.splits import Split, freeze_splits
+from foldwise.tuning import PenaltyFactors
 from foldwise.tuning.smooth_losses import SearchData, open_smooth_loss, smooth_names
 
 CANCER, WINE, DIABETES = (load(return_X_y=True) for load in (load_breast_cancer, load_wine, load_diabetes))
+FEW = CANCER[0][:200, :12], CANCER[1][:200]
 STEP = 1e-4  # of the logarithm
 
 
@@ -70,7 +73,7 @@ def check_against_refits(estimator, X, y, values, *, tolerance=1e-4, weight_name
     "options", [{}, {"class_weight": "balanced"}, {"class_weight": {0: 3.0, 1: 1.0, 2: 2.0}, "fit_intercept": False}]
 )
 def test_logistic_regression_with_two_and_three_classes(C, options):
-    for X, y in (CANCER, WINE):
+    for X, y in (FEW, WINE):
         two = (
             {**options, "class_weight": {0: 3.0, 1: 1.0}} if isinstance(options.get("class_weight"), dict) else options
         )
@@ -85,7 +88,7 @@ def test_logistic_regression_with_weights():
 
 def test_conjugate_gradients_solve_large_systems(monkeypatch):
     monkeypatch.setattr(smooth_logistic, "MOST_DENSE", 0)
-    for X, y in (CANCER, WINE):
+    for X, y in (FEW, WINE):
         check_against_refits(make_pipeline(StandardScaler(), logistic()), X, y, {"logisticregression__C": 0.1})
 
 
@@ -103,7 +106,7 @@ def test_ridge_with_several_targets():
 
 
 def test_ridge_classifier():
-    for X, y in (CANCER, WINE):
+    for X, y in (FEW, WINE):
         model = make_pipeline(StandardScaler(), RidgeClassifier(class_weight="balanced"))
         check_against_refits(model, X, y, {"ridgeclassifier__alpha": 5.0})
 
@@ -132,6 +135,36 @@ def test_the_least_squares_machine_of_two_classes():
 def test_steps_that_learn_from_the_target_are_fitted_in_each_split():
     model = make_pipeline(StandardScaler(), SelectKBest(k=5), logistic())
     check_against_refits(model, *CANCER, {"logisticregression__C": 1.0})
+
+
+@pytest.mark.parametrize("strength", [True, False])
+def test_penalty_factors_of_groups(strength):
+    groups = {"first": [0, 1, 2, 3], "others": [5, 7, 8]}
+    values = {"penaltyfactors__factors__first": 0.2, "penaltyfactors__factors__others": 7.0}
+    model = make_pipeline(StandardScaler(), PenaltyFactors(groups, {"others": 3.0}), logistic())
+    for X, y in (FEW, WINE):
+        check_against_refits(model, X, y, values | ({"logisticregression__C": 0.1} if strength else {}))
+    X, y = (part[:120] for part in DIABETES)
+    ridge = make_pipeline(PenaltyFactors(groups), Ridge(alpha=0.1))
+    check_against_refits(ridge, X, y, values | ({"ridge__alpha": 0.2} if strength else {}))
+    kernel = make_pipeline(PenaltyFactors(groups), KernelRidge(kernel="rbf", gamma=5.0, alpha=0.2))
+    more = {"kernelridge__alpha": 0.3, "kernelridge__gamma": 6.0} if strength else {}
+    check_against_refits(kernel, X, y, values | more)
+    assert not any("factors" in name for name in smooth_names(kernel.set_params(kernelridge__kernel="laplacian")))
+
+
+def test_one_of_two_penalty_factors():
+    model = make_pipeline(PenaltyFactors({"a": [0, 1], "b": [2, 3]}, {"a": 5.0}), Ridge(alpha=0.1))
+    check_against_refits(model, *DIABETES, {"penaltyfactors__factors__b": 2.0})
+
+
+def test_penalty_factors_after_a_selection_of_columns():
+    X, y = DIABETES
+    table = pd.DataFrame(X, columns=[f"c{j}" for j in range(10)])
+    model = make_pipeline(SelectKBest(k=5), PenaltyFactors({"a": ["c0", "c2"]}), Ridge()).set_output(transform="pandas")
+    data = SearchData(model, table, y, [Split(*one) for one in KFold(3).split(X)])
+    with pytest.raises(InputError, match=r"column 'c0'|same groups"):
+        open_smooth_loss(model, data.folds(), ["penaltyfactors__factors__a"])
 
 
 def test_the_loss_of_equal_folds_is_that_of_cross_val_predict():

@@ -15,7 +15,7 @@ MODULES = {
 }
 CATALOG = (
     "LogisticRegression (C), Ridge and RidgeClassifier (alpha), KernelRidge (alpha; gamma with the kernels 'rbf' and "
-    "'laplacian'), and pipelines that end in one of them"
+    "'laplacian'), pipelines that end in one of them, and the factors of PenaltyFactors before it"
 )
 
 

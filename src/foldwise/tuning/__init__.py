@@ -3,6 +3,7 @@
 from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
 from foldwise.tuning.ask_tell import AskTell
 from foldwise.tuning.dimensions import Choice, Float, Int
+from foldwise.tuning.penalty_factors import PenaltyFactors
 from foldwise.tuning.pictures import plot_search
 from foldwise.tuning.racing import Racing
 from foldwise.tuning.search import GridSearchCV, RandomizedSearchCV, SearchCV
@@ -31,6 +32,7 @@ __all__ = [
     "Int",
     "Manual",
     "OutOfFoldAnswers",
+    "PenaltyFactors",
     "Racing",
     "Random",
     "RandomizedSearchCV",
