@@ -53,7 +53,7 @@ TOPICS = {
     "Searches": "GridSearchCV RandomizedSearchCV SearchCV OutOfFoldAnswers",
     "Search spaces": "Float Int Choice",
     "Search strategies": "Grid Design Random Evolutionary Bayesian TPE CMAES Gradient Manual Racing Strategy Trial",
-    "Other searches": "AskTell plot_search",
+    "Other searches": "AskTell plot_search LivePlot",
     "Pictures": "plot_roc plot_thresholds plot_tree",
     "Feature selection and penalties": "SelectFeatures PenaltyFactors",
     "Estimates": "estimate Estimate nested_cv NestedResult bias_corrected cross_predict",

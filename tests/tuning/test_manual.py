@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import types
+
 import matplotlib as mpl
 import numpy as np
 import polars as pl
@@ -13,7 +16,7 @@ from sklearn.svm import SVC
 
 from foldwise import GridSearchCV, SearchCV
 from foldwise.errors import FoldwiseTypeError, InputError
-from foldwise.tuning import AskTell, Bayesian, Choice, Evolutionary, Float, Int, Manual, Trial, plot_search
+from foldwise.tuning import AskTell, Bayesian, Choice, Evolutionary, Float, Int, LivePlot, Manual, Trial, plot_search
 
 mpl.use("Agg")
 X, y = load_iris(return_X_y=True)
@@ -149,6 +152,30 @@ class TestPictures:
             plot_search({"a": Float(0, 1)}, [])
         with pytest.raises(InputError, match="only gradient search"):
             plot_search({"a": Float(0, 1)}, trials, "paths")
+
+
+def test_a_search_can_be_watched(monkeypatch):
+    shown = []
+
+    class Handle:
+        def update(self, figure):
+            shown.append(figure)
+
+    def display(figure, display_id):
+        shown.append(figure)
+        return Handle()
+
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: object()
+    ipython.display = types.ModuleType("IPython.display")
+    ipython.display.display = display
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
+    space = {"C": Float(0.1, 10, log=True)}
+    watched = SearchCV(SVC(), space, strategy=Evolutionary(population=4), n_trials=12, watch=LivePlot(space))
+    watched.fit(X, y)
+    assert len(shown) == 3  # once per generation
+    assert shown[0].axes[0].get_xlabel() == "Trial"
 
 
 def test_values_that_are_not_cells_appear_as_text():

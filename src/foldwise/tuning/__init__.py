@@ -4,7 +4,7 @@ from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
 from foldwise.tuning.ask_tell import AskTell
 from foldwise.tuning.dimensions import Choice, Float, Int
 from foldwise.tuning.penalty_factors import PenaltyFactors
-from foldwise.tuning.pictures import plot_search
+from foldwise.tuning.pictures import LivePlot, plot_search
 from foldwise.tuning.racing import Racing
 from foldwise.tuning.search import GridSearchCV, RandomizedSearchCV, SearchCV
 from foldwise.tuning.select_features import SelectFeatures
@@ -30,6 +30,7 @@ __all__ = [
     "Grid",
     "GridSearchCV",
     "Int",
+    "LivePlot",
     "Manual",
     "OutOfFoldAnswers",
     "PenaltyFactors",

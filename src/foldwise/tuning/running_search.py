@@ -180,7 +180,7 @@ class RunningSearch:
         if self.waiting:
             self._ask_alone()
             return
-        settings = self.plan.next_settings(self._trials, len(self.settings), lambda: self._seed)
+        settings = self.plan.next_settings(self.trials, len(self.settings), lambda: self._seed)
         if not settings and not self.settings:
             raise InputError(
                 "the search has no setting to try: the space is empty, or the strategy proposed nothing.",
@@ -254,7 +254,7 @@ class RunningSearch:
         self.outcomes.append(replace(outcome, scores=test, train_scores=train))
         self._next()
 
-    def _trials(self) -> list[Trial]:
+    def trials(self) -> list[Trial]:
         """Return all settings scored so far; a grid never reads them."""
         if not self.settings:
             return []
@@ -323,6 +323,9 @@ def run(running: RunningSearch, *, keeper: Any = None, progress: Progress | None
         options = {"n_jobs": search.n_jobs, "audit": search.audit, "progress": progress, "deadline": running.deadline}
         [outcome] = evaluate(running.session, [running.question], work, **options)
         running.tell(outcome)
+        watch = getattr(search, "watch", None)
+        if watch is not None and running.race is None:
+            watch(running.trials())
 
 
 def joined(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:

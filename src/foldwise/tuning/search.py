@@ -184,6 +184,8 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
     reshuffle : bool, default False
         Whether each setting is scored on new splits. A search is then less likely to adapt to one division into folds,
         but scores are noisier. It cannot be combined with racing.
+    watch : callable, default None
+        Called with the list of trials after each round, for example a `foldwise.tuning.LivePlot`.
     scoring : str, callable, Metric, CostMatrix, list or dict, default None
         The metric or metrics; None means the `score` method of the estimator.
     n_jobs : int or None, default None
@@ -245,6 +247,7 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
         timeout: float | None = None,
         initial_settings: Any = None,
         reshuffle: bool = False,
+        watch: Any = None,
         scoring: Any = None,
         n_jobs: int | None = None,
         refit: Any = True,
@@ -258,7 +261,7 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
     ) -> None:
         self.estimator, self.space, self.strategy, self.scoring = estimator, space, strategy, scoring
         self.n_trials, self.timeout, self.initial_settings = n_trials, timeout, initial_settings
-        self.reshuffle = reshuffle
+        self.reshuffle, self.watch = reshuffle, watch
         self.n_jobs, self.refit, self.cv, self.verbose, self.random_state = n_jobs, refit, cv, verbose, random_state
         self.error_score, self.return_train_score, self.audit, self.keep = error_score, return_train_score, audit, keep
 
