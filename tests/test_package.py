@@ -61,6 +61,7 @@ def test_the_readme_counts_the_torture_cases():
     assert counts in readme
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
 def test_examples_run(path):
     subprocess.run([sys.executable, path], check=True, capture_output=True)

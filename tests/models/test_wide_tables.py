@@ -66,7 +66,7 @@ def test_the_filter_keeps_what_differs_between_classes(table):
     assert found["top 11"].to_list() == [0.0] * 60
 
 
-@pytest.mark.parametrize("name", ["logistic_regression", "naive_bayes"])
+@pytest.mark.parametrize("name", ["logistic_regression", pytest.param("naive_bayes", marks=pytest.mark.slow)])
 def test_folds_are_answered_as_by_refits(task, name):
     spec = spec_of(name)
     pipeline = spec.pipeline(task.outline)
