@@ -19,11 +19,10 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from foldwise.adapters.smooth_penalties import Floats, LinearLoss, dense, weights_of
 from foldwise.errors import InputError
-from foldwise.tuning.smooth_losses import FoldTables
+from foldwise.tuning.smooth_losses import LARGEST_LOSS, FoldTables, codes_among
 
 MOST_DENSE = 2_000  # coefficients up to which the Hessian is built; beyond, conjugate gradients multiply by it
 MOST_NEWTON = 100  # steps
-LARGEST_LOSS = -float(np.log(np.finfo(np.float64).eps))  # scikit-learn's log loss clips probabilities
 
 
 def smooth_names(estimator: Any) -> frozenset[str]:
@@ -65,10 +64,8 @@ class LogisticFold:
         tables = [dense(fold.X_train), dense(fold.X_test)]
         if estimator.fit_intercept:
             tables = [np.column_stack([table, np.ones(len(table))]) for table in tables]
-        known = np.searchsorted(classes, fold.y_test).clip(max=len(classes) - 1)
-        tested = np.where(classes[known] == fold.y_test, known, -1)
         Y = np.eye(len(classes))[codes][:, 1 if len(classes) == 2 else 0 :]
-        return cls(tables[0], Y, weight, tables[1], tested, bool(estimator.fit_intercept))
+        return cls(tables[0], Y, weight, tables[1], codes_among(classes, fold.y_test), bool(estimator.fit_intercept))
 
     def loss_and_gradient(self, penalty: Floats) -> tuple[float, Floats]:
         """Compute the test loss and its derivatives by the logarithms of the penalties (d,)."""

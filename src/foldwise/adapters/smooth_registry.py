@@ -13,9 +13,10 @@ MODULES = {
     "KernelRidge": "smooth_kernel_ridge",
     "Pipeline": "smooth_pipelines",
 }
-CATALOG = (
+CATALOG = (  # for messages; NaiveBayes has methods of its own
     "LogisticRegression (C), Ridge and RidgeClassifier (alpha), KernelRidge (alpha; gamma with the kernels 'rbf' and "
-    "'laplacian'), pipelines that end in one of them, and the factors of PenaltyFactors before it"
+    "'laplacian'), NaiveBayes (alpha, var_floor), pipelines that end in one of them, and the "
+    "factors of PenaltyFactors before it"
 )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.bayes.assignment import wants_best
 from foldwise.bayes.explanation import Explanation, Explanations
 from foldwise.bayes.families.protocol import Factor, Fraction, Parameter
 from foldwise.bayes.finished import Normalize, shift_to_max, to_log_probabilities, to_probabilities
@@ -313,6 +314,35 @@ class NaiveBayes(NaiveBayesLearner):
         session = NaiveBayesSession(self, X, y, fit_params)
         # whether such a column is valid depends on the rows of a split, so each split is refitted
         return None if mixes_text_and_numbers(session.table) else session
+
+    def smooth_names(self) -> frozenset[str]:
+        """Name the parameters that the out-of-fold loss is a smooth function of, for searches by gradients.
+
+        Returns
+        -------
+        frozenset of str
+            alpha and var_floor; empty if families are chosen by cross-validation.
+        """
+        return frozenset() if wants_best(self.families) else frozenset({"alpha", "var_floor"})
+
+    def open_smooth_loss(self, folds: Any, names: Sequence[str]) -> Any:
+        """Open the out-of-fold log loss as a function of smooth parameters.
+
+        Parameters
+        ----------
+        folds : sequence of FoldTables
+            Training and test rows of each split.
+        names : sequence of str
+            The parameters that vary.
+
+        Returns
+        -------
+        NaiveBayesLoss
+            The loss and its gradient.
+        """
+        from foldwise.bayes.smooth_loss import NaiveBayesLoss
+
+        return NaiveBayesLoss(self, folds, names)
 
     def table(self) -> ProbabilityTable:
         """Return the probability table: the parameters of each column, with one value per class.

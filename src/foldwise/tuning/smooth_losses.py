@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foldwise.folds.protocol import Params
 from foldwise.folds.rows import count_rows, take_params, take_rows
@@ -19,6 +20,7 @@ from foldwise.folds.splits import LeaveOneOutSplits, Split
 
 SHIPPED = "foldwise.adapters.smooth_registry"  # the losses of other libraries' estimators; loaded on first use
 LEAVE_ONE_OUT_FOLDS = 10
+LARGEST_LOSS = -float(np.log(np.finfo(np.float64).eps))  # scikit-learn's log loss clips probabilities
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,12 @@ def in_few_folds(splits: Sequence[Split]) -> Sequence[Split]:
 def labels_of(y: Any, rows: Any) -> Any:
     """The targets of some rows as an array."""
     return np.asarray(take_rows(y, rows))
+
+
+def codes_among(classes: Any, y: Any) -> NDArray[np.intp]:
+    """The index of each label among the classes; -1 if it is not one of them."""
+    index = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
+    return np.array([index.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.intp)
 
 
 def smooth_estimator_of(kind: type) -> SmoothEstimator | None:

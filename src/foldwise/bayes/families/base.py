@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -202,6 +202,7 @@ class ShareTable:
     over: Floats
     under: Floats
     log: Floats
+    n_shares: float | Floats  # how many shares sum to 1
 
     @classmethod
     def of(cls, over: Floats, under: Floats, n_shares: float | Floats) -> ShareTable:
@@ -210,7 +211,12 @@ class ShareTable:
         if empty.any():
             over, under = np.where(empty, 1.0, over), np.where(empty, np.maximum(n_shares, 1.0), under)
         with np.errstate(divide="ignore"):
-            return cls(over, under, np.asarray(np.log(over) - np.log(under)))
+            return cls(over, under, np.asarray(np.log(over) - np.log(under)), n_shares)
+
+    def slopes(self, alpha: float) -> ShareTable:
+        """Replace the logarithms by their derivatives by log alpha; a logarithm of 0 has no influence, and keeps it."""
+        slope = alpha / self.over - alpha * self.n_shares / self.under
+        return replace(self, log=np.where(self.log == 0, 0.0, slope))
 
     def fractions(self, index: Any) -> tuple[Fraction, ...]:
         """Return the share of one entry in each class as fractions."""

@@ -45,8 +45,9 @@ class Gradient:
     models by implicit differentiation. The search then scores the end points and the starts with its own metric.
 
     Parameters that are smooth: C of `LogisticRegression`, alpha of `Ridge` and `RidgeClassifier`, alpha and gamma of
-    `KernelRidge`. A pipeline may end in one of these estimators, with `PenaltyFactors` right before it, whose factors
-    are smooth, too. The dimensions of these parameters must be continuous, such as `Float(0.001, 1000, log=True)`.
+    `KernelRidge`, alpha and var_floor of `NaiveBayes`. A pipeline may end in one of these estimators. The factors of
+    `PenaltyFactors` right before it are smooth, too. The dimensions of these parameters must be continuous, such as
+    `Float(0.001, 1000, log=True)`.
 
     All other parameters of the space keep the value of the start. If they have at most 32 combinations of values, each
     combination has its own starts; otherwise 32 combinations are drawn.
