@@ -35,14 +35,8 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
             f"a comparison needs at least two models, got {len(set(request.models))}.", "pass --models knn,naive_bayes."
         )
     from foldwise import evaluation
-    from foldwise.app.task import check_named, grouped, without
-    from foldwise.data import read_table
 
-    table, groups = read_table(request.table, target=request.target), None
-    if request.groups is not None:
-        check_named(table, {"groups": request.groups})
-        groups = grouped(table.X[request.groups], request.groups)
-        table = without(table, [request.groups])
+    table, groups = read_grouped(request.table, request.target, request.groups)
     counts = class_counts(table.y, request.target)
     check_folds(counts, folds)
     scoring = scoring_of(request.metric, list(counts))
@@ -76,6 +70,18 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
         )
     elif not quiet:
         print(found)
+
+
+def read_grouped(path: Path, target: str, groups: str | None) -> tuple[Any, Any]:
+    """Read a table, and take its group column out of it, if there is one."""
+    from foldwise.app.task import check_named, grouped, without
+    from foldwise.data import read_table
+
+    table = read_table(path, target=target)
+    if groups is None:
+        return table, None
+    check_named(table, {"groups": groups})
+    return without(table, [groups]), grouped(table.X[groups], groups)
 
 
 def folds_of(cv: str | None) -> tuple[int, int] | None:

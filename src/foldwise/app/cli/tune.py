@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foldwise.app.cli.compare import check_folds, class_counts, scoring_of, splitter
+from foldwise.app.cli.compare import check_folds, class_counts, read_grouped, scoring_of, splitter
 from foldwise.app.cli.output import ProgressLine, bar, duration, print_json
 from foldwise.app.cli.paths import check_table
 from foldwise.errors import InputError
@@ -87,15 +87,9 @@ class TuneTask:
 
 def read_task(request: TuneRequest) -> TuneTask:
     """Read and check the input."""
-    from foldwise.app.task import check_named, grouped, without
-    from foldwise.data import read_table
     from foldwise.models import models_for, outline
 
-    table, groups = read_table(request.table, target=request.target), None
-    if request.groups is not None:
-        check_named(table, {"groups": request.groups})
-        groups = grouped(table.X[request.groups], request.groups)
-        table = without(table, [request.groups])
+    table, groups = read_grouped(request.table, request.target, request.groups)
     counts = class_counts(table.y, request.target)
     check_folds(counts, (1, OUTER))
     about = outline(table)
