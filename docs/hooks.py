@@ -50,7 +50,7 @@ RESULTS = {
 TOPICS = {
     "Runs": "fit Run predict_file explain Contributions render",
     "Tables": "read_table Table Findings Finding Audit Schema Column",
-    "Searches": "GridSearchCV RandomizedSearchCV SearchCV OutOfFoldAnswers",
+    "Searches": "GridSearchCV RandomizedSearchCV HalvingGridSearchCV HalvingRandomSearchCV SearchCV OutOfFoldAnswers",
     "Search spaces": "Float Int Choice",
     "Search strategies": "Grid Design Random Evolutionary Bayesian TPE CMAES Gradient Manual Racing Strategy Trial",
     "Other searches": "AskTell plot_search LivePlot",

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from foldwise.storage import open_model as open_model
     from foldwise.storage import save_model as save_model
     from foldwise.tuning import GridSearchCV as GridSearchCV
+    from foldwise.tuning import HalvingGridSearchCV as HalvingGridSearchCV
+    from foldwise.tuning import HalvingRandomSearchCV as HalvingRandomSearchCV
     from foldwise.tuning import RandomizedSearchCV as RandomizedSearchCV
     from foldwise.tuning import SearchCV as SearchCV
     from foldwise.tuning import SelectFeatures as SelectFeatures
@@ -67,7 +69,7 @@ _NAMES = {
     "models": "ModelSpec catalogue models_for",
     "neighbors": "KNNClassifier KNNRegressor choose_k",
     "storage": "StoredModel open_model save_model",
-    "tuning": "GridSearchCV RandomizedSearchCV SearchCV SelectFeatures",
+    "tuning": "GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV SearchCV SelectFeatures",
 }
 _HOMES = {name: f"foldwise.{room}" for room, names in _NAMES.items() for name in names.split()}
 

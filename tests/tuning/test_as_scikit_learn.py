@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-import sklearn
 from sklearn import model_selection as peer
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -197,15 +196,6 @@ def test_train_scores_are_of_the_same_models(rng):
     options = {"cv": 3, "return_train_score": True, "scoring": ["accuracy", "neg_log_loss"], "refit": False}
     ours, theirs = both(model, {"max_iter": [2, 4]}, X, y, **options)
     assert_equal(ours, theirs)
-
-
-def test_metadata_routing_is_refused_where_it_would_matter(rng):
-    X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
-    search = GridSearchCV(LogisticRegression(), {"C": [0.1]}, cv=3)
-    with sklearn.config_context(enable_metadata_routing=True):
-        assert search.fit(X, y).best_params_ == {"C": 0.1}
-        with pytest.raises(InputError, match=r"metadata routing is on.*sample_weight"):
-            search.fit(X, y, sample_weight=np.ones(60))
 
 
 def test_the_audit_does_not_accuse_a_model_of_its_own_rounding_or_chance():

@@ -19,7 +19,7 @@ KEEP_BYTES = 256 * 2**20  # limit of keep="losses"
 CHOICES = ("losses", "all", "none")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class OutOfFoldAnswers:
     """Out-of-fold predictions of all settings of a search, as in its attribute `kept_`.
 
@@ -104,6 +104,16 @@ class OutOfFoldAnswers:
         """
         parts: dict[str, Any] = {name: part[indices] for name, part in self.parts.items()}
         return replace(self, **parts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, OutOfFoldAnswers):
+            return NotImplemented
+        same = self.why == other.why and self.parts.keys() == other.parts.keys()
+        pairs: list[tuple[Any, Any]] = [(self.rows, other.rows), (self.split, other.split)]
+        pairs += [(part, other.parts.get(name)) for name, part in self.parts.items()]
+        return same and all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         held = ", ".join(f"{name} {part.shape}" for name, part in self.parts.items())

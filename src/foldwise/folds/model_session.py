@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from foldwise.data.target import encode_target
 from foldwise.folds.groups import group_settings
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows, TargetValues
-from foldwise.folds.rows import count_rows, take_columns, take_params, take_rows
+from foldwise.folds.rows import count_rows, is_square, take_columns, take_pairs, take_params, take_rows, takes_pairs
 
 BLOCK_CELLS = 1 << 18  # probabilities in one block, so that metrics read them from the processor's cache
 
@@ -28,7 +28,7 @@ class ModelSession:
 
     def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> None:
         self.estimator, self.X, self.y, self.fit_params = estimator, X, y, fit_params or {}
-        self.n_rows = count_rows(X)
+        self.n_rows, self.is_square = count_rows(X), is_square(X)
         self.target = target_of(estimator, y, self.n_rows)
         # read once: scikit-learn inspects the signature on each call
         self.own_params: dict[str, Any] = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
@@ -43,7 +43,7 @@ class ModelSession:
         """The answers to all settings, group by group."""
         for group in group_settings(self, settings):
             chosen = [settings[i] for i in group]
-            X_test = take_rows(self.table_of(chosen[0]), test)  # a copy: a model may transform its input in place
+            X_test = self.test_table(chosen[0], train, test)  # a copy: a model may transform its input in place
             for i, answer in zip(group, self.answer_group(chosen, train, X_test, need), strict=True):
                 yield [i], answer
 
@@ -98,11 +98,23 @@ class ModelSession:
         """The columns that the model of a setting is fitted on."""
         return self.X
 
+    def test_table(self, setting: Params, train: Rows, test: Rows) -> Any:
+        """The test rows for the model of a setting; the columns of a table of pairs are the training rows."""
+        pairs = self.is_square and takes_pairs(self.unfitted(setting))
+        return take_pairs(self.X, test, train) if pairs else take_rows(self.table_of(setting), test)
+
+    def train_table(self, model: Any, train: Rows, X: Any = None) -> Any:
+        """The training rows of X, by default of the whole table; of a table of pairs, also these columns only."""
+        X = self.X if X is None else X
+        return take_pairs(X, train, train) if self.is_square and takes_pairs(model) else take_rows(X, train)
+
     def fit(self, model: Any, train: Rows, X: Any = None) -> Any:
         """The model, fitted on the training rows of X, by default of the whole table."""
         fit_params = take_params(self.fit_params, train, self.n_rows)
-        X = take_rows(self.X if X is None else X, train)
-        return model.fit(X, **fit_params) if self.y is None else model.fit(X, take_rows(self.y, train), **fit_params)
+        X = self.train_table(model, train, X)
+        # what `fit` returns is ignored, as in scikit-learn's searches
+        model.fit(X, **fit_params) if self.y is None else model.fit(X, take_rows(self.y, train), **fit_params)
+        return model
 
     def predict(self, model: Any, X_test: Any, need: Need) -> Answer | Failure:
         """The predictions of a fitted model for the test rows."""

@@ -7,9 +7,11 @@ from typing import Any
 
 from foldwise.folds.model_session import RefitSession, SubsetRefitSession
 from foldwise.folds.protocol import FoldSession, HasSubsets, Opener
-from foldwise.folds.rows import with_rows
+from foldwise.folds.rows import is_square, takes_pairs, with_rows
 
 SHIPPED = "foldwise.adapters.registry"  # the sessions that come with Foldwise; loaded on first use
+
+PAIRED = {"affinity", "kernel", "metric"}  # parameters that may be "precomputed"
 
 _REGISTERED: dict[type, Opener] = {}
 
@@ -63,7 +65,7 @@ def open_session(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | No
     'summaries'
     """
     X = with_rows(X)
-    opener = opener_of(type(estimator))
+    opener = None if is_square(X) and may_take_pairs(estimator) else opener_of(type(estimator))
     session = opener(estimator, X, y, dict(fit_params or {})) if opener is not None else None
     return RefitSession(estimator, X, y, fit_params) if session is None else session
 
@@ -100,6 +102,12 @@ def open_subsets(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | No
     session = open_session(estimator, X, y, fit_params)
     found = session.subsets() if isinstance(session, HasSubsets) else None
     return SubsetRefitSession(estimator, with_rows(X), y, fit_params) if found is None else found
+
+
+def may_take_pairs(estimator: Any) -> bool:
+    """Whether an estimator takes a precomputed kernel or distances, or could do so with other parameters."""
+    names = estimator.get_params() if hasattr(estimator, "get_params") else ()
+    return any(name.rpartition("__")[2] in PAIRED for name in names) or takes_pairs(estimator)
 
 
 def opener_of(kind: type) -> Opener | None:

@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 import sklearn
+from sklearn.utils import get_tags
 
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
@@ -20,6 +21,8 @@ def take_rows(X: Any, rows: Rows) -> Any:
         return nw.from_native(X, eager_only=True)[rows].to_native()
     if nw.dependencies.is_into_series(X):
         return nw.from_native(X, series_only=True)[rows].to_native()
+    if hasattr(X, "iloc"):  # a frame of a library that narwhals does not know
+        return X.iloc[rows]
     if hasattr(X, "shape"):
         return X[rows]
     return [X[i] for i in np.asarray(rows).tolist()]
@@ -33,6 +36,22 @@ def take_columns(X: Any, indices: Sequence[int] | Rows) -> Any:
     if nw.dependencies.is_into_dataframe(X):
         return nw.from_native(X, eager_only=True)[:, chosen].to_native()
     return X[:, chosen]
+
+
+def take_pairs(X: Any, rows: Rows, columns: Rows) -> Any:
+    """Rows and columns of a square table of pairs: a kernel, or distances."""
+    return take_columns(take_rows(X, rows), columns)
+
+
+def is_square(X: Any) -> bool:
+    """Whether a table has as many columns as rows, and so could be a table of pairs."""
+    shape: Any = getattr(X, "shape", None)
+    return shape is not None and len(shape) == 2 and bool(shape[0] == shape[1])
+
+
+def takes_pairs(estimator: Any) -> bool:
+    """Whether an estimator with its present parameters takes a precomputed kernel or distances."""
+    return hasattr(estimator, "__sklearn_tags__") and bool(get_tags(estimator).input_tags.pairwise)
 
 
 def with_rows(X: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from sklearn import model_selection
 from sklearn.model_selection import KFold, LeaveOneOut, LeavePOut, check_cv
 
 from foldwise.errors import InputError
@@ -190,12 +191,27 @@ def freeze_splits(
             if not overlap:
                 check_apart(Split(train, test), n_rows, number)
         splits.append(Split(train, test))
+    if splits and not isinstance(cv, Iterable):
+        check_number(cv, X, y, groups, len(splits))
     if not splits:
         hint = "pass at least one pair of training and test rows."
         if hasattr(cv, "__next__"):
             hint = "a generator can be read only once. Pass a list of its splits."
         raise InputError("cv has no splits.", hint)
     return tuple(splits)
+
+
+def check_number(cv: Any, X: Any, y: Any, groups: Any, n_splits: int) -> None:
+    """Raise if a splitter that is not scikit-learn's own yields another number of splits than it says."""
+    own = getattr(model_selection, type(cv).__name__, None) is type(cv)
+    if own or not hasattr(cv, "get_n_splits"):
+        return
+    expected = cv.get_n_splits(X, y, groups)
+    if expected != n_splits:
+        raise InputError(
+            f"cv.split and cv.get_n_splits return inconsistent results. Expected {expected} splits, got {n_splits}.",
+            f"make {type(cv).__name__}.get_n_splits return the number of splits.",
+        )
 
 
 def pairs_of(cv: Any, X: Any, y: Any, groups: Any, classifier: bool) -> Iterator[Any]:

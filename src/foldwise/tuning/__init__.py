@@ -3,6 +3,7 @@
 from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
 from foldwise.tuning.ask_tell import AskTell
 from foldwise.tuning.dimensions import Choice, Float, Int
+from foldwise.tuning.halving import HalvingGridSearchCV, HalvingRandomSearchCV
 from foldwise.tuning.penalty_factors import PenaltyFactors
 from foldwise.tuning.pictures import LivePlot, plot_search
 from foldwise.tuning.racing import Racing
@@ -29,6 +30,8 @@ __all__ = [
     "Gradient",
     "Grid",
     "GridSearchCV",
+    "HalvingGridSearchCV",
+    "HalvingRandomSearchCV",
     "Int",
     "LivePlot",
     "Manual",

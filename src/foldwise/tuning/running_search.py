@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseTypeError, InputError
@@ -27,7 +27,7 @@ from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split, among, freeze_splits
 from foldwise.tuning.racing import FoldRace, Racing
 from foldwise.tuning.reshuffling import reshuffled
-from foldwise.tuning.results import format_results
+from foldwise.tuning.results import fit_lines, format_results
 from foldwise.tuning.smooth_losses import SearchData
 from foldwise.tuning.space import Space
 from foldwise.tuning.strategies import strategy_of
@@ -58,9 +58,9 @@ class CheckedSearchPlan:
 
     def start(self, session: FoldSession, splits: Sequence[Split], again: Splitting | None = None) -> RunningSearch:
         """Start the search on a session and its splits. `again` makes the splits of a trial, if each has its own."""
-        return RunningSearch(self._bound(session, splits), session, splits, again if self.reshuffle else None)
+        return RunningSearch(self.bound(session, splits), session, splits, again if self.reshuffle else None)
 
-    def _bound(self, session: FoldSession, splits: Sequence[Split]) -> CheckedSearchPlan:
+    def bound(self, session: FoldSession, splits: Sequence[Split]) -> CheckedSearchPlan:
         """The plan, whose strategy knows the rows of these splits if it looks at data."""
         racing = self.strategy if isinstance(self.strategy, Racing) else None
         inner: Any = self.strategy if racing is None else strategy_of(racing.strategy)
@@ -247,9 +247,11 @@ class RunningSearch:
         def where(i: int, number: int) -> str:
             return f"setting {dict(settings[i])} on split {number}"
 
-        report_failures(outcome, outcome.unscored, where, error_score, stacklevel=6)
+        report_failures(outcome, outcome.unscored, where, error_score, stacklevel=8)
         test = with_error_score(outcome.scores, outcome.failures, outcome.unscored, error_score)
         train = with_error_score(outcome.train_scores, outcome.failures, outcome.train_unscored, error_score)
+        for line in fit_lines(settings, outcome.seconds, test, train, self.plan.search.verbose):
+            print(line)
         self.settings += settings
         self.outcomes.append(replace(outcome, scores=test, train_scores=train))
         self._next()
@@ -355,13 +357,22 @@ def check_names(estimator: Any, settings: Sequence[Params]) -> None:
                 continue
             owner = name.rpartition("__")[0]
             # a part that the setting replaces may have other parameters
-            if not any(part in setting for part in owners(owner)):
+            if not any(part in setting for part in owners(owner)) and not accepts(estimator, name, setting[name]):
                 inside = [one for one in known if one.startswith(f"{owner}__")] if owner in known else list(known)
                 near = get_close_matches(name, inside, n=3, cutoff=0.5) or sorted(inside)[:12]
                 raise InputError(
                     f"Invalid parameter {name!r} for estimator {type(estimator).__name__}.",
                     f"its parameters include {', '.join(near)}.",
                 )
+
+
+def accepts(estimator: Any, name: str, value: Any) -> bool:
+    """Whether `set_params` takes a parameter that `get_params` does not name."""
+    try:
+        clone(estimator).set_params(**{name: clone(value, safe=False)})
+    except Exception:  # the caller says what is wrong
+        return False
+    return True
 
 
 def owners(name: str) -> list[str]:

@@ -5,161 +5,20 @@
 
 from __future__ import annotations
 
-import time
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn import model_selection
-from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterSampler
 
-from foldwise.data.arguments import check_jobs
-from foldwise.errors import InputError
-from foldwise.evaluation.metrics import metrics_of
-from foldwise.evaluation.out_of_fold import gather, recorder_for
-from foldwise.folds.opening import open_session
-from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import Params
-from foldwise.folds.rows import count_rows, refuse_routing
-from foldwise.tuning.default_setting import default_is_tied, default_setting
-from foldwise.tuning.racing import Racing
-from foldwise.tuning.running_search import CheckedSearchPlan, RunningSearch, as_running, check_refit, run
-from foldwise.tuning.search_views import SearchViews
+from foldwise.tuning.fold_search import FoldSearch
 from foldwise.tuning.space import Space
 from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.grid import Grid
-from foldwise.tuning.strategies.protocol import Strategy, Trial, is_tried
-
-
-class FoldSearch(SearchViews):
-    """The base of all searches, mixed in before scikit-learn's class, whose predict, score and tags are kept."""
-
-    @abstractmethod
-    def _space(self) -> tuple[Space, Strategy, Any]:
-        """Return the space, the strategy and the seed of its generator."""
-
-    def plan(self) -> CheckedSearchPlan:
-        """Check the parameters of the search before anything is fitted.
-
-        Returns
-        -------
-        CheckedSearchPlan
-            The space, strategy and metrics.
-        """
-        search: Any = self
-        check_options(search)
-        space, strategy, seed = self._space()
-        metrics, scorers, several = metrics_of(search.scoring, search.estimator)
-        if several:
-            check_refit(search.refit, list(scorers))
-        limits = (getattr(search, "n_trials", None), getattr(search, "timeout", None))
-        initial = tuple(getattr(search, "initial_settings", None) or ())
-        default = default_setting(search.estimator, space) if hasattr(strategy, "batch") else None
-        if default is not None and not is_tried(default, [as_running(one) for one in initial]):
-            initial = (*initial, default)
-        reshuffle = bool(getattr(search, "reshuffle", False))
-        if reshuffle and isinstance(strategy, Racing):
-            raise InputError(
-                "reshuffle=True cannot be combined with racing, which compares settings on the same folds.",
-                "use one of them.",
-            )
-        options = (*limits, initial, reshuffle)
-        return CheckedSearchPlan(self, space, strategy, metrics, scorers, several, seed, *options)
-
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Score every setting on every split, and fit the best one on all rows.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_columns)
-            The table.
-        y : array-like of shape (n_rows,), default None
-            The target.
-        **params : dict
-            Passed to `fit` of the estimator, such as `sample_weight`; `groups` is passed to the splitter.
-
-        Returns
-        -------
-        self : FoldSearch
-            The fitted search.
-        """
-        search: Any = self
-        groups = params.pop("groups", None)
-        plan = self.plan()
-        refuse_routing(params)
-        check_rows(search.estimator, X, y, params)
-        session = open_session(search.estimator, X, y, params)
-        n_rows = count_rows(X)
-        splits = plan.splits(X, y, groups, n_rows)
-        running = plan.start(session, splits, lambda number: plan.splits(X, y, groups, n_rows, number))
-        n = len(running.question.settings) if running.question is not None else 0
-        if search.verbose > 0:
-            print(f"Fitting {len(splits)} folds for each of {n} candidates, totalling {n * len(splits)} fits")
-        keep = "none" if plan.reshuffle or isinstance(plan.strategy, Racing) else search.keep  # not on the same splits
-        keeper, why = recorder_for(keep, session, plan.metrics, plan.chooser, n, splits)
-        run(running, keeper=keeper, progress=Progress(always=bool(search.verbose)))
-        search.cv_results_ = running.results
-        search.n_splits_, search.multimetric_ = len(splits), running.several
-        search.strategy_ = running.plan.strategy
-        search.scorer_ = plan.scorers if plan.several else plan.scorers["score"]
-        search.session_ = session.shares if any(map(session.lazy, running.settings)) else "refit"
-        search.models_scored_, search.fits_done_ = running.models_scored, running.fits_done
-        search.kept_ = gather(running.outcomes, session, len(running.settings), splits, why, groups)
-        self._choose(running)
-        if isinstance(self, SearchCV) and not callable(search.refit) and hasattr(search, "best_index_"):
-            search.default_tied_ = default_is_tied(search, running)
-        if search.refit:
-            self._refit(X, y, params)
-        return self
-
-    def _choose(self, running: RunningSearch) -> None:
-        search: Any = self
-        if not search.refit and running.several:
-            return
-        search.best_index_ = running.best_index(search.cv_results_)
-        search.best_params_ = search.cv_results_["params"][search.best_index_]
-        if not callable(search.refit):
-            name = search.refit if running.several else "score"
-            search.best_score_ = search.cv_results_[f"mean_test_{name}"][search.best_index_]
-
-    def _refit(self, X: Any, y: Any, params: dict[str, Any]) -> None:
-        search: Any = self
-        start = time.time()
-        best = {name: clone(value, safe=False) for name, value in search.best_params_.items()}
-        search.best_estimator_ = clone(search.estimator).set_params(**best)
-        search.best_estimator_.fit(X, **params) if y is None else search.best_estimator_.fit(X, y, **params)
-        search.refit_time_ = time.time() - start
-        if hasattr(search.best_estimator_, "feature_names_in_"):
-            search.feature_names_in_ = search.best_estimator_.feature_names_in_
-
-
-def check_options(search: Any) -> None:
-    """Raise an error for invalid parameters before anything is fitted."""
-    check_jobs(search.n_jobs)
-    for name, kind in (("n_trials", int | np.integer), ("timeout", int | float)):
-        value = getattr(search, name, None)
-        if value is not None and not (isinstance(value, kind) and value > 0):
-            raise InputError(f"{name} must be a positive number or None, got {value!r}.")
-    score, scoring = search.error_score, search.scoring
-    if not (isinstance(score, int | float | np.number) or (isinstance(score, str) and score == "raise")):
-        raise InputError(f"error_score must be a number or 'raise', got {score!r}.")
-    if isinstance(scoring, list | tuple | set | dict) and not scoring:
-        raise InputError(f"scoring must name at least one metric, got {scoring!r}.", "pass 'accuracy', or None.")
-
-
-def check_rows(estimator: Any, X: Any, y: Any, params: dict[str, Any]) -> None:
-    """Raise an error if the target is missing, or weights do not match the rows."""
-    if y is None and (is_classifier(estimator) or is_regressor(estimator)):
-        raise InputError(f"{type(estimator).__name__} needs a target, but y is None.", "pass the target as y.")
-    weights: Any = params.get("sample_weight")
-    if np.ndim(weights) > 0 and len(weights) != count_rows(X):
-        raise InputError(
-            f"sample_weight must have one value per row of X ({count_rows(X)}), got {len(weights)}.",
-            "pass one weight per row.",
-        )
+from foldwise.tuning.strategies.protocol import Strategy, Trial
 
 
 class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
@@ -236,6 +95,8 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
     >>> search.best_params_, search.kept_.labels.shape
     ({'var_floor': 1e-09}, (3, 150))
     """
+
+    compares_default = True
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ from foldwise.folds.protocol import FoldSession, Need, Params
 from foldwise.folds.rows import count_rows, refuse_routing, take_columns
 from foldwise.folds.splits import Split, freeze_splits
 from foldwise.folds.sums.subsets import Subset
-from foldwise.tuning.search import check_rows
+from foldwise.tuning.fold_search import check_rows
 from foldwise.tuning.selection_path import AtNumber, ByTest, SelectionMethod, SelectionPath, Stop, SubsetScores
 
 SHOWN = 0.95  # level of the intervals in frames and plots

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Answer, Labels, Need, Params
-from foldwise.folds.rows import take_rows
+from foldwise.folds.rows import count_rows, take_params, take_rows
 from foldwise.folds.splits import Split
 
 Scores = NDArray[np.float64]
@@ -38,23 +38,32 @@ class ScorerMetric:
         return f"the scorer {getattr(self.scorer, '__name__', repr(self.scorer))}"
 
     def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
-        X, y = take_rows(session.X, split.test), None if session.y is None else take_rows(session.y, split.test)
-        weights = test_weights(session, split) if self.takes_weight else None
-        weighted = {} if weights is None else {"sample_weight": weights}
+        target = () if session.y is None else (take_rows(session.y, split.test),)
+        given = self.given(session, split)
+        whole = take_rows(session.X, split.test)
         scores: list[Any] = []
         for i, setting in enumerate(settings):
             model = self.model(session, setting, split, answer, i)
+            X = whole
             if hasattr(session, "table_of") and not isinstance(model, AnsweredClassifier | AnsweredRegressor):
-                table = session.table_of(setting)
-                X = X if table is session.X else take_rows(table, split.test)
+                own = session.is_square or session.table_of(setting) is not session.X
+                X = session.test_table(setting, split.train, split.test) if own else whole
             try:
-                scores.append(self.scorer(model, X, y, **weighted))
+                scores.append(self.scorer(model, X, *target, **given))
             except AttributeError as error:
                 if not isinstance(model, AnsweredClassifier):
                     raise
                 raise lacks(session, f"the scorer {self.scorer!r}", "another kind of prediction") from error
         several = any(isinstance(score, dict) for score in scores)
         return np.array(scores, dtype=object if several else np.float64)
+
+    def given(self, session: Any, split: Split) -> dict[str, Any]:
+        """Return what the scorer is called with besides the test rows: weights, or metadata routed to it."""
+        routed = getattr(session, "score_params", None)
+        if routed is not None:
+            return take_params(routed, split.test, count_rows(session.X))
+        weights = test_weights(session, split) if self.takes_weight else None
+        return {} if weights is None else {"sample_weight": weights}
 
     def model(self, session: Any, setting: Params, split: Split, answer: Answer, i: int) -> Any:
         """Return the model, or its stand-in, that the scorer is called with."""

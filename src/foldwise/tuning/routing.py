@@ -1,0 +1,121 @@
+"""What the arguments of a search's `fit` are for: the estimator, the splitter or the scorers.
+
+With scikit-learn's metadata routing, each of them says what it requests. Without it, `groups` belongs to the splitter,
+everything else to the estimator, and sample weights also to the scorers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sklearn
+from numpy.typing import NDArray
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from foldwise.evaluation.metrics.protocol import SearchMetric
+from foldwise.evaluation.metrics.scorers import takes_weight
+from foldwise.folds.protocol import Answer, FoldSession, Params
+from foldwise.folds.splits import Split
+
+
+@dataclass(frozen=True)
+class RoutedParams:
+    """The arguments of `fit` by receiver."""
+
+    fit: dict[str, Any]  # of the estimator
+    split: dict[str, Any]  # of the splitter
+    score: dict[str, dict[str, Any]] | None = None  # by scorer; None without routing
+
+    @property
+    def groups(self) -> Any:
+        """The groups of rows, if any."""
+        return self.split.get("groups")
+
+
+class ScorerRouter:
+    """Routes metadata to several scorers by name."""
+
+    def __init__(self, scorers: Mapping[str, Any]) -> None:
+        self.scorers = scorers
+
+    def get_metadata_routing(self) -> Any:
+        """Return the requests of all scorers."""
+        mapping = MethodMapping().add(caller="score", callee="score")
+        return MetadataRouter(owner=self).add(**self.scorers, method_mapping=mapping)
+
+
+def requests_of(search: Any, scorers: Mapping[str, Any]) -> Any:
+    """Return what the parts of a search request of the arguments of its methods."""
+    scored = MethodMapping().add(caller="score", callee="score").add(caller="fit", callee="score")
+    return (
+        MetadataRouter(owner=search)
+        .add(estimator=search.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        .add(scorer=ScorerRouter(scorers), method_mapping=scored)
+        .add(splitter=search.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+    )
+
+
+def route(search: Any, scorers: Mapping[str, Any], params: Mapping[str, Any]) -> RoutedParams:
+    """Distribute the arguments of `fit`; scikit-learn raises an error for those that nobody requests."""
+    if not (params and sklearn.get_config()["enable_metadata_routing"]):
+        rest = dict(params)
+        groups = rest.pop("groups", None)
+        if rest.get("sample_weight") is not None:
+            warn_unweighted(scorers)
+        return RoutedParams(rest, {"groups": groups})
+    found = process_routing(search, "fit", **params)
+    by_scorer = process_routing(ScorerRouter(scorers), "score", **found.scorer.score)
+    score = {name: dict(by_scorer[name].score) for name in scorers}
+    return RoutedParams(dict(found.estimator.fit), dict(found.splitter.split), score)
+
+
+def warn_unweighted(scorers: Mapping[str, Any]) -> None:
+    """Warn that a scorer ignores the weights that the estimator is fitted with."""
+    for name, scorer in scorers.items():
+        if not takes_weight(scorer):
+            warnings.warn(
+                f"The scoring {name}={scorer} does not support sample_weight: models are fitted with weights, but "
+                "their scores are not weighted.",
+                UserWarning,
+                stacklevel=5,
+            )
+
+
+def routes_further(estimator: Any) -> bool:
+    """Whether an estimator, such as a pipeline, passes its arguments on by routing."""
+    return hasattr(estimator, "get_metadata_routing") and isinstance(estimator.get_metadata_routing(), MetadataRouter)
+
+
+class RoutedSession:
+    """A session as the metrics see it: with the weights and other metadata that a scorer requests."""
+
+    def __init__(self, session: FoldSession, score_params: dict[str, Any]) -> None:
+        self._session, self.score_params = session, score_params
+        self.fit_params = {name: value for name, value in score_params.items() if name == "sample_weight"}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+
+def routed_metrics(metrics: Mapping[str, SearchMetric], score: Mapping[str, dict[str, Any]]) -> dict[str, SearchMetric]:
+    """Return the metrics, each with the metadata that was routed to its scorer."""
+    return {name: RoutedMetric(metric, score[name]) for name, metric in metrics.items()}
+
+
+class RoutedMetric:
+    """A metric with the metadata that was routed to its scorer."""
+
+    averages_rows = False
+
+    def __init__(self, metric: Any, score_params: dict[str, Any]) -> None:
+        self.score_params = score_params
+        # vectorized metrics know weights, and nothing else
+        only_weights = score_params.keys() <= {"sample_weight"}
+        self.metric: SearchMetric = metric if only_weights else getattr(metric, "by_scorer", metric)
+        self.need, self.bounds = self.metric.need, self.metric.bounds
+
+    def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> NDArray[Any]:
+        return self.metric(RoutedSession(session, self.score_params), settings, split, answer)

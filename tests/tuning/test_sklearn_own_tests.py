@@ -1,0 +1,120 @@
+"""scikit-learn's own tests of its searches, run on our classes.
+
+They are read from the installed scikit-learn, and nothing of them is copied. While their modules are executed, the
+searches of `sklearn.model_selection` are ours. Messages are compared too, except in the tests of `WORDING`, where ours
+say something else. There, everything but the text of the message must be as in scikit-learn.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sklearn import model_selection
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.model_selection import _search
+
+import foldwise
+from foldwise.tuning.fold_search import FoldSearch
+from foldwise.tuning.strategies.grid import Grid
+
+pytestmark = pytest.mark.filterwarnings("default")  # as in scikit-learn's own runs
+
+OURS = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
+
+# tests in which only the text of a message differs, and what our message says
+WORDING = {
+    "test_grid_search_groups": "the splitter that needs groups is named",
+    "test_no_refit": "the metrics that refit may name are listed",
+    "test_callable_multimetric_error_on_invalid_key": "the metrics that refit may name are listed",
+    "test_grid_search_failing_classifier": "the first setting and split that failed are named",
+    "test_callable_multimetric_error_failing_clf": "the first setting and split that failed are named",
+    "test_grid_search_classifier_all_fits_fail": "the first setting and split that failed are named",
+    "test_callable_multimetric_clf_all_fits_fail": "the first setting and split that failed are named",
+    "test_empty_cv_iterator_error": "a generator that was read before is named as the likely reason",
+}
+
+SLOW = ("test_aggressive_elimination", "test_min_max_resources", "test_n_iterations", "test_random_search")
+LEFT_OUT = {"test_array_api_search_cv_classifier": "arrays of torch, CuPy and other libraries are not supported"}
+
+
+class OurBaseSearchCV(FoldSearch, _search.BaseSearchCV):
+    """The base for search classes of users, which define `_run_search`."""
+
+    plan = None
+    audit, keep = True, "losses"
+
+    def _space(self) -> Any:
+        return {}, Grid(), None
+
+
+class MessagesApart:
+    """`pytest` as the tests see it: a message that does not match is counted instead of failing the test."""
+
+    def __init__(self) -> None:
+        self.differing = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(pytest, name)
+
+    @contextmanager
+    def raises(self, kind: Any, match: Any = None) -> Iterator[Any]:
+        with pytest.raises(kind) as found:
+            yield found
+        self.differing += match is not None and not re.search(match, str(found.value))
+
+    @contextmanager
+    def warns(self, kind: Any, match: Any = None) -> Iterator[Any]:
+        with pytest.warns(kind) as found:
+            yield found
+        texts = [str(one.message) for one in found]
+        self.differing += match is not None and not any(re.search(match, text) for text in texts)
+
+
+def load_tests(module_name: str) -> dict[str, Callable[..., None]]:
+    """The tests of a module of scikit-learn, executed with our searches in place of scikit-learn's."""
+    name = f"sklearn.model_selection.tests.{module_name}"
+    spec: Any = importlib.util.find_spec(name)
+    module: Any = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        for ours in OURS:
+            patch.setattr(model_selection, ours, getattr(foldwise, ours))
+        patch.setattr(_search, "BaseSearchCV", OurBaseSearchCV)
+        sys.modules[name] = module  # where pickle looks for classes of the tests
+        spec.loader.exec_module(module)
+    found = {name: value for name, value in vars(module).items() if name.startswith("test_")}
+    for test in found.values():  # pytest wants lists of values, not generators
+        for mark in getattr(test, "pytestmark", []):
+            if mark.name == "parametrize":
+                object.__setattr__(mark, "args", (mark.args[0], list(mark.args[1]), *mark.args[2:]))
+    return {name: but_for_messages(test, module) if name in WORDING else test for name, test in found.items()}
+
+
+def but_for_messages(test: Callable[..., None], module: Any) -> Callable[..., None]:
+    """The test without the comparison of messages; it fails if all messages are those of scikit-learn."""
+
+    @functools.wraps(test)
+    def lenient(*args: Any, **kwargs: Any) -> None:
+        apart = MessagesApart()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "pytest", apart)
+            test(*args, **kwargs)
+        assert apart.differing, f"the messages of {test.__name__} are now scikit-learn's: remove it from WORDING"
+
+    return lenient
+
+
+FOUND = load_tests("test_search") | load_tests("test_successive_halving")
+for name in SLOW:
+    pytest.mark.slow(FOUND[name])
+globals().update({name: test for name, test in FOUND.items() if name not in LEFT_OUT})
+
+
+def test_lists_name_tests_that_exist() -> None:
+    assert {*WORDING, *SLOW, *LEFT_OUT} <= FOUND.keys()
