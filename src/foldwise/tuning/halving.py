@@ -125,7 +125,7 @@ class HalvingGridSearchCV(HalvingSearch, model_selection.HalvingGridSearchCV):  
     >>> X, y = load_iris(return_X_y=True)
     >>> search = HalvingGridSearchCV(KNNClassifier(), {"n_neighbors": [1, 2, 3, 4, 5, 6, 7, 8, 9]}, random_state=0)
     >>> search.fit(X, y).n_candidates_, search.n_resources_
-    ([9, 3], [50, 150])
+    ([9, 3], [30, 90])
     """
 
     def __init__(
