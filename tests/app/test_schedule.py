@@ -323,6 +323,29 @@ def test_a_short_run_finishes_generally_good_models_before_it_tries_others():
     assert [model for model, _, _ in found.jobs] == ["linear"] * N_SPLITS + ["quick"]
 
 
+def staged_scores(schedule, state, job, best_length):
+    """Scores that are highest at some number of stages."""
+    scores = tuple(-abs(one["n"] - best_length) / 1000 for one in job.batch.settings)
+    return schedule.record(schedule.start(state, job), job, JobOutcome(0.1, scores))
+
+
+@pytest.mark.parametrize(("best_length", "expected"), [(200, 160), (10, 40)])
+def test_a_model_whose_longest_stage_is_best_gets_more_stages(best_length, expected):
+    plan = ModelPlan("staged", 0.1, {"n": randint(10, 201), **SPACE}, stages="n", longest=40)
+    schedule, state = Schedule({"staged": plan}, 1), SearchState(0, 2)
+    for _ in range(4):
+        job = schedule.next_job(state, 0.0, 60.0)
+        state = staged_scores(schedule, state, job, best_length)
+    assert max(one["n"] for one in state.batches[1].settings) == expected or best_length == 10
+    if best_length == 200:
+        assert [one["n"] for one in state.batches[1].settings] == [160, 80]
+        assert not plan.longer(replace(state.batches[1], scores={0: (0.1, 0.5), 1: (0.1, 0.5)}), 4)
+        longer = replace(state.batches[1], scores={0: (0.5, 0.1), 1: (0.5, 0.1)})
+        assert [one["n"] for one in plan.longer(longer, 4)] == [200]  # the bound of the space
+    else:
+        assert not plan.longer(state.batches[0], 4)
+
+
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 84))])
 def test_simulated_runs_keep_their_time_and_score_what_there_was_time_for(seed):
     """Random costs, learning curves and failures: 2,100 runs."""

@@ -42,6 +42,20 @@ class ModelPlan:
         ranked = sorted(batch.usable, key=batch.mean_score, reverse=True)
         return tuple(batch.settings[i] for i in ranked[: CLIMBING if self.shared else 1])
 
+    def longer(self, batch: SettingBatch, factor: int) -> tuple[Params, ...]:
+        """The best setting of a batch with more stages, if its longest stage did best; empty otherwise."""
+        if self.stages not in self.space or not batch.scores:
+            return ()
+        assert self.stages is not None
+        lengths = [int(one[self.stages]) for one in batch.settings]
+        most = int(self.space[self.stages].support()[1])
+        best = max(batch.usable, key=lambda i: batch.scores[0][i], default=None)
+        if best is None or lengths[best] < max(lengths) or lengths[best] >= most:
+            return ()
+        longest = min(most, factor * lengths[best])
+        steps = sorted({round(share * longest) for share in STAGES if share * longest > lengths[best]}, reverse=True)
+        return tuple({**batch.settings[best], self.stages: n} for n in steps)
+
     def draw(self, number: int, seed: int, strategy: Strategy, *, select: bool = True) -> tuple[Params, ...]:
         """Draw the settings of a batch: first the defaults, then what the search strategy proposes."""
         rng = np.random.default_rng([seed, zlib.crc32(self.name.encode()), number])

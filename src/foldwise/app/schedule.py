@@ -79,6 +79,13 @@ class Schedule:
         settings = self.models[model].draw(number, state.seed, self.strategy, select=select)
         return SettingBatch(len(state.batches), model, settings, now)
 
+    def lengthen(self, state: SearchState, batch: SettingBatch, factor: int, now: float) -> SettingBatch | None:
+        """Open a batch with more stages of the best setting of another one, if that may help and was not tried."""
+        settings = self.models[batch.model].longer(batch, factor)
+        if not settings or any(settings[-1] in one.settings for one in state.of_model(batch.model)):
+            return None
+        return SettingBatch(len(state.batches), batch.model, settings, now)
+
     def climb(self, state: SearchState, batch: SettingBatch, now: float) -> SettingBatch:
         """Open a batch with the best settings of another one, on the next rung."""
         settings = self.models[batch.model].climbing(batch)

@@ -125,6 +125,19 @@ def try_generally_good(look: Moment) -> SettingBatch | None:
     return None
 
 
+def lengthen_best(look: Moment) -> SettingBatch | None:
+    """If the longest stage of the best model did best, it gets as many more stages (trees) as there is time for."""
+    if not look.state.finished:
+        return None
+    best = max(look.state.finished, key=lambda one: one.best_mean)
+    if best.rung or len(look.batches[best.model]) >= MOST_BATCHES:
+        return None
+    for factor in (4, 2):
+        if factor * look.cost(best.model, 0) * look.rounds(look.n_splits) < 0.5 * look.left:
+            return look.schedule.lengthen(look.state, best, factor, look.now)
+    return None
+
+
 def finish_climbing(look: Moment) -> SettingBatch | None:
     """A batch on a higher rung is finished before others."""
     return next((one for one in look.state.batches if one.rung and look.unfinished(one)), None)
@@ -220,6 +233,7 @@ RULES: Sequence[Callable[[Moment], SettingBatch | None]] = (
     finish_generally_good,
     try_generally_good,
     finish_climbing,
+    lengthen_best,
     climb_in_time,
     finish_best,
     score_far_ahead,
