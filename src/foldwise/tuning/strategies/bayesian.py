@@ -19,14 +19,21 @@ from foldwise.tuning.strategies.acquisitions import (
     UpperConfidenceBound,
     sample_maxima,
 )
-from foldwise.tuning.strategies.gaussian_process import Hyperparameters, ProcessPosterior, fit_process, subset
+from foldwise.tuning.strategies.gaussian_process import (
+    Hyperparameters,
+    ProcessPosterior,
+    cholesky,
+    fit_process,
+    subset,
+)
 from foldwise.tuning.strategies.grid import design
 from foldwise.tuning.strategies.protocol import Trial, finished, is_tried, search_generator, trial_generator, untried
-from foldwise.tuning.strategies.unit_encoding import Floats, UnitEncoding
+from foldwise.tuning.strategies.unit_encoding import Floats, Mask, UnitEncoding
 from foldwise.tuning.strategies.warping import ScoreWarping
 
 ACQUISITIONS = ("logei", "ei", "pi", "ucb", "entropy", "thompson")
 MOST_FITTED = 250  # trials that hyperparameters are found from
+APART = 0.1  # in one column at least, of rows that are not close
 N_MAXIMA = 16  # sampled for "entropy"
 
 
@@ -177,13 +184,14 @@ class ScoreModel:
         good = finished(trials)
         if not len(encoding.columns) or len(good) < 2:
             return None
-        warping = ScoreWarping.of(np.array([one.score for one in good]), strategy.output_warping)
         worst = min(one.score for one in good)
         scores = np.array([one.score if np.isfinite(one.score) else worst for one in trials])
         running = np.array([one.state == "running" for one in trials])
         scored, waiting = inside & ~running, inside & running
         if scored.sum() < 2:
             return None
+        spread = apart(np.where(active, rows, -1.0)[scored])
+        warping = ScoreWarping.of(scores[scored][spread], strategy.output_warping)
         warped = warping.forward(scores[scored])
         found = fitted(encoding, rows[scored], active[scored], warped, rng, strategy.input_warping)
         posterior = ProcessPosterior(encoding, found, rows[scored], active[scored], warped)
@@ -214,9 +222,20 @@ class ScoreModel:
     def draw(self, rows: Floats, rng: np.random.Generator) -> Floats:
         """A random draw of the scores of rows."""
         mean, covariance = self.posterior.covariance(rows, self.encoding.active(rows))
-        covariance.flat[:: len(rows) + 1] += 1e-6 * self.posterior.signal
-        values, vectors = np.linalg.eigh(covariance)
-        return np.asarray(mean + vectors @ (np.sqrt(np.maximum(values, 0.0)) * rng.normal(size=len(rows))))
+        factor = cholesky(covariance, 1e-6 * self.posterior.signal)
+        return np.asarray(mean + factor @ rng.normal(size=len(rows)))
+
+
+def apart(rows: Floats) -> Mask:
+    """Which rows are not close to an earlier one.
+
+    A search returns to its best region again and again. The scores there say little about the scale of all scores.
+    """
+    gaps = np.abs(rows[:, None, :] - rows[None, :, :]).max(axis=2)
+    found = np.zeros(len(rows), dtype=bool)
+    for i in range(len(rows)):
+        found[i] = not (gaps[i, found] < APART).any()
+    return found
 
 
 def fitted(

@@ -23,7 +23,8 @@ ROOT5 = np.sqrt(5.0)
 LENGTH_CENTER, LENGTH_SPREAD = np.sqrt(2.0), np.sqrt(3.0)  # of log length, for one column
 SIGNAL_SPREAD = 1.0  # of the log signal variance, around 0: scores have variance 1
 NOISE_CENTER, NOISE_SPREAD = -7.0, 2.0  # of the log noise variance
-WARP_SPREAD = 0.5  # of the logs of the warping parameters, around 0, which changes nothing
+SMOOTH_NOISE = -2.0  # log noise variance of the second start
+WARP_SPREAD = 0.25  # of the logs of the warping parameters, around 0, which changes nothing
 BOUNDS = {"length": (-4.0, 6.0), "signal": (-4.0, 5.0), "noise": (-13.8, 0.0), "mean": (-3.0, 3.0), "warp": (-1.5, 1.5)}
 JITTER = 1e-8  # of the signal variance: repeated rows are allowed
 
@@ -256,12 +257,12 @@ def fit_process(
     limits = [BOUNDS["length"]] * n + [BOUNDS["signal"], BOUNDS["noise"], BOUNDS["mean"]]
     limits += [BOUNDS["warp"] if warp else (0.0, 0.0)] * (2 * n_ordered)
     objective = NegativeLogPosterior(encoding, rows, active, scores)
-    longer = start.copy()
-    longer[:n] += 1.5
-    longer[n + 1] = NOISE_CENTER
+    smooth = start.copy()  # what the other start takes for detail may be noise
+    smooth[:n] += 1.5
+    smooth[n + 1] = SMOOTH_NOISE
     found: list[Any] = [
         minimize(objective, one, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": most_steps})
-        for one in (start, longer)
+        for one in (start, smooth)
     ]
     return Hyperparameters.from_vector(min(found, key=lambda one: float(one.fun)).x, n)
 
