@@ -34,6 +34,7 @@ from foldwise.tuning.strategies.warping import ScoreWarping
 ACQUISITIONS = ("logei", "ei", "pi", "ucb", "entropy", "thompson")
 MOST_FITTED = 250  # trials that hyperparameters are found from
 APART = 0.1  # in one column at least, of rows that are not close
+PI_MARGIN = 0.1  # the default of xi for "pi"
 N_MAXIMA = 16  # sampled for "entropy"
 
 
@@ -58,8 +59,9 @@ class Bayesian:
         Settings that are proposed before their scores are needed, so that they can be scored in parallel.
     kappa : float, default 2.0
         Standard deviations that are added to the mean in "ucb".
-    xi : float, default 0.0
-        The least improvement that counts in "logei", "ei" and "pi", in standard deviations of the scores.
+    xi : float, default None
+        The least improvement that counts in "logei", "ei" and "pi", in standard deviations of the scores. None stands
+        for 0.1 in "pi", which would otherwise stay close to the first good setting, and for 0 in the others.
     input_warping : bool, default True
         Whether to bend the scales of numeric parameters so that the score changes evenly along them.
     output_warping : {"power", "copula", "none"}, default "power"
@@ -88,7 +90,7 @@ class Bayesian:
     n_initial: int | None = None
     batch: int = 1
     kappa: float = 2.0
-    xi: float = 0.0
+    xi: float | None = None
     input_warping: bool = True
     output_warping: Literal["power", "copula", "none"] = "power"
 
@@ -217,7 +219,8 @@ class ScoreModel:
         if strategy.acquisition == "entropy":
             mean, deviation = self.posterior.predict(candidates, self.encoding.active(candidates))
             return MaxValueEntropy(sample_maxima(mean, deviation, best, N_MAXIMA, rng))
-        return BY_NAME[strategy.acquisition](best + strategy.xi)
+        margin = PI_MARGIN if strategy.acquisition == "pi" else 0.0
+        return BY_NAME[strategy.acquisition](best + (margin if strategy.xi is None else strategy.xi))
 
     def draw(self, rows: Floats, rng: np.random.Generator) -> Floats:
         """A random draw of the scores of rows."""
