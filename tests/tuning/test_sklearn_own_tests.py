@@ -40,7 +40,13 @@ WORDING = {
     "test_empty_cv_iterator_error": "a generator that was read before is named as the likely reason",
 }
 
-SLOW = ("test_aggressive_elimination", "test_min_max_resources", "test_n_iterations", "test_random_search")
+SLOW = (
+    "test_aggressive_elimination",
+    "test_min_max_resources",
+    "test_n_iterations",
+    "test_random_search",
+    "test_search_with_2d_array",
+)
 LEFT_OUT = {"test_array_api_search_cv_classifier": "arrays of torch, CuPy and other libraries are not supported"}
 
 
@@ -77,9 +83,8 @@ class MessagesApart:
         self.differing += match is not None and not any(re.search(match, text) for text in texts)
 
 
-def load_tests(module_name: str) -> dict[str, Callable[..., None]]:
-    """The tests of a module of scikit-learn, executed with our searches in place of scikit-learn's."""
-    name = f"sklearn.model_selection.tests.{module_name}"
+def load_module(name: str) -> Any:
+    """A module of scikit-learn, executed with our searches in place of scikit-learn's."""
     spec: Any = importlib.util.find_spec(name)
     module: Any = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
@@ -88,6 +93,12 @@ def load_tests(module_name: str) -> dict[str, Callable[..., None]]:
         patch.setattr(_search, "BaseSearchCV", OurBaseSearchCV)
         sys.modules[name] = module  # where pickle looks for classes of the tests
         spec.loader.exec_module(module)
+    return module
+
+
+def load_tests(name: str) -> dict[str, Callable[..., None]]:
+    """The tests of a module of scikit-learn, on our searches."""
+    module = load_module(f"sklearn.model_selection.tests.{name}")
     found = {name: value for name, value in vars(module).items() if name.startswith("test_")}
     for test in found.values():  # pytest wants lists of values, not generators
         for mark in getattr(test, "pytestmark", []):
@@ -114,6 +125,22 @@ FOUND = load_tests("test_search") | load_tests("test_successive_halving")
 for name in SLOW:
     pytest.mark.slow(FOUND[name])
 globals().update({name: test for name, test in FOUND.items() if name not in LEFT_OUT})
+
+
+@pytest.mark.slow
+def test_metadata_routing_as_scikit_learn_tests_it() -> None:
+    module = load_module("sklearn.tests.test_metaestimators_metadata_routing")
+    cases = [case for case in module.METAESTIMATORS if issubclass(case["metaestimator"], FoldSearch)]
+    tests = [
+        test
+        for test in vars(module).values()
+        if [mark.args[0] for mark in getattr(test, "pytestmark", [])] == ["metaestimator"]
+    ]
+    assert len(cases) == 4
+    assert len(tests) >= 8
+    for case in cases:
+        for test in tests:
+            test(case)
 
 
 def test_lists_name_tests_that_exist() -> None:

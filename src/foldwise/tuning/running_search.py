@@ -247,7 +247,7 @@ class RunningSearch:
         def where(i: int, number: int) -> str:
             return f"setting {dict(settings[i])} on split {number}"
 
-        report_failures(outcome, outcome.unscored, where, error_score, stacklevel=8)
+        report_failures(outcome, outcome.unscored, where, error_score, stacklevel=7)
         test = with_error_score(outcome.scores, outcome.failures, outcome.unscored, error_score)
         train = with_error_score(outcome.train_scores, outcome.failures, outcome.train_unscored, error_score)
         for line in fit_lines(settings, outcome.seconds, test, train, self.plan.search.verbose):
