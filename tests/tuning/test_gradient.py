@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
-from foldwise import SearchCV, nested_cv
+from foldwise import NaiveBayes, SearchCV, nested_cv
 from foldwise.errors import InputError
 from foldwise.folds.opening import open_session
 from foldwise.folds.splits import Split
@@ -28,6 +28,7 @@ from foldwise.tuning.space import SearchSpace
 from foldwise.tuning.strategies.protocol import is_tried
 
 CANCER, DIABETES = load_breast_cancer(return_X_y=True), load_diabetes(return_X_y=True)
+FEW = tuple(part[:200] for part in DIABETES)
 WIDE = Float(1e-4, 1e4, log=True)
 MSE = "neg_mean_squared_error"
 LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-6, max_iter=10_000))
@@ -48,7 +49,7 @@ def fits_of(search):
     [
         (LOGISTIC, {"logisticregression__C": Float(1e-3, 1e2, log=True)}, CANCER, "neg_log_loss", 31, 0.7),
         (Ridge(), {"alpha": WIDE}, DIABETES, MSE, 81, 0.5),
-        (MACHINE, {"kernelridge__alpha": WIDE, "kernelridge__gamma": WIDE}, DIABETES, MSE, 10, 0.6),
+        (MACHINE, {"kernelridge__alpha": WIDE, "kernelridge__gamma": WIDE}, FEW, MSE, 10, 0.6),
     ],
     ids=["logistic", "ridge", "kernel ridge"],
 )
@@ -148,6 +149,20 @@ def test_settings_of_the_user_are_starts():
     assert search.strategy_.paths[0][0][0] == first
 
 
+def test_starts_may_be_zero():
+    search = searched(Ridge(), {"alpha": Float(0, 10)}, *DIABETES, initial_settings=[{"alpha": 0.0}], scoring=MSE)
+    assert search.cv_results_["params"][0] == {"alpha": 0.0}
+    assert all(setting["alpha"] > 0 for path in search.strategy_.paths for setting, _ in path)
+
+
+def test_flat_parts_of_the_space_are_avoided():
+    X, y = CANCER
+    space = {"var_floor": Float(1e-9, 10, log=True)}  # below 0.01 no variance changes
+    found = searched(NaiveBayes(), space, X, y, scoring="neg_log_loss")
+    grid = searched(NaiveBayes(), space, X, y, strategy=Grid(60), scoring="neg_log_loss")
+    assert found.best_score_ >= grid.best_score_
+
+
 def test_n_trials_keeps_the_best_end_point():
     search = searched(Ridge(), {"alpha": WIDE}, *DIABETES, n_trials=1, scoring=MSE)
     assert len(search.cv_results_["params"]) == 1
@@ -168,8 +183,8 @@ def test_an_error_lists_what_is_smooth():
         searched(Lasso(), {"alpha": WIDE}, *DIABETES)
     with pytest.raises(InputError, match="Float"):  # a list of values is not continuous
         searched(Ridge(), {"alpha": [0.1, 1.0]}, *DIABETES)
-    with pytest.raises(InputError, match="loss of SVC"):
-        searched(SVC(), {"C": WIDE}, *CANCER)
+    with pytest.raises(InputError, match="loss of Pipeline with SVC is smooth"):
+        searched(make_pipeline(StandardScaler(), SVC()), {"svc__C": WIDE}, *CANCER)
     with pytest.raises(InputError, match="n_starts"):
         Gradient(n_starts=0)
 

@@ -22,6 +22,7 @@ from foldwise.errors import InputError
 from foldwise.tuning.smooth_losses import LARGEST_LOSS, FoldTables, codes_among
 
 MOST_DENSE = 2_000  # coefficients up to which the Hessian is built; beyond, conjugate gradients multiply by it
+CHUNK_CELLS = 1 << 20
 MOST_NEWTON = 100  # steps
 
 
@@ -114,17 +115,19 @@ class LogisticFold:
         if self.theta.size > MOST_DENSE:
             return self._iterative_solver(P, penalty)
         m, p = shape
-        H = np.zeros((m, p, m, p))
-        for a in range(m):
-            for b in range(a + 1):
-                curvature = self.weight * P[:, a] * (float(a == b) - P[:, b])
-                H[a, :, b, :] = self.Z.T @ (curvature[:, None] * self.Z)
-                H[b, :, a, :] = H[a, :, b, :]
-            H[a, range(p), a, range(p)] += penalty
+        flat = np.zeros((m * p, m * p))
+        for rows in row_chunks(len(P), m * p):  # Σ s (diag(P) - PPᵀ) ⊗ ZZᵀ, in few large products
+            Z, part, weight = self.Z[rows], P[rows], self.weight[rows]
+            G = (part[:, :, None] * Z[:, None, :]).reshape(len(Z), m * p)
+            flat -= G.T @ (weight[:, None] * G)
+            for a in range(m):
+                at = slice(a * p, (a + 1) * p)
+                flat[at, at] += Z.T @ ((weight * part[:, a])[:, None] * Z)
+        flat[np.diag_indices(m * p)] += np.tile(penalty, m)
+        H = flat.reshape(m, p, m, p)
         if self.intercept and m > 1:
             # adding a number to all intercepts changes nothing, so this direction has no curvature of its own
             H[:, -1, :, -1] += 1.0
-        flat = H.reshape(m * p, m * p)
         flat[np.diag_indices(m * p)] += 1e-14 * np.trace(flat) / (m * p)  # columns that are constant
         factor = cho_factor(flat, lower=True, overwrite_a=True)
         return lambda v: np.asarray(cho_solve(factor, v.ravel())).reshape(shape)
@@ -147,6 +150,12 @@ class LogisticFold:
         H = LinearOperator((size, size), matvec=product, dtype=np.float64)
         M = LinearOperator((size, size), matvec=lambda v: v / diagonal, dtype=np.float64)
         return lambda v: np.asarray(cg(H, v.ravel(), rtol=1e-10, maxiter=10 * size, M=M)[0]).reshape(shape)
+
+
+def row_chunks(n_rows: int, width: int) -> list[slice]:
+    """Slices of rows, so that a table of this width takes a few MB."""
+    size = max(1, CHUNK_CELLS // width)
+    return [slice(start, start + size) for start in range(0, n_rows, size)]
 
 
 def log_probabilities(scores: Floats) -> Floats:

@@ -67,7 +67,7 @@ class CheckedSearchPlan:
         if not hasattr(inner, "bind"):
             return self
         table = (session.X, session.y, splits, session.fit_params)
-        bound = inner.bind(SearchData(self.search.estimator, *table, self.initial, self.timeout))
+        bound = inner.bind(SearchData(self.search.estimator, *table, self.initial, self.timeout, self.search.n_jobs))
         return replace(self, strategy=bound if racing is None else replace(racing, strategy=bound))
 
     def start_on(self, session: FoldSession, rows: Rows, groups: Any = None) -> RunningSearch:

@@ -63,6 +63,7 @@ class SearchData:
     fit_params: Mapping[str, Any] = field(default_factory=dict)
     initial: Sequence[Params] = ()  # settings of the user
     timeout: float | None = None  # seconds of the whole search
+    n_jobs: int | None = None
 
     def folds(self) -> list[FoldTables]:
         """The rows of each split. No other row of the table is visible in them."""

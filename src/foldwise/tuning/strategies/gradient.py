@@ -10,9 +10,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.stats import qmc
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Params
@@ -33,6 +35,7 @@ Path = list[tuple[dict[str, Any], float]]  # settings and losses
 
 MOST_COMBINATIONS = 32  # of values of the parameters that are not smooth
 CLOSE = 0.05  # end points whose parameters differ by less than about 5% count as one
+SPARE_POWER = 3  # of 2: the number of points that replace starts where the loss is flat
 LOWEST_SHARE = 1e-6  # of the upper bound: the lower bound in place of 0, which has no logarithm
 
 
@@ -56,7 +59,8 @@ class Gradient:
     ----------
     n_starts : int, default 3
         Starts per combination of the other parameters. The first has the estimator's own values, the others fill the
-        space evenly. Settings that the user supplied are starts, too.
+        space evenly. Settings that the user supplied are starts, too. Up to eight further points replace starts where
+        the loss is flat.
     max_steps : int, default 20
         Most evaluations of loss and gradient per start. Each fits the model once per split.
     tol : float, default 1e-5
@@ -201,17 +205,25 @@ class BoundGradient:
         varied = [self._smooth(space, one) for one in settings]
         if not any(varied):
             raise InputError(
-                f"gradient search needs a continuous parameter that the loss of "
-                f"{type(self.data.estimator).__name__} is smooth in, but the space has "
+                f"gradient search needs a continuous parameter that the loss of {kind_of(self.data.estimator)} is "
+                "smooth in, but the space has "
                 f"{', '.join(one.name for one in space.columns) or 'no parameter'}.",
                 f"gradients are known for {smooth_catalog()}, with bounds such as Float(0.001, 1000, log=True). "
-                "strategy='random' or 'evolutionary' works with any estimator.",
+                "strategy='bayesian', 'evolutionary' or 'random' works with any estimator.",
             )
+        spare = list(qmc.Sobol(max(map(len, varied)), rng=rng).random_base2(SPARE_POWER))
         found: list[Descent] = []
-        for setting, names in zip(settings, varied, strict=True):
-            if found and self._is_over():
-                break
-            found.append(self._descend(space, setting, names))
+        # small products gain little from threads, and lose much where other processes compute, too
+        with threadpool_limits(effective_n_jobs(self.data.n_jobs)):
+            for setting, names in zip(settings, varied, strict=True):
+                if found and self._is_over():
+                    break
+                found.append(self._descend(space, setting, names))
+                others: list[Descent] = []
+                while names and len((others or found)[-1].path) == 1 and spare and not self._is_over():
+                    moved = between_bounds(dict(space.active(space.branch_of(setting), setting)), names, spare.pop())
+                    others.append(self._descend(space, {**setting, **moved}, names))
+                found += sorted(others, key=lambda one: one.loss)[:1]
         return found
 
     def _smooth(self, space: SearchSpace, setting: Params) -> dict[str, tuple[float, float]]:
@@ -344,9 +356,23 @@ def log_bounds(dimension: Any) -> tuple[float, float]:
     return math.log(low if low > 0 else LOWEST_SHARE * high), math.log(high)
 
 
+def between_bounds(
+    active: Mapping[str, Any], varied: Mapping[str, tuple[float, float]], units: NDArray[np.float64]
+) -> dict[str, float]:
+    """Values of smooth parameters between their bounds, on the logarithmic scale."""
+    pairs = zip(varied.items(), units, strict=False)
+    return {name: within(active[name], math.exp(low + u * (high - low))) for (name, (low, high)), u in pairs}
+
+
 def within(dimension: Any, value: float) -> float:
     """The value, kept inside the bounds in spite of rounding errors."""
     return float(min(max(value, dimension.from_unit(0.0)), dimension.from_unit(1.0)))
+
+
+def kind_of(estimator: Any) -> str:
+    """The type of an estimator for a message, of a pipeline with that of its last step."""
+    steps = getattr(estimator, "steps", None)
+    return type(estimator).__name__ + (f" with {type(steps[-1][1]).__name__}" if steps else "")
 
 
 def with_params(estimator: Any, params: Params) -> Any:
