@@ -12,6 +12,7 @@ from foldwise import SearchCV
 from foldwise.testing import check_strategy
 from foldwise.tuning import Bayesian, Choice, Float, Int, Trial
 from foldwise.tuning.space import SearchSpace
+from foldwise.tuning.strategies.bayesian import apart
 from foldwise.tuning.strategies.grid import design
 from foldwise.tuning.strategies.protocol import search_generator, trial_generator
 from tests.tuning.test_shipped_strategies import SQUARE, best_of, surface
@@ -173,3 +174,8 @@ def test_a_distribution_without_quantiles():
     trials = [Trial({"x": i / 9}, 0.5 + i) for i in range(9)]
     with pytest.raises(TypeError, match="can only be drawn from"):
         Bayesian().propose({"x": Drawn()}, trials, trial_generator(0, 9))
+
+
+def test_the_scale_of_scores_comes_from_rows_that_are_apart():
+    rows = np.array([[0.1, 0.1], [0.15, 0.12], [0.1, 0.3], [0.9, 0.1], [0.89, 0.15], [0.5, -1.0], [0.5, 0.5]])
+    assert apart(rows).tolist() == [True, False, True, True, False, True, True]

@@ -234,10 +234,9 @@ def apart(rows: Floats) -> Mask:
 
     A search returns to its best region again and again. The scores there say little about the scale of all scores.
     """
-    gaps = np.abs(rows[:, None, :] - rows[None, :, :]).max(axis=2)
     found = np.zeros(len(rows), dtype=bool)
-    for i in range(len(rows)):
-        found[i] = not (gaps[i, found] < APART).any()
+    for i, row in enumerate(rows):
+        found[i] = not (np.abs(rows[found] - row).max(axis=1) < APART).any()
     return found
 
 
