@@ -30,9 +30,10 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
         The model.
     space : mapping or list of mappings
         Lists of values, scipy distributions, or `Float`, `Int` and `Choice` of `foldwise.tuning`, by parameter.
-    strategy : {"grid", "design", "random", "bayesian", "evolutionary", "gradient"} or Strategy, default "grid"
-        A name, or an object with options of its own, such as `foldwise.tuning.Evolutionary(population=20)`. Any object
-        with a method `propose(space, trials, rng)` is a strategy.
+    strategy : str or Strategy, default "grid"
+        One of "grid", "design", "random", "bayesian", "evolutionary", "gradient", "tpe" and "cma-es", or an object with
+        options of its own, such as `foldwise.tuning.Evolutionary(population=20)`. Any object with a method
+        `propose(space, trials, rng)` is a strategy.
     n_trials : int, default None
         Number of settings to try. None means all of a grid, and 50 for strategies that could go on.
     timeout : float, default None
