@@ -50,7 +50,7 @@ def plot_roc(y: Any, scores: Any, *, positive: Any = None, sample_weight: Any = 
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> ax = plot_roc(y, {"naive Bayes": cross_predict(NaiveBayes(), X, y, method="predict_proba")})
     >>> ax.get_legend_handles_labels()[1][0]
-    'naive Bayes: area 0.986'
+    'naive Bayes: area 0.985'
     """
     observed, column = positives(y, positive)
     weights = np.ones(len(observed)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -153,7 +153,7 @@ def plot_tree(model: Any, *, max_depth: int | None = None, ax: Any = None) -> An
     >>> from foldwise.plots import plot_tree
     >>> tree = DecisionTreeClassifier(ccp_alpha=0.02, random_state=0).fit(*load_iris(return_X_y=True))
     >>> plot_tree(tree).get_title()
-    '3 leaves, pruned with ccp_alpha=0.02'
+    '4 leaves, pruned with ccp_alpha=0.02'
     """
     tree, names = model, None
     if isinstance(model, Pipeline):
