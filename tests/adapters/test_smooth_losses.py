@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import log_loss, mean_squared_error
 from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from foldwise.adapters import smooth_logistic
 from foldwise.errors import InputError
@@ -151,6 +151,28 @@ def test_penalty_factors_of_groups(strength):
     more = {"kernelridge__alpha": 0.3, "kernelridge__gamma": 6.0} if strength else {}
     check_against_refits(kernel, X, y, values | more)
     assert not any("factors" in name for name in smooth_names(kernel.set_params(kernelridge__kernel="laplacian")))
+
+
+@pytest.mark.parametrize(
+    ("model", "values"),
+    [
+        (logistic(), {"C": 0.7}),
+        (Ridge(tol=1e-13), {"alpha": 0.4}),  # conjugate gradients, as the columns are sparse
+        (KernelRidge(kernel="rbf", gamma=None), {"alpha": 0.4}),
+        (RidgeClassifier(tol=1e-13), {"alpha": 2.0}),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_encoders_make_other_columns_in_other_splits(model, values):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((90, 2)) < 0.05, rng.integers(5, 40, (90, 2)), rng.integers(0, 3, (90, 2)))  # rare levels
+    y = (X[:, 0] + rng.normal(size=90) > 1).astype(int)
+    whole = make_pipeline(OneHotEncoder(handle_unknown="ignore"), model)
+    name = type(model).__name__.lower()
+    data = SearchData(whole, X, y, [Split(*one) for one in StratifiedKFold(4).split(X, y)])
+    widths = {OneHotEncoder().fit_transform(fold.X_train).shape[1] for fold in data.folds()}
+    assert len(widths) > 1
+    check_against_refits(whole, X, y, {f"{name}__{key}": value for key, value in values.items()})
 
 
 def test_one_of_two_penalty_factors():

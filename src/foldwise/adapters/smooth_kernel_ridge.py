@@ -76,7 +76,6 @@ class KernelRidgeLoss:
 
     def __init__(self, estimator: Any, folds: Sequence[KernelFold]) -> None:
         self.estimator, self.folds = estimator, folds
-        self.n_columns = folds[0].X.shape[1]
         self.exponential = estimator.kernel in DISTANCES
         self._distances: list[tuple[Floats, Floats]] = []  # for factors of 1
 
@@ -88,11 +87,11 @@ class KernelRidgeLoss:
                 loss, by_alpha, _ = fold.loss_and_gradient(alpha, self._other_kernels(fold))
                 answers.append((loss, by_alpha, 0.0))
         else:
-            gamma = self._gamma(values)
             if not self._distances:
                 measure = DISTANCES[self.estimator.kernel]
                 self._distances = [(measure(fold.X, fold.X), measure(fold.X_test, fold.X)) for fold in self.folds]
             for fold, (D, D_test) in zip(self.folds, self._distances, strict=True):
+                gamma = self._gamma(values, fold)
                 kernels = np.exp(-gamma * D), np.exp(-gamma * D_test)
                 loss, by_alpha, by_kernel = fold.loss_and_gradient(alpha, kernels)
                 by_gamma = -gamma * sum(
@@ -109,9 +108,10 @@ class KernelRidgeLoss:
                 f"penalty factors of KernelRidge are smooth with kernel='rbf' only, got {self.estimator.kernel!r}.",
                 "pass kernel='rbf'.",
             )
-        alpha, gamma, root = float(values.get("alpha", self.estimator.alpha)), self._gamma(values), np.sqrt(factors)
+        alpha, root = float(values.get("alpha", self.estimator.alpha)), np.sqrt(factors)
         answers, by_factor = [], []
         for fold in self.folds:
+            gamma = self._gamma(values, fold)
             A, B = fold.X / root, fold.X_test / root
             D = euclidean_distances(A, A, squared=True), euclidean_distances(B, A, squared=True)
             kernels = np.exp(-gamma * D[0]), np.exp(-gamma * D[1])
@@ -124,9 +124,9 @@ class KernelRidgeLoss:
         loss, by_alpha, by_gamma = np.mean(answers, axis=0).tolist()
         return loss, {"alpha": by_alpha, "gamma": by_gamma}, np.mean(by_factor, axis=0)
 
-    def _gamma(self, values: Mapping[str, float]) -> float:
+    def _gamma(self, values: Mapping[str, float], fold: KernelFold) -> float:
         own = self.estimator.gamma
-        return float(values.get("gamma", 1.0 / self.n_columns if own is None else own))
+        return float(values.get("gamma", 1.0 / fold.X.shape[1] if own is None else own))
 
     def _other_kernels(self, fold: KernelFold) -> tuple[Floats, Floats]:
         one = self.estimator

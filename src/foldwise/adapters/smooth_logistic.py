@@ -35,7 +35,7 @@ def smooth_names(estimator: Any) -> frozenset[str]:
 def open_smooth_loss(estimator: Any, folds: Sequence[FoldTables], names: Sequence[str]) -> LinearLoss:
     """The mean out-of-fold log loss."""
     opened = [LogisticFold.of(estimator, fold) for fold in folds]
-    return LinearLoss(opened, opened[0].n_columns, "C", float(estimator.C), inverse=True)
+    return LinearLoss(opened, "C", float(estimator.C), inverse=True)
 
 
 class LogisticFold:

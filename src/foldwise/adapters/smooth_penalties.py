@@ -23,14 +23,14 @@ Floats = NDArray[np.float64]
 class FactoredLoss(Protocol):
     """A smooth loss whose columns have factors of their penalty."""
 
-    n_columns: int
-
     def with_factors(self, values: Mapping[str, float], factors: Floats) -> tuple[float, dict[str, float], Floats]:
         """Compute the loss, its derivatives by log parameters, and those by the logarithms of the factors."""
 
 
 class PenalizedFold(Protocol):
     """One split of a linear model with an L2 penalty on each column."""
+
+    n_columns: int  # encoders may make other columns in other splits
 
     def loss_and_gradient(self, penalty: Floats) -> tuple[float, Floats]:
         """Compute the test loss and its derivatives by the logarithms of the penalties (d,)."""
@@ -41,23 +41,25 @@ class LinearLoss:
     """The mean loss over splits of a linear model, as a function of the strength of its penalty."""
 
     folds: Sequence[PenalizedFold]
-    n_columns: int
     name: str  # of the parameter
     value: float  # if it is not varied
     inverse: bool  # whether a large value means a small penalty
 
     def loss_and_gradient(self, values: Mapping[str, float]) -> tuple[float, dict[str, float]]:
-        loss, gradient, _ = self.with_factors(values, np.ones(self.n_columns))
-        return loss, gradient
+        loss, slope, _ = self._answer(values, [np.ones(fold.n_columns) for fold in self.folds])
+        return loss, {self.name: slope}
 
     def with_factors(self, values: Mapping[str, float], factors: Floats) -> tuple[float, dict[str, float], Floats]:
+        loss, slope, by_factor = self._answer(values, [factors] * len(self.folds))
+        return loss, {self.name: slope}, np.mean(by_factor, axis=0)
+
+    def _answer(self, values: Mapping[str, float], factors: Sequence[Floats]) -> tuple[float, float, list[Floats]]:
         value = values.get(self.name, self.value)
-        penalty = (1 / value if self.inverse else value) * factors
-        answers = [fold.loss_and_gradient(penalty) for fold in self.folds]
-        by_factor = np.mean([gradient for _, gradient in answers], axis=0)
-        total = float(by_factor.sum())
+        strength = 1 / value if self.inverse else value
+        answers = [fold.loss_and_gradient(strength * own) for fold, own in zip(self.folds, factors, strict=True)]
+        slope = float(np.mean([gradient.sum() for _, gradient in answers]))
         loss = float(np.mean([loss for loss, _ in answers]))
-        return loss, {self.name: -total if self.inverse else total}, by_factor
+        return loss, -slope if self.inverse else slope, [gradient for _, gradient in answers]
 
 
 def dense(X: Any) -> Floats:

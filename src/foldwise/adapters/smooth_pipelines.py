@@ -50,11 +50,11 @@ def open_smooth_loss(estimator: Any, folds: Sequence[FoldTables], names: Sequenc
         return StepLoss(known.open_loss(last, [prepare(estimator, fold, 1) for fold in folds], own), prefix)
     prepared = [prepare(estimator, fold, 2) for fold in folds]
     factors = [clone(estimator.steps[-2][1]).fit(fold.X_train) for fold in prepared]
-    if any((one.group_of_ != factors[0].group_of_).any() for one in factors):
+    if not all(np.array_equal(one.group_of_, factors[0].group_of_) for one in factors):
         raise InputError(
-            "gradient search needs the same groups of columns in each split, but a step before PenaltyFactors selects "
+            "gradient search needs the same groups of columns in each split, but a step before PenaltyFactors makes "
             "other columns in some splits.",
-            "group the columns before they are selected.",
+            "declare the categories of encoders, and group columns before they are selected.",
         )
     loss: Any = known.open_loss(last, prepared, own)
     group_of = {f"{start}{group}": k for k, (start, group) in enumerate(factor_names(estimator))}

@@ -29,7 +29,7 @@ def smooth_names(estimator: Any) -> frozenset[str]:
 def open_smooth_loss(estimator: Any, folds: Sequence[FoldTables], names: Sequence[str]) -> LinearLoss:
     """The mean out-of-fold squared error."""
     opened = [RidgeFold.of(estimator, fold) for fold in folds]
-    return LinearLoss(opened, opened[0].X.shape[1], "alpha", float(estimator.alpha), inverse=False)
+    return LinearLoss(opened, "alpha", float(estimator.alpha), inverse=False)
 
 
 class RidgeFold:
@@ -37,6 +37,7 @@ class RidgeFold:
 
     def __init__(self, X: Floats, Y: Floats, X_test: Floats, Y_test: Floats) -> None:
         self.X, self.Y, self.X_test, self.Y_test = X, Y, X_test, Y_test  # targets (n, m)
+        self.n_columns = X.shape[1]
         self.wide = X.shape[1] > X.shape[0]
         self.gram = np.empty((0, 0)) if self.wide else X.T @ X
         self.moment = X.T @ Y
