@@ -1,6 +1,8 @@
 """What a search strategy is: an object that proposes the next settings, given the space and the trials so far.
 
-A strategy never sees data. Any object with a method `propose` is a strategy. An empty list ends the search:
+A strategy sees no data, unless it has a method `bind`: a search calls `bind(data)` once with its estimator, rows and
+splits, and then asks the strategy that it returns. Any object with a method `propose` is a strategy. An empty list
+ends the search:
 
 >>> from sklearn.datasets import load_iris
 >>> from foldwise import NaiveBayes, SearchCV
