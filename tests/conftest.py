@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,3 +107,11 @@ def mixed_columns(rng: np.random.Generator, n: int, missing: float = 0.15) -> di
         for i in np.flatnonzero(rng.random(n) < missing):
             cells[i] = None
     return columns
+
+
+@pytest.fixture(autouse=True)
+def no_open_figures():
+    """Close the figures that a test has drawn: matplotlib warns when there are many."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
