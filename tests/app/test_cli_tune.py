@@ -36,7 +36,7 @@ def test_the_honest_estimate_comes_first(iris, tmp_path, capsys):
     assert text.index("Honest estimate (nested cross-validation, 5 × 5 folds)") < text.index(
         "search score (optimistic)"
     )
-    assert text.index("search score (optimistic)") < text.index("Best of 8 settings by evolutionary search")
+    assert text.index("search score (optimistic)") < text.index("Best of 8 settings, strategy evolutionary")
     assert max(map(len, text.splitlines())) <= 100
     settings = pl.read_csv(files["settings"])
     assert settings.height == 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +49,7 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
     if request.trials is not None and seconds is not None:
         raise InputError("--trials and --budget cannot be combined.", "pass one of them.")
     start = time.monotonic()
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")  # of fits in other processes, such as those of convergence
     task = read_task(request)
     search = search_of(request, task)
     with ProgressLine(not quiet, always=False) as progress:
@@ -118,7 +120,7 @@ def search_of(request: TuneRequest, task: TuneTask) -> Any:
         n_trials=request.trials if request.budget is None else 100_000,
         scoring=task.scoring,
         cv=splitter((1, INNER), task.groups is not None, request.seed),
-        n_jobs=request.jobs,
+        n_jobs=-1 if request.jobs is None else request.jobs,
         random_state=request.seed,
     )
 
@@ -155,7 +157,7 @@ def summary(request: TuneRequest, task: TuneTask, search: Any, nested: Any, seco
         f"  {title} {number(sign * nested.estimate.value)} (95% interval {number(low)} to {number(high)})",
         f"  search score (optimistic): {number(sign * float(search.best_score_))}",
         "",
-        f"Best of {n_settings} settings by {request.strategy} search",
+        f"Best of {n_settings} settings, strategy {request.strategy}",
         *(f"  {name} = {shown(value)}" for name, value in named(search.best_params_).items()),
     ]
     if search.default_tied_:
