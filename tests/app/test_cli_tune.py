@@ -23,6 +23,12 @@ def iris(tmp_path_factory):
     return path
 
 
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    """Restored after each test, because the command sets it for its worker processes."""
+    monkeypatch.setenv("PYTHONWARNINGS", "ignore")
+
+
 def request(table, **options):
     defaults = {"model": "rbf_svm", "strategy": "evolutionary", "trials": 8, "budget": None, "metric": None}
     defaults |= {"groups": None, "seed": 0, "jobs": 1, "out": None, "settings": None, "plot": None}
