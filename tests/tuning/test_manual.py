@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
-from foldwise import GridSearchCV, SearchCV
+from foldwise import GridSearchCV, NaiveBayes, SearchCV
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.tuning import AskTell, Bayesian, Choice, Evolutionary, Float, Int, LivePlot, Manual, Trial, plot_search
 
@@ -34,6 +34,14 @@ def test_a_table_that_is_edited_between_rounds(tmp_path):
     pl.concat([table, more.cast(table.schema)]).write_csv(path)
     again = SearchCV(SVC(), SPACE, strategy=Manual(path), initial_settings=[{"C": 1.0, "kernel": "linear"}]).fit(X, y)
     assert [one["C"] for one in again.cv_results_["params"]] == [1.0, 10.0, 3.0]
+
+
+def test_the_table_shows_the_metric_that_selects():
+    both = ["accuracy", "neg_log_loss"]
+    search = SearchCV(NaiveBayes(), {"var_floor": [1e-9, 0.5]}, scoring=both, refit="neg_log_loss").fit(X, y)
+    table = search.to_frame()
+    np.testing.assert_array_equal(table["score"], search.cv_results_["mean_test_neg_log_loss"])
+    np.testing.assert_array_equal(table["std"], search.cv_results_["std_test_neg_log_loss"])
 
 
 def test_cells_become_values_of_the_space():
@@ -78,6 +86,11 @@ class TestAskTell:
         assert other.trials[1].setting == second
         assert other.best.setting == {"C": 2.0, "kernel": "linear"}
         assert "best score 0.9" in repr(other)
+
+    def test_rows_as_a_list(self):
+        search = AskTell(SPACE, "random", random_state=0)
+        search.read_frame([{"C": 1.0, "kernel": "linear", "score": 0.5}, {"C": 2.0, "kernel": "linear"}])
+        assert [(one.setting["C"], one.state) for one in search.trials] == [(1.0, "finished"), (2.0, "running")]
 
     def test_a_failed_setting(self):
         search = AskTell({"x": Float(0, 1)}, "evolutionary", random_state=0)

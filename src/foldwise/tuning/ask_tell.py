@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -12,8 +11,8 @@ from foldwise.folds.protocol import Params
 from foldwise.tuning.running_search import seed_of
 from foldwise.tuning.space import SearchSpace, Space
 from foldwise.tuning.strategies import strategy_of
-from foldwise.tuning.strategies.manual import RESULTS, as_cell, read_settings
 from foldwise.tuning.strategies.protocol import Strategy, Trial, finished, is_tried, trial_generator
+from foldwise.tuning.trial_table import as_frame, read_settings, trials_to_frame
 
 
 class AskTell:
@@ -100,14 +99,8 @@ class AskTell:
         polars.DataFrame
             One row per trial: its parameters, its score and its state.
         """
-        names = dict.fromkeys(name for branch in SearchSpace.of(self.space).branches for name in branch)
-        names |= dict.fromkeys(name for one in self.trials for name in one.setting)
-        rows = [
-            {name: as_cell(one.setting.get(name)) for name in names}
-            | {"score": one.score if one.score == one.score else None, "state": one.state}
-            for one in self.trials
-        ]
-        return pl.DataFrame(rows or {name: [] for name in (*names, *RESULTS[:2])}, infer_schema_length=None)
+        names = [name for branch in SearchSpace.of(self.space).branches for name in branch]
+        return trials_to_frame(self.trials, names, state=[one.state for one in self.trials])
 
     def read_frame(self, table: Any) -> None:
         """Read a table that a person has edited: new rows are added, and scores are recorded.
@@ -118,9 +111,7 @@ class AskTell:
             Rows as in `to_frame`. A row without a score becomes a running trial. Trials whose rows were deleted are
             forgotten.
         """
-        frame = pl.read_csv(table, infer_schema_length=None) if not hasattr(table, "columns") else table
-        if not isinstance(frame, pl.DataFrame):
-            frame = pl.from_pandas(frame)
+        frame = as_frame(table)
         settings = read_settings(frame, SearchSpace.of(self.space))
         scores = frame["score"].to_list() if "score" in frame.columns else [None] * frame.height
         states = frame["state"].to_list() if "state" in frame.columns else [None] * frame.height
@@ -154,11 +145,3 @@ class AskTell:
         known = finished(self.trials)
         best = f", best score {self.best.score:.4g}" if known else ""
         return f"AskTell({len(self.trials)} trials{best})"
-
-
-def trials_of(results: Mapping[str, Any], scores: Any) -> list[Trial]:
-    """The trials of `cv_results_`."""
-    return [
-        Trial(setting, float(score), "finished" if score == score else "failed")
-        for setting, score in zip(results["params"], scores, strict=True)
-    ]

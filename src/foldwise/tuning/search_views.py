@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
-from foldwise.tuning.ask_tell import trials_of
-from foldwise.tuning.strategies.manual import as_cell
 from foldwise.tuning.strategies.protocol import Trial
+from foldwise.tuning.trial_table import trials_to_frame
 
 
 class SearchViews:
@@ -20,14 +18,18 @@ class SearchViews:
     def trials_(self) -> list[Trial]:
         """The settings that were scored, in order."""
         check_is_fitted(self, "cv_results_")
-        return trials_of(self.cv_results_, self._mean_scores())  # type: ignore[attr-defined]
-
-    def _mean_scores(self) -> Any:
         search: Any = self
-        name = search.refit if search.multimetric_ and isinstance(search.refit, str) else "score"
+        settings, scores = search.cv_results_["params"], self._of_metric("mean")
+        pairs = zip(settings, scores, strict=True)
+        return [Trial(one, float(score), "finished" if score == score else "failed") for one, score in pairs]
+
+    def _of_metric(self, what: str) -> Any:
+        """The mean or the standard deviation of the metric that selects."""
+        search: Any = self
         found = search.cv_results_
-        named = [key for key in found if key.startswith("mean_test_")]
-        return found.get(f"mean_test_{name}", found[named[0]])
+        name = search.refit if search.multimetric_ and isinstance(search.refit, str) else "score"
+        first = next(key for key in found if key.startswith(f"{what}_test_"))
+        return found.get(f"{what}_test_{name}", found[first])
 
     def to_frame(self) -> pl.DataFrame:
         """Return the trials as a table, which a person can edit for `Manual`.
@@ -37,16 +39,7 @@ class SearchViews:
         polars.DataFrame
             One row per setting: its parameters, its mean score and the standard deviation over splits.
         """
-        search: Any = self
-        trials = self.trials_
-        names = dict.fromkeys(name for one in trials for name in one.setting)
-        deviations = search.cv_results_[next(key for key in search.cv_results_ if key.startswith("std_test_"))]
-        rows = [
-            {name: as_cell(one.setting.get(name)) for name in names}
-            | {"score": one.score if np.isfinite(one.score) else None, "std": float(deviation)}
-            for one, deviation in zip(trials, deviations, strict=True)
-        ]
-        return pl.DataFrame(rows, infer_schema_length=None, strict=False)
+        return trials_to_frame(self.trials_, std=self._of_metric("std"))
 
     def plot(self, kind: str | None = None, ax: Any = None) -> Any:
         """Draw the trials of the search.
