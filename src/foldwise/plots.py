@@ -1,4 +1,4 @@
-"""Pictures of any predictions and of decision trees, whoever made them."""
+"""Pictures of any predictions and of decision trees, from any library."""
 
 from __future__ import annotations
 

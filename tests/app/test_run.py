@@ -169,7 +169,7 @@ def test_weights_and_costs_and_a_test():
     assert "least expected cost" in found.facts["final"]["decides"]
     words = found.facts["headline"]["words"]
     assert words[1].startswith("On new data the model should cost")
-    assert words[2].startswith("If it predicted the most probable class instead, it would be right")
+    assert words[2].startswith("If the model predicted the most probable class instead, it would be right")
     told = found.facts["predictions"]
     leaked = LEAKED * max(0.0, told["expected_cost"]["chosen"] - found.estimate.search_score)
     assert told["expected_cost"]["chosen"] + leaked == pytest.approx(found.estimate.value)

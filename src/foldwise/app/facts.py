@@ -205,7 +205,7 @@ def words(
             f"On new data the model should cost {number(estimates['cost'].value)} per row, if it takes the action with "
             f"the least expected cost. The best single action for all rows would cost {number(bases['cost'].value)}."
         )
-        start = "If it predicted the most probable class instead, it would be"
+        start = "If the model predicted the most probable class instead, it would be"
     sentences.append(
         f"{start} right {right.value:.1%} of the time (95% interval {low:.1%} to {high:.1%}). Always predicting the "
         f"most frequent class would be right {usual:.1%} of the time."
@@ -351,7 +351,7 @@ def final_facts(result: FitResult) -> dict[str, Any]:
         "members": members,
         "calibration": f"Calibrated with temperature {1 / inverse:.3g}, fitted to out-of-fold predictions.",
         "description": f"{what}, {fitted}",
-        "decides": "Decisions are the action with the least expected cost."
+        "decides": "The model takes the action with the least expected cost."
         if by_cost
         else "Predictions are the most probable class.",
         "n_rows": setup.task.n_rows,

@@ -59,7 +59,7 @@ class HalvingSearch(FoldSearch):
 
 
 def check_amount(name: str, value: Any, words: tuple[str, ...]) -> None:
-    """Raise an error if an amount of resources is neither a positive integer nor one of some words."""
+    """Raise an error if an amount of resources is neither a positive integer nor one of the allowed words."""
     if isinstance(value, str):
         one_of(name, value, words)
     elif not (isinstance(value, int | np.integer) and value > 0):
@@ -82,7 +82,7 @@ class HalvingGridSearchCV(HalvingSearch, model_selection.HalvingGridSearchCV):  
     resource : str, default "n_samples"
         What grows from round to round: the number of rows, or a parameter of the estimator such as "n_estimators".
     max_resources : int or "auto", default "auto"
-        The most that a round may use; "auto" means all rows.
+        The most that a round may use. "auto" means all rows, and needs rows as the resource.
     min_resources : int, "exhaust" or "smallest", default "exhaust"
         What the first round uses. "smallest" means twice the number of folds (and times the number of classes) if the
         resource is rows, otherwise 1. "exhaust" means as much as lets the last round use all resources.
@@ -176,7 +176,7 @@ class HalvingRandomSearchCV(HalvingSearch, model_selection.HalvingRandomSearchCV
     resource : str, default "n_samples"
         What grows from round to round: the number of rows, or a parameter of the estimator such as "n_estimators".
     max_resources : int or "auto", default "auto"
-        The most that a round may use; "auto" means all rows.
+        The most that a round may use. "auto" means all rows, and needs rows as the resource.
     min_resources : int, "exhaust" or "smallest", default "smallest"
         What the first round uses; see `HalvingGridSearchCV`.
     aggressive_elimination : bool, default False

@@ -132,7 +132,7 @@ def clearly_worse(scores: Scores, leader: Scores, level: float, test_share: floa
 
 
 class FoldRace:
-    """A round of settings that are scored fold by fold, until all folds are done or all settings but one dropped."""
+    """A round of settings that are scored fold by fold, until all folds are done or no setting is left."""
 
     def __init__(
         self, racing: Racing, settings: Sequence[Params], splits: Sequence[Split], best: Scores | None, share: float

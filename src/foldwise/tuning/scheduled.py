@@ -72,7 +72,7 @@ class ScheduledSearch(RunningSearch):
             raise InputError("No fits were performed: there was no setting to score.", "pass at least one setting.")
         if len(splits) != len(self.splits):
             raise InputError(
-                f"the splits of all rounds must have the same number, which is {len(self.splits)}, got {len(splits)}.",
+                f"every round must have the same number of splits ({len(self.splits)}), got {len(splits)}.",
                 "pass a cv with this number of splits.",
             )
         check_names(search.estimator, settings)

@@ -35,7 +35,8 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
         options of its own, such as `foldwise.tuning.Evolutionary(population=20)`. Any object with a method
         `propose(space, trials, rng)` is a strategy.
     n_trials : int, default None
-        Number of settings to try. None means all of a grid, and 50 for strategies that could go on.
+        Number of settings to try; a grid stops after so many. None means all of a grid, and 50 for strategies
+        that could go on.
     timeout : float, default None
         Seconds after which no fit starts. Settings that are not scored on all splits by then are left out.
     initial_settings : list of dict, default None
@@ -76,9 +77,9 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
     session_ : str
         What was shared between settings; "refit" means nothing.
     models_scored_ : int
-        Number of settings times number of splits.
+        Number of models scored: settings times splits, or fewer if racing dropped some.
     fits_done_ : int
-        Number of units of work that this took.
+        Number of fits that were actually done.
     kept_ : OutOfFoldAnswers
         The stored out-of-fold predictions.
     default_tied_ : bool or None

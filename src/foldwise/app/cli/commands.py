@@ -29,7 +29,10 @@ def whole_number(text: str) -> int:
 
 INTEGER: dict[str, Any] = {"parser": whole_number, "metavar": "<int>"}
 TableFile = Annotated[
-    Path, typer.Argument(metavar="TABLE", help="Table file: CSV, Parquet, ARFF, Excel, SQLite or DuckDB.")
+    Path,
+    typer.Argument(
+        metavar="TABLE", help="Table file: CSV, Parquet, Feather, JSON Lines, ARFF, Excel, SQLite or DuckDB."
+    ),
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder written by fit, or a model file.")]
 Target = Annotated[str, typer.Option(help="Column to predict.")]

@@ -40,7 +40,7 @@ N_MAXIMA = 16  # sampled for "entropy"
 
 @dataclass(frozen=True)
 class Bayesian:
-    """Model the score of all settings by a Gaussian process, and try where an improvement is most likely to be found.
+    """Model the score of all settings by a Gaussian process, and try the setting that looks most promising.
 
     The first settings fill the space evenly. Then a Gaussian process is fitted to all trials before each proposal, and
     the setting with the highest acquisition is proposed. Trials that are still running count with their expected

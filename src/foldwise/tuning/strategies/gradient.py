@@ -1,4 +1,4 @@
-"""Gradient descent of the out-of-fold loss, for parameters that it is a smooth function of."""
+"""Gradient descent of the out-of-fold loss, for parameters in which it is smooth."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Gradient:
         space evenly. Settings that the user supplied are starts, too. Up to eight further points replace starts where
         the loss is flat.
     max_steps : int, default 20
-        Most evaluations of loss and gradient per start. Each fits the model once per split.
+        Maximum number of evaluations of loss and gradient per start. Each fits the model once per split.
     tol : float, default 1e-5
         A descent ends when its next step is expected to lower the loss by less than this share.
 

@@ -1,4 +1,4 @@
-"""Settings that a person chooses: from a table that can be edited between rounds."""
+"""Settings that a person chooses, from a table that can be edited between rounds."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ class OptunaStudy:
     space: SearchSpace
 
     def ask(self) -> dict[str, Any]:
-        """The next setting. Its trial counts as failed, in case that it was tried before."""
+        """The next setting. Its trial counts as failed, in case it was tried before."""
         trial = self.study.ask()
         setting = self._suggest(trial)
         self.study.tell(trial, state=self.optuna.trial.TrialState.FAIL)
