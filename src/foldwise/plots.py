@@ -31,16 +31,16 @@ def plot_roc(y: Any, scores: Any, *, positive: Any = None, sample_weight: Any = 
         Scores or probabilities of the positive class, one per row, or probabilities of both classes, of shape
         (n_rows, 2).
     positive : class label, default None
-        The positive class; None means the second in order.
+        The positive class; None means the second class in sorted order.
     sample_weight : array-like of shape (n_rows,), default None
         Row weights.
     ax : matplotlib axes, default None
-        The axes to draw on.
+        The axes to draw on; None creates new ones.
 
     Returns
     -------
     matplotlib axes
-        The axes.
+        The axes with the picture.
 
     Examples
     --------
@@ -84,18 +84,18 @@ def plot_thresholds(
     scores : array-like of shape (n_rows,) or (n_rows, 2)
         Scores or probabilities of the positive class, or probabilities of both classes.
     positive : class label, default None
-        The positive class; None means the second in order.
+        The positive class; None means the second class in sorted order.
     cost_false_positive : float, default None
         Cost of a false positive. If given, the mean cost is drawn instead, and its lowest point is marked.
     cost_false_negative : float, default 1.0
         Cost of a false negative.
     ax : matplotlib axes, default None
-        The axes to draw on.
+        The axes to draw on; None creates new ones.
 
     Returns
     -------
     matplotlib axes
-        The axes.
+        The axes with the picture.
 
     Examples
     --------
@@ -139,12 +139,12 @@ def plot_tree(model: Any, *, max_depth: int | None = None, ax: Any = None) -> An
     max_depth : int, default None
         Levels to draw; None means all.
     ax : matplotlib axes, default None
-        The axes to draw on.
+        The axes to draw on; None creates new ones.
 
     Returns
     -------
     matplotlib axes
-        The axes.
+        The axes with the picture.
 
     Examples
     --------

@@ -123,7 +123,7 @@ def test_folds_that_are_not_scored_are_stated(result, facts):
     words = scored_folds(replace(result, final=replace(result.final, selection=selection)))
     assert (
         words
-        == f"Fold 1 was used to select settings, so only {tested.n_folds - 1} of {tested.n_folds} folds are scored."
+        == f"Fold 1 was used to select settings, so estimates come from the other {tested.n_folds - 1} folds only."
     )
     tested = replace(tested, eliminated=False)
     selection = replace(selection, tested=tested)

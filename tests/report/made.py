@@ -151,7 +151,8 @@ def run(
             "n_columns": X.width,
             "n_folds": n_folds,
             "splitter": "stratified folds",
-            "scored_folds": f"Fold 1 was used to select settings, so only {n_folds - 1} of {n_folds} folds are scored.",
+            "scored_folds": "Fold 1 was used to select settings, so estimates come from the other "
+            f"{n_folds - 1} folds only.",
         },
         "audit": audited(X),
         "headline": {

@@ -118,7 +118,7 @@ def test_unknown_tags_and_paths_of_ours_are_refused():
 
 
 def test_a_class_without_a_tag_is_not_stored():
-    with pytest.raises(InputError, match="which cannot be saved"):
+    with pytest.raises(InputError, match="cannot be saved"):
         to_tag("foldwise.evaluation.confusion", "Confusion")
 
 

@@ -80,7 +80,7 @@ def weights_of(fold: FoldTables, estimator: Any) -> Floats:
     others = fold.fit_params.keys() - {"sample_weight"}
     if others:
         raise InputError(
-            f"gradient search passes only sample_weight to {type(estimator).__name__}, got {min(others)!r}, too.",
+            f"gradient search passes only sample_weight to {type(estimator).__name__}, not {min(others)!r}.",
             "leave it out, or use strategy='bayesian' or 'random'.",
         )
     given = fold.fit_params.get("sample_weight")

@@ -52,8 +52,8 @@ def open_smooth_loss(estimator: Any, folds: Sequence[FoldTables], names: Sequenc
     factors = [clone(estimator.steps[-2][1]).fit(fold.X_train) for fold in prepared]
     if not all(np.array_equal(one.group_of_, factors[0].group_of_) for one in factors):
         raise InputError(
-            "gradient search needs the same groups of columns in each split, but a step before PenaltyFactors makes "
-            "other columns in some splits.",
+            "gradient search needs the same groups of columns in each split, but a step before PenaltyFactors "
+            "produces different columns in some splits.",
             "declare the categories of encoders, and group columns before they are selected.",
         )
     loss: Any = known.open_loss(last, prepared, own)

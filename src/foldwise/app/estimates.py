@@ -29,7 +29,7 @@ LEAKED = 0.1
 # Other training rows would have led to other models and to another selection. The standard deviation of estimates over
 # tables is 1.25 to 1.4 times the standard error of the rows, for accuracy, balanced accuracy and areas alike.
 INFLATION = 1.45
-METHOD = "for each fold, the members, weights and temperature are chosen again without the rows of that fold"
+METHOD = "for each fold, the models, their weights and the calibration are chosen again without the rows of that fold"
 
 
 def fold_scores(honest: HonestPredictions, tested: OutOfFoldRows, metric: Metric, parts: int = 1) -> Floats:

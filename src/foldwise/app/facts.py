@@ -27,6 +27,7 @@ from foldwise.evaluation.metrics import Metric, class_metric, cost_metric
 from foldwise.evaluation.prediction_curves import prediction_facts
 from foldwise.evaluation.tables import number
 from foldwise.models.feature_selection import SelectInformative
+from foldwise.report.sections.leaderboard import membership
 from foldwise.storage.model_file import versions
 
 if TYPE_CHECKING:
@@ -111,11 +112,11 @@ def task_facts(result: FitResult) -> dict[str, Any]:
 
 
 def scored_folds(result: FitResult) -> str:
-    """Say how many folds are scored, unless all are."""
+    """Say which folds the estimates come from, unless it is all of them."""
     tested = result.final.selection.tested
     if len(tested.scored) == tested.n_folds:
         return ""
-    return f"Fold 1 was used to select settings, so only {len(tested.scored)} of {tested.n_folds} folds are scored."
+    return f"Fold 1 was used to select settings, so estimates come from the other {len(tested.scored)} folds only."
 
 
 def estimate_facts(estimate: Estimate, metric: Metric) -> dict[str, Any]:
@@ -151,8 +152,8 @@ def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
         return found
     share = len(setup.splits[-1].train) / setup.task.n_rows
     words = (
-        f"Models of a fold learn from {share:.0%} of the rows only. The interval allows for the {number(abs(gain))} "
-        "that the score may gain from the other rows"
+        f"The models tested here learned from {share:.0%} of the rows. The final model learns from all rows and may be "
+        f"better by up to {number(abs(gain))}, so the interval is that much wider on the better side"
     )
     return replace(found, gain=gain, method=f"{found.method}. {words}")
 
@@ -212,7 +213,9 @@ def words(
     )
     tied = [line.title for line in lines[:-1] if line.tied]
     if against.best and len(tied) > 1:
-        sentences.append(f"Best single model: {tied[0]}. Statistically tied with it: {', '.join(tied[1:])}.")
+        members = [line.title for line in lines if line.weight]
+        best = f"Best single model: {tied[0]}. Statistically tied with it: {', '.join(tied[1:])}."
+        sentences.append(f"{best} {membership(tied[0], members)}".strip())
     sentences += fold_sentences(result.setup, result.search)
     if result.interrupted:
         sentences.append("The run was stopped early. With more time it might have found better models.")
@@ -371,10 +374,10 @@ def nomogram_facts(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, 
         return {"hidden": "naive Bayes was not scored on every fold in time"}
     own, base = bayes_losses(result, row, lines[-1])
     inverse = bayes_temperature(result, row).inverse
-    compared = f"The log loss of its probabilities is {number(own)}, that of the baseline {number(base)}."
+    compared = f"Their log loss is {number(own)}, that of the baseline {number(base)}."
     compared = (
-        f"Its probabilities are calibrated: all evidence is divided by {number(1 / inverse)}, the temperature that "
-        f"fits held-out rows best. {compared}"
+        f"The probabilities of naive Bayes are calibrated: all evidence is divided by {number(1 / inverse)}, the "
+        f"temperature that fits held-out rows best. {compared}"
     )
     if own > base:
         return {"hidden": "naive Bayes predicts worse probabilities than the baseline on this table", "words": compared}
@@ -421,4 +424,5 @@ def importance_words(result: FitResult) -> str:
     what = "error rate" if spec.answers == "decision" else "log loss"
     measured, every = len(result.final.importance), result.setup.X.width
     some = f", for {measured:,} of {every:,} columns, a random sample" if measured < every else ""
-    return f"measured by the {what} of {spec.title} on held-out rows{some}"
+    largest = "" if len(result.final.weights) == 1 else ", the member with the largest weight,"
+    return f"measured by the {what} of {spec.title}{largest} on held-out rows{some}"

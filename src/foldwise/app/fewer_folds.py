@@ -71,8 +71,9 @@ def fold_sentences(setup: RunSetup, state: SearchState) -> list[str]:
     ahead = far_ahead(state, *setup.scale)
     if ahead is not None:
         best = max(one.first for one in state.finished)
+        title = setup.specs[ahead.model].title
         sentences.append(
-            f"{setup.specs[ahead.model].title} was far ahead on the first fold ({metric.title} "
+            f"{title[:1].upper()}{title[1:]} was far ahead on the first fold ({metric.title} "
             f"{metric.signed(ahead.first):.3g}, best finished model {metric.signed(best):.3g}), but there was no time "
             "to finish it. A larger budget may give a better model."
         )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from foldwise.app.result import FitResult
 
 LEVEL = 0.05
-CHOSEN = "for each fold, the setting and the temperature are chosen again without the rows of that fold"
+CHOSEN = "for each fold, the setting and the calibration are chosen again without the rows of that fold"
 SHARES = "predicts the class frequencies of the training rows"
 
 

@@ -199,6 +199,6 @@ class Teller:
         scored = [one for one in state.batches if one.first > float("-inf")]
         if scored:
             top = max(scored, key=lambda one: one.first)
-            best = f"{setup.specs[top.model].title}: {setup.metric.title} {setup.metric.signed(top.first):.3g}"
+            best = f"{setup.specs[top.model].title} ({setup.metric.title} {setup.metric.signed(top.first):.3g})"
         counts = (state.n_models, state.n_settings)
         self.watch(RunProgress(clock.phase, clock.elapsed, clock.budget, *counts, best, tuple(doing)))

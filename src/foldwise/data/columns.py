@@ -357,7 +357,8 @@ def as_number(value: Any, name: str, row: int) -> float:
         raise InputError(f"{problem}.", hint)
     if not isinstance(value, int | float | np.number | np.bool_):
         raise FoldwiseTypeError(
-            f"{problem} of type {type(value).__name__}; a cell's argument must be a string or a number.", hint
+            f"{problem} of type {type(value).__name__}, but every cell of the X argument must be a string or a number.",
+            hint,
         )
     return float(value)
 

@@ -212,7 +212,7 @@ def few_values(low: object, high: object, n_different: int, complete: bool) -> t
 def scale_or_count(low: int, high: int, n_different: int, n_present: int) -> tuple[str, str]:
     """Return what integers are that do not identify rows, and the reason."""
     if n_different <= 10 and high - low + 1 == n_different and low in (-1, 0, 1) and n_present >= 3 * n_different:
-        return "ordinal", f"integers from {low} to {high}, a rating scale or codes of categories"
+        return "ordinal", f"integers from {low} to {high}, perhaps a rating scale or codes of categories"
     return "count" if low in (0, 1) else "numeric", f"integers from {low:,} to {high:,}"
 
 

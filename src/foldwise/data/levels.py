@@ -38,7 +38,7 @@ def as_level(value: Any, column: str) -> Level:
         return value
     raise FoldwiseTypeError(
         f"column {column!r} contains {value!r} of type {type(value).__name__}; "
-        "a category's argument must be a string or a number.",
+        "every cell of the X argument must be a string or a number.",
         "convert such cells to strings, or drop the column.",
     )
 

@@ -164,7 +164,7 @@ class Table:
     def _title(self) -> str:
         rows, columns = self.X.shape
         target = "no target" if self.target is None else f"target {self.target!r}"
-        return f"{self.name!r}: {rows:,} rows, {columns} columns, {target}"
+        return f"{self.name!r}: {rows:,} row{'s' * (rows != 1)}, {columns} column{'s' * (columns != 1)}, {target}"
 
 
 def examples_of(column: pl.Series) -> str:

@@ -63,8 +63,8 @@ def refuse_routing(fit_params: dict[str, Any]) -> None:
     """Raise if scikit-learn's metadata routing is on and there are fit parameters to route."""
     if fit_params and sklearn.get_config()["enable_metadata_routing"]:
         raise InputError(
-            f"scikit-learn's metadata routing is on, but Foldwise does not support it (got {', '.join(fit_params)}).",
-            "call sklearn.set_config(enable_metadata_routing=False), or use scikit-learn's own search.",
+            f"with scikit-learn's metadata routing on, {', '.join(fit_params)} cannot be passed here.",
+            "call sklearn.set_config(enable_metadata_routing=False), or use a search such as GridSearchCV.",
         )
 
 

@@ -222,7 +222,7 @@ def choose_k(
     check_level(level)
     if not isinstance(ks, Iterable):
         raise FoldwiseTypeError(f"ks must be an iterable of integers, got {ks!r}.", "pass range(1, 31), for example.")
-    counts = tuple(sorted({whole_at_least("each of ks", k, 1) for k in ks}))
+    counts = tuple(sorted({whole_at_least("each value of ks", k, 1) for k in ks}))
     if not counts:
         raise InputError(
             "ks must contain at least one number of neighbors, got none.", "pass range(1, 31), for example."

@@ -27,7 +27,7 @@ def summary_text(facts: dict[str, Any]) -> str:
         *estimate_lines(facts),
         *test_lines(facts["headline"]["test"]),
         "",
-        f"  {'model':<31} {task['metric_title']:>9}  {'95% interval':<18} tied†  weight",
+        f"  {'model':<31} {model_score_title(task['metric_title']):>9}  {'95% interval':<18} tied†  weight",
         *(
             f"  {title[:31]:<31} {value:>9}  {ends:<18} {tied:<5}  {weight}"
             for title, value, ends, tied, weight in models(facts)
@@ -95,7 +95,7 @@ def estimate_lines(facts: dict[str, Any]) -> list[str]:
         f"  {short_title(title)} {value:>8}  {ends:<16}  {search:>13}  {baseline:>8}"
         for title, value, ends, search, baseline in estimates(facts)
     ]
-    return [head, *rows, "  * optimistic: the score of the final choice on the rows that selected it"]
+    return [head, *rows, "  * usually optimistic: cross-validated on the rows that selected the model"]
 
 
 def models(facts: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
@@ -117,6 +117,15 @@ def short_title(title: str) -> str:
     'area under the ROC curve '
     """
     return f"{title.split(',')[0]:<25}"
+
+
+def model_score_title(metric: str) -> str:
+    """The head of the column of scores: the metric, if it is short enough.
+
+    >>> model_score_title("log loss"), model_score_title("area under the ROC curve")
+    ('log loss', 'estimate')
+    """
+    return metric if len(metric) <= len("mean cost") else "estimate"
 
 
 def warning_lines(warnings: list[str]) -> list[str]:

@@ -49,13 +49,11 @@ def to_skops(model: Any) -> bytes:
         data: bytes = sio.dumps(model)
     except Exception as error:  # skops raises errors of many types for what it cannot store
         raise InputError(
-            f"this model cannot be saved in a file without code ({type(error).__name__}: {error}).", HINT
+            f"a model file contains no code, so this model cannot be saved ({type(error).__name__}: {error}).", HINT
         ) from error
     strange = strange_types(data)
     if strange:
-        raise InputError(
-            f"this model contains {', '.join(strange)}, which cannot be saved in a file without code.", HINT
-        )
+        raise InputError(f"a model file contains no code, so {', '.join(strange)} in this model cannot be saved.", HINT)
     return with_types(data, to_tag)
 
 

@@ -82,10 +82,11 @@ class HalvingGridSearchCV(HalvingSearch, model_selection.HalvingGridSearchCV):  
     resource : str, default "n_samples"
         What grows from round to round: the number of rows, or a parameter of the estimator such as "n_estimators".
     max_resources : int or "auto", default "auto"
-        The most that a round may use. "auto" means all rows, and needs rows as the resource.
+        The most that a round may use. "auto" means all rows; it is allowed only if the resource is rows.
     min_resources : int, "exhaust" or "smallest", default "exhaust"
-        What the first round uses. "smallest" means twice the number of folds (and times the number of classes) if the
-        resource is rows, otherwise 1. "exhaust" means as much as lets the last round use all resources.
+        What the first round uses. If the resource is rows, "smallest" means 2 × folds rows for a regression and
+        2 × folds × classes rows for a classification. For any other resource it means 1. "exhaust" chooses the amount
+        with which the last round uses as much of `max_resources` as possible.
     aggressive_elimination : bool, default False
         Whether the first round is repeated with fewer settings if there are too few resources to end with at most
         `factor` settings.
@@ -170,13 +171,14 @@ class HalvingRandomSearchCV(HalvingSearch, model_selection.HalvingRandomSearchCV
     param_distributions : mapping or list of mappings
         Lists of values, or distributions with a method `rvs`, by parameter.
     n_candidates : int or "exhaust", default "exhaust"
-        Number of settings of the first round. "exhaust" means as many as let the last round use all resources.
+        Number of settings of the first round. "exhaust" chooses the number with which the last round
+        uses as much of `max_resources` as possible.
     factor : int or float, default 3
         From round to round, the settings are divided by this number, and the resources multiplied by it.
     resource : str, default "n_samples"
         What grows from round to round: the number of rows, or a parameter of the estimator such as "n_estimators".
     max_resources : int or "auto", default "auto"
-        The most that a round may use. "auto" means all rows, and needs rows as the resource.
+        The most that a round may use. "auto" means all rows; it is allowed only if the resource is rows.
     min_resources : int, "exhaust" or "smallest", default "smallest"
         What the first round uses; see `HalvingGridSearchCV`.
     aggressive_elimination : bool, default False

@@ -33,7 +33,7 @@ class Racing:
         With "test", a setting is dropped as soon as the corrected one-sided paired test says that it is worse than the
         best setting so far. With "halving", the better half of the settings goes on after 1, 2, 4, … folds.
     min_folds : int, default 3
-        Folds that every setting is scored on, with rule="test".
+        With rule="test", the number of folds on which every setting is scored before it can be dropped.
     level : float, default 0.05
         Level of the test.
     batch : int, default 8

@@ -35,13 +35,13 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
         options of its own, such as `foldwise.tuning.Evolutionary(population=20)`. Any object with a method
         `propose(space, trials, rng)` is a strategy.
     n_trials : int, default None
-        Number of settings to try; a grid stops after so many. None means all of a grid, and 50 for strategies
-        that could go on.
+        Number of settings to try. None means all settings of a grid or design, and 50 for strategies without an end
+        of their own.
     timeout : float, default None
         Seconds after which no fit starts. Settings that are not scored on all splits by then are left out.
     initial_settings : list of dict, default None
-        Settings that are tried first. Strategies that propose settings one after the other also try the defaults of the
-        estimator first, if the space contains them.
+        Settings to start with. All strategies but "grid" and "design" then try the defaults of the estimator, if the
+        space contains them.
     reshuffle : bool, default False
         Whether each setting is scored on new splits. A search is then less likely to adapt to one division into folds,
         but scores are noisier. It cannot be combined with racing.

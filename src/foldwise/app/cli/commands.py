@@ -202,7 +202,11 @@ def tune(
     target: Target,
     model: Annotated[str, typer.Option(help="Model to tune, such as rbf_svm.")],
     strategy: Annotated[
-        str, typer.Option(help="Search strategy: bayesian, evolutionary, gradient, random, design or tpe.")
+        str,
+        typer.Option(
+            help="Search strategy: grid, design, random, bayesian, evolutionary, gradient, tpe or cma-es. The last two "
+            "need Optuna."
+        ),
     ] = "bayesian",
     trials: Annotated[int | None, typer.Option(**INTEGER, help="Number of settings to try. Default: 50.")] = None,
     budget: Annotated[str | None, typer.Option(help="Time limit instead of --trials, such as 60s, 5m or 1h.")] = None,
@@ -216,7 +220,10 @@ def tune(
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Tune one model, and estimate by nested cross-validation how good it will be."""
+    """Tune one model and estimate how good it will be.
+
+    The estimate comes from nested cross-validation: the whole search is repeated inside each of five folds.
+    """
     from foldwise.app.cli.tune import TuneRequest, tune
 
     request = TuneRequest(

@@ -128,7 +128,7 @@ def contribution_text(found: Contributions) -> str:
     if len(rest):
         words = f"{len(rest)} other columns"
         lines.append(f"{words:<{NAME + CELL + 1}} {float(found.values[rest].sum()):>+8.3f}")
-    lines.append(f"{'this row':<{NAME + CELL + 1}} {found.total:>+8.3f}")
+    lines.append(f"{'this row (sum of the above)':<{NAME + CELL + 1}} {found.total:>+8.3f}")
     return "\n".join(lines)
 
 

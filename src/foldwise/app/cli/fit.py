@@ -80,9 +80,9 @@ def line_of(now: RunProgress) -> str:
     left = max(0.0, now.budget - now.elapsed)
     line = f"{bar(now.elapsed / now.budget)} {duration(left)} left · {now.phase}"
     if now.n_models:
-        line += f" · {now.n_settings:,} settings tried, {now.n_models:,} scores"
+        line += f" · {now.n_settings:,} settings tried"
     if now.best:
-        line += f" · best on the first fold: {clipped(now.best, 40)}"
+        line += f" · best on the first fold: {clipped(now.best, 60)}"
     if now.doing:
         line += f" · fitting: {clipped(', '.join(now.doing), 40)}"
     return line

@@ -44,10 +44,15 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
     from foldwise.app.plain_values import plain
     from foldwise.app.timing import seconds_of
     from foldwise.evaluation import nested_cv
+    from foldwise.tuning.strategies import NAMED
 
     seconds = None if request.budget is None else seconds_of(request.budget)
     if request.trials is not None and seconds is not None:
         raise InputError("--trials and --budget cannot be combined.", "pass one of them.")
+    if request.trials is not None and request.trials < 1:
+        raise InputError(f"--trials must be at least 1, got {request.trials}.")
+    if request.strategy not in NAMED:
+        raise InputError(f"--strategy must be one of {', '.join(NAMED)}, got {request.strategy!r}.")
     start = time.monotonic()
     os.environ.setdefault("PYTHONWARNINGS", "ignore")  # of fits in other processes, such as those of convergence
     task = read_task(request)

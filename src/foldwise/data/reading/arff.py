@@ -175,7 +175,8 @@ def rows_of(lines: list[str], start: int, attributes: list[Attribute], file: str
                     "store the weights in a column of their own and pass them as sample_weight.",
                 )
             raise InputError(
-                f"{file}, line {number + 1} has {counted(len(raw), 'cell')}, but {width} columns are declared.",
+                f"{file}, line {number + 1} has {counted(len(raw), 'cell')}, but the file declares "
+                f"{counted(width, 'column')}.",
                 "quote cells that contain a comma.",
             )
         yield [None if cell in MISSING else unquoted(cell) for cell in raw]

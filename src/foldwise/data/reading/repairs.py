@@ -124,6 +124,8 @@ def refuse_row(number: int, cells: int, width: int, name: str) -> None:
     hint = (
         "write an empty cell for a missing value; short rows are not filled up."
         if cells < width
-        else "quote cells that contain the separator, or pass separator=, quote= or skip_rows= if detected wrongly."
+        else "quote cells that contain the separator, or pass separator= and quote= if they were misdetected."
     )
-    raise InputError(f"{name}: row {number} has {counted(cells, 'cell')}, but the header has {width}.", hint)
+    raise InputError(
+        f"{name}: row {number} has {counted(cells, 'cell')}, but the header has {width}. Rows are counted from 0.", hint
+    )

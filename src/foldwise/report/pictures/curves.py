@@ -85,7 +85,7 @@ def cost(curve: ReportFacts) -> Html | None:
         marks.append(plot.straight((chosen, plot.y.low), (chosen, plot.y.high), "chosen", words))
     return svg(
         "Cost curve",
-        "Mean cost per row against the probability from which one acts; the vertical line marks the threshold in use.",
-        plot.axes("act from this probability on", "mean cost per row"),
+        "Mean cost per row for each threshold on the probability of the class; the vertical line marks the one in use.",
+        plot.axes("threshold on the probability of the class", "mean cost per row"),
         *marks,
     )

@@ -24,7 +24,7 @@ def importance(facts: ReportFacts) -> Section | None:
     rows = [importance_row(entry, mean, scale, digits) for entry, mean in ranked]
     of = facts.text("importance_of")
     body = [
-        paragraph(f"How much worse the strongest model gets when a column is shuffled{', ' + of if of else ''}."),
+        paragraph(f"How much worse predictions get when the values of a column are shuffled{', ' + of if of else ''}."),
         figure("", strips(rows[:SHOWN], scale), class_="card"),
         details("Less important columns", strips(rows[SHOWN:SHOWN_COLUMNS])) if len(rows) > SHOWN else None,
     ]

@@ -12,7 +12,7 @@ from foldwise.report.sections.elements import Section, paragraph, strip_row, str
 
 CELLS = 8  # per example
 CLASSES = 5
-WORDS = "These are held-out rows{of}, predicted by models that had not seen them."
+WORDS = "These are held-out rows{of}, predicted by models that had not seen them. Row numbers start at 0."
 BARS = (
     "The bars explain these models, not the final model, which has since learned the rows. They show what each column "
     "contributes to the log-odds of the class named above them. Bars to the right support it, bars to the left oppose "

@@ -8,17 +8,23 @@ from foldwise.report.sections.elements import Section
 
 TERMS = {
     "honest estimate": (
-        "The expected score on new data. The whole selection of models, settings and weights is repeated without the "
-        "rows of each fold and scored on them, so that selection cannot flatter it."
+        "The expected score on new data. For each fold, models, settings and weights are selected again from the "
+        "other folds, and the result is scored on this fold. The rows that are scored have no say in the selection."
     ),
-    "search score": "The score of the selected models on the rows that selected them. It is optimistic.",
-    "baseline": "A prediction that uses no column: the class frequencies of the training rows, for every row the same.",
+    "search score": (
+        "The cross-validated score of the selected models on the rows that selected them. It is usually too good, most "
+        "of all by the metric that selects."
+    ),
+    "baseline": (
+        "A model that uses no column: it predicts the class frequencies of the training rows for every row. A useful "
+        "model must be better."
+    ),
     "clearly better, p": (
-        "Two models are compared fold by fold with a corrected paired t-test. A difference is clear if one this large "
-        "would occur by chance in at most 5% of cases (p at most 0.05)."
+        "Two models are compared fold by fold with a corrected paired t-test. A difference is clear if equally good "
+        "models would differ this much in at most 5% of cases (p at most 0.05)."
     ),
     "statistically tied": (
-        "The difference to the model with the best estimate is within noise: p is above 0.05 after adjusting for the "
+        "The difference from the model with the best estimate is not clear: p is above 0.05 after adjusting for the "
         "number of models."
     ),
     "log loss": (

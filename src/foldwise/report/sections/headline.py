@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import counted, duration, estimate_text, number, percent
+from foldwise.report.formatting import counted, duration, estimate_text, number
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.intervals import bar, ends_of, interval, point
 from foldwise.report.pictures.scales import Scale, around
@@ -63,7 +63,7 @@ def performance(facts: ReportFacts) -> Html | None:
         label = row_label("Honest estimate", "corrected for model selection, with its 95% interval")
         rows.append(strip_row(label, mark, value, "figure main"))
     if (search := estimate.number("search_score")) is not None:
-        label = row_label("Search score (optimistic)", "score of the final choice on the rows that selected it")
+        label = row_label("Search score (optimistic)", "cross-validated on the rows that selected the model")
         rows.append(strip_row(label, point(scale, search, f"search score: {number(search)}"), number(search)))
     if baseline.number("value") is not None:
         value = estimate_text(baseline)
@@ -126,7 +126,9 @@ def top_columns(facts: ReportFacts) -> Html | None:
         return None
     scale = Scale(0.0, ranked[0][1], 0.0, 96.0)
     rows = [strip_row(name, bar(scale, mean, None, None, f"{name}: {number(mean)}")) for name, mean in ranked]
-    return join([el("h4", "Most important columns (of its strongest member)"), strips(rows, class_="deciding")])
+    several = len(facts.part("final").records("members")) > 1
+    title = "Most important columns (for the member with the largest weight)" if several else "Most important columns"
+    return join([el("h4", title), strips(rows, class_="deciding")])
 
 
 def warnings(facts: ReportFacts) -> Html:
@@ -141,6 +143,7 @@ def warnings(facts: ReportFacts) -> Html:
         found.append(f"Some models could not be trained: {', '.join(failed)}.")
     gap, n_rows = (facts.part("predictions").number(name) for name in ("calibration_error", "n"))
     if gap is not None and n_rows and gap > max(LARGE_CALIBRATION_ERROR, 2 * CHANCE / math.sqrt(n_rows)):
-        found.append(f"Predicted probabilities are off by {percent(gap)} on average. Use them only to rank rows.")
+        points = f"{100 * gap:.0f} percentage points"
+        found.append(f"Predicted probabilities are off by {points} on average. Use them only to rank rows.")
     body = bullets(found) or el("p", "No problems found in the data or in this run.", class_="calm")
     return el("div", el("h3", "Warnings"), body, class_="box warn" if found else "box")

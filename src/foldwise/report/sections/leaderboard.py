@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from foldwise.report.facts import ReportFacts
 from foldwise.report.formatting import counted, duration, estimate_text, number, percent, settings_text
 from foldwise.report.markup import Html, el, join
@@ -38,14 +40,42 @@ def tied_words(facts: ReportFacts, scored: list[ReportFacts]) -> str:
         start = f"Only one model was scored: {first}."
         clear = verdict.flag("best")
         against = f"It is {'' if clear else 'not '}clearly better than the baseline." if verdict else ""
-        return f"{start} {against}".strip()
+        return " ".join(filter(None, [start, against, other_calibration(facts, models[0])]))
     names = [entry.text("title") for entry in models[1:] if entry.flag("tied")]
     tied = f"Statistically tied with it: {', '.join(names)}." if names else "No other model is tied with it."
     if not verdict:
         return f"Best estimate: {first}. {tied}"
     if verdict.flag("best"):
-        return f"Best single model: {first}. {tied}"
+        members = [entry.text("title") for entry in models if (entry.number("weight") or 0) > 0]
+        related = membership(first, members) or other_calibration(facts, models[0])
+        return f"Best single model: {first}. {tied} {related}".strip()
     return f"No model is clearly better than the baseline. Best estimate: {first}. {tied}"
+
+
+def membership(best: str, members: Sequence[str]) -> str:
+    """Say what the best single model has to do with the final model, unless they are the same.
+
+    >>> membership("kNN", ["CatBoost", "kNN"])
+    'The final model combines it with CatBoost.'
+    """
+    others = [title for title in members if title != best]
+    if not others:
+        return ""
+    if best in members:
+        return f"The final model combines it with {', '.join(others)}."
+    return (
+        "It is not part of the final model, because the selection looks at scores before calibration and at the time "
+        "that is left."
+    )
+
+
+def other_calibration(facts: ReportFacts, best: ReportFacts) -> str:
+    """Say why the final model, if it is this model alone, has another estimate."""
+    alone = best.number("weight") == 1
+    here, above = (part.number("value") for part in (best.part("estimate"), facts.part("headline", "estimate")))
+    if not alone or number(here) == number(above):
+        return ""
+    return "The final model is the same model with another calibration, so the two estimates differ slightly."
 
 
 def ranking(facts: ReportFacts, scored: list[ReportFacts]) -> Html:

@@ -21,7 +21,15 @@ COSTS = {
 }
 ROC_NOTE = "AUC is the probability that a row of the class ranks above a row of another class."
 FOLDS_NOTE = "Curve and area are means over folds, because models of different folds rank rows on different scales."
-PR_NOTE = "Precision is the share of rows predicted as the class that belong to it. The number is average precision."
+ACTIONS = "Its columns are actions. Each row gets the action with the least expected cost."
+COST_NOTE = (
+    "These are means over the held-out rows. The estimate at the top also corrects for the small bias that remains "
+    "from the selection, so it can be slightly higher."
+)
+PR_NOTE = (
+    "Precision: of the rows predicted as the class, the share that belongs to it. Recall: of the rows of the class, "
+    "the share predicted as it. The number is average precision."
+)
 
 Matrix = Sequence[Sequence[float]]
 Picture = Callable[[Sequence[ReportFacts]], Html]
@@ -37,14 +45,15 @@ def mistakes(facts: ReportFacts) -> Section | None:
     if not counts:
         return None
     words = [paragraph(held_out_words(facts, predictions))]
+    by_cost = bool(facts.part("task", "costs"))
     has_rates = bool(set(classes) & set(predicted))  # actions need not be classes
     rates = class_rates(classes, predicted, counts) if has_rates else None
-    matrix = confusion_matrix(classes, predicted, counts)
+    matrix = confusion_matrix(classes, predicted, counts, by_cost)
     if len(predicted) <= DENSE:
         return Section("mistakes", "Confusion matrix", join([*words, el("div", matrix, rates, class_="beside")]))
     body = [
         *words,
-        most_frequent_mistakes(classes, predicted, counts),
+        most_frequent_mistakes(classes, predicted, counts, by_cost),
         details("Recall and precision of each class", rates) if rates else None,
         details(f"Confusion matrix of {len(classes)} classes", matrix),
     ]
@@ -53,15 +62,20 @@ def mistakes(facts: ReportFacts) -> Section | None:
 
 def held_out_words(facts: ReportFacts, predictions: ReportFacts) -> str:
     """Which rows are counted, and which models predicted them."""
-    n_rows = predictions.number("n")
+    n_rows, task = predictions.number("n"), facts.part("task")
     if not n_rows:
         return ""
-    start = f"Each row was predicted by models that had not seen it: {predictions.text('of')}"
-    return f"{start} ({counted(n_rows, 'row', 'rows')}). {facts.part('task').text('scored_folds')}".strip()
+    sentences = [
+        f"The matrix counts {counted(n_rows, 'held-out row', 'held-out rows')}. Each was predicted by models that were "
+        "selected and trained without it.",
+        ACTIONS if task.part("costs") else "",
+        task.text("scored_folds"),
+    ]
+    return " ".join(filter(None, sentences))
 
 
-def most_frequent_mistakes(classes: Sequence[str], predicted: Sequence[str], counts: Matrix) -> Html:
-    """The pairs of true and predicted class with the most rows."""
+def most_frequent_mistakes(classes: Sequence[str], predicted: Sequence[str], counts: Matrix, by_cost: bool) -> Html:
+    """The pairs of true class and predicted class, or action, with the most rows."""
     pairs = [
         (count, name, column, count / (sum(row) or 1))
         for name, row in zip(classes, counts, strict=True)
@@ -73,13 +87,14 @@ def most_frequent_mistakes(classes: Sequence[str], predicted: Sequence[str], cou
     ranked = sorted(pairs, key=lambda pair: (-pair[0], -pair[3]))[:PAIRS]
     rows = [[name, column, amount(count), percent(share)] for count, name, column, share in ranked]
     note = f"The {len(rows)} most frequent of {len(pairs)} kinds of mistakes." if len(pairs) > len(rows) else ""
-    heads = ["true class", "predicted as", "rows", "share of the true class"]
+    heads = ["true class", "action" if by_cost else "predicted as", "rows", "share of the true class"]
     return figure("Most frequent mistakes", table(heads, rows, left=(0, 1)), paragraph(note, "note"))
 
 
-def confusion_matrix(classes: Sequence[str], predicted: Sequence[str], counts: Matrix) -> Html:
-    """True against predicted class; a cell is the darker the greater its share of the true class."""
-    head = el("tr", el("td", "true ↓  predicted →", class_="corner"), *(el("th", n, scope="col") for n in predicted))
+def confusion_matrix(classes: Sequence[str], predicted: Sequence[str], counts: Matrix, by_cost: bool) -> Html:
+    """True class against predicted class, or action. The larger its share of the true class, the darker is a cell."""
+    corner = "true class ↓  action →" if by_cost else "true ↓  predicted →"
+    head = el("tr", el("td", corner, class_="corner"), *(el("th", n, scope="col") for n in predicted))
     dense = len(predicted) > DENSE
     rows = []
     for name, row in zip(classes, counts, strict=True):
@@ -88,8 +103,8 @@ def confusion_matrix(classes: Sequence[str], predicted: Sequence[str], counts: M
         for column, count in zip(predicted, row, strict=True):
             share = count / total
             kind = "right" if column == name else "wrong" if column in classes else "taken"
-            verb = "predicted as" if column in classes else "assigned to"
-            words = f"{amount(count)} of {amount(total)} rows of {name} were {verb} {column}"
+            of = f"{amount(count)} of {amount(total)} rows of {name}"
+            words = f"{of}: action {column}" if by_cost else f"{of} were predicted as {column}"
             value = join([amount(count) if count or not dense else "", None if dense else el("small", percent(share))])
             style = f"--share:{share:.3f}" if count else None
             cells.append(el("td", value, class_=kind if count else "none", style=style, title=words))
@@ -165,8 +180,8 @@ def lift_words(records: list[ReportFacts]) -> str:
         return ""
     at = min(range(len(share)), key=lambda i: abs(share[i] - LIFT_SHARE))
     return (
-        f"The {percent(share[at])} of rows with the highest probability contain {percent(captured[at])} of "
-        f"the class {records[0].text('class')}, {number(lift[at], 1)} times as many as a random choice would."
+        f"The {percent(share[at])} of rows with the highest probability contain {percent(captured[at])} of the rows of "
+        f"class {records[0].text('class')}, {number(lift[at], 1)} times as many as a random choice would."
     )
 
 
@@ -176,4 +191,5 @@ def cost(predictions: ReportFacts) -> Html | None:
     rows = [[words, number(mean)] for name, words in COSTS.items() if (mean := means.number(name)) is not None]
     if picture is None and not rows:
         return None
-    return figure("Cost", picture, table(["decision", "mean cost per row"], rows, class_="small") if rows else None)
+    means_table = table(["decision", "mean cost per row"], rows, class_="small") if rows else None
+    return figure("Cost", picture, means_table, paragraph(COST_NOTE if rows else None, "note"))

@@ -54,11 +54,13 @@ def configuration(facts: ReportFacts) -> Html:
 
 
 def tried(made: ReportFacts) -> str:
-    """The number of settings, and of the folds on which they were scored."""
+    """The number of settings, and how often a setting was evaluated on a fold."""
     settings, scores = made.number("n_settings"), made.number("n_models")
     if settings is None or scores is None:
         return ""
-    return f"{counted(settings, 'setting', 'settings')}, {counted(scores, 'score', 'scores')} on single folds"
+    return (
+        f"{counted(settings, 'setting', 'settings')}, {counted(scores, 'evaluation', 'evaluations')} on one fold each"
+    )
 
 
 def costs(task: ReportFacts) -> Html | None:
@@ -91,9 +93,7 @@ def final(model: ReportFacts) -> Html | None:
         [member.text("title"), percent(member.number("weight")), settings_text(member.part("settings"))]
         for member in model.records("members")
     ]
-    n_rows = model.number("n_rows")
-    fitted = "" if n_rows is None else f"Fitted on {counted(n_rows, 'row', 'rows')}."
-    words = [paragraph(model.text("calibration")), paragraph(fitted)]
+    words = [paragraph(model.text("words")), paragraph(model.text("calibration"))]
     if not rows and not any(words):
         return None
     members = table(["member", "weight", "settings"], rows, left=(0, 2)) if rows else None

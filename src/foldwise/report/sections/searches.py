@@ -13,8 +13,8 @@ PICTURES = 8  # per search
 
 WORDS = (
     "Each dot is the mean score of one setting over the folds it was evaluated on. Some settings may have been "
-    "evaluated on fewer folds, because they looked weak or the time was up. The scores are those before calibration "
-    "with a temperature, so they can differ from the search scores above. A ring marks the best dot of each picture. "
+    "evaluated on fewer folds, because they looked weak or the time was up. These scores are computed before "
+    "calibration, so they can differ from the search scores above. A ring marks the best dot of each picture. "
     "A setting that leaves a hyperparameter at its default is not in the picture of that hyperparameter."
 )
 FIRST_FOLD = "The scores of a search include fold 1, which the estimates leave out."

@@ -32,7 +32,7 @@ MISMATCH = "its training rows do not match its columns"
 def write(model: Any) -> Files:
     """Return the files of a model."""
     if callable(model.weights):
-        raise InputError("weights is a function, which cannot be saved without code.", "use the name of a kernel.")
+        raise InputError("a model file contains no code, but weights is a function.", "use the name of a kernel.")
     params = {name: param_to_plain(value) for name, value in model.get_params(deep=False).items()}
     if not hasattr(model, "_index"):
         return {"json": to_json({"params": params})}

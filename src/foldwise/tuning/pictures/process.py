@@ -22,7 +22,8 @@ def draw_process(space: SearchSpace, trials: list[Trial], ax: Any, strategy: Any
     columns = varied(space)
     if len(columns) not in (1, 2) or len(space.columns) != len(columns):
         raise InputError(
-            f"the process can be drawn for one or two parameters, got {len(space.columns)}.", "pass kind='parallel'."
+            f"the Gaussian process can be drawn for one or two parameters, got {len(space.columns)}.",
+            "pass kind='parallel'.",
         )
     bayesian = strategy if isinstance(strategy, Bayesian) else Bayesian()
     if bayesian.acquisition == "thompson":  # a random draw, of which there is no picture
@@ -30,7 +31,7 @@ def draw_process(space: SearchSpace, trials: list[Trial], ax: Any, strategy: Any
     rng = trial_generator(0, len(trials))
     model = ScoreModel.of(space, trials, rng, bayesian)
     if model is None:
-        raise InputError("the process needs at least two trials with a score.", "score more settings first.")
+        raise InputError("the Gaussian process needs at least two trials with a score.", "score more settings first.")
     proposed = bayesian.propose(space.branches[0], trials, trial_generator(0, len(trials)))
     following = space.to_units(proposed[0])[columns] if proposed else None
     draw = draw_line if len(columns) == 1 else draw_map

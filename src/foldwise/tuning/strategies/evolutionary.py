@@ -27,7 +27,7 @@ class Evolutionary:
     population : int, default 12
         Settings per generation. A generation can be scored in parallel.
     tournament : int, default 3
-        Settings that are compared to find a parent. More means faster, and less thorough.
+        Settings that are compared to find a parent. A larger number converges faster and explores less.
     mutation : float, default 0.3
         Probability that a parameter is changed.
     step : float, default 0.2

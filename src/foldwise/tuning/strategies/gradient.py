@@ -35,7 +35,7 @@ Path = list[tuple[dict[str, Any], float]]  # settings and losses
 
 MOST_COMBINATIONS = 32  # of values of the parameters that are not smooth
 CLOSE = 0.05  # end points whose parameters differ by less than about 5% count as one
-SPARE_POWER = 3  # of 2: the number of points that replace starts where the loss is flat
+SPARE_POWER = 3  # of 2: the number of points to try in place of starts where the loss is flat
 LOWEST_SHARE = 1e-6  # of the upper bound: the lower bound in place of 0, which has no logarithm
 
 
@@ -59,8 +59,8 @@ class Gradient:
     ----------
     n_starts : int, default 3
         Starts per combination of the other parameters. The first has the estimator's own values, the others fill the
-        space evenly. Settings that the user supplied are starts, too. Up to eight further points replace starts where
-        the loss is flat.
+        space evenly. Settings that the user supplied are starts, too. If the loss is flat at a start, further
+        points are tried instead, at most eight in a search.
     max_steps : int, default 20
         Maximum number of evaluations of loss and gradient per start. Each fits the model once per split.
     tol : float, default 1e-5
@@ -205,11 +205,11 @@ class BoundGradient:
         varied = [self._smooth(space, one) for one in settings]
         if not any(varied):
             raise InputError(
-                f"gradient search needs a continuous parameter that the loss of {kind_of(self.data.estimator)} is "
-                "smooth in, but the space has "
-                f"{', '.join(one.name for one in space.columns) or 'no parameter'}.",
-                f"gradients are known for {smooth_catalog()}, with bounds such as Float(0.001, 1000, log=True). "
-                "strategy='bayesian', 'evolutionary' or 'random' works with any estimator.",
+                "gradient search needs a parameter with bounds, such as Float(0.001, 1000, log=True), in which the "
+                f"loss of {kind_of(self.data.estimator)} is smooth. The space has "
+                f"{', '.join(one.name for one in space.columns) or 'no parameter'}, but none of this kind.",
+                f"gradients are known for {smooth_catalog()}. strategy='bayesian', 'evolutionary' or 'random' works "
+                "with any estimator.",
             )
         spare = list(qmc.Sobol(max(map(len, varied)), rng=rng).random_base2(SPARE_POWER))
         found: list[Descent] = []

@@ -1,4 +1,4 @@
-"""Two strategies of Optuna, as an extra: tree-structured Parzen estimators, and evolution of a covariance matrix.
+"""Two strategies of Optuna, as an extra: the tree-structured Parzen estimator (TPE) and CMA-ES.
 
 The trials are replayed into a new study before each proposal, so the strategies keep no state.
 """
