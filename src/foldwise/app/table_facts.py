@@ -77,7 +77,7 @@ def missing_members(result: FitResult) -> list[str]:
     named = ", ".join(f"{title} ({n})" if n > 1 else title for title, n in missing.items())
     settings = f"{missing.total()} selected setting{'s' * (missing.total() > 1)}"
     return [
-        f"{settings} could not be fitted on all rows in time ({named}). The final model and its estimate use the other "
+        f"{settings} could not be fitted on all rows in time: {named}. The final model and its estimate use the other "
         "selected settings. Increase the budget to include all."
     ]
 
