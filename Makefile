@@ -9,8 +9,9 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/foldwise fit examples/loans.csv --target repaid --budget 30s --out build/loans-run --force
 
+# worksteal keeps the tests of a file on one worker, so that what they share is made once
 test: $(READY)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # the docs site in build/site; warnings are errors, links are checked (--quiet would hide them, so that none count)
 docs: $(READY)
@@ -30,7 +31,7 @@ wheel: $(READY)
 
 # simulations and models × tables, which make test leaves out
 test-slow: $(READY)
-	$(BIN)/python -m pytest -n auto -m slow
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 test-all: test test-slow
 
@@ -43,7 +44,7 @@ test-lowest: $(READY)
 	test -x $(VENV)-lowest/bin/python || $(PYTHON) -m venv $(VENV)-lowest
 	$(PYTHON) tests/lowest.py > $(VENV)-lowest/constraints.txt
 	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(VENV)-lowest/constraints.txt --editable '.[dev]'
-	$(VENV)-lowest/bin/python -m pytest -n auto $(ARGS)
+	$(VENV)-lowest/bin/python -m pytest -n auto --dist worksteal $(ARGS)
 
 fuzz: $(READY)
 	$(BIN)/python -m pytest -n auto -m fuzz tests/data/test_fuzz.py

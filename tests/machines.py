@@ -76,7 +76,7 @@ def main() -> int:
     chosen = parser.parse_args(words[:end]).machine or list(known)
     if strange := [name for name in chosen if name not in known]:
         parser.error(f"this CPU cannot play {', '.join(strange)}; choose from {', '.join(known)}")
-    arguments = words[end + 1 :] or ["-n", "auto"]
+    arguments = words[end + 1 :] or ["-n", "auto", "--dist", "worksteal"]
     failed, seen = [], {}
     for name in chosen:
         machine = output(PROBE, known[name])

@@ -18,6 +18,7 @@ from foldwise.folds.tolerance import are_close
 from foldwise.testing import check_foldable
 from tests.adapters.test_sklearn_staged import ALL, assert_same_answers, name_of, splits_of, table
 from tests.searches import assert_same_choice
+from tests.slow import slow
 from tests.tables import table_path
 
 REGULAR = [0.0, 0.3, 1, np.float32(0.05), 2.0, -0.1, "x", None, True]
@@ -49,7 +50,7 @@ def settings_of(model, n_classes):
 
 
 @pytest.mark.parametrize("model", LINEAR + QUADRATIC, ids=name_of)
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [3, *slow(2)])
 def test_the_law(model, classes):
     X, y = table(classes, 60, classes)
     check_foldable(model, X, y, settings_of(model, classes), splits_of(60))
@@ -70,8 +71,9 @@ def test_the_law(model, classes):
     ],
     ids=name_of,
 )
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize(
+    ("dtype", "classes"), [(np.float64, 4), (np.float32, 2), *slow((np.float64, 2), (np.float32, 4))]
+)
 @pytest.mark.filterwarnings("ignore")
 def test_bit_for_bit(model, dtype, classes):
     X, y = table(1, 90, classes)

@@ -24,6 +24,7 @@ from foldwise.folds.nearest import searching
 from foldwise.folds.tolerance import are_close
 from foldwise.testing import check_foldable
 from tests.searches import assert_same_choice, assert_same_ranks
+from tests.slow import slow
 from tests.tables import available, table_path
 
 N = 90
@@ -68,6 +69,9 @@ def tables():
     }
 
 
+COMMON = ("few columns", "far from 0", "duplicates", "whole numbers", "whole numbers, few columns", "all equal")
+
+
 def splits():
     """A holdout, a bootstrap with its own rows among the test rows, rows in both, and very few training rows."""
     rng = np.random.default_rng(1)
@@ -80,11 +84,6 @@ def splits():
     ]
 
 
-def slow(*names):
-    """Tables that only `make test-all` takes."""
-    return [pytest.param(name, marks=pytest.mark.slow) for name in names]
-
-
 def target(model):
     rng = np.random.default_rng(2)
     if isinstance(model, KNeighborsRegressor):
@@ -93,7 +92,7 @@ def target(model):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-@pytest.mark.parametrize("name", tables())
+@pytest.mark.parametrize("name", [*COMMON, *slow(*(name for name in tables() if name not in COMMON))])
 def test_the_law(model, name):
     check_foldable(model, tables()[name], target(model), SETTINGS, splits())
 
@@ -104,7 +103,7 @@ def test_the_law(model, name):
     [{"p": 1}, {"p": 1.5}, {"p": np.inf}, {"metric": "cosine"}, {"metric": "l2"}, {"metric": "cityblock", "p": None}],
     ids=str,
 )
-@pytest.mark.parametrize("name", ["duplicates", "whole numbers", *slow("many columns", "whole numbers as floats")])
+@pytest.mark.parametrize("name", ["whole numbers", *slow("duplicates", "many columns", "whole numbers as floats")])
 def test_the_law_for_other_distances(model, params, name):
     X = tables()[name]
     model = type(model)(**params)
@@ -240,10 +239,11 @@ def test_models_are_fitted_when_asked_for(model):
 
 @pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss", "roc_auc_ovr"])
 @pytest.mark.parametrize("name", available("digits", "letter", "phishing"))
+@pytest.mark.parametrize(("rows", "step"), [(200, 6), *slow((400, 2))])
 @pytest.mark.filterwarnings("ignore")
-def test_searches_on_tables_full_of_ties(name, scoring):
-    frame = pd.read_csv(table_path(name)).sample(frac=1, random_state=0)[:400]
-    grid = {"n_neighbors": list(range(1, 31, 2 if scoring == "accuracy" else 6)), "weights": ["uniform", "distance"]}
+def test_searches_on_tables_full_of_ties(name, scoring, rows, step):
+    frame = pd.read_csv(table_path(name)).sample(frac=1, random_state=0)[:rows]
+    grid = {"n_neighbors": list(range(1, 31, step)), "weights": ["uniform", "distance"]}
     compare(KNeighborsClassifier(), grid, frame.iloc[:, :-1], frame.iloc[:, -1], cv=4, scoring=scoring)
 
 
@@ -261,8 +261,7 @@ def compare(model, grid, X, y, **options):
         assert_same_choice(ours, theirs)
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
-@pytest.mark.parametrize("columns", [5, 20])
+@pytest.mark.parametrize(("columns", "n_jobs"), [(5, None), (20, 2), *slow((5, 2), (20, None))])
 def test_a_search_over_all_parameters(columns, n_jobs):
     X, y = make_classification(300, columns, random_state=0)
     grid = {
@@ -316,7 +315,7 @@ from foldwise.folds import Need, RefitSession, open_session
 assert any(one["user_api"] == "openmp" and one["num_threads"] > 1 for one in threadpool_info())
 rng = np.random.default_rng(0)
 settings = [{"n_neighbors": k, "weights": w} for k in (1, 4, 7) for w in ("uniform", None, "distance")]
-for n, n_test, params in ((6000, 2500, {}), (6000, 900, {}), (2000, 1500, {}), (6000, 2500, {"metric": "manhattan"})):
+for n, n_test, params in CASES:
     X, y = rng.integers(0, 3, (n, 16)).astype(float), rng.integers(0, 3, n)
     rows = rng.permutation(n)
     answers = []
@@ -328,12 +327,21 @@ for n, n_test, params in ((6000, 2500, {}), (6000, 900, {}), (2000, 1500, {}), (
 """
 
 
-def test_ties_among_threads():
+@pytest.mark.parametrize(
+    "cases",
+    [
+        [(2000, 1500, {})],
+        *slow([(6000, 2500, {}), (6000, 900, {}), (6000, 2500, {"metric": "manhattan"})]),
+    ],
+    ids=len,
+)
+def test_ties_among_threads(cases):
     """scikit-learn breaks ties otherwise where it shares out training rows over threads; a batch must do as it does."""
     pytest.importorskip("threadpoolctl")
     root = Path(__file__).parents[3]
     environment = {**os.environ, "OMP_NUM_THREADS": "2"}
-    done = subprocess.run([sys.executable, "-c", THREADS], cwd=root, env=environment, capture_output=True, text=True)
+    code = f"CASES = {cases}\n{THREADS}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

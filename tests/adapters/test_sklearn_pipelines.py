@@ -8,44 +8,35 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import scipy.sparse as sp
 import sklearn
 from sklearn import model_selection as peer
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import FitFailedWarning
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-from sklearn.feature_selection import RFECV, SelectFromModel, SelectKBest, f_classif, f_regression, mutual_info_classif
-from sklearn.impute import IterativeImputer, SimpleImputer
-from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.feature_selection import SelectKBest, f_classif, f_regression, mutual_info_classif
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold, StratifiedKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    KBinsDiscretizer,
-    OneHotEncoder,
-    QuantileTransformer,
-    StandardScaler,
-    TargetEncoder,
-)
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler, TargetEncoder
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
 from foldwise import GridSearchCV, NaiveBayes, nested_cv
-from foldwise.adapters.sklearn_pipelines import PipelineSession, open_folds, stack_rows
-from foldwise.folds import Answer, Failure, Need, RefitSession, freeze_splits, open_session
+from foldwise.adapters.sklearn_pipelines import PipelineSession, open_folds
+from foldwise.folds import Failure, Need, RefitSession, freeze_splits, open_session
 from foldwise.folds.audit import AuditError, check_one
 from foldwise.folds.groups import group_settings
-from foldwise.folds.randomness import TableSize, is_repeatable
 from foldwise.folds.tolerance import are_close
 from foldwise.testing import check_foldable
 from tests.conftest import mixed_columns
 from tests.searches import assert_same_choice, assert_same_ranks, first_best
+from tests.slow import slow
 from tests.tuning.test_search import assert_same_results
 
 FITS: list[tuple[str, int]] = []
@@ -81,12 +72,6 @@ class CountingModel(ClassifierMixin, BaseEstimator):
         return self.classes_[(X[:, 0] > self.cut).astype(int)]
 
 
-@pytest.fixture
-def numbers(rng):
-    y = np.r_[np.zeros(30, int), np.ones(26, int), np.full(4, 2)]  # class 2 is absent from some training rows
-    return rng.normal(size=(60, 5)) + y[:, None] * 0.7, y
-
-
 def splits_of(rng, n):
     bootstrap = rng.integers(0, n, n)
     first, *_, last = KFold(4).split(np.zeros(n))
@@ -118,8 +103,10 @@ def test_scaled_numbers_with_a_rare_class(rng, numbers, last):
     shared(Pipeline([("scale", StandardScaler()), ("clf", last)]), X, y, settings, splits_of(rng, 60))
 
 
-@pytest.mark.parametrize("library", [pd, pl])
-@pytest.mark.parametrize("output", ["default", "pandas", "polars"])
+@pytest.mark.parametrize(
+    ("library", "output"),
+    [(pd, "default"), (pl, "pandas"), (pd, "polars"), *slow((pd, "pandas"), (pl, "default"), (pl, "polars"))],
+)
 def test_mixed_frames(rng, library, output):
     X, y = frame(rng, 60, library), np.array(["no", "yes"])[rng.integers(0, 2, 60)]
     text = Pipeline(
@@ -150,7 +137,7 @@ def test_supervised_selection_and_decomposition(rng, numbers):
     shared(pipeline, X, y, settings, splits_of(rng, 60))
 
 
-@pytest.mark.parametrize("container", [list, partial(np.array, dtype=object), pd.Series, np.array])
+@pytest.mark.parametrize("container", [list, pd.Series, *slow(partial(np.array, dtype=object), np.array)])
 @pytest.mark.parametrize("vectorizer", [CountVectorizer(), TfidfVectorizer()])
 def test_texts(rng, container, vectorizer):
     words = ["red", "green", "blue", "cheap", "dear", "old", "new", "fine"]
@@ -420,72 +407,6 @@ def test_routing_several_targets_and_subclasses_are_refitted(numbers):
     assert isinstance(open_session(Other(pipeline.steps), X, y), RefitSession)
 
 
-SMALL = TableSize(1000, 20)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "size", "steady"),
-    [
-        (StandardScaler(), SMALL, True),
-        (PCA(3), SMALL, True),
-        (PCA(3), TableSize(1000, 51), False),
-        (PCA(3), TableSize(500, 500), True),
-        (PCA(3), TableSize(10, 501), False),
-        (PCA(3), TableSize(10, None), False),
-        (PCA(), TableSize(10_000, 5000), True),
-        (PCA(0.9), TableSize(10_000, 5000), True),
-        (PCA(3, svd_solver="full"), TableSize(10_000, None), True),
-        (PCA(3, svd_solver="arpack"), SMALL, False),
-        (PCA(3, svd_solver="randomized", random_state=np.int64(4)), SMALL, True),
-        (PCA(3, svd_solver="full", random_state=np.random.RandomState(0)), SMALL, False),
-        (TruncatedSVD(random_state=np.random.RandomState(0)), SMALL, False),
-        (QuantileTransformer(), SMALL, True),
-        (QuantileTransformer(), TableSize(10_001, 3), False),
-        (QuantileTransformer(subsample=None), TableSize(10_001, 3), True),
-        (KBinsDiscretizer(quantile_method="averaged_inverted_cdf"), SMALL, True),
-        (KBinsDiscretizer(strategy="kmeans"), SMALL, False),
-        (TargetEncoder(), SMALL, False),
-        (TargetEncoder(cv=StratifiedKFold(3)), SMALL, True),
-        (TargetEncoder(cv=StratifiedKFold(3, shuffle=True)), SMALL, False),
-        (IterativeImputer(), SMALL, True),
-        (IterativeImputer(sample_posterior=True), SMALL, False),
-        (IterativeImputer(imputation_order="random"), SMALL, False),
-        (SelectFromModel(Lasso()), SMALL, True),
-        (SelectFromModel(Lasso(selection="random")), SMALL, False),
-        (SelectFromModel(ExtraTreesClassifier()), SMALL, False),
-        (SelectFromModel(ExtraTreesClassifier(random_state=1)), SMALL, True),
-        (RFECV(Ridge(), cv=KFold(3)), SMALL, True),
-        (RFECV(Ridge(), cv=KFold(3, shuffle=True)), SMALL, False),
-        (SelectKBest(mutual_info_classif), SMALL, False),
-        (SelectKBest(partial(mutual_info_classif, random_state=0)), SMALL, True),
-        (FunctionTransformer(np.log1p), SMALL, True),
-        (FunctionTransformer(len), SMALL, True),
-        (ColumnTransformer([("a", PCA(2), [0, 1])]), SMALL, False),
-        (ColumnTransformer([("a", StandardScaler(), [0, 1])]), SMALL, True),
-        (FeatureUnion([("a", TruncatedSVD())]), SMALL, False),
-        (LogisticRegression(), SMALL, True),
-        (LogisticRegression(solver="saga"), SMALL, False),
-        (SVC(), SMALL, True),
-        (HistGradientBoostingClassifier(), SMALL, True),
-        (HistGradientBoostingClassifier(), TableSize(10_001, 3), False),
-        (HistGradientBoostingClassifier(early_stopping=True), SMALL, False),
-    ],
-)
-def test_what_counts_as_repeatable(estimator, size, steady):
-    assert is_repeatable(estimator, size) is steady
-
-
-@pytest.mark.parametrize(
-    ("step", "rows"),
-    [(PCA(3), 501), (PCA(3), 130), (QuantileTransformer(n_quantiles=10), 130)],
-)
-def test_what_counts_as_repeatable_is(rng, step, rows):
-    X = rng.normal(size=(rows, 50))
-    np.testing.assert_allclose(clone(step).fit_transform(X), clone(step).fit_transform(X), rtol=1e-10, atol=1e-10)
-    X = np.where(rng.random((40, 3)) < 0.2, np.nan, rng.normal(size=(40, 3)))
-    np.testing.assert_allclose(IterativeImputer().fit_transform(X), IterativeImputer().fit_transform(X), rtol=1e-10)
-
-
 def test_more_rows_than_the_table_has_may_make_a_step_random(rng):
     X, y = rng.normal(size=(400, 60)), rng.integers(0, 2, 400)
     pipeline = Pipeline([("pca", PCA(2)), ("clf", NaiveBayes())])
@@ -493,74 +414,6 @@ def test_more_rows_than_the_table_has_may_make_a_step_random(rng):
     assert session.shares == "pipeline"
     assert session.can_share({}, 400)
     assert not session.can_share({}, 520)  # a bootstrap of 520 rows: PCA turns to a randomized solver
-
-
-def test_steps_that_write_into_their_rows(numbers):
-    def careless(X, by=2.0):
-        X *= by
-        return X
-
-    X, y = numbers
-    before, train, test = X.copy(), np.arange(0, 60, 2), np.arange(1, 60, 2)
-    pipeline = Pipeline([("f", FunctionTransformer(careless)), ("clf", NaiveBayes())])
-    settings = [{}, {"f__kw_args": {"by": 3.0}}, {"f": "passthrough"}, {"clf__var_floor": 0.1}, {"clf": GaussianNB()}]
-    session = open_session(pipeline, X, y)
-    for setting, block in zip(settings, session.answer(settings, train, test, Need.LABELS), strict=True):
-        expected = session.refit(setting, train).predict(X[test])
-        assert (session.target.classes[block.answer.labels[0]] == expected).all()
-    np.testing.assert_array_equal(X, before)
-    session = open_session(Pipeline([("scale", StandardScaler()), ("clf", NaiveBayes())]), X, y)
-    assert not session.lazy({"scale__copy": False})
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        np.arange(12, dtype=np.float32).reshape(6, 2),
-        np.asfortranarray(np.arange(12).reshape(6, 2)),
-        np.array([["a", "b"]] * 6, dtype=object),
-        sp.csr_matrix(np.eye(6)),
-        sp.csc_array(np.eye(6, dtype=np.int8)),
-        pd.DataFrame({"a": pd.Categorical(list("aabbcc")), "b": np.arange(6, dtype=np.int8), 3: [True] * 6}),
-        pl.DataFrame({"a": list("aabbcc"), "b": [1, None, 3, 4, 5, 6]}),
-    ],
-)
-def test_stacked_rows_keep_container_and_dtypes(table):
-    above, below = table[:4], table[4:]
-    if isinstance(table, pd.DataFrame):
-        above, below = table.iloc[:4], table.iloc[4:]
-    whole = stack_rows(above, below)
-    assert type(whole) is type(table)
-    if hasattr(table, "dtypes"):
-        assert list(whole.dtypes) == list(table.dtypes)
-        assert whole.equals(table)
-    else:
-        assert whole.dtype == table.dtype
-        assert abs(whole - table).max() == 0 if sp.issparse(table) else (whole == table).all()
-
-
-def test_tables_that_do_not_stack():
-    a = np.zeros((2, 2))
-    assert stack_rows(a, a.astype(np.float32)) is None
-    assert stack_rows(a, np.zeros((2, 3))) is None
-    assert stack_rows(a, sp.csr_array(a)) is None
-    assert stack_rows([1], [2]) is None
-    assert stack_rows(pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1.0]})) is None
-
-
-def test_rows_that_do_not_stack_are_still_prepared_once(numbers):
-    X, y = numbers
-
-    class Uneven(Counting):
-        def transform(self, X):
-            return X.astype(np.float32 if len(X) < 30 else np.float64)
-
-    FITS.clear()
-    session = open_session(Pipeline([("a", Uneven()), ("clf", NaiveBayes())]), X, y)
-    settings = [{"clf__var_floor": v} for v in (1e-9, 0.1)]
-    blocks = list(session.answer(settings, np.arange(40), np.arange(40, 60), Need.LABELS))
-    assert all(isinstance(block.answer, Answer) for block in blocks)
-    assert len(FITS) == 1
 
 
 def test_memory_and_verbose_change_nothing(tmp_path, numbers, rng, capsys):

@@ -37,6 +37,7 @@ from foldwise.folds.audit import first_difference, spread_of
 from foldwise.folds.tolerance import are_close
 from foldwise.testing import check_foldable
 from tests.searches import assert_same_choice
+from tests.slow import slow
 from tests.tables import table_path
 
 ALL = Need.LABELS | Need.PROBA | Need.DECISION | Need.VALUES
@@ -114,7 +115,7 @@ def assert_same_answers(estimator, X, y, settings, train, test, fit_params=None,
 
 
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=name_of)
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [3, *slow(2)])
 def test_the_law_of_classifiers(model, classes):
     X, y = table(classes, 60, classes)
     check_foldable(model, X, y, sizes_of(model, [5, 1, 3, -1, "abc"]), splits_of(60))
@@ -147,7 +148,7 @@ def test_the_law_of_regressors(model):
     ],
     ids=name_of,
 )
-@pytest.mark.parametrize("classes", [2, 9])
+@pytest.mark.parametrize("classes", [2, *slow(9)])
 @pytest.mark.filterwarnings("ignore")
 def test_classifiers_bit_for_bit(model, classes):
     X, y = table(1, 90, classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
@@ -15,6 +16,7 @@ from foldwise.app.unknown_categories import known_levels
 from foldwise.data.reading import batches
 from foldwise.errors import InputError
 from tests.app.runs import COSTS, TABLE, folder_of, pipeline
+from tests.slow import slow
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +64,17 @@ def test_decisions_by_cost(costly, table, tmp_path):
         predict_file(costly, table, tmp_path / "out.csv", costs=CostMatrix.from_dict({"run": {"up": 1}}))
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "jsonl"])
-@pytest.mark.parametrize("given", ["csv", "parquet", "jsonl"])
+ENDINGS = ("csv", "tsv", "parquet", "jsonl")
+PAIRS = [("csv", "parquet"), ("csv", "tsv"), ("parquet", "csv"), ("jsonl", "jsonl")]
+
+
+@pytest.mark.parametrize(
+    ("given", "ending"),
+    [
+        *PAIRS,
+        *slow(*(pair for pair in itertools.product(("csv", "parquet", "jsonl"), ENDINGS) if pair not in PAIRS)),
+    ],
+)
 def test_the_same_in_batches(run, tmp_path, monkeypatch, ending, given):
     monkeypatch.setattr(batches, "TAIL", 100)
     frame = TABLE.X.drop("day").with_columns(day=TABLE.X["day"]) if given != "jsonl" else TABLE.X

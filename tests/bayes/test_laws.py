@@ -71,8 +71,19 @@ def check_parts_permutations_and_weights(problem, data):
 
 
 @given(problems(), st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_forgotten_rows_leave_no_trace(problem, data):
+    check_forgotten_rows_leave_no_trace(problem, data)
+
+
+@pytest.mark.slow
+@given(problems(), st.data())
+@settings(max_examples=60, deadline=None)
+def test_forgotten_rows_leave_no_trace_of_many_tables(problem, data):
+    check_forgotten_rows_leave_no_trace(problem, data)
+
+
+def check_forgotten_rows_leave_no_trace(problem, data):
     rows, y, _, params, new = problem
     X, Q, y = pl.DataFrame(rows, schema=SCHEMA), pl.DataFrame(new, schema=SCHEMA), np.array(y)
     gone = np.array(data.draw(st.lists(st.booleans(), min_size=len(y), max_size=len(y))))
@@ -93,8 +104,19 @@ def test_forgotten_rows_leave_no_trace(problem, data):
 
 
 @given(problems(), st.sampled_from([0.5, 2.0, 1e6]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_weights_are_frequencies_whatever_their_unit(problem, unit):
+    check_weights_are_frequencies_whatever_their_unit(problem, unit)
+
+
+@pytest.mark.slow
+@given(problems(), st.sampled_from([0.5, 2.0, 1e6]))
+@settings(max_examples=60, deadline=None)
+def test_weights_are_frequencies_whatever_their_unit_of_many_tables(problem, unit):
+    check_weights_are_frequencies_whatever_their_unit(problem, unit)
+
+
+def check_weights_are_frequencies_whatever_their_unit(problem, unit):
     # with alpha 0, ddof 0 and bandwidths given (Silverman's depend on the number of rows) only proportions count
     rows, y, w, params, new = problem
     params = {**params, "alpha": 0.0, "ddof": 0, "bandwidth": 0.8}
@@ -105,8 +127,19 @@ def test_weights_are_frequencies_whatever_their_unit(problem, unit):
 
 
 @given(problems(), st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_counts_are_always_forgotten(problem, data):
+    check_counts_are_always_forgotten(problem, data)
+
+
+@pytest.mark.slow
+@given(problems(), st.data())
+@settings(max_examples=60, deadline=None)
+def test_counts_are_always_forgotten_of_many_tables(problem, data):
+    check_counts_are_always_forgotten(problem, data)
+
+
+def check_counts_are_always_forgotten(problem, data):
     # without gaussian and gamma columns nothing may refuse, and weights that round leave no phantom level
     rows, y, w, params, new = problem
     columns = [name for name, family in FAMILIES.items() if family not in ("gaussian", "gamma")]

@@ -24,6 +24,7 @@ from foldwise.folds.splits import LeaveOneOutSplits, Split, freeze_splits
 from foldwise.testing import CELLS
 from tests.conftest import mixed_columns
 from tests.searches import first_best
+from tests.slow import slow
 from tests.tuning.test_search import assert_same_results
 
 SETTINGS = [
@@ -100,7 +101,7 @@ def check_against_refits(estimator, X, y, settings, weights=None, rows=None, mos
     return singly
 
 
-@pytest.mark.parametrize("weighting", ["none", "whole", "fractional"])
+@pytest.mark.parametrize("weighting", ["none", "fractional", *slow("whole")])
 @pytest.mark.parametrize("family", AT_ONCE)
 def test_every_family(family, weighting):
     rng = np.random.default_rng(len(family))
@@ -170,8 +171,19 @@ def test_one_row_is_left_of_a_class_with_whole_weights():
 
 
 @given(tables())
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_small_tables_of_all_kinds(table):
+    check_a_small_table(table)
+
+
+@pytest.mark.slow
+@given(tables())
+@settings(max_examples=60)
+def test_many_small_tables_of_all_kinds(table):
+    check_a_small_table(table)
+
+
+def check_a_small_table(table):
     X, y, weights = table
     kinds = {"category": pl.String}
     frame = pl.DataFrame(X, schema={name: kinds.get(name, pl.Float64) for name in X})
@@ -255,11 +267,9 @@ def test_a_failing_split_is_named(rng):
     ("scoring", "weighted"),
     [
         (None, False),
-        ("accuracy", True),
-        ("f1_macro", False),
         ("f1_macro", True),
-        ("neg_brier_score", True),
         (["accuracy", "f1_micro"], False),
+        *slow(("accuracy", True), ("f1_macro", False), ("neg_brier_score", True)),
     ],
 )
 @pytest.mark.filterwarnings("ignore")

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from foldwise import NaiveBayes
 from foldwise.errors import FoldwiseWarning
 from tests.bayes.plain import PlainNaiveBayes
+from tests.slow import slow
 
 FAMILIES = {
     "color": "categorical",
@@ -113,7 +114,7 @@ def close(found, expected, terms=()):
 
 @pytest.mark.filterwarnings("ignore:the sample weights of a class")
 @given(problems())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_random_mixed_tables(problem):
     check_against_the_plain_twin(problem)
 
@@ -209,8 +210,13 @@ def test_sparse_and_dense_counts(family, alpha, form, rng):
         close(explained[i].joint, expected)
 
 
-@pytest.mark.parametrize("n_classes", [2, 5, 30])
-@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, pd.DataFrame])
+LAYOUTS = [(np.ascontiguousarray, 2), (np.asfortranarray, 5), (pd.DataFrame, 30)]
+
+
+@pytest.mark.parametrize(
+    ("layout", "n_classes"),
+    [*LAYOUTS, *slow(*((layout, n) for layout, _ in LAYOUTS for _, n in LAYOUTS if (layout, n) not in LAYOUTS))],
+)
 def test_large_tables_in_every_layout_have_the_answers_of_small_ones(layout, n_classes, rng):
     # big enough for threads, chunks and tiles; each row alone goes the simple way
     n = 40_000

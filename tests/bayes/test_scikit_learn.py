@@ -21,26 +21,31 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from foldwise import NaiveBayes
 
 
+def expected(model):
+    if model.families != "best":
+        return {}
+    return {"check_sample_weight_equivalence_on_dense_data": "a row is dealt to one fold, however often it counts"}
+
+
+@pytest.mark.filterwarnings("ignore::foldwise.errors.FoldwiseWarning")  # numbers as objects, weights below 1
+@parametrize_with_checks([NaiveBayes(), NaiveBayes(families="best")], expected_failed_checks=expected)
+def test_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::foldwise.errors.FoldwiseWarning")  # numbers as objects, weights below 1
 @parametrize_with_checks(
     [
-        NaiveBayes(),
         NaiveBayes(families="categorical"),
         NaiveBayes(families="gaussian", alpha=0, ddof=0, priors="uniform"),
         NaiveBayes(missing="category", unseen="smooth"),
         NaiveBayes(families="kde"),
         NaiveBayes(families="binned", cuts="entropy", bins=5),
-        NaiveBayes(families="best"),
     ],
-    expected_failed_checks=lambda model: (
-        {
-            "check_sample_weight_equivalence_on_dense_data": "a row is dealt to one fold, however often it counts",
-        }
-        if model.families == "best"
-        else {}
-    ),
+    expected_failed_checks=expected,
 )
-def test_the_checks_of_scikit_learn(estimator, check):
+def test_the_checks_of_scikit_learn_on_other_settings(estimator, check):
     check(estimator)
 
 

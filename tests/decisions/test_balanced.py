@@ -28,25 +28,32 @@ from tests.conftest import mixed_columns
 UNEQUAL = "rows are drawn, however often each counts"
 
 
+def expected(model):
+    if model.method == "weights":
+        return {}
+    return {f"check_sample_weight_equivalence_on_{kind}_data": UNEQUAL for kind in ("dense", "sparse")}
+
+
+@pytest.mark.filterwarnings("ignore::foldwise.errors.FoldwiseWarning")  # numbers as objects, weights below 1
+@parametrize_with_checks(
+    [Balanced(NaiveBayes()), Balanced(NaiveBayes(), "under", correct_priors=True, random_state=0)],
+    expected_failed_checks=expected,
+)
+def test_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::foldwise.errors.FoldwiseWarning")  # numbers as objects, weights below 1
 @parametrize_with_checks(
     [
-        Balanced(NaiveBayes()),
         Balanced(LogisticRegression(), correct_priors=True),
         Balanced(NaiveBayes(), "over", random_state=0),
-        Balanced(NaiveBayes(), "under", correct_priors=True, random_state=0),
         Balanced(LogisticRegression(), "smote", random_state=0),
     ],
-    expected_failed_checks=lambda model: (
-        {}
-        if model.method == "weights"
-        else {
-            "check_sample_weight_equivalence_on_dense_data": UNEQUAL,
-            "check_sample_weight_equivalence_on_sparse_data": UNEQUAL,
-        }
-    ),
+    expected_failed_checks=expected,
 )
-def test_the_checks_of_scikit_learn(estimator, check):
+def test_the_checks_of_scikit_learn_on_other_settings(estimator, check):
     check(estimator)
 
 

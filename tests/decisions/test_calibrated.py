@@ -31,11 +31,17 @@ MAPS = ("temperature", "sigmoid", "isotonic", "dirichlet")
 
 
 @pytest.mark.filterwarnings("ignore::foldwise.errors.FoldwiseWarning")  # numbers as objects, weights below 1
+@parametrize_with_checks([Calibrated(NaiveBayes(), method="isotonic", cv=3)])
+def test_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::foldwise.errors.FoldwiseWarning")  # numbers as objects, weights below 1
 @parametrize_with_checks(
     [
         Calibrated(NaiveBayes()),
         Calibrated(NaiveBayes(), method="temperature"),
-        Calibrated(NaiveBayes(), method="isotonic", cv=3),
         Calibrated(LogisticRegression(), method="sigmoid"),
     ],
     expected_failed_checks=lambda model: (
@@ -46,7 +52,7 @@ MAPS = ("temperature", "sigmoid", "isotonic", "dirichlet")
         else {}
     ),
 )
-def test_the_checks_of_scikit_learn(estimator, check):
+def test_the_checks_of_scikit_learn_on_other_settings(estimator, check):
     check(estimator)
 
 

@@ -142,7 +142,7 @@ class TestDefaults:
         assert beyond.default_tied_ is None
 
     def test_clearly_worse_defaults_are_not_tied(self):
-        table, target = load_breast_cancer(return_X_y=True)
+        table, target = (part[::2] for part in load_breast_cancer(return_X_y=True))
         search = SearchCV(SVC(gamma=1e-4), {"C": Float(0.001, 1000, log=True), "gamma": Float(1e-9, 1, log=True)})
         search.set_params(strategy="random", n_trials=25, random_state=0, cv=10, estimator=SVC(gamma=1.0))
         search.fit(table, target)

@@ -13,6 +13,7 @@ from foldwise import GridSearchCV, NaiveBayes
 from foldwise.evaluation.metrics import SESSION_METRICS
 from foldwise.folds.protocol import Labels
 from tests.conftest import mixed_columns
+from tests.slow import slow
 
 LABELLED = [name for name, metric in SESSION_METRICS.items() if metric.kind is Labels]
 VALUED = [name for name in SESSION_METRICS if name not in LABELLED]
@@ -29,8 +30,7 @@ def assert_same_scores(estimator, grid, X, y, names, params):
             np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=key)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("weighted", "n_classes"), [(False, 2), (True, 3), *slow((True, 2), (False, 3))])
 def test_classifiers(rng, weighted, n_classes):
     y = rng.integers(0, n_classes, 150)
     columns = mixed_columns(rng, 150)

@@ -1,0 +1,146 @@
+"""`foldwise predict` and `foldwise explain`: what they say of a table, and models and tables that are refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+import zipfile
+
+import numpy as np
+import polars as pl
+import pytest
+
+from foldwise import NaiveBayes
+from tests.app.command_line import ask, refused
+from tests.app.runs import TABLE, folder_of, pipeline
+
+
+class TestPredict:
+    def test_without_costs_mistakes_are_told(self, bayes_run, new):
+        code, out, _ = ask("predict", bayes_run, new, "-o", "out.csv")
+        assert code == 0
+        found = re.fullmatch(
+            r"120 rows predicted \((\w+: \d+, )+\w+: \d+\), expected error rate: (\S+)%", out.split("\n")[0]
+        )
+        wrong = 100 * pl.read_csv("out.csv")["expected_cost"].mean()
+        assert float(found[2]) == pytest.approx(wrong, abs=0.06)
+
+    def test_what_is_said(self, tree_run, new):
+        code, out, error = ask("predict", tree_run, new, "-o", "out.csv")
+        assert (code, error) == (0, "")
+        first, place = out.splitlines()
+        assert re.fullmatch(r"120 rows predicted \(wait: \d+, buy: \d+\), expected cost per row: -0\.\d+", first)
+        assert place == "out.csv"
+        code, out, _ = ask("predict", tree_run, new, "-o", "out.parquet", "--json", "--keep", "size,city")
+        said = json.loads(out)
+        assert said["rows"] == 120 == sum(said["decisions"].values())
+        assert pl.read_parquet("out.parquet").columns[:3] == ["size", "city", "class"]
+        assert ask("predict", tree_run, new, "-o", "out.csv", "--quiet") == (0, "", "")
+        assert "--json needs an output file" in refused("predict", tree_run, new, "--json")
+
+    def test_a_model_file_alone_and_other_costs(self, tree_run, new, here):
+        (here / "costs.csv").write_text("action,up,down\nrun,1,1\n")
+        assert ask("predict", tree_run / "model.foldwise", new, "-o", "out.csv", "--costs", "costs.csv")[0] == 0
+        assert set(pl.read_csv("out.csv")["decision"]) == {"run"}
+        (here / "costs.csv").write_text("action,up\nrun,1\n")
+        assert "the class 'down' is not in the cost matrix" in refused("predict", tree_run, new, "--costs", "costs.csv")
+        assert "file 'none.csv' does not exist" in refused("predict", tree_run, new, "--costs", "none.csv")
+
+    def test_notes_about_the_table(self, tree_run, new):
+        TABLE.X.with_columns(more=pl.lit(1), color=pl.lit("pink")).write_csv(new)
+        code, _, error = ask("predict", tree_run, new, "-o", "out.csv")
+        assert code == 0
+        assert "foldwise: note: column 'more' was ignored, because the model was trained without it.\n" in error
+        assert "120 cells of 'color' contain categories that the training data did not: 'pink'" in error
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (lambda X: X.drop("size"), "lacks the column 'size', with which the model was trained"),
+            (lambda X: X.with_columns(size=pl.lit("tall")), "contains 'tall', which is not a number"),
+            (lambda X: X[:0], "contains no rows"),
+        ],
+    )
+    def test_tables_that_do_not_fit(self, tree_run, new, change, words):
+        change(TABLE.X).write_csv(new)
+        sentence = refused("predict", tree_run, new, "-o", "out.csv")
+        assert words in sentence or "has no rows" in sentence
+        assert list(new.parent.iterdir()) == [new]
+
+    def test_models_that_are_none(self, tree_run, new, here):
+        def evil(path):
+            class Bomb:
+                def __reduce__(self):
+                    return (os.mkdir, ("opened",))
+
+            path.write_bytes(pickle.dumps(Bomb()))
+
+        evil(here / "model.foldwise")
+        assert "is not a model file but a pickle" in refused("predict", "model.foldwise", new, "-o", "out.csv")
+        (here / "run").mkdir()
+        assert "is not a run folder" in refused("predict", "run", new, "-o", "out.csv")
+        evil(here / "run" / "model.foldwise")
+        assert "but a pickle" in refused("predict", "run", new, "-o", "out.csv")
+        with (
+            zipfile.ZipFile(tree_run / "model.foldwise") as packed,
+            zipfile.ZipFile("changed.foldwise", "w") as out,
+        ):
+            for name in packed.namelist():
+                out.writestr(name, packed.read(name) + (b" " if name == "manifest.json" else b""))
+            out.comment = packed.comment
+        assert "was changed after it was written" in refused("predict", "changed.foldwise", new, "-o", "out.csv")
+        assert "run 'nothing' does not exist" in refused("predict", "nothing", new, "-o", "out.csv")
+        assert not (here / "opened").exists()
+        assert not (here / "out.csv").exists()
+
+
+class TestExplain:
+    def test_contributions(self, tree_run, new):
+        code, out, error = ask("explain", tree_run, new, "--row", 17, "--class", "up")
+        assert (code, error) == (0, "")
+        lines = out.splitlines()
+        assert lines[0] == "row 17 of new.csv"
+        assert "contribution of each column to the log-odds of 'up'" in out
+        assert all(len(line) <= 80 for line in lines)
+        number = [float(line[37:45]) for line in lines[6:]]
+        assert sum(number[:-1]) == pytest.approx(number[-1], abs=0.01)
+        code, out, _ = ask("explain", tree_run, new, "--row", 17, "--class", "up", "--json", "--samples", 80)
+        said = json.loads(out)
+        total = said["base"] + sum(column["contribution"] for column in said["columns"])
+        assert total == pytest.approx(said["total"])
+        assert said["about"] == "up"
+
+    def test_the_worked_table_of_naive_bayes(self, bayes_run, new):
+        code, out, _ = ask("explain", bayes_run, new, "--row", 0)
+        assert code == 0
+        model = pipeline("naive_bayes")
+        assert out.split("\n", 1)[1].strip() == str(model[-1].explain(model[:-1].transform(TABLE.X[:1]))[0])
+        said = json.loads(ask("explain", bayes_run, new, "--row", 0, "--json")[1])
+        assert said["worked"]["predicted"] in ("up", "down")
+
+    def test_without_training_rows(self, bayes_run, new):
+        sentence = refused("explain", bayes_run, new, "--row", 0, "--class", "up")
+        assert "none are stored with this model" in sentence
+        assert "--background TABLE" in sentence
+        code, out, _ = ask(
+            "explain", bayes_run, new, "--row", 0, "--class", "up", "--background", new, "--samples", 240
+        )
+        assert code == 0
+        assert "mean of 120 training rows" in out
+
+    def test_rows_and_classes_that_are_not_there(self, tree_run, new):
+        assert "has 120 rows, so there is no row 120" in refused("explain", tree_run, new, "--row", 120)
+        assert "--row must not be negative" in refused("explain", tree_run, new, "--row", -1)
+        unknown = refused("explain", tree_run, new, "--row", 1, "--class", "sideways")
+        assert "does not know the class 'sideways'" in unknown
+
+    def test_many_columns(self, here):
+        rng = np.random.default_rng(0)
+        X = pl.DataFrame({f"a column of a long name {i}": rng.normal(size=60) for i in range(30)})
+        run = folder_of(here / "run", NaiveBayes().fit(X, ["a", "b", "c"] * 20), X)
+        X.write_csv("new.csv")
+        out = ask("explain", run, "new.csv", "--row", 2, "--class", "b", "--samples", 80)[1]
+        assert "10 other columns" in out
+        assert all(len(line) <= 80 for line in out.splitlines())
