@@ -21,7 +21,7 @@ COSTS = {
 }
 ROC_NOTE = "AUC is the probability that a row of the class ranks above a row of another class."
 FOLDS_NOTE = "Curve and area are means over folds, because models of different folds rank rows on different scales."
-ACTIONS = "Its columns are actions. Each row gets the action with the least expected cost."
+ACTIONS = "The columns are actions. Each row gets the action with the least expected cost."
 COST_NOTE = (
     "These are means over the held-out rows. The estimate at the top also corrects for the small bias that remains "
     "from the selection, so it can be slightly higher."
