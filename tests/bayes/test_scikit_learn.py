@@ -40,7 +40,7 @@ def test_the_checks_of_scikit_learn(estimator, check):
         NaiveBayes(families="categorical"),
         NaiveBayes(families="gaussian", alpha=0, ddof=0, priors="uniform"),
         NaiveBayes(missing="category", unseen="smooth"),
-        NaiveBayes(families="kde"),
+        NaiveBayes(families="kde", temperature=2.0),
         NaiveBayes(families="binned", cuts="entropy", bins=5),
     ],
     expected_failed_checks=expected,

@@ -55,7 +55,7 @@ def refitted_loss(estimator, X, values, weight=None):
 def check_against_refits(estimator, X, values, weight=None):
     options = {} if weight is None else {"sample_weight": weight}
     data = SearchData(estimator, X, Y, [Split(*one) for one in SPLITS], options)
-    assert values.keys() <= smooth_names(estimator)
+    assert values.keys() <= smooth_names(clone(estimator).set_params(**values))
     loss, gradient = open_smooth_loss(estimator, data.folds(), list(values)).loss_and_gradient(values)
     assert loss == pytest.approx(refitted_loss(estimator, X, values, weight), rel=1e-12)
     for name, value in values.items():
@@ -85,6 +85,26 @@ def test_weights_and_priors():
     check_against_refits(model, MIXED, {"alpha": 0.5, "var_floor": 0.2}, weight=RNG.random(N) * 3)
 
 
+WEIGHTS = {"column_weights__kind": 0.7, "column_weights__size": 1.4, "column_weights__words": 0.3}
+PRIORS = {"priors__0": 0.5, "priors__1": 1.3, "priors__2": 0.9}
+
+
+@pytest.mark.parametrize("missing", ["ignore", "category"])
+def test_priors_temperature_and_column_weights(missing):
+    model = NaiveBayes(families=FAMILIES, missing=missing)
+    values = {**WEIGHTS, **PRIORS, "temperature": 1.7, "alpha": 0.4, "var_floor": 0.3}
+    check_against_refits(model, MIXED, values)
+    given = NaiveBayes(families=FAMILIES, missing=missing, column_weights={"flag": 3.0}, priors={0: 1, 1: 2, 2: 3})
+    check_against_refits(given, MIXED, {"column_weights__kind": 0.2, "priors__1": 0.4}, weight=RNG.random(N) * 3)
+
+
+@pytest.mark.parametrize("family", ["multinomial", "poisson", "kde", "binomial", "binned", "categorical"])
+def test_weights_of_columns_of_every_family(family):
+    X = RNG.integers(0, 5, (N, 4))
+    values = {"column_weights__x0": 0.4, "column_weights__x2": 2.0, "temperature": 0.6}
+    check_against_refits(NaiveBayes(families=family), X, values)
+
+
 def test_other_families_do_not_depend_on_alpha():
     table = MIXED.select("kind", "size").with_columns(size=pl.col("size").fill_null(0.0))
     check_against_refits(NaiveBayes(families={"size": "kde"}, missing="category"), table, {"alpha": 0.5})
@@ -100,6 +120,21 @@ def test_what_is_not_smooth():
         """A subclass may be fitted differently."""
 
     assert smooth_names(Own()) == set()
+
+
+def test_a_search_tunes_weights_priors_and_temperature_together():
+    # the second column repeats the first, so together they count twice
+    y = RNG.integers(0, 2, 300)
+    first = RNG.normal(y, 1.5)
+    X = np.column_stack([first, first, RNG.normal(y, 2.0), RNG.normal(size=300)])
+    space = {f"column_weights__x{j}": Float(0.01, 10, log=True) for j in range(4)}
+    space |= {"priors__0": Float(0.1, 10, log=True), "temperature": Float(0.1, 10, log=True)}
+    model = NaiveBayes(priors={0: 1.0, 1: 1.0})
+    found = SearchCV(model, space, strategy="gradient", scoring="neg_log_loss", random_state=0).fit(X, y)
+    plain = SearchCV(model, {"temperature": [1.0]}, strategy="grid", scoring="neg_log_loss").fit(X, y)
+    assert found.best_score_ > plain.best_score_ + 0.01
+    weights = [found.best_params_[f"column_weights__x{j}"] / found.best_params_["temperature"] for j in range(4)]
+    assert weights[0] + weights[1] < 1.5
 
 
 def test_a_search_finds_what_a_fine_grid_finds():

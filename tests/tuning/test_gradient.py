@@ -25,6 +25,7 @@ from foldwise.tuning import Choice, Float, Gradient, Grid, Racing
 from foldwise.tuning.descent import Box, descend
 from foldwise.tuning.smooth_losses import SearchData
 from foldwise.tuning.space import SearchSpace
+from foldwise.tuning.strategies.gradient import starts
 from foldwise.tuning.strategies.protocol import is_tried
 
 CANCER, DIABETES = load_breast_cancer(return_X_y=True), load_diabetes(return_X_y=True)
@@ -54,7 +55,7 @@ def fits_of(search):
     ids=["logistic", "ridge", "kernel ridge"],
 )
 def test_it_finds_what_a_fine_grid_finds_with_fewer_fits(estimator, space, data, scoring, n_points, share):
-    found = searched(estimator, space, *data, scoring=scoring)
+    found = searched(estimator, space, *data, strategy=Gradient(n_starts=3), scoring=scoring)
     grid = searched(estimator, space, *data, strategy=Grid(n_points), scoring=scoring)
     assert found.best_score_ >= grid.best_score_ - 1e-4 * abs(grid.best_score_)
     assert fits_of(found) <= share * grid.models_scored_
@@ -64,7 +65,7 @@ def test_descents_go_down_and_end_in_the_space():
     space = {"kernelridge__alpha": Float(0.01, 10, log=True), "kernelridge__gamma": Float(0, 3)}
     search = searched(MACHINE, space, *DIABETES, scoring=MSE)
     paths = search.strategy_.paths
-    assert len(paths) == 3
+    assert len(paths) == 5
     assert paths[0][0][0]["kernelridge__alpha"] == 1.0  # the estimator's own
     for path in paths:
         losses = [loss for _, loss in path]
@@ -264,3 +265,11 @@ def test_a_descent_does_not_enter_where_the_value_is_not_finite():
 def test_a_descent_stops_when_time_is_over():
     path = descend(rosenbrock, np.zeros(2), Box(-np.ones(2), np.ones(2)), max_steps=50, tol=0, is_over=lambda: True)
     assert len(path) == 1
+
+
+def test_the_ends_of_the_ranges_are_starts():
+    space = SearchSpace.of({"C": Float(0.01, 100, log=True)})
+    found = [one["C"] for one in starts(space, LogisticRegression(), 5, np.random.default_rng(0))]
+    assert found[0] == 1.0
+    assert found[-2:] == [100.0, 0.01]
+    assert [one["C"] for one in starts(space, LogisticRegression(), 3, np.random.default_rng(0))] == found[:3]

@@ -15,8 +15,8 @@ MODULES = {
 }
 CATALOG = (  # for messages; NaiveBayes has methods of its own
     "LogisticRegression (C), Ridge and RidgeClassifier (alpha), KernelRidge (alpha; gamma with the kernels 'rbf' and "
-    "'laplacian'), NaiveBayes (alpha, var_floor), pipelines that end in one of them, and the "
-    "factors of PenaltyFactors before it"
+    "'laplacian'), NaiveBayes (alpha, var_floor, temperature, column_weights__COLUMN, priors__CLASS), pipelines that "
+    "end in one of them, and the factors of PenaltyFactors before it"
 )
 
 

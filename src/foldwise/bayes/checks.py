@@ -41,6 +41,7 @@ def by_column(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
     return checked
 
 
+NUMBERS_BY_COLUMN = by_column(at_least_zero)
 MOST = "None uses the largest value of the column."
 SILVERMAN = "None uses Silverman's rule for each class and column."
 BY_COLUMN: dict[str, Callable[[str, Any], Any]] = {
@@ -51,9 +52,36 @@ BY_COLUMN: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
+def check_weight_list(weights: Any) -> Any:
+    """Check the weights of columns: None, a mapping from columns to numbers, or a list of numbers."""
+    if weights is None or isinstance(weights, Mapping):
+        return NUMBERS_BY_COLUMN("column_weights", weights) if weights else None
+    if isinstance(weights, str) or not hasattr(weights, "__iter__"):
+        raise FoldwiseTypeError(
+            f"column_weights must be None, a mapping from columns to numbers, or a list of numbers; got {weights!r}.",
+            "1 is the usual weight of a column.",
+        )
+    return tuple(at_least_zero(f"column_weights[{j}]", weight) for j, weight in enumerate(weights))
+
+
+def weight_per_column(weights: Any, names: Sequence[str]) -> tuple[float, ...] | None:
+    """Resolve checked weights to one number per column of the table; None if all are 1."""
+    if isinstance(weights, Mapping):
+        given = {column_index("column_weights", key, names): weight for key, weight in weights.items()}
+        weights = tuple(given.get(j, 1.0) for j in range(len(names)))
+    if weights is not None and len(weights) != len(names):
+        raise InputError(
+            f"column_weights must have one number per column, {len(names)} in this table; got {len(weights)}.",
+            "pass a mapping to give weights to some columns only.",
+        )
+    return None if weights is None or all(weight == 1 for weight in weights) else weights
+
+
 def by_name(setting: Setting, names: Sequence[str]) -> Setting:
     """Key the mappings of a setting by column name; raise for a column that the table does not have."""
     named: dict[str, Any] = {}
+    if setting.column_weights is not None:
+        named["column_weights"] = weight_per_column(setting.column_weights, names)
     for parameter in BY_COLUMN:
         given = getattr(setting, parameter)
         if isinstance(given, Mapping):
@@ -70,6 +98,8 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "missing": lambda value: one_of("missing", value, ("ignore", "category")),
     "unseen": lambda value: one_of("unseen", value, ("ignore", "smooth")),
     **{name: partial(check, name) for name, check in BY_COLUMN.items()},
+    "column_weights": check_weight_list,
+    "temperature": lambda value: above_zero("temperature", value, "1 leaves the probabilities as they are."),
 }
 
 
@@ -100,8 +130,11 @@ def prior_shares(priors: Any, classes: NDArray[Any], class_weight: Floats) -> Fl
     if hasattr(priors, "items"):  # a mapping, or a pandas Series indexed by class
         priors = dict(priors.items())
         if set(priors) != set(labels):
-            raise InputError(f"priors must name each of the classes {listing(labels)}; got {listing(priors)}.")
-        priors = [priors[label] for label in labels]
+            by_text = {str(label): weight for label, weight in priors.items()}  # from names such as "priors__0"
+            if len(by_text) != len(priors) or set(by_text) != set(map(str, labels)):
+                raise InputError(f"priors must name each of the classes {listing(labels)}; got {listing(priors)}.")
+            priors = {label: by_text[str(label)] for label in labels}
+        priors = scaled_to_one([priors[label] for label in labels])
     try:
         shares = np.asarray(priors, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -114,6 +147,15 @@ def prior_shares(priors: Any, classes: NDArray[Any], class_weight: Floats) -> Fl
     if not (shares >= 0).all() or not np.isclose(shares.sum(), 1.0):
         raise InputError(f"priors must be at least 0 and sum to 1, got {shares.tolist()} with sum {shares.sum():g}.")
     return np.asarray(shares / shares.sum())
+
+
+def scaled_to_one(weights: Sequence[Any]) -> Any:
+    """Divide the numbers of a mapping by their sum. What is not a valid number is left to the checks that follow."""
+    try:
+        total = float(np.sum(np.asarray(weights, dtype=np.float64)))
+    except (TypeError, ValueError):
+        return weights
+    return [weight / total for weight in weights] if 0 < total < np.inf and min(weights) >= 0 else weights
 
 
 def check_some_weight(weights: Floats | None) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.bayes.assignment import wants_best
+from foldwise.bayes.entry_params import entry_of
 from foldwise.bayes.explanation import Explanation, Explanations
 from foldwise.bayes.families.protocol import Factor, Fraction, Parameter
 from foldwise.bayes.finished import Normalize, shift_to_max, to_log_probabilities, to_probabilities
@@ -46,7 +47,8 @@ class NaiveBayes(NaiveBayesLearner):
     ddof : float, default 1
         The variance divides by n - ddof.
     priors : {"empirical", "uniform"}, array-like or mapping, default "empirical"
-        Prior probabilities of the classes: their frequencies, all equal, or one probability per class.
+        Prior probabilities of the classes: their frequencies, all equal, or one probability per class. The numbers of
+        a mapping from classes are divided by their sum. `set_params(priors__yes=2)` changes the entry of one class.
     missing : {"ignore", "category"}, default "ignore"
         "ignore" leaves a column with a missing value out of the prediction. "category" treats missing as a value.
     unseen : {"ignore", "smooth"}, default "ignore"
@@ -60,6 +62,12 @@ class NaiveBayes(NaiveBayesLearner):
         Bins of equal width, of equal frequency, or by Fayyad and Irani's entropy method, which chooses their number.
     bandwidth : float or mapping, optional
         Standard deviation of the kernels of kde columns. Default: Silverman's rule for each class and column.
+    column_weights : list of float or mapping, optional
+        Weights of the columns, at least 0: one per column, or a mapping from columns, in which other columns have the
+        weight 1. The log-likelihood of a column is multiplied by its weight, and 0 leaves the column out. Weights below
+        1 correct for columns that repeat each other. `set_params(column_weights__age=0.5)` changes one weight.
+    temperature : float, default 1.0
+        The log-probabilities of the classes are divided by it. Above 1, predicted probabilities are less extreme.
     n_jobs : int, optional
         Number of threads. None uses all cores on large tables.
 
@@ -91,10 +99,14 @@ class NaiveBayes(NaiveBayesLearner):
 
     Notes
     -----
-    score(c) = log P(c) + Σ over present columns of log P(x_j | c). Weights are frequencies: a row of weight 2 counts as
-    two equal rows. (Only the choice of `families="best"` may differ, because a weighted row is in one fold.) If the
+    score(c) = log P(c) + Σ over present columns of w_j log P(x_j | c), with column weights w_j [1]_. The probabilities
+    are the softmax of score / temperature. Sample weights are frequencies: a row of weight 2 counts as two equal rows.
+    (Only the choice of `families="best"` may differ, because a weighted row is in one fold.) If the
     weights of a class sum to 1 or less, its variances with `ddof=1` fall to the floor, so rescale weights that sum
     to 1. Silverman's bandwidth is 0.9·min(sd, IQR/1.34)·n^(-1/5).
+
+    .. [1] Zaidi, Cerquides, Carman and Webb, "Alleviating naive Bayes attribute independence assumption by attribute
+       weighting", Journal of Machine Learning Research 14, 2013.
     """
 
     def __init__(
@@ -112,6 +124,8 @@ class NaiveBayes(NaiveBayesLearner):
         bins: int | Mapping[str, int] = 10,
         cuts: str | Mapping[str, str] = "width",
         bandwidth: float | Mapping[str, float] | None = None,
+        column_weights: Sequence[float] | Mapping[Any, float] | None = None,
+        temperature: float = 1.0,
         n_jobs: int | None = None,
     ) -> None:
         self.families = families
@@ -126,6 +140,8 @@ class NaiveBayes(NaiveBayesLearner):
         self.bins = bins
         self.cuts = cuts
         self.bandwidth = bandwidth
+        self.column_weights = column_weights
+        self.temperature = temperature
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -262,7 +278,7 @@ class NaiveBayes(NaiveBayesLearner):
         return self._answer(X, to_log_probabilities)
 
     def predict_joint_log_proba(self, X: Any) -> Floats:
-        """Predict log P(class, row), which is not normalized.
+        """Predict log P(class, row), which is not normalized and not divided by the temperature.
 
         Parameters
         ----------
@@ -321,9 +337,13 @@ class NaiveBayes(NaiveBayesLearner):
         Returns
         -------
         frozenset of str
-            alpha and var_floor; empty if families are chosen by cross-validation.
+            alpha, var_floor, temperature, and the entries of `priors` and `column_weights` if these are mappings.
+            Empty if families are chosen by cross-validation.
         """
-        return frozenset() if wants_best(self.families) else frozenset({"alpha", "var_floor"})
+        if wants_best(self.families):
+            return frozenset()
+        entries = {name for name in self.get_params(deep=True) if entry_of(name) is not None}
+        return frozenset({"alpha", "var_floor", "temperature"} | entries)
 
     def open_smooth_loss(self, folds: Any, names: Sequence[str]) -> Any:
         """Open the out-of-fold log loss as a function of smooth parameters.
@@ -354,8 +374,12 @@ class NaiveBayes(NaiveBayesLearner):
         """
         check_is_fitted(self)
         prior = self._prior_factor()
-        first = Parameter("(class)", "prior", tuple(np.exp(prior.log).tolist()), prior.fractions)
-        rows = (first, *self._finished.parameters(self.schema_.names))
+        first: tuple[Parameter, ...] = (
+            Parameter("(class)", "prior", tuple(np.exp(prior.log).tolist()), prior.fractions),
+        )
+        if (temperature := self._finished.setting.temperature) != 1:
+            first = (*first, Parameter("(class)", "temperature", (temperature,) * len(self.classes_)))
+        rows = (*first, *self._finished.parameters(self.schema_.names))
         return ProbabilityTable(tuple(self.classes_.tolist()), rows, self._backend)
 
     def explain(self, X: Any) -> Explanations:
@@ -374,7 +398,8 @@ class NaiveBayes(NaiveBayesLearner):
         check_is_fitted(self)
         rows = self._finished.factors(self._view(X, reset=False))
         prior, classes = self._prior_factor(), tuple(self.classes_.tolist())
-        return Explanations([Explanation(classes, prior, factors) for factors in rows])
+        temperature = self._finished.setting.temperature
+        return Explanations([Explanation(classes, prior, factors, temperature) for factors in rows])
 
     def _prior_factor(self) -> Factor:
         fractions = None

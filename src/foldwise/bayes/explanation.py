@@ -31,11 +31,14 @@ class Explanation:
         The prior probabilities.
     factors : tuple of Factor
         The factor of each column. The logarithms of the prior and the factors sum to `joint`.
+    temperature : float
+        `joint` is divided by it before it is normalized.
     """
 
     classes: tuple[Any, ...]
     prior: Factor
     factors: tuple[Factor, ...]
+    temperature: float = 1.0
 
     @property
     def joint(self) -> tuple[float, ...]:
@@ -44,22 +47,32 @@ class Explanation:
         return tuple(exact_sum([term.log[c] for term in terms]) for c in range(len(self.classes)))
 
     @property
+    def tempered(self) -> tuple[float, ...]:
+        """`joint` divided by the temperature; the prior instead if every class is impossible."""
+        terms = self.prior.log if self.contradictory else self.joint
+        return tuple(term / self.temperature for term in terms)
+
+    @property
     def contradictory(self) -> bool:
         """Whether every class is impossible, so that the prior is predicted."""
         return max(self.joint) == -math.inf
 
     @property
     def log_normalizer(self) -> float:
-        """log P(row), by which the joint probability is divided."""
-        top = max(self.joint)
-        return top if self.contradictory else top + math.log(sum(math.exp(v - top) for v in self.joint))
+        """log P(row), by which the joint probability is divided; with a temperature, the sum of the powers instead."""
+        if self.contradictory:
+            return -math.inf
+        top = max(self.tempered)
+        return top + math.log(sum(math.exp(v - top) for v in self.tempered))
 
     @property
     def log_proba(self) -> tuple[float, ...]:
         """log P(class | row), per class."""
-        if self.contradictory:
+        if self.contradictory and self.temperature == 1:
             return self.prior.log
-        return tuple(v - self.log_normalizer for v in self.joint)
+        top = max(self.tempered)
+        total = top + math.log(sum(math.exp(v - top) for v in self.tempered))
+        return tuple(v - total for v in self.tempered)
 
     @property
     def proba(self) -> tuple[float, ...]:
@@ -86,6 +99,7 @@ class Explanation:
             "proba": list(self.proba),
             "log_proba": list(self.log_proba),
             "joint_log_proba": list(self.joint),
+            "temperature": self.temperature,
             "log_normalizer": self.log_normalizer,
             "contradictory": self.contradictory,
             "prior": factor_to_dict(self.prior),
@@ -111,6 +125,11 @@ class Explanation:
         lines.append(["product", *(product_text(joint[c]) for c in shown), odds_text(joint, versus)])
         if self.contradictory:
             lines.append(["", "every class is impossible, so the prior is predicted"])
+        if self.temperature != 1:
+            powers = self.tempered
+            name = f"^(1/{self.temperature:.4g})"
+            lines.append([name, *(product_text(powers[c]) for c in shown), odds_text(powers, versus)])
+        if self.contradictory:
             lines.append(["prior", *(number_text(self.proba[c]) for c in shown), ""])
         else:
             total = product_text(self.log_normalizer)

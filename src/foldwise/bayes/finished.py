@@ -16,6 +16,7 @@ from foldwise.bayes.families import FAMILIES, Likelihood, Setting
 from foldwise.bayes.families.base import names_of
 from foldwise.bayes.families.protocol import AnyView, Factor, Parameter
 from foldwise.bayes.presence import WithPresence, presence_shares
+from foldwise.bayes.weighting import WeightedLikelihood, by_weight
 from foldwise.data.schema import Column
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import map_rows, windows
@@ -48,15 +49,15 @@ class FinishedModel:
     ) -> FinishedModel:
         """Compute likelihoods from the facts of `blocks`; `columns` are those of the table."""
         used, likelihoods = [], []
-        for whole, all_facts in zip(blocks, facts.summaries, strict=True):
-            block, summary = in_use(whole, all_facts, setting)
-            if not block.columns:
-                continue
+        for block, summary in blocks_in_use(facts, blocks, setting):
             family, own = FAMILIES[block.family], [columns[j] for j in block.columns]
             likelihood = family.finish(summary, own, facts.totals, setting)
             present = family.present(summary)
             if setting.missing == "category" and present is not None:
                 likelihood = WithPresence(likelihood, names_of(own), presence_shares(present, facts.totals, setting))
+            weights = np.array([setting.weight(j) for j in block.columns])
+            if (weights != 1).any():
+                likelihood = WeightedLikelihood(likelihood, names_of(own), weights)
             used.append(block)
             likelihoods.append(likelihood)
         return cls(facts.classes, log_prior, setting, tuple(used), tuple(likelihoods))
@@ -64,6 +65,7 @@ class FinishedModel:
     def score(self, view: AnyView, n_jobs: int | None, normalize: Normalize | None = None) -> tuple[Floats, int]:
         """Compute joint log-probabilities (n, K), or normalized ones, and the number of rows predicted by the prior."""
         scores = np.empty((view.n_rows, len(self.classes)))
+        temperature = self.setting.temperature
 
         def part(start: int, stop: int) -> int:
             pairs = zip(self.blocks, self.likelihoods, strict=True)
@@ -74,8 +76,12 @@ class FinishedModel:
                 chunk[:] = self.log_prior
                 for scorer in scorers:
                     scorer.add(a, b, chunk)
-                if normalize is not None:
+                if normalize is not None and temperature == 1:
                     impossible += normalize(chunk, self.log_prior)
+                elif normalize is not None:
+                    impossible += shift_to_max(chunk, self.log_prior)  # first, so that the division cannot overflow
+                    chunk /= temperature
+                    normalize(chunk, self.log_prior)
             return impossible
 
         return scores, sum(map_rows(view.n_rows, view.n_columns, n_jobs, part))
@@ -93,6 +99,14 @@ class FinishedModel:
         rows = [row for likelihood in self.likelihoods for row in likelihood.parameters()]
         order = {name: j for j, name in enumerate(names)}
         return sorted(rows, key=lambda row: order[row.column])
+
+
+def blocks_in_use(
+    facts: NaiveBayesFacts, blocks: Sequence[FamilyBlock], setting: Setting
+) -> list[tuple[FamilyBlock, Any]]:
+    """The blocks that a setting uses, with their facts."""
+    used = [in_use(block, summary, setting) for block, summary in zip(blocks, facts.summaries, strict=True)]
+    return [part for block, summary in used if block.columns for part in by_weight(block, summary, setting)]
 
 
 @njit(nogil=True, cache=True)

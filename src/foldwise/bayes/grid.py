@@ -1,8 +1,8 @@
 """Computes likelihoods of many settings at once, for tables of categorical and gaussian columns.
 
 The formulas are those of the families, with one more axis for settings; `foldwise.testing.check_foldable` compares the
-two. Settings may differ in alpha, unseen, var_floor, ddof, priors and columns. With `missing="category"`, settings are
-computed one by one instead.
+two. Settings may differ in alpha, unseen, var_floor, ddof, priors, columns, their weights and the temperature. With
+`missing="category"`, settings are computed one by one instead.
 """
 
 from __future__ import annotations
@@ -56,11 +56,17 @@ class GridBatch:
         """Logarithms of priors, by training set."""
         return KeyedCache(most=16)
 
-    def unused(self, columns: Sequence[int]) -> Bools | None:  # (columns, S)
-        """Mark the columns that each setting does not use; None if all settings use all columns."""
-        if all(setting.columns is None for setting in self.settings):
+    @cached_property
+    def temperature(self) -> Floats | None:  # (S,)
+        """The temperature of each setting; None if all are 1."""
+        found = np.array([setting.temperature for setting in self.settings])
+        return None if (found == 1).all() else found
+
+    def weights(self, columns: Sequence[int]) -> Floats | None:  # (columns, S)
+        """The weight of each column in each setting, 0 if it is not in use; None if all are 1."""
+        if all(setting.columns is None and setting.column_weights is None for setting in self.settings):
             return None
-        return np.array([[not setting.uses(j) for setting in self.settings] for j in columns])
+        return np.array([[one.weight(j) if one.uses(j) else 0.0 for one in self.settings] for j in columns])
 
 
 @dataclass(frozen=True)
@@ -106,8 +112,9 @@ class CategoricalColumns:
         logs, line = batch.logs.of(weight, whole=share.weights is None)
         table = np.empty((*weight.shape, len(alpha)))
         divide_counts(slots, logs, line, under, seen, present, alpha, smooth, table)
-        if (unused := batch.unused(self.columns)) is not None:
-            table = np.where(unused[self.coded.column][:, None, :], 0.0, table)
+        if (weights := batch.weights(self.columns)) is not None:
+            factor = np.broadcast_to(weights[self.coded.column][:, None, :], table.shape)
+            table = np.multiply(table, factor, out=np.zeros_like(table), where=factor != 0)  # 0 times -inf is 0
         return CategoricalTerms(self.coded, table)
 
 
@@ -182,8 +189,8 @@ class GaussianColumns:
         """Learn mean (K, d), scale and log_norm (K, d, S) from some rows, for every setting."""
         cells = ChunkedCells(self.names, len(rows), list(np.ascontiguousarray(self.numbers[rows]).T), np.float64)
         mean, scale, log_norm = finish_settings(moments_of(cells, share), batch.settings)
-        if (unused := batch.unused(self.columns)) is not None:
-            scale, log_norm = np.where(unused, 0.0, scale), np.where(unused, 0.0, log_norm)
+        if (weights := batch.weights(self.columns)) is not None:
+            scale, log_norm = scale * weights, log_norm * weights
         return GaussianTerms(self.numbers, mean, scale, log_norm)
 
 
@@ -201,7 +208,7 @@ class GridTable:
             parts.append(self.categories.look_up(share, train, batch))
         if self.numbers is not None:
             parts.append(self.numbers.learn(share, train, batch))
-        return JointScores(tuple(parts), np.ascontiguousarray(log_prior))
+        return JointScores(tuple(parts), np.ascontiguousarray(log_prior), temperature=batch.temperature)
 
     def check_finite(self, test: Rows) -> None:
         """Raise for infinite values in test rows, as `predict` does."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.bayes.assignment import FamilyBlock, assign_families, wants_best, without_best
@@ -22,6 +22,7 @@ from foldwise.bayes.checks import (
     check_some_weight,
     merge_schemas,
 )
+from foldwise.bayes.entry_params import EntryParams
 from foldwise.bayes.facts import NaiveBayesFacts
 from foldwise.bayes.families import Setting
 from foldwise.bayes.families.protocol import AnyView
@@ -35,7 +36,7 @@ from foldwise.errors import FoldwiseTypeError, ForgetError, InputError
 from foldwise.summaries.number_kernels import Floats
 
 
-class NaiveBayesLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NaiveBayesLearner(ClassifierMixin, EntryParams):  # type: ignore[misc]
     """What a naive Bayes model has learned, and how rows are added to it and removed from it."""
 
     facts_: NaiveBayesFacts

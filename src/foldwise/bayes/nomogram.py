@@ -1,6 +1,7 @@
 """`nomogram`: the data behind an interactive nomogram of a fitted naive Bayes. The report page draws it.
 
-score(c) = prior(c) + rest(c) + Σ over columns of log P(value | c). The posterior is the softmax of the scores, as in
+score(c) = prior(c) + rest(c) + Σ over columns of log P(value | c), each multiplied by the weight of its column and
+divided by the temperature. The posterior is the softmax of the scores, as in
 `predict_proba`. `rest` is the contribution of columns that are not shown, as if their values were missing.
 """
 
@@ -81,13 +82,13 @@ def nomogram(model: NaiveBayes, X: Any) -> dict[str, Any]:
     hidden += [{"name": a.name, "why": "the model does not use it"} for a in axes if a.name not in tables]
     shown, crowded = most_informative(used, tables)
     hidden += [{"name": a.name, "why": "it is less informative than the others"} for a in crowded]
-    rest = np.zeros(len(model.classes_))
+    rest, temperature = np.zeros(len(model.classes_)), model._finished.setting.temperature
     for name, logs in tables.items():
         if name not in {a.name for a in shown}:
             rest = rest + logs[-1]
     return {
         "classes": [str(label) for label in model.classes_.tolist()],
-        "log_prior": finite(model.class_log_prior_),
+        "log_prior": finite(model.class_log_prior_ / temperature),
         "rest": finite(rest),
         "columns": [column_facts(a, tables[a.name]) for a in shown],
         "not_shown": hidden,
@@ -156,7 +157,7 @@ def contributions(model: NaiveBayes, axes: Sequence[Axis]) -> dict[str, Floats]:
     rows = model._finished.factors(View(sources, n_rows))
     tables: dict[str, Floats] = {}
     for i, factor in enumerate(rows[0]):
-        log = np.array([row[i].log for row in rows])
+        log = np.array([row[i].log for row in rows]) / model._finished.setting.temperature
         n_cells = len(by_name[factor.column].cells) if factor.column in by_name else 0
         tables[factor.column] = np.vstack([log[:n_cells], log[-1:]])
     return tables

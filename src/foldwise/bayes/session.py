@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from foldwise.bayes.checks import CHECKS, check_classes, check_priors, check_some_weight
+from foldwise.bayes.entry_params import entry_of
 from foldwise.bayes.facts import NaiveBayesFacts
 from foldwise.bayes.families.protocol import AnyView
 from foldwise.bayes.finished import FinishedModel, shift_to_max, to_log_probabilities
@@ -91,7 +92,7 @@ class NaiveBayesSession:
         self.settings = SessionSettings(estimator, X, template, self.table, len(self.classes))
 
     def lazy(self, params: Params) -> frozenset[str]:
-        return LAZY
+        return LAZY | {name for name in params if entry_of(name) is not None}
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
         need = need | Need.PROBA if need.has(Need.DECISION) else need  # decision values are probabilities

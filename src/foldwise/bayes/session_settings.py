@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from foldwise.bayes.assignment import FamilyBlock, wants_best, without_best
 from foldwise.bayes.checks import CHECKS, by_name, check_columns, check_setting
+from foldwise.bayes.entry_params import entry_of
 from foldwise.bayes.families.protocol import AnyView, Setting
 from foldwise.bayes.grid import CategoricalColumns, GaussianColumns, GridBatch, GridTable
 from foldwise.data.arguments import check_jobs
@@ -100,8 +101,9 @@ class SessionSettings:
         """Check a setting as `fit` would, without an estimator, because cloning costs more than an answer."""
         try:
             params = {**self._params, **setting}
-            if len(params) > len(self._params):
-                clone(self._estimator).set_params(**setting)  # raises for the unknown name
+            if len(params) > len(self._params):  # entries of mappings; raises for unknown names
+                params = clone(self._estimator).set_params(**setting).get_params(deep=False)
+                setting = {name: params[name] for name in {(entry_of(one) or (one,))[0] for one in setting}}
             if self._base is None:  # the estimator's own parameters are invalid, unless the setting replaces them
                 checked = check_setting({name: params[name] for name in CHECKS})
             else:

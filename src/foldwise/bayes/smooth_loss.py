@@ -1,4 +1,4 @@
-"""The out-of-fold log loss of `NaiveBayes` as a smooth function of alpha and var_floor.
+"""The out-of-fold log loss of `NaiveBayes` as a smooth function of smoothing, priors, column weights and temperature.
 
 The facts of each training set are learned once, because they do not depend on hyperparameters. A log-likelihood is a
 sum of table entries, so its derivative is the sum of their derivatives. The same scorers add them up: they read tables
@@ -6,8 +6,14 @@ of slopes instead of tables of logarithms.
 
 Notes
 -----
-d log((N + α)/(M + αs)) / d log α = α/(N + α) - αs/(M + αs), with s slots. A variance at its floor is proportional to
-var_floor, so d log N(x; μ, v) / d log var_floor = (x - μ)²/(2v) - 1/2 there, and 0 for the others.
+With scores s(c), temperature T and logits z(c) = s(c) / T, the logits have these derivatives by logarithms:
+
+- priors ∝ exp(θ): dz(c) / dθ(k) = [c = k] / T, up to a constant that the softmax cancels;
+- temperature: dz(c) / d log T = -z(c);
+- weight of a column: dz(c) / d log w_j = w_j log P(x_j | c) / T;
+- alpha: d log((N + α)/(M + αs)) / d log α = α/(N + α) - αs/(M + αs), with s slots;
+- var_floor: a variance v at its floor is proportional to it, so d log N(x; μ, v) / d log var_floor is
+  (x - μ)²/(2v) - 1/2 there, and 0 for the others.
 """
 
 from __future__ import annotations
@@ -21,23 +27,27 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 from sklearn.base import clone
 
-from foldwise.bayes.assignment import in_use
+from foldwise.bayes.assignment import FamilyBlock
+from foldwise.bayes.checks import check_priors
+from foldwise.bayes.entry_params import entry_of, with_entry
 from foldwise.bayes.families import Setting
-from foldwise.bayes.families.base import SPARSE_ROWS, ShareTable
+from foldwise.bayes.families.base import ShareTable
 from foldwise.bayes.families.bernoulli_multinomial import CountedLikelihood
 from foldwise.bayes.families.binned import BinnedLikelihood
 from foldwise.bayes.families.categorical import CategoricalLikelihood
 from foldwise.bayes.families.gaussian import GaussianLikelihood, finish_settings
-from foldwise.bayes.families.protocol import AnyView, ClassTotals, Scorer
+from foldwise.bayes.families.protocol import AnyView, ClassTotals
 from foldwise.bayes.families.text import TextLikelihood
-from foldwise.bayes.finished import FinishedModel
+from foldwise.bayes.finished import FinishedModel, blocks_in_use
 from foldwise.bayes.presence import WithPresence, presence_shares
+from foldwise.bayes.weighting import NoContribution, WeightedLikelihood, scale_tables
+from foldwise.data.arguments import column_index
 from foldwise.errors import InputError
 from foldwise.summaries.number_kernels import Floats
 from foldwise.tuning.smooth_losses import LARGEST_LOSS, FoldTables, codes_among
 
-SMOOTH = frozenset({"alpha", "var_floor"})
 FLOORED = {"kde", "gamma", "poisson", "binomial"}  # families whose floors have no slopes here
+SMOOTHING = ("alpha", "var_floor")
 
 
 class NaiveBayesLoss:
@@ -45,7 +55,7 @@ class NaiveBayesLoss:
 
     def __init__(self, estimator: Any, folds: Sequence[FoldTables], names: Sequence[str]) -> None:
         self.names = tuple(names)
-        self.folds = [NaiveBayesFold.of(estimator, fold) for fold in folds]
+        self.folds = [NaiveBayesFold.of(estimator, fold, names) for fold in folds]
         families = {block.family for fold in self.folds for block in fold.model._blocks}
         if "var_floor" in names and families & FLOORED:
             raise InputError(
@@ -65,58 +75,115 @@ class NaiveBayesFold:
     """One split: a model fitted to the training rows, and the test rows."""
 
     model: Any
+    priors: Any  # as given to the estimator
     view: AnyView  # of the test rows
     codes: NDArray[np.intp]  # their classes; -1 if a class is missing from the training rows
 
     @classmethod
-    def of(cls, estimator: Any, fold: FoldTables) -> NaiveBayesFold:
+    def of(cls, estimator: Any, fold: FoldTables, names: Sequence[str]) -> NaiveBayesFold:
         """Learn the facts of the training rows."""
-        model = clone(estimator).fit(fold.X_train, fold.y_train, **fold.fit_params)
-        return cls(model, model._view(fold.X_test, reset=False), codes_among(model.classes_, fold.y_test))
+        model, priors = clone(estimator), estimator.priors
+        if any((entry_of(name) or name)[0] == "priors" for name in names):
+            model.set_params(priors="empirical")  # a mapping may not name all classes without the values to come
+        model.fit(fold.X_train, fold.y_train, **fold.fit_params)
+        return cls(model, priors, model._view(fold.X_test, reset=False), codes_among(model.classes_, fold.y_test))
 
     def loss_and_gradient(self, values: Mapping[str, float], names: Sequence[str]) -> list[float]:
         """Compute the test loss and its derivatives, in the order of the names."""
-        old = self.model._finished
-        setting = replace(old.setting, **values)
-        model = FinishedModel.of(
-            self.model.facts_, self.model._blocks, self.model.schema_.columns, setting, old.log_prior
-        )
+        model = self._finish(values)
         scores, _ = model.score(self.view, 1)
         impossible = np.isneginf(scores.max(axis=1))
         scores[impossible] = model.log_prior
-        log_p = log_softmax(scores, axis=1)
+        logits = (scores - scores.max(axis=1, keepdims=True)) / model.setting.temperature
+        log_p = log_softmax(logits, axis=1)
         rows = np.arange(len(scores))
         losses = np.where(self.codes < 0, LARGEST_LOSS, -log_p[rows, self.codes])
-        constant = impossible | (losses >= LARGEST_LOSS)
+        constant = losses >= LARGEST_LOSS
         answers = [float(losses.clip(max=LARGEST_LOSS).mean())]
         for name in names:
-            slopes, _ = self._slopes(model, name).score(self.view, 1)  # (n, K), of the scores
-            change = (np.exp(log_p) * slopes).sum(axis=1) - slopes[rows, self.codes]
+            slopes = self._logit_slopes(model, name, logits, impossible)  # (n, K)
+            p = np.exp(log_p)
+            change = np.multiply(p, slopes, out=np.zeros_like(p), where=p > 0).sum(axis=1)
+            change -= np.where(constant, 0.0, slopes[rows, self.codes])
             answers.append(float(np.where(constant, 0.0, change).mean()))
         return answers
+
+    def _finish(self, values: Mapping[str, float]) -> FinishedModel:
+        """The model with other values of smooth parameters."""
+        old, names = self.model._finished, self.model.schema_.names
+        plain = {name: value for name, value in values.items() if entry_of(name) is None}
+        weights, log_prior = [old.setting.weight(j) for j in range(len(names))], old.log_prior
+        priors: Any = self.priors
+        for name, value in values.items():
+            parameter, key = entry_of(name) or (name, "")
+            if parameter == "column_weights":
+                weights[column_index(parameter, key, names)] = value
+            elif parameter == "priors":
+                priors = with_entry(parameter, priors, key, value)
+        if priors is not self.priors:
+            log_prior = check_priors(priors, self.model.classes_, self.model.class_count_)
+        setting = replace(old.setting, **plain, column_weights=tuple(weights))
+        return FinishedModel.of(self.model.facts_, self.model._blocks, self.model.schema_.columns, setting, log_prior)
+
+    def _logit_slopes(self, model: FinishedModel, name: str, logits: Floats, impossible: Any) -> Floats:  # (n, K)
+        """The derivatives of the logits by the logarithm of one parameter."""
+        parameter, key = entry_of(name) or (name, "")
+        if parameter == "temperature":
+            return -logits
+        if parameter == "priors":
+            chosen = [str(label) == key for label in self.model.classes_.tolist()]
+            return np.broadcast_to(np.array(chosen) / model.setting.temperature, logits.shape)
+        changed = self._slopes(model, name) if parameter in SMOOTHING else self._column(model, parameter, key)
+        slopes, _ = changed.score(self.view, 1)
+        slopes[impossible] = 0.0  # the prior is predicted
+        return slopes / model.setting.temperature
 
     def _slopes(self, model: FinishedModel, name: str) -> FinishedModel:
         """A model whose scores are the derivatives of the scores of another model."""
         facts, kept = self.model.facts_, []
-        used = [in_use(*pair, model.setting) for pair in zip(self.model._blocks, facts.summaries, strict=True)]
-        summaries = [summary for block, summary in used if block.columns]
-        for block, likelihood, summary in zip(model.blocks, model.likelihoods, summaries, strict=True):
+        used = blocks_in_use(facts, self.model._blocks, model.setting)
+        for block, likelihood, (_, summary) in zip(model.blocks, model.likelihoods, used, strict=True):
             slope = slope_of(likelihood, name, model.setting, summary, facts.totals)
             if slope is not None:
                 kept.append((block, slope))
-        blocks, slopes = tuple(one for one, _ in kept), tuple(one for _, one in kept)
-        return replace(model, log_prior=np.zeros_like(model.log_prior), blocks=blocks, likelihoods=slopes)
+        return only(model, kept)
+
+    def _column(self, model: FinishedModel, parameter: str, key: str) -> FinishedModel:
+        """A model whose scores are the weighted log-likelihoods of one column."""
+        j, facts = column_index(parameter, key, self.model.schema_.names), self.model.facts_
+        pairs = zip(model.blocks, model.likelihoods, strict=True)
+        found = next((pair for pair in pairs if j in pair[0].columns), None)
+        if found is None:
+            return only(model, [])  # the column is not in use
+        block, likelihood = found
+        weights = np.array([model.setting.weight(j) * (own == j) for own in block.columns])
+        inner = likelihood.inner if isinstance(likelihood, WeightedLikelihood) else likelihood
+        scaled = scale_tables(inner, weights)
+        if scaled is not None:
+            return only(model, [(block, scaled)])
+        setting = replace(model.setting, columns=(j,))
+        columns, nothing = self.model.schema_.columns, np.zeros_like(model.log_prior)
+        return FinishedModel.of(facts, self.model._blocks, columns, setting, nothing)
+
+
+def only(model: FinishedModel, kept: Sequence[tuple[FamilyBlock, Any]]) -> FinishedModel:
+    """A model of some likelihoods, without the prior."""
+    blocks, likelihoods = tuple(block for block, _ in kept), tuple(likelihood for _, likelihood in kept)
+    return replace(model, log_prior=np.zeros_like(model.log_prior), blocks=blocks, likelihoods=likelihoods)
 
 
 def slope_of(likelihood: Any, name: str, setting: Setting, summary: Any, totals: ClassTotals) -> Any:
     """A likelihood whose logarithms are derivatives by the logarithm of a parameter; None if all are 0."""
+    if isinstance(likelihood, WeightedLikelihood):
+        inner = slope_of(likelihood.inner, name, setting, summary, totals)
+        return None if inner is None else replace(likelihood, inner=inner)
     if isinstance(likelihood, GaussianLikelihood):
         return floor_slopes(likelihood, setting, summary) if name == "var_floor" else None
     if isinstance(likelihood, WithPresence):
         inner = slope_of(likelihood.inner, name, setting, summary, totals)
         if name != "alpha":
             return inner
-        own: Any = NoSlope() if inner is None else inner
+        own: Any = NoContribution() if inner is None else inner
         return replace(likelihood, inner=own, shares=likelihood.shares.slopes(setting.alpha))
     if name != "alpha":
         return None
@@ -140,11 +207,3 @@ def floor_slopes(likelihood: GaussianLikelihood, setting: Setting, summary: Any)
         return None
     slope: Floats = np.where(raised, -likelihood.scale, 0.0)
     return replace(likelihood, scale=slope, log_norm=np.where(raised, -0.5, 0.0))
-
-
-@dataclass(frozen=True)
-class NoSlope:
-    """Stands for a likelihood that does not depend on a parameter."""
-
-    def scorer(self, view: AnyView, columns: Sequence[int]) -> Scorer:
-        return Scorer(SPARSE_ROWS, lambda start, stop, scores: None)

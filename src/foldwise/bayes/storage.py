@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from foldwise.bayes.assignment import FamilyBlock
-from foldwise.bayes.checks import check_setting
+from foldwise.bayes.checks import by_name, check_setting
 from foldwise.bayes.facts import NaiveBayesFacts
 from foldwise.bayes.families import FAMILIES
 from foldwise.data.levels import plain
@@ -111,7 +111,7 @@ def build_model(cls: type[M], stored: dict[str, Any]) -> M:
         for block, entry in zip(blocks, stored["blocks"], strict=True)
     )
     weight, rows = (stored_array(stored, name, (n_classes,), 0.0) for name in ("class_weight", "class_rows"))
-    setting = check_setting(stored["setting"])
+    setting = by_name(check_setting(stored["setting"]), model.schema_.names)
     log_prior = np.array([-np.inf if value is None else value for value in stored["log_prior"]], dtype=np.float64)
     if log_prior.shape != (n_classes,) or not (log_prior <= 1e-9).all() or not np.isfinite(log_prior).any():
         raise InputError("the stored priors are not probabilities.", "write the model again with to_json.")

@@ -14,7 +14,7 @@ import numpy as np
 
 from foldwise.bayes.checks import check_priors
 from foldwise.bayes.facts import NaiveBayesFacts
-from foldwise.bayes.finished import FinishedModel, to_log_probabilities
+from foldwise.bayes.finished import FinishedModel, shift_to_max, to_log_probabilities
 from foldwise.data.encoded import take_view
 from foldwise.folds.caches import ByteBudget, KeyedCache
 from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Need, Params, Rows
@@ -112,7 +112,10 @@ class SubsetsByTerms:
             if scores is not None:
                 sums.scores(terms, split.log_prior, scores[:, a:b])
         if scores is not None:
-            to_log_probabilities(scores.reshape(-1, n_classes), split.log_prior)
+            rows = scores.reshape(-1, n_classes)
+            shift_to_max(rows, split.log_prior)
+            rows /= self._checked.setting.temperature
+            to_log_probabilities(rows, split.log_prior)
         return Answer(labels, scores).among(split.present, len(self._session.classes))
 
     def _windows(self, split: SplitTerms, shared: Shared) -> Iterator[tuple[int, int, Floats, Shared]]:

@@ -32,9 +32,15 @@ class Setting:
     cuts: Any = "width"
     bandwidth: Any = None
     columns: tuple[int, ...] | None = None  # indices of the columns in use; None for all
+    column_weights: Any = None  # as given, or after `by_name` one number per column of the table; None if all are 1
+    temperature: float = 1.0
 
     def uses(self, column: int) -> bool:
-        return self.columns is None or column in self.columns
+        return (self.columns is None or column in self.columns) and self.weight(column) > 0
+
+    def weight(self, column: int) -> float:
+        """The factor of the log-likelihood of a column."""
+        return 1.0 if self.column_weights is None else float(self.column_weights[column])
 
 
 def option(given: Any, column: str, default: Any) -> Any:

@@ -83,7 +83,7 @@ class CategoriesLeftOut:
         found = np.zeros(self._shape)
         for k, j in enumerate(self._columns):
             if setting.uses(j):
-                found += self.logs(k, setting)
+                found += setting.weight(j) * self.logs(k, setting)
         return found, self._poor
 
     def logs(self, k: int, setting: Setting) -> Floats:  # (m, K)
@@ -137,7 +137,7 @@ class BinnedLeftOut:
                 codes = np.where(np.isnan(cells), levels, np.searchsorted(cuts, cells))
                 counts = LevelCounts(weight, rows, np.ones(levels, dtype=bool))
                 bins = LevelsLeftOut(codes, counts, self._left, self._totals)
-                found += bins.logs(replace(setting, unseen="ignore"))
+                found += setting.weight(j) * bins.logs(replace(setting, unseen="ignore"))
                 poor = poor | bins.poor
         return found, poor
 

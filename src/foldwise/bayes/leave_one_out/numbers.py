@@ -59,7 +59,8 @@ class NumericLeftOut(ABC):
         used = self._there & [setting.uses(j) for j in self._columns]
         likelihood, poor = self.finish(setting)
         logs = likelihood.logs(self.cells).reshape(-1, *self.shape)
-        return np.where(used, logs, 0.0).sum(axis=2).T, poor
+        weights = np.array([setting.weight(j) for j in self._columns])
+        return (np.where(used, logs, 0.0) * weights).sum(axis=2).T, poor
 
     def wide(self) -> Any:
         """Repeat the facts of all rows for every row."""
@@ -217,6 +218,7 @@ class MultinomialLeftOut:
         under[own] -= left.weight * sums
         poor = self._poor if self._whole else self._poor | shrunk(whole[left.y], under[own], exact_zero=False)
         row, column, x = self._stored(cells)
+        weights = np.array([setting.weight(self._columns[k]) for k in used.tolist()])
         over = self._own_totals(row, used[column], x)[1] + alpha
         empty_own = self._emptied(used, row, x, alpha)  # alpha is 0, and the class has no count without the row
         empty = whole == 0
@@ -225,11 +227,13 @@ class MultinomialLeftOut:
         over = np.where(empty_own[row], 1.0, over)
         with np.errstate(divide="ignore"):
             log = np.log(np.where(empty[:, None], 1.0, total + alpha))
-            found = linear_scores(cells, log.T)
-            mine = np.bincount(row, np.multiply(x, np.log(over), where=x != 0, out=np.zeros_like(x)), len(left.y))
+            found = linear_scores(cells, log.T * weights[:, None])
+            own_logs = weights[column] * np.log(over)
+            mine = np.bincount(row, np.multiply(x, own_logs, where=x != 0, out=np.zeros_like(x)), len(left.y))
             found[own] = mine
             log_under = np.log(np.maximum(under, 0.0))
-        divided = np.multiply(sums[:, None], log_under, out=np.zeros_like(under), where=sums[:, None] > 0)
+        weighted = np.bincount(row, weights[column] * x, len(left.y))[:, None]
+        divided = np.multiply(weighted, log_under, out=np.zeros_like(under), where=weighted > 0)
         return found - divided, poor
 
     def _emptied(self, used: Any, row: Any, x: Floats, alpha: float) -> Bools:  # (m,)

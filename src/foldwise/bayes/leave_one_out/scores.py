@@ -71,7 +71,7 @@ class LeaveOneOutFacts:
     def score(self, indices: Rows, settings: Sequence[Setting], priors: Sequence[Any]) -> LeaveOneOutScores:
         """Compute joint log-probabilities of some rows from all other rows, for every setting."""
         n_classes = len(self.facts.classes)
-        scored = LeaveOneOutScores.empty(len(settings), len(indices), n_classes)
+        scored = LeaveOneOutScores.empty(settings, len(indices), n_classes)
         size = max(1, CELLS // (n_classes * max(1, len(self._columns))))
         for a, b in windows(0, len(indices), size):
             self._fill(indices[a:b], settings, priors, scored.part(a, b))
@@ -131,16 +131,18 @@ class LeaveOneOutScores:
     scores: Floats  # (settings, rows, K)
     prior: Floats  # (settings, rows, K)
     refit: Bools  # (rows,)
+    temperature: Floats  # (settings,)
 
     @classmethod
-    def empty(cls, n_settings: int, n_rows: int, n_classes: int) -> LeaveOneOutScores:
-        shape = (n_settings, n_rows, n_classes)
-        return cls(np.empty(shape), np.empty(shape), np.zeros(n_rows, dtype=bool))
+    def empty(cls, settings: Sequence[Setting], n_rows: int, n_classes: int) -> LeaveOneOutScores:
+        shape = (len(settings), n_rows, n_classes)
+        temperature = np.array([setting.temperature for setting in settings])
+        return cls(np.empty(shape), np.empty(shape), np.zeros(n_rows, dtype=bool), temperature)
 
     def part(self, start: int, stop: int) -> LeaveOneOutScores:
         """Select a range of rows, as views."""
         rows = slice(start, stop)
-        return LeaveOneOutScores(self.scores[:, rows], self.prior[:, rows], self.refit[rows])
+        return LeaveOneOutScores(self.scores[:, rows], self.prior[:, rows], self.refit[rows], self.temperature)
 
     def labels(self) -> NDArray[np.intp]:  # (settings, rows)
         """Find the most probable class; the prior decides if every class is impossible."""
@@ -150,6 +152,7 @@ class LeaveOneOutScores:
         """Compute normalized log-probabilities."""
         scores = self._possible()
         scores -= scores.max(axis=2, keepdims=True)
+        scores /= self.temperature[:, None, None]
         return np.asarray(scores - np.log(np.exp(scores).sum(axis=2, keepdims=True)))
 
     def _possible(self) -> Floats:

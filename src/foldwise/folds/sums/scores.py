@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from foldwise.folds.protocol import Rows
 from foldwise.folds.sums.coding import CodedTable
@@ -72,6 +73,7 @@ class JointScores:
     parts: tuple[ScoreTerms, ...]
     log_prior: Floats  # (K, S)
     by_prior: bool = True  # whether the prior decides if every class is impossible
+    temperature: Floats | None = None  # (S,), by which log-probabilities are divided; None for 1
 
     def of(self, rows: Rows) -> Floats:  # (n, K, S)
         """The scores of some rows, without the prior."""
@@ -99,14 +101,27 @@ class JointScores:
             scores, best = self.of(rows[a:b]), np.empty((b - a, n_settings))
             gaps = np.empty((b - a, n_classes if n_classes != 2 else 1, n_settings))
             gaps_to_best(scores, self.log_prior, best, gaps)
+            impossible = np.isneginf(best)  # every class
+            if self.temperature is not None:
+                with np.errstate(invalid="ignore"):  # -inf minus -inf, in impossible rows
+                    scores = (scores - best[:, None]) / self.temperature
+                best = np.zeros_like(best)
+                gaps /= self.temperature
             np.exp(gaps, out=gaps)
             rest = gaps.sum(axis=1)
             np.log1p(rest, out=rest)
             normalize(scores, best, rest, self.by_prior, out[a:b])
-            if self.by_prior and np.isneginf(best).any():
-                i, s = np.nonzero(np.isneginf(best))  # every class is impossible
-                out[a + i, :, s] = self.log_prior.T[s]
+            if self.by_prior and impossible.any():
+                i, s = np.nonzero(impossible)
+                out[a + i, :, s] = self._prior_log_proba[s]
         return out
+
+    @property
+    def _prior_log_proba(self) -> Floats:  # (S, K)
+        """The log-probabilities if every class is impossible."""
+        if self.temperature is None:
+            return self.log_prior.T
+        return np.asarray(log_softmax(self.log_prior.T / self.temperature[:, None], axis=1))
 
     @property
     def _only_categories(self) -> CategoricalTerms | None:

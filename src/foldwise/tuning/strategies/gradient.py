@@ -48,19 +48,19 @@ class Gradient:
     models by implicit differentiation. The search then scores the end points and the starts with its own metric.
 
     Parameters that are smooth: C of `LogisticRegression`, alpha of `Ridge` and `RidgeClassifier`, alpha and gamma of
-    `KernelRidge`, alpha and var_floor of `NaiveBayes`. A pipeline may end in one of these estimators. The factors of
-    `PenaltyFactors` right before it are smooth, too. The dimensions of these parameters must be continuous, such as
-    `Float(0.001, 1000, log=True)`.
+    `KernelRidge`, alpha, var_floor, temperature, column weights and priors of `NaiveBayes`. A pipeline may end in one
+    of these estimators. The factors of `PenaltyFactors` right before it are smooth, too. The dimensions of these
+    parameters must be continuous, such as `Float(0.001, 1000, log=True)`.
 
     All other parameters of the space keep the value of the start. If they have at most 32 combinations of values, each
     combination has its own starts; otherwise 32 combinations are drawn.
 
     Parameters
     ----------
-    n_starts : int, default 3
-        Starts per combination of the other parameters. The first has the estimator's own values, the others fill the
-        space evenly. Settings that the user supplied are starts, too. If the loss is flat at a start, further
-        points are tried instead, at most eight in a search.
+    n_starts : int, default 5
+        Starts per combination of the other parameters: the estimator's own values, two or more points that fill the
+        space evenly, then the upper and the lower ends of all ranges. Settings that the user supplied are starts, too.
+        If the loss is flat at a start, further points are tried instead, at most eight in a search.
     max_steps : int, default 20
         Maximum number of evaluations of loss and gradient per start. Each fits the model once per split.
     tol : float, default 1e-5
@@ -87,7 +87,7 @@ class Gradient:
     the search has a timeout, descents use at most half of it.
     """
 
-    n_starts: int = 3
+    n_starts: int = 5
     max_steps: int = 20
     tol: float = 1e-5
 
@@ -284,13 +284,14 @@ class BoundGradient:
 
 
 def starts(space: SearchSpace, estimator: Any, n_starts: int, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """The starts: for each combination of discrete values, first the estimator's own numbers, then an even design."""
+    """The starts for each combination of discrete values: the estimator's own numbers, an even design, the ends."""
     own = estimator.get_params(deep=True)
-    n_columns = len(space.columns)
+    n_columns, n_even = len(space.columns), min(n_starts - 1, max(2, n_starts - 3))
     found: list[dict[str, Any]] = []
     for branch, units in combinations(space, rng):
-        design = qmc.Sobol(max(1, n_columns), rng=rng).random_base2(math.ceil(math.log2(n_starts)))[: n_starts - 1]
-        rows = [[to_unit(one.dimension, own.get(one.name)) for one in space.columns], *design[:, :n_columns]]
+        design = qmc.Sobol(max(1, n_columns), rng=rng).random_base2(math.ceil(math.log2(n_starts)))
+        rows = [[to_unit(one.dimension, own.get(one.name)) for one in space.columns], *design[:n_even, :n_columns]]
+        rows += [np.ones(n_columns), np.zeros(n_columns)][: n_starts - len(rows)]
         for number, row in enumerate(rows):
             mixed = np.where(np.isnan(units), np.asarray(row, dtype=np.float64), units)
             setting = space.from_units(mixed, branch)
