@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -141,6 +141,7 @@ class Descent:
 
     path: Path
     names: frozenset[str]
+    from_end: bool = False  # whether it started at the ends of all ranges, which are not worth a trial of their own
 
     @property
     def start(self) -> dict[str, Any]:
@@ -194,14 +195,16 @@ class BoundGradient:
             if not any(one.ends_like(other) for other in distinct):
                 distinct.append(one)
         found: list[Params] = []
-        for setting in [*(one.end for one in distinct), *(one.start for one in self._found[seed])]:
+        begun = [one.start for one in self._found[seed] if not one.from_end]
+        for setting in [*(one.end for one in distinct), *begun]:
             if not is_tried(setting, [*trials, *(Trial(other, math.nan, "running") for other in found)]):
                 found.append(setting)
         return found
 
     def _descend_all(self, space: SearchSpace, rng: np.random.Generator) -> list[Descent]:
         settings = [dict(one) for one in self.data.initial if space.contains(one)]
-        settings += starts(space, self.data.estimator, self.options.n_starts, rng)
+        even, ends = starts(space, self.data.estimator, self.options.n_starts, rng)
+        settings += even + ends
         varied = [self._smooth(space, one) for one in settings]
         if not any(varied):
             raise InputError(
@@ -215,10 +218,11 @@ class BoundGradient:
         found: list[Descent] = []
         # small products gain little from threads, and lose much where other processes compute, too
         with threadpool_limits(effective_n_jobs(self.data.n_jobs)):
-            for setting, names in zip(settings, varied, strict=True):
+            for i, (setting, names) in enumerate(zip(settings, varied, strict=True)):
                 if found and self._is_over():
                     break
-                found.append(self._descend(space, setting, names))
+                descent = self._descend(space, setting, names)
+                found.append(replace(descent, from_end=i >= len(settings) - len(ends)))
                 others: list[Descent] = []
                 while names and len((others or found)[-1].path) == 1 and spare and not self._is_over():
                     moved = between_bounds(dict(space.active(space.branch_of(setting), setting)), names, spare.pop())
@@ -283,23 +287,26 @@ class BoundGradient:
         return self._end is not None and time.monotonic() >= self._end
 
 
-def starts(space: SearchSpace, estimator: Any, n_starts: int, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """The starts for each combination of discrete values: the estimator's own numbers, an even design, the ends."""
+def starts(
+    space: SearchSpace, estimator: Any, n_starts: int, rng: np.random.Generator
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The starts for each combination of discrete values: the estimator's own numbers and an even design; the ends."""
     own = estimator.get_params(deep=True)
     n_columns, n_even = len(space.columns), min(n_starts - 1, max(2, n_starts - 3))
-    found: list[dict[str, Any]] = []
+    even: list[dict[str, Any]] = []
+    ends: list[dict[str, Any]] = []
     for branch, units in combinations(space, rng):
         design = qmc.Sobol(max(1, n_columns), rng=rng).random_base2(math.ceil(math.log2(n_starts)))
         rows = [[to_unit(one.dimension, own.get(one.name)) for one in space.columns], *design[:n_even, :n_columns]]
-        rows += [np.ones(n_columns), np.zeros(n_columns)][: n_starts - len(rows)]
-        for number, row in enumerate(rows):
+        at_ends = [np.ones(n_columns), np.zeros(n_columns)][: n_starts - len(rows)]
+        for number, row in enumerate([*rows, *at_ends]):
             mixed = np.where(np.isnan(units), np.asarray(row, dtype=np.float64), units)
             setting = space.from_units(mixed, branch)
             if number == 0:  # exactly, without rounding errors
                 setting |= own_values(space, branch, setting, own)
-            if not is_tried(setting, [Trial(one, math.nan) for one in found]):
-                found.append(setting)
-    return found
+            if not is_tried(setting, [Trial(one, math.nan) for one in even + ends]):
+                (even if number < len(rows) else ends).append(setting)
+    return even, ends
 
 
 def combinations(space: SearchSpace, rng: np.random.Generator) -> list[tuple[int, NDArray[np.float64]]]:
