@@ -16,6 +16,7 @@ from foldwise.app.cli.commands import app
 from foldwise.app.config import FitConfig
 from foldwise.evaluation.metrics import METRICS
 from foldwise.models import catalogue
+from tests.slow import slow
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md") if path.name != "how-to-add.md")  # which has its own test
@@ -41,7 +42,12 @@ def test_names_of_the_architecture_exist(page):
     assert [word for word in words if word not in known] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.stem != "first-run"]
+    + slow(*(page for page in PAGES if page.stem == "first-run")),  # a run of ten seconds
+    ids=lambda path: path.stem,
+)
 def test_the_code_of_a_page_runs(page, monkeypatch):
     monkeypatch.chdir(ROOT)
     names: dict[str, object] = {}

@@ -10,10 +10,11 @@ import pytest
 from foldwise.bayes.families import FAMILIES
 from foldwise.bayes.families.gaussian import Gaussian
 from foldwise.testing import check_family, check_merging
+from tests.slow import slow
 from tests.summaries.small import small_moments
 
 
-@pytest.mark.parametrize("missing", ["ignore", "category"])
+@pytest.mark.parametrize("missing", ["category", *slow("ignore")])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_keeps_the_laws(family, missing):
     check_family(family, alpha=0.0, missing=missing, n_rows=120)

@@ -17,6 +17,7 @@ from foldwise.folds import Need, open_session
 from foldwise.folds.tolerance import are_close
 from foldwise.testing import check_foldable
 from tests.searches import assert_same_ranks, first_best
+from tests.slow import slow
 from tests.tables import table_path
 
 ALPHAS = [{}, {"alpha": 0.01}, {"alpha": 30}, {"alpha": 0}, {"alpha": 0.0, "force_alpha": False}, {"alpha": -1.0}]
@@ -47,7 +48,7 @@ def cells_of(name, rng, n):
     return rng.integers(0, [2, 4, 3, 12], (n, 4))
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [True, *slow(False)])
 @pytest.mark.parametrize("name", CASES)
 def test_the_law(name, weighted, rng):
     estimator, settings = CASES[name]

@@ -211,7 +211,7 @@ def test_missing_cells_are_refused_as_by_a_refit():
 
 
 @pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=name_of)
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("frame", [pd.DataFrame, *slow(pl.DataFrame)])
 def test_frames_keep_their_names_without_a_warning(model, frame):
     X, y = table(4, 60)
     X = frame({f"column {j}": X[:, j] for j in range(X.shape[1])})

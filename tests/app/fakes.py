@@ -57,7 +57,7 @@ class FakeExecutor(InProcessExecutor):
 def fake_fit(
     table: Any,
     *,
-    seconds: Seconds = 0.2,
+    seconds: Seconds = 0.4,
     executor: Callable[[FakeTime], InProcessExecutor] | None = None,
     watch: Callable[[RunProgress], None] | None = None,
     **options: Any,

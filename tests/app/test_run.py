@@ -407,7 +407,7 @@ def looked_up(n_rows=900):
 
 
 def test_intervals_allow_for_rows_that_only_the_final_model_learns_from():
-    run = fake_fit(looked_up().drop("when"), target="y", budget=8, models=["naive_bayes"])
+    run = fake_fit(looked_up().drop("when"), target="y", budget=8, models=["naive_bayes"], seconds=0.2)
     worth = run.estimate
     assert -0.2 < worth.gain < -0.005  # log loss: less is better
     plain = worth.spread.between(worth.value, 0.95)

@@ -17,6 +17,7 @@ from foldwise.bayes.nomogram import nomogram
 from foldwise.report import render
 from tests.report.hostile import hostile
 from tests.report.made import WEATHER, cancer_facts, weather_facts, wine_facts
+from tests.slow import slow
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright, which drives the browser, is not installed")
 
@@ -59,8 +60,14 @@ class Opened:
         return [float(row.get_attribute("data-probability")) for row in rows]
 
 
-@pytest.mark.parametrize("facts", [wine_facts, cancer_facts, weather_facts])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("facts", "scheme"),
+    [
+        (wine_facts, "light"),
+        (cancer_facts, "dark"),
+        *slow((wine_facts, "dark"), (cancer_facts, "light"), (weather_facts, "light"), (weather_facts, "dark")),
+    ],
+)
 def test_the_report_opens_without_a_word_of_complaint(browser: Any, tmp_path: Path, facts: Any, scheme: str) -> None:
     opened = Opened(browser, render(facts()), tmp_path, color_scheme=scheme)
     assert opened.page.locator("section").count() >= 8
@@ -71,7 +78,7 @@ def test_the_report_opens_without_a_word_of_complaint(browser: Any, tmp_path: Pa
     opened.page.close()
 
 
-@pytest.mark.parametrize("facts", [wine_facts, weather_facts])
+@pytest.mark.parametrize("facts", [wine_facts, *slow(weather_facts)])
 def test_hostile_names_do_nothing(browser: Any, tmp_path: Path, facts: Any) -> None:
     opened = Opened(browser, render(hostile(facts())), tmp_path)
     opened.page.locator(".axis-row").nth(1).locator(".level").last.click()
@@ -87,7 +94,7 @@ def test_empty_facts_open_too(browser: Any, tmp_path: Path) -> None:
     opened.page.close()
 
 
-@pytest.mark.parametrize("facts", [wine_facts, cancer_facts, weather_facts])
+@pytest.mark.parametrize("facts", [cancer_facts, *slow(wine_facts, weather_facts)])
 def test_a_phone_needs_no_sideways_scrolling(browser: Any, tmp_path: Path, facts: Any) -> None:
     opened = Opened(browser, render(facts()), tmp_path, viewport={"width": 360, "height": 740})
     opened.page.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")

@@ -180,7 +180,7 @@ def test_descents_end_with_the_timeout():
 
 
 def test_an_error_lists_what_is_smooth():
-    with pytest.raises(InputError, match=r"loss of Lasso is smooth in.*LogisticRegression \(C\).*'random'"):
+    with pytest.raises(InputError, match=r"loss of Lasso is smooth.*LogisticRegression \(C\).*'random'"):
         searched(Lasso(), {"alpha": WIDE}, *DIABETES)
     with pytest.raises(InputError, match="Float"):  # a list of values is not continuous
         searched(Ridge(), {"alpha": [0.1, 1.0]}, *DIABETES)

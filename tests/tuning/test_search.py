@@ -46,7 +46,8 @@ def assert_same_results(ours, theirs):
 
 
 @pytest.mark.parametrize(
-    "scoring", [None, "accuracy", "balanced_accuracy", ["accuracy", "neg_log_loss", "f1_macro", "roc_auc_ovr"]]
+    "scoring",
+    [None, ["accuracy", "neg_log_loss", "f1_macro", "roc_auc_ovr"], *slow("accuracy", "balanced_accuracy")],
 )
 def test_equal_to_scikit_learn(table, scoring):
     X, y = table

@@ -342,6 +342,7 @@ def test_a_missing_library_says_how_to_get_it(result, no_matplotlib):
         result.plot()
 
 
+@pytest.mark.slow  # a simulation
 def test_holm_over_all_pairs_keeps_the_level_though_the_best_is_chosen(rng):
     """Five equal models: the best, chosen for being so, may be told from some other in 5 % of cases at most."""
     told = 0

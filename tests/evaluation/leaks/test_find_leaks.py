@@ -293,6 +293,7 @@ LEAKING = {
 SUSPECTED = {"abalone": "time", "electricity": "time", "california_housing": "time", "survey": "time"}
 
 
+@pytest.mark.slow  # all of them
 def test_the_real_tables_give_few_alarms():
     for entry in catalogue().values():
         found = read_table(entry["path"], target=entry["target"] or None)
