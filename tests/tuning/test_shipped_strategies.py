@@ -95,16 +95,22 @@ class TestTimeout:
         assert np.isfinite(found["mean_test_score"]).all()
         assert search.best_params_ in found["params"]
 
-    def test_processes_are_stopped(self):
+    def test_processes_are_stopped_within_five_percent_of_the_timeout(self):
         import time
 
-        space = {"C": Float(1e-3, 1e3, log=True)}
-        search = SearchCV(Slow(), space, strategy="random", n_trials=3, timeout=4, n_jobs=2, cv=2, refit=False)
-        search.set_params(initial_settings=[{"C": 0.01}, {"C": 500.0}, {"C": 600.0}])
-        start = time.monotonic()
-        search.fit(self.X, self.y)
-        assert time.monotonic() - start < 8  # one fit alone would take a minute
-        assert search.cv_results_["params"] == [{"C": 0.01}]
+        settings = [{"C": 0.01}, {"C": 50.0}, {"C": 500.0}, {"C": 600.0}]  # at once; two seconds; a minute each
+        options = {"strategy": "random", "n_jobs": 2, "cv": 2, "refit": False}
+        space, took, found = {"C": Float(1e-3, 1e3, log=True)}, [], []
+        while len(took) < 3 and (not took or min(took) > 4.2):  # the best of three, as the machine may be busy
+            ready = [{"C": 0.01}, {"C": 0.02}]
+            SearchCV(Slow(), space, n_trials=2, initial_settings=ready, **options).fit(self.X, self.y)
+            search = SearchCV(Slow(), space, n_trials=4, timeout=4, initial_settings=settings, **options)
+            start = time.monotonic()
+            search.fit(self.X, self.y)
+            took.append(time.monotonic() - start)
+            found.append(search.cv_results_["params"])
+        assert min(took) <= 4.2, took  # although the last result came two seconds before
+        assert found[-1] == settings[:2]
 
     def test_no_result_in_time_is_an_error(self):
         search = SearchCV(Slow(), {"C": [0.5]}, timeout=0.2, cv=2)
@@ -118,10 +124,10 @@ class TestTimeout:
 
 
 class Slow(LogisticRegression):
-    """Takes a minute for C above 100, and a third of a second for C above 0.1."""
+    """Takes a minute for C above 100, two seconds for C above 10, and a third of a second for C above 0.1."""
 
     def fit(self, X, y):
         import time
 
-        time.sleep(60 if self.C > 100 else 0.3 if self.C > 0.1 else 0)
+        time.sleep(60 if self.C > 100 else 2 if self.C > 10 else 0.3 if self.C > 0.1 else 0)
         return super().fit(X, y)

@@ -23,6 +23,7 @@ from foldwise.folds.splits import LeaveOneOutSplits, Split
 
 __all__ = ["EvaluationTask", "Outcome", "ScoringPlan", "evaluate"]
 
+LEAST_WAIT = 1e-3  # seconds, for a result of another process
 SMALL = 5e-4  # seconds; shorter tasks run faster without threads
 
 
@@ -259,9 +260,20 @@ def run_joblib(calls: Sequence[tuple[Any, ...]], n_jobs: int | None, deadline: f
     if effective_n_jobs(n_jobs) == 1:
         return (score_task(*call) for call in calls)
     try:  # results one by one, so that progress can be shown
-        timeout = None if deadline is None else max(0.0, deadline - time.monotonic())
-        pool = Parallel(n_jobs, return_as="generator", timeout=timeout)
+        pool = Parallel(n_jobs, return_as="generator")
     except ValueError:  # a backend without generators
-        pool = Parallel(n_jobs)
+        pool, deadline = Parallel(n_jobs), None
+    if deadline is not None:
+        pool.timeout = max(LEAST_WAIT, deadline - time.monotonic())
     found: Iterable[Any] = pool(delayed(score_task)(*call) for call in calls)
-    return found
+    return found if deadline is None else before(deadline, pool, iter(found))
+
+
+def before(deadline: float, pool: Parallel, results: Iterator[Any]) -> Iterator[Any]:
+    """The results of a pool, which is stopped at the deadline: joblib's own timeout begins again with each result."""
+    while True:
+        pool.timeout = max(LEAST_WAIT, deadline - time.monotonic())
+        try:
+            yield next(results)
+        except StopIteration:
+            return
