@@ -244,9 +244,35 @@ def test_verbose_lines_are_those_of_scikit_learn(capsys, verbose, scoring, refit
     for kind in (GridSearchCV, peer.GridSearchCV):
         kind(GaussianNB(), {"var_smoothing": [1e-9, 0.1], "priors": [None]}, **options).fit(X, Y)
         lines = [line for line in capsys.readouterr().out.splitlines() if "START" not in line]
-        texts.append([re.sub(r"\.*(?=priors)|total time=.*", "", line) for line in lines])
+        # settings that share their work end together, so the order differs
+        texts.append(sorted(re.sub(r"\.*(?=priors)|total time=.*", "", line) for line in lines))
     assert texts[0] == texts[1]
     assert len(texts[0]) == 1 + 6
+
+
+class Interrupted(GaussianNB):
+    """Is interrupted in its third fit."""
+
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        type(self).fits += 1
+        if self.fits == 3:
+            raise KeyboardInterrupt
+        return super().fit(X, y, sample_weight)
+
+
+def test_verbose_lines_appear_as_each_fit_ends(capsys):
+    with pytest.raises(KeyboardInterrupt):
+        GridSearchCV(Interrupted(), {"var_smoothing": [1e-9, 0.1]}, cv=3, verbose=3).fit(X, Y)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "END" in line]
+    assert [line[:9] for line in lines] == ["[CV 1/3] ", "[CV 2/3] "]
+
+
+def test_verbose_lines_of_races_name_the_split(capsys):
+    SearchCV(GaussianNB(), {"var_smoothing": [1e-9, 1e9]}, strategy=Racing("grid"), cv=4, verbose=3).fit(X, Y)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "END" in line]
+    assert [line[4:7] for line in lines if "=1e-09" in line] == ["1/4", "2/4", "3/4", "4/4"]
 
 
 def test_models_without_predict_and_scorers_without_target():

@@ -150,7 +150,8 @@ def searches_on(
     with Progress() as progress:
         while going := [one for one in searches if one.question is not None]:
             questions = [one.question for one in going]
-            outcomes = evaluate(session, questions, plan.work, progress=progress, **options)
+            observers = [one.printer() for one in going]
+            outcomes = evaluate(session, questions, plan.work, progress=progress, observers=observers, **options)
             for one, outcome in zip(going, outcomes, strict=True):
                 one.tell(outcome)
     found = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +23,7 @@ from foldwise.folds.splits import LeaveOneOutSplits, Split
 
 __all__ = ["EvaluationTask", "Outcome", "ScoringPlan", "evaluate"]
 
+Observer = Callable[[Sequence[int], int | None, TaskResult], None]  # indices of settings, index of the split, scores
 LEAST_WAIT = 1e-3  # seconds, for a result of another process
 SMALL = 5e-4  # seconds; shorter tasks run faster without threads
 
@@ -74,6 +75,7 @@ def evaluate(
     audit: bool = False,
     progress: Progress | None = None,
     deadline: float | None = None,
+    observers: Sequence[Observer | None] = (),
 ) -> list[Outcome]:
     """Score every setting of each task on every split of the task.
 
@@ -93,6 +95,9 @@ def evaluate(
         Shows how many models are done; by default on a terminal only.
     deadline : float, optional
         Time of `time.monotonic` after which no fit starts. Fits in other processes are then stopped.
+    observers : sequence of callable or None, optional
+        One per task, called with each of its results as it arrives: the indices of the settings, the index of the split
+        (None for all splits of leave-one-out) and the scores.
 
     Returns
     -------
@@ -135,6 +140,8 @@ def evaluate(
         shown.expect(sum(n_models))
         for (t, group, number), result, n in zip(jobs, results, n_models, strict=deadline is None):
             builders[t].add(group, number, result)
+            if observers and (observe := observers[t]) is not None:
+                observe(group.indices, number, result)
             shown.advance(n)
     if audit and (deadline is None or time.monotonic() < deadline):
         rng = np.random.default_rng()

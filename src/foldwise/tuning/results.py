@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from joblib.logger import short_format_time
 from numpy.typing import NDArray
 
 from foldwise.folds.protocol import Params
@@ -46,31 +45,6 @@ def format_results(
     if ran is not None:
         results["n_splits_scored"] = ran.sum(axis=1)
     return results
-
-
-def fit_lines(
-    settings: Sequence[Params],
-    seconds: NDArray[np.float64],
-    test: dict[str, NDArray[np.float64]],
-    train: dict[str, NDArray[np.float64]],
-    verbose: int,
-) -> Iterator[str]:
-    """Describe each fit in a line like those of scikit-learn's searches: from verbose=2 on, with scores from 3 on."""
-    n_settings, n_splits = seconds.shape if verbose > 1 else (0, 0)
-    for i, k in np.ndindex(n_settings, n_splits):
-        place = f" {k + 1}/{n_splits}" if verbose > 2 else ""
-        place += f"; {i + 1}/{n_settings}" if verbose > 9 else ""
-        start = f"[CV{place}] END "
-        text = ", ".join(f"{name}={value}" for name, value in sorted(settings[i].items()))
-        text += ";" if text else ""
-        for name in sorted(test) if verbose > 2 else ():
-            scores = [f"train={train[name][i, k]:.3f}"] if name in train else []
-            alone = name == "score" and not scores
-            scores.append(f"{test[name][i, k]:.3f}" if alone else f"test={test[name][i, k]:.3f}")
-            inside = scores[0] if alone else f"({', '.join(scores)})"
-            text += f", score={inside}" if name == "score" else f" {name}: {inside}"
-        text += f" total time={short_format_time(seconds[i, k])}"
-        yield start + text.rjust(80 - len(start), ".")
 
 
 def mean_and_std(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -25,9 +25,10 @@ from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession, Labels, Params, Rows
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split, among, freeze_splits
+from foldwise.tuning.fit_lines import FitPrinter
 from foldwise.tuning.racing import FoldRace, Racing
 from foldwise.tuning.reshuffling import reshuffled
-from foldwise.tuning.results import fit_lines, format_results
+from foldwise.tuning.results import format_results
 from foldwise.tuning.smooth_losses import SearchData
 from foldwise.tuning.space import Space
 from foldwise.tuning.strategies import strategy_of
@@ -250,11 +251,18 @@ class RunningSearch:
         report_failures(outcome, outcome.unscored, where, error_score, stacklevel=7)
         test = with_error_score(outcome.scores, outcome.failures, outcome.unscored, error_score)
         train = with_error_score(outcome.train_scores, outcome.failures, outcome.train_unscored, error_score)
-        for line in fit_lines(settings, outcome.seconds, test, train, self.plan.search.verbose):
-            print(line)
         self.settings += settings
         self.outcomes.append(replace(outcome, scores=test, train_scores=train))
         self._next()
+
+    def printer(self) -> FitPrinter | None:
+        """Return what prints a line about each fit of the question; None if `verbose` is below 2."""
+        search, question = self.plan.search, self.question
+        if question is None or search.verbose < 2:
+            return None
+        known = {id(split): number for number, split in enumerate(self.splits)}
+        numbers = [known.get(id(split), number) for number, split in enumerate(question.splits)]
+        return FitPrinter(question.settings, numbers, len(self.splits), search.verbose, search.error_score)
 
     def trials(self) -> list[Trial]:
         """Return all settings scored so far; a grid never reads them."""
@@ -323,7 +331,7 @@ def run(running: RunningSearch, *, keeper: Any = None, progress: Progress | None
     while running.question is not None:
         work = replace(running.plan.work, recorder=keeper)
         options = {"n_jobs": search.n_jobs, "audit": search.audit, "progress": progress, "deadline": running.deadline}
-        [outcome] = evaluate(running.session, [running.question], work, **options)
+        [outcome] = evaluate(running.session, [running.question], work, **options, observers=[running.printer()])
         running.tell(outcome)
         watch = getattr(search, "watch", None)
         if watch is not None and running.race is None:
