@@ -16,6 +16,7 @@ from foldwise.app.schedule_rules import KINDS, MOST_BATCHES
 from foldwise.app.search_state import JobOutcome, SearchState, SettingBatch, SplitJob, decode, encode
 from foldwise.app.state_view import REMEMBERED
 from foldwise.app.timing import PATIENCE, PATIENCE_LEAST
+from foldwise.tuning.strategies.random import Random
 
 SPACE = {"model__C": uniform(0, 1)}
 N_SPLITS = 5
@@ -317,10 +318,29 @@ def test_a_short_run_finishes_generally_good_models_before_it_tries_others():
     models["boosted"] = replace(models["boosted"], general="boosting")
     scores = {"quick": 0.9, "linear": 0.5, "boosted": 0.4}
     found = Simulation(models, scores, end=7.0).run(2 * N_SPLITS + 1)
-    assert [model for model, _, _ in found.jobs] == ["linear"] * N_SPLITS + ["boosted"] * N_SPLITS + ["quick"]
+    assert [model for model, _, _ in found.jobs] == ["boosted"] * N_SPLITS + ["linear"] * N_SPLITS + ["quick"]
     large = {**models, "boosted": replace(models["boosted"], seconds=4.0)}
     found = Simulation(large, scores, end=7.0).run(N_SPLITS + 1)
     assert [model for model, _, _ in found.jobs] == ["linear"] * N_SPLITS + ["quick"]
+
+
+def test_a_short_run_tries_a_variant_of_the_best_model_before_other_models():
+    models = plans(quick=0.01, boosted=0.1)
+    models["boosted"] = replace(models["boosted"], general="boosting", first=({"leaves": 31}, {"leaves": 128}))
+    found = Simulation(models, {"quick": 0.5, "boosted": 0.4}, end=7.0).run(N_SPLITS + 2)
+    assert [model for model, _, _ in found.jobs] == ["boosted"] * (N_SPLITS + 1) + ["quick"]
+    assert [one.settings[0] for one in found.state.batches[:2]] == [{"leaves": 31}, {"leaves": 128}]
+    slow = {**models, "boosted": replace(models["boosted"], seconds=0.9)}
+    found = Simulation(slow, {"quick": 0.5, "boosted": 0.4}, end=7.0).run(N_SPLITS + 1)
+    assert found.jobs[-1][0] == "quick"
+
+
+def test_first_settings_come_before_those_of_the_strategy():
+    plan = ModelPlan("a", 0.1, SPACE, first=({}, {"x": "as given"}), fixed={"trees": 50})
+    assert plan.draw(0, 0, Random()) == ({"trees": 50},)
+    assert plan.draw(1, 0, Random()) == ({"trees": 50, "x": "as given"},)
+    [drawn] = plan.draw(2, 0, Random())
+    assert set(drawn) == {"trees", *SPACE}
 
 
 def staged_scores(schedule, state, job, best_length):

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from foldwise.app.splitting import make_splits
+from foldwise.app.splitting import make_splits, n_folds
 from foldwise.app.task import make_task
 from foldwise.errors import InputError
 
@@ -26,6 +26,13 @@ def test_rows_of_one_moment_are_not_parted_and_all_are_later_than_what_was_learn
         assert day[split.train].max() < day[split.test].min()
     assert len(np.unique(np.concatenate([split.test for split in splits]))) == sum(len(s.test) for s in splits)
     assert day[splits[-1].test].max() == n_days - 1
+
+
+def test_a_short_run_has_fewer_folds():
+    task = make_task(table_of(), "y")
+    assert [len(make_splits(task, 0, short=short)[0]) for short in (False, True)] == [10, 5]
+    assert [n_folds(20_000, 18, short=short) for short in (False, True)] == [5, 3]
+    assert n_folds(50_000, 2, short=False) == 3
 
 
 def test_in_time_a_group_that_is_tested_is_not_learned_from():

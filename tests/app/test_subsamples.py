@@ -10,9 +10,10 @@ from foldwise.app import subsamples
 from foldwise.app.config import FitConfig
 from foldwise.app.model_plan import ModelPlan
 from foldwise.app.setup import RunSetup
-from foldwise.app.subsamples import RowSamples, stratified_ranks
+from foldwise.app.subsamples import RowSamples, stratified_ranks, with_fewer_tested
 from foldwise.app.task import make_task
 from foldwise.evaluation.metrics import class_metric
+from foldwise.folds.splits import Split
 from tests.app.fakes import fake_fit
 from tests.app.test_schedule import SPACE, Simulation
 
@@ -23,7 +24,6 @@ N_ROWS = 900
 def small_rungs(monkeypatch):
     """Rungs of a table that is quick to make."""
     monkeypatch.setattr(subsamples, "TALL", 500)
-    monkeypatch.setattr("foldwise.app.setup.TALL", 500)
     monkeypatch.setattr(subsamples, "RUNGS", (60, 180))
     monkeypatch.setattr(subsamples, "MOST_TEST", 80)
 
@@ -75,11 +75,24 @@ def test_groups_stay_together_and_with_a_time_column_the_latest_rows_are_taken()
 
 def test_a_table_that_is_not_tall_has_one_rung(monkeypatch):
     monkeypatch.setattr(subsamples, "TALL", 1000)
-    monkeypatch.setattr("foldwise.app.setup.TALL", 1000)
     setup = setup_of()
     assert len(setup.samples.sizes) == 1
     assert setup.samples.train(0, 0) is None
     assert setup.predict_job(type("Batch", (), {"model": "knn", "settings": (), "rung": 0}), [], 0).rows is None
+
+
+def test_many_held_out_rows_are_sampled_and_the_words_say_so(monkeypatch):
+    codes = np.arange(900) % 3
+    splits = [Split(np.arange(300, 900), np.arange(300)), Split(np.arange(300), np.arange(300, 900))]
+    monkeypatch.setattr(subsamples, "MOST_TEST_SHORT", 90)
+    fewer, words = with_fewer_tested(splits, "2 folds", codes, 0, short=True)
+    assert words == "2 folds, each tested on 90 of its held-out rows"
+    for few, all_ in zip(fewer, splits, strict=True):
+        assert (few.train == all_.train).all()
+        assert set(few.test) <= set(all_.test)
+        assert np.bincount(codes[few.test]).tolist() == pytest.approx([30, 30, 30], abs=5)
+    monkeypatch.setattr(subsamples, "MOST_TEST", 600)
+    assert with_fewer_tested(splits, "2 folds", codes, 0, short=False) == (splits, "2 folds")
 
 
 def test_ranks_of_a_class_are_evenly_spaced():

@@ -26,6 +26,7 @@ class ModelPlan:
     name: str
     seconds: float  # of a batch on one split and the lowest rung, as the catalogue predicts
     space: Mapping[str, Any] = field(default_factory=dict)  # what is searched
+    first: tuple[Params, ...] = ({},)  # settings that are tried before any other
     shared: tuple[str, ...] = ()  # parameters whose other values are answered from the same work
     n_companions: int = COMPANIONS  # settings drawn for that
     stages: str | None = None  # the parameter whose smaller values are part of the same fit
@@ -57,10 +58,13 @@ class ModelPlan:
         return tuple({**batch.settings[best], self.stages: n} for n in steps)
 
     def draw(self, number: int, seed: int, strategy: Strategy, *, select: bool = True) -> tuple[Params, ...]:
-        """Draw the settings of a batch: first the defaults, then what the search strategy proposes."""
+        """Draw the settings of a batch: the first ones as they are given, then what the search strategy proposes."""
         rng = np.random.default_rng([seed, zlib.crc32(self.name.encode()), number])
-        drawn = strategy.propose(self.space, [], rng)[0] if number and self.space else {}
-        base = {**self.fixed, **drawn}
+        base = {**self.fixed}
+        if number < len(self.first):
+            base |= self.first[number]
+        elif self.space:
+            base |= strategy.propose(self.space, [], rng)[0]
         if not select:
             base.pop("select", None)
         shared = {name: self.space[name] for name in self.shared if name in self.space}

@@ -31,7 +31,8 @@ MOST_BATCHES = 60  # of a model: more settings find little
 AT_ONCE = 3  # models that are looked at before the best of them is finished
 CLIMB_AFTER = 8  # finished models after which the best may learn from more rows
 FEWEST_FOLDS = 3  # that a batch far ahead must be scored on: the first, which selected it, and two that count
-KINDS = ("linear", "boosting", "forest")  # of generally good models, in the order in which a short run tries them
+KINDS = ("boosting", "linear", "forest")  # of generally good models, in the order in which a short run tries them
+VARIANT_SHARE = 0.25  # of the time left: what a variant of the best model may take on all splits
 
 
 class Moment(StateView):
@@ -123,6 +124,19 @@ def try_generally_good(look: Moment) -> SettingBatch | None:
         if found and kind not in tried:
             return look.open(found[0])
     return None
+
+
+def try_variant_of_best(look: Moment) -> SettingBatch | None:
+    """In a short run, the best model gets its next variant, such as larger trees, before other models are tried."""
+    if not look.hurried or not look.state.finished:
+        return None
+    best = max(look.state.finished, key=lambda one: one.best_mean)
+    number = len(look.batches[best.model])
+    if best.rung or number >= len(look.models[best.model].first):
+        return None
+    if look.cost(best.model, 0) * look.rounds(look.n_splits) > VARIANT_SHARE * look.left:
+        return None
+    return look.open(best.model)
 
 
 def lengthen_best(look: Moment) -> SettingBatch | None:
@@ -231,6 +245,7 @@ def try_slow_model(look: Moment) -> SettingBatch | None:
 
 RULES: Sequence[Callable[[Moment], SettingBatch | None]] = (
     finish_generally_good,
+    try_variant_of_best,
     try_generally_good,
     finish_climbing,
     lengthen_best,

@@ -14,7 +14,7 @@ from foldwise.app.config import FitConfig
 from foldwise.app.model_plan import COMPANIONS, ModelPlan
 from foldwise.app.search_state import SettingBatch, decode
 from foldwise.app.splitting import make_splits
-from foldwise.app.subsamples import TALL, RowSamples, with_fewer_tested
+from foldwise.app.subsamples import RowSamples, with_fewer_tested
 from foldwise.app.task import FitTask
 from foldwise.app.timing import SHORT, TimePlan, seconds_of
 from foldwise.app.workers.executors import COMPILED
@@ -54,9 +54,9 @@ class RunSetup:
     def make(cls, config: FitConfig, task: FitTask, metric: Metric, n_workers: int) -> RunSetup:
         """Make the splits and choose the models."""
         budget = seconds_of(config.budget)
-        splits, splitter = make_splits(task, config.seed, most=5 if budget <= SHORT else 10)
-        if task.n_rows > TALL:
-            splits = with_fewer_tested(splits, task.codes, config.seed)
+        short = budget <= SHORT
+        splits, splitter = make_splits(task, config.seed, short=short)
+        splits, splitter = with_fewer_tested(splits, splitter, task.codes, config.seed, short=short)
         samples = RowSamples.of(task, splits, config.seed)
         every = models_for(task.outline, config.model_names)
         if not every:
@@ -70,10 +70,10 @@ class RunSetup:
         X = task.table.X.select([name for name in task.table.X.columns if name in task.outline.roles])
         pipelines = {name: spec.pipeline(task.outline, config.seed) for name, spec in specs.items()}
         outlines = [replace(task.outline, n_rows=size) for size in samples.sizes]
-        short = budget <= SHORT
         plans = {name: model_plan(one, pipelines[name], task, splits, outlines, short) for name, one in specs.items()}
         share = len(splits[0].train) / task.n_rows
-        sizes = (task.n_rows, task.n_classes, X.width, len(splits), share)
+        n_tested = sum(len(one.test) for one in splits)
+        sizes = (task.n_rows, n_tested, task.n_classes, X.width, len(splits), share)
         time = TimePlan(budget, n_workers, *sizes)
         return cls(config, task, metric, X, splits, splitter, specs, plans, pipelines, skipped, time, samples)
 
@@ -131,21 +131,20 @@ def model_plan(
     """Describe a model to the schedule. There is an outline of the table for each rung."""
     seconds = [spec.seconds(one) for one in outlines]
     longest = int(pipeline.get_params().get(spec.stages) or 1) if spec.stages else 1
-    fixed = {}
-    if short and spec.least_stages is not None:
-        fixed = {str(spec.stages): spec.least_stages}
-        seconds = [each * spec.least_stages / longest for each in seconds]
+    first, space = spec.first_settings(task.outline, short=short), spec.space(task.outline)
+    seconds = [each * first[0].get(str(spec.stages), longest) / longest for each in seconds]
     n_columns = min(len(task.outline.roles), MOST_KEPT)
     cells = max(len(splits[0].test), LEAST_CELLS_ROWS) * task.n_classes * n_columns
     return ModelPlan(
         spec.name,
         seconds[0],
-        spec.space(task.outline),
+        space,
+        tuple(first),
         shared=tuple(f"model__{name}" for name in spec.shares),
         n_companions=int(np.clip(MOST_CELLS / cells, 3, COMPANIONS)),
         stages=spec.stages,
         longest=longest,
-        fixed=fixed,
+        fixed={name: value for name, value in first[0].items() if name not in space},
         compiled=spec.name in COMPILED,
         growth=tuple(each / seconds[0] for each in seconds),
         # boosting needs rows: where columns outnumber them, a linear model is the first choice

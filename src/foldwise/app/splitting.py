@@ -14,16 +14,19 @@ from foldwise.errors import InputError
 from foldwise.folds.splits import Split
 
 FEW_ROWS, MANY_ROWS = 2_000, 30_000
+MANY_CELLS = 60_000  # rows × classes from which a short run has three folds, as boosting fits trees for every class
 
 
-def n_folds(n_rows: int) -> int:
-    """Choose ten folds for small tables, three for large ones."""
-    return 10 if n_rows <= FEW_ROWS else 5 if n_rows <= MANY_ROWS else 3
+def n_folds(n_rows: int, n_classes: int, *, short: bool) -> int:
+    """Choose ten folds for small tables and three for large ones; in a short run at most five."""
+    if n_rows > MANY_ROWS or (short and n_rows * n_classes > MANY_CELLS):
+        return 3
+    return 5 if short or n_rows > FEW_ROWS else 10
 
 
-def make_splits(task: FitTask, seed: int, most: int = 10) -> tuple[list[Split], str]:
-    """Make the splits, at most so many, and describe them in words."""
-    wanted = min(most, n_folds(task.n_rows))
+def make_splits(task: FitTask, seed: int, *, short: bool = False) -> tuple[list[Split], str]:
+    """Make the splits, fewer in a short run, and describe them in words."""
+    wanted = n_folds(task.n_rows, task.n_classes, short=short)
     if task.moments is not None:
         return forward(task, min(wanted, 5))
     blank = np.empty((task.n_rows, 0))

@@ -18,7 +18,8 @@ from foldwise.folds.splits import Split
 TALL = 60_000  # rows from which models start on subsamples
 RUNGS = (20_000, 100_000)  # training rows; the last rung has all
 LARGEST = 0.6  # of the training rows: a rung with more is left out
-MOST_TEST = 30_000  # held-out rows per split of a tall table
+MOST_TEST = 30_000  # held-out rows per split that models are tested on
+MOST_TEST_SHORT = 5_000  # in a short run, where predictions and their comparison would take much of the time
 
 Rows = NDArray[np.intp]
 
@@ -72,9 +73,13 @@ def stratified_ranks(codes: NDArray[np.int64], rng: np.random.Generator) -> NDAr
     return ranks
 
 
-def with_fewer_tested(splits: Sequence[Split], codes: NDArray[np.int64], seed: int) -> list[Split]:
-    """The splits with a stratified sample of their test rows, if these are many."""
+def with_fewer_tested(
+    splits: Sequence[Split], words: str, codes: NDArray[np.int64], seed: int, *, short: bool
+) -> tuple[list[Split], str]:
+    """The splits with a stratified sample of their test rows, if these are many; and the splits in words."""
+    most = MOST_TEST_SHORT if short else MOST_TEST
+    if max(len(one.test) for one in splits) <= most:
+        return list(splits), words
     ranks = stratified_ranks(codes, np.random.default_rng(seed))
-    return [
-        Split(one.train, np.sort(one.test[np.argsort(ranks[one.test], kind="stable")[:MOST_TEST]])) for one in splits
-    ]
+    fewer = [Split(one.train, np.sort(one.test[np.argsort(ranks[one.test], kind="stable")[:most]])) for one in splits]
+    return fewer, f"{words}, each tested on {most:,} of its held-out rows"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -127,8 +127,10 @@ class ModelSpec:
         Whether the model can be fitted if all columns are constant.
     stages : str, optional
         A parameter whose smaller values are part of the same fit, such as the number of trees.
-    least_stages : int, optional
-        The smallest value of that parameter with which the model is nearly as good. A short run uses it.
+    quick : mapping of str to object
+        The setting that a short run starts with: nearly as good as the default, in a fraction of the time.
+    variants : callable
+        `variants(outline)` returns settings that are tried after the first one, before any other.
     shares : tuple of str
         Parameters whose further values cost almost nothing once a model is fitted.
     general : {"", "linear", "boosting", "forest"}
@@ -166,7 +168,8 @@ class ModelSpec:
     selects: bool = False
     takes_constants: bool = True
     stages: str | None = None
-    least_stages: int | None = None
+    quick: Mapping[str, Any] = field(default_factory=dict)
+    variants: Callable[[Outline], Sequence[Mapping[str, Any]]] = lambda outline: ()
     shares: tuple[str, ...] = ()
     general: Literal["", "linear", "boosting", "forest"] = ""
     large_files: bool = False
@@ -218,6 +221,25 @@ class ModelSpec:
         found = {f"model__{name}": values for name, values in self.search(seen).items()}
         choices = selections(seen) if self.selects else []
         return {**found, "select": choices} if found and len(choices) > 1 else found
+
+    def first_settings(self, outline: Outline, *, short: bool = False) -> list[dict[str, Any]]:
+        """Return the settings that a search tries before any other, by the parameter names of the pipeline.
+
+        Parameters
+        ----------
+        outline : Outline
+            The columns and the size of the table.
+        short : bool
+            Whether the time is so short that the model starts with its `quick` setting.
+
+        Returns
+        -------
+        list of dict
+            The defaults, which are an empty dict, or `quick`; then the variants of it.
+        """
+        start = self.quick if short else {}
+        settings = [start, *({**start, **one} for one in self.variants(self.seen(outline)))]
+        return [{f"model__{name}": value for name, value in one.items()} for one in settings]
 
     def seconds(self, outline: Outline) -> float:
         """Estimate the seconds of one fit.

@@ -27,7 +27,7 @@ def forest(name: str, title: str, kind: Any, cell: float) -> ModelSpec:
         },
         cost=Cost(cell=cell, power=1.1, start=0.2, width_power=0.5),
         stages="model__n_estimators",
-        least_stages=50,
+        quick={"n_estimators": 50},
         general="forest",
         large_files=True,
     )
