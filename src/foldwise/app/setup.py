@@ -111,9 +111,11 @@ class RunSetup:
         return PredictSplit(batch.model, given, split, self.task.n_classes, decision, rows)
 
     def refit_seconds(self, batch: SettingBatch) -> float:
-        """Seconds of a fit on all rows, by the fits on the splits."""
+        """Seconds of a fit on all rows, by the fits on the splits without the longest of each worker."""
         n_settings = len(batch.settings) if self.specs[batch.model].shares else 1
-        return self.time.refit(float(np.median(list(batch.seconds.values()))), n_settings)
+        taken = sorted(batch.seconds.values())
+        usual = taken[: max(1, len(taken) - self.time.n_workers)]
+        return self.time.refit(float(np.median(usual)), n_settings)
 
     def refit_job(self, batch: SettingBatch, setting: int) -> FitAllRows:
         """The job that fits a setting again for the final model, on as many rows as its rung has."""

@@ -49,8 +49,12 @@ class StateView:
         return found
 
     def measured(self, model: str, rung: int = 0) -> list[float]:
-        """The seconds that jobs of a model took on a rung."""
-        return [s for one in self.batches[model] if one.rung == rung for s in one.seconds.values()]
+        """The seconds that jobs of a model took on a rung.
+
+        The first job of each worker loads and prepares more than the others, so it counts only if there is no other.
+        """
+        taken = [s for one in self.batches[model] if one.rung == rung for s in one.seconds.values()]
+        return taken[self.n_workers :] or taken
 
     @cached_property
     def seconds(self) -> dict[str, float]:
