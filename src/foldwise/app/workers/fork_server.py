@@ -73,6 +73,6 @@ def use_a_kernel() -> None:
     """Call some compiled code: the first call prepares numba, which takes 0.3 s, and workers inherit that."""
     import numpy as np
 
-    from foldwise.data.cells import transpose_into
+    from foldwise.data.transpose import transpose_into
 
     transpose_into(np.zeros((1, 1)), 0, 1, np.zeros((1, 1)))
