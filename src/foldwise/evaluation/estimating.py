@@ -62,7 +62,8 @@ def estimate(
     random_state : int, Generator or None, default None
         With "bates", the seed of the divisions.
     **fit_params : dict
-        Passed to `fit`, such as `sample_weight`.
+        Passed to `fit`, such as `sample_weight`. With scikit-learn's metadata routing, each is passed to the parts that
+        request it.
 
     Returns
     -------

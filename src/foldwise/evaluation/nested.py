@@ -16,17 +16,18 @@ from foldwise.errors import FoldwiseTypeError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.metrics.scoring import search_score_name
 from foldwise.evaluation.procedure_scores import (
+    Procedure,
     ProcedureScores,
     SearchOutcome,
     check_chooses,
     scored_winners,
     searches_on,
 )
+from foldwise.evaluation.routing import is_routed
 from foldwise.evaluation.split_record import SplitsRecord
 from foldwise.evaluation.tables import number
-from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import FoldSession
-from foldwise.folds.rows import count_rows, refuse_routing, take_params, take_rows
+from foldwise.folds.rows import count_rows, take_params, take_rows
 from foldwise.folds.scoring_protocol import PlannedSearch
 from foldwise.folds.splits import Split, freeze_splits
 
@@ -116,7 +117,8 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
     groups : array-like of shape (n_rows,), default None
         Groups for splitters that use them, both outer and inner.
     **fit_params : dict
-        Passed to `fit`, such as `sample_weight`.
+        Passed to `fit`, such as `sample_weight`. With scikit-learn's metadata routing, each is passed to the parts that
+        request it.
 
     Returns
     -------
@@ -139,11 +141,11 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
     check_chooses(search)
     n_rows = count_rows(X)
     planned = isinstance(search, PlannedSearch)
-    session = open_session(search.estimator, X, y, fit_params) if planned else None
+    procedure = Procedure(search, X, y, groups=groups, fit_params=fit_params) if planned else None
     splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
-    if session is not None:
-        refuse_routing(fit_params)
-        return nested_on_session(search, session, splits, groups)
+    if procedure is not None:
+        tested = procedure.on(splits)
+        return gathered(tested, splits, procedure.metric.bounds, procedure.score_name)
     searched, scores = zip(*(by_fitting(search, X, y, split, groups, fit_params) for split in splits), strict=True)
     models = sum(one.models + 1 for one in searched)
     tested = ProcedureScores(np.array(scores), None, searched, models)
@@ -183,6 +185,10 @@ def by_fitting(
     if groups is not None:
         params["groups"] = take_rows(groups, split.train)
     one.fit(take_rows(X, split.train), take_rows(y, split.train), **params)
-    score = float(check_scoring(one)(one, take_rows(X, split.test), take_rows(y, split.test)))
+    wanted: dict[str, Any] = {}
+    if is_routed(fit_params):
+        names = one.get_metadata_routing().consumes("score", fit_params.keys())
+        wanted = take_params({name: fit_params[name] for name in names}, split.test, count_rows(X))
+    score = float(check_scoring(one)(one, take_rows(X, split.test), take_rows(y, split.test), **wanted))
     models = len(one.cv_results_["params"]) * one.n_splits_
     return SearchOutcome(one.best_params_, float(getattr(one, "best_score_", np.nan)), one.cv_results_, models), score

@@ -15,11 +15,17 @@ from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.intervals import corrected_spread
 from foldwise.evaluation.metrics.scoring import check_single, metrics_of, score_name, search_score_name
 from foldwise.evaluation.out_of_fold import OutOfFoldRecorder
+from foldwise.evaluation.routing import (
+    RoutedParams,
+    is_routed,
+    open_routed_session,
+    route_search,
+    route_validation,
+    routed_metrics,
+)
 from foldwise.folds.engine import EvaluationTask, Outcome, ScoringPlan, evaluate
-from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession, Need
-from foldwise.folds.rows import refuse_routing
 from foldwise.folds.scoring_protocol import PlannedSearch
 from foldwise.folds.splits import Split
 
@@ -89,13 +95,20 @@ class Procedure:
             check_chooses(model)
         self.model, self.groups, self.scoring = model, groups, scoring
         estimator = model if self.plan is None else model.estimator
-        refuse_routing(dict(fit_params))
-        self.session: FoldSession = open_session(estimator, X, y, dict(fit_params))
         if scoring is None and self.plan is not None:
             plan: Any = self.plan
-            self.metrics, self.chooser = plan.metrics, plan.chooser
+            self.named_metrics, scorers, self.chooser = plan.metrics, plan.scorers, plan.chooser
         else:
-            self.metrics, self.chooser = metrics_of(scoring, estimator)[0], "score"
+            (self.named_metrics, scorers, _), self.chooser = metrics_of(scoring, estimator), "score"
+        self.metrics, self._search_metrics = self.named_metrics, None if self.plan is None else self.plan.metrics
+        routed = RoutedParams(dict(fit_params), {})
+        if is_routed(fit_params):
+            routed = route_validation(model, scorers, fit_params)
+            self.metrics = routed_metrics(self.metrics, routed.score or {})
+            if self.plan is not None:
+                self.plan, routed = route_search(model, self.plan, routed.fit)
+                self.groups = groups if groups is not None else routed.groups
+        self.session: FoldSession = open_routed_session(estimator, X, y, routed)
 
     @property
     def metric(self) -> Any:
@@ -106,13 +119,13 @@ class Procedure:
     def score_name(self) -> str:
         """The name of that metric; procedures with equal names are scored alike."""
         if self.scoring is None and self.plan is not None:
-            return search_score_name(self.model, self.metrics)
-        return score_name(self.metric, self.model, self.scoring)
+            return search_score_name(self.model, self.named_metrics)
+        return score_name(self.named_metrics[self.chooser], self.model, self.scoring)
 
     @property
     def chooses_alike(self) -> bool:
         """Whether a search selects by the metric of the estimate."""
-        return self.plan is not None and search_score_name(self.model, self.plan.metrics) == self.score_name
+        return self.plan is not None and search_score_name(self.model, self._search_metrics) == self.score_name
 
     def on(self, splits: Sequence[Split], *, n_jobs: int | None = None) -> ProcedureScores:
         """Score the procedure on splits."""

@@ -15,15 +15,13 @@ from foldwise.data.arguments import check_jobs
 from foldwise.errors import InputError
 from foldwise.evaluation.metrics import metrics_of
 from foldwise.evaluation.out_of_fold import gather, recorder_for
-from foldwise.folds.model_session import RefitSession
-from foldwise.folds.opening import open_session
+from foldwise.evaluation.routing import RoutedParams, open_routed_session, requests_of, route, routed_metrics
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession
 from foldwise.folds.rows import count_rows
 from foldwise.tuning.callbacks import ObservedSession, SearchTasks, has_callbacks
 from foldwise.tuning.default_setting import default_is_tied, default_setting
 from foldwise.tuning.racing import Racing
-from foldwise.tuning.routing import RoutedParams, requests_of, route, routed_metrics, routes_further
 from foldwise.tuning.running_search import CheckedSearchPlan, RunningSearch, as_running, check_refit, run
 from foldwise.tuning.scheduled import ScheduledSearch, SplitInput, announce, check_schedule, schedules_itself
 from foldwise.tuning.search_views import SearchViews
@@ -195,9 +193,7 @@ def session_of(search: Any, X: Any, y: Any, routed: RoutedParams) -> FoldSession
     """Open the session of a search; with callbacks, and where arguments of `fit` are routed on, it refits."""
     if has_callbacks(search):
         return ObservedSession(search, X, y, routed.fit)
-    if routed.score is not None and routed.fit and routes_further(search.estimator):
-        return RefitSession(search.estimator, X, y, routed.fit)
-    return open_session(search.estimator, X, y, routed.fit)
+    return open_routed_session(search.estimator, X, y, routed)
 
 
 def check_options(search: Any) -> None:

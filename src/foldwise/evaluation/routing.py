@@ -1,4 +1,4 @@
-"""What the arguments of a search's `fit` are for: the estimator, the splitter or the scorers.
+"""What the arguments of a search, or of a cross-validation, are for: the estimator, the splitter or the scorers.
 
 With scikit-learn's metadata routing, each of them says what it requests. Without it, `groups` belongs to the splitter,
 everything else to the estimator, and sample weights also to the scorers.
@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sklearn
 from numpy.typing import NDArray
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from foldwise.errors import InputError
 from foldwise.evaluation.metrics.protocol import SearchMetric
 from foldwise.evaluation.metrics.scorers import takes_weight
+from foldwise.folds.model_session import RefitSession
+from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Answer, FoldSession, Params
 from foldwise.folds.splits import Split
 
@@ -60,7 +63,7 @@ def requests_of(search: Any, scorers: Mapping[str, Any]) -> Any:
 
 def route(search: Any, scorers: Mapping[str, Any], params: Mapping[str, Any]) -> RoutedParams:
     """Distribute the arguments of `fit`; scikit-learn raises an error for those that nobody requests."""
-    if not (params and sklearn.get_config()["enable_metadata_routing"]):
+    if not is_routed(params):
         rest = dict(params)
         groups = rest.pop("groups", None)
         if rest.get("sample_weight") is not None:
@@ -70,6 +73,52 @@ def route(search: Any, scorers: Mapping[str, Any], params: Mapping[str, Any]) ->
     by_scorer = process_routing(ScorerRouter(scorers), "score", **found.scorer.score)
     score = {name: dict(by_scorer[name].score) for name in scorers}
     return RoutedParams(dict(found.estimator.fit), dict(found.splitter.split), score)
+
+
+class Validation:
+    """A cross-validation as scikit-learn's routing sees it: arguments go to the model and to the scorers."""
+
+    def __init__(self, model: Any, scorers: Mapping[str, Any]) -> None:
+        self.model, self.scorers = model, scorers
+
+    def get_metadata_routing(self) -> Any:
+        """Return what model and scorers request."""
+        fitted = MethodMapping().add(caller="fit", callee="fit")
+        scored = MethodMapping().add(caller="fit", callee="score")
+        router = MetadataRouter(owner=self).add(estimator=self.model, method_mapping=fitted)
+        return router.add(scorer=ScorerRouter(self.scorers), method_mapping=scored)
+
+
+def is_routed(params: Mapping[str, Any]) -> bool:
+    """Whether there are arguments, and scikit-learn's metadata routing is on."""
+    return bool(params and sklearn.get_config()["enable_metadata_routing"])
+
+
+def route_validation(model: Any, scorers: Mapping[str, Any], params: Mapping[str, Any]) -> RoutedParams:
+    """Distribute the arguments of a cross-validation as scikit-learn's `cross_validate(params=…)` does."""
+    found = process_routing(Validation(model, scorers), "fit", **params)
+    by_scorer = process_routing(ScorerRouter(scorers), "score", **found.scorer.score)
+    return RoutedParams(dict(found.estimator.fit), {}, {name: dict(by_scorer[name].score) for name in scorers})
+
+
+def route_search(search: Any, plan: Any, params: Mapping[str, Any]) -> tuple[Any, RoutedParams]:
+    """Distribute the arguments of `fit` of a search that runs in each outer split; return also its routed plan."""
+    routed = route(search, plan.scorers, params)
+    if others := routed.split.keys() - {"groups"}:
+        raise InputError(
+            f"the splitter of the search requests {min(others)!r}, which cannot be passed to it here.",
+            "use a splitter that requests nothing, or only groups.",
+        )
+    if routed.score is not None:
+        plan = replace(plan, metrics=routed_metrics(plan.metrics, routed.score))
+    return plan, routed
+
+
+def open_routed_session(estimator: Any, X: Any, y: Any, routed: RoutedParams) -> FoldSession:
+    """Open the session of an estimator; where arguments of `fit` are routed on, it refits."""
+    if routed.score is not None and routed.fit and routes_further(estimator):
+        return RefitSession(estimator, X, y, routed.fit)
+    return open_session(estimator, X, y, routed.fit)
 
 
 def warn_unweighted(scorers: Mapping[str, Any]) -> None:
