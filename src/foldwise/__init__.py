@@ -71,6 +71,7 @@ _NAMES = {
     "storage": "StoredModel open_model save_model",
     "tuning": "GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV SearchCV SelectFeatures",
 }
+_ROOMS = {*(room.split(".")[0] for room in _NAMES), "folds", "plots", "testing"}
 _HOMES = {name: f"foldwise.{room}" for room, names in _NAMES.items() for name in names.split()}
 
 __all__ = sorted(["__version__", *_HOMES])  # type checkers go by "as" above
@@ -79,6 +80,8 @@ __all__ = sorted(["__version__", *_HOMES])  # type checkers go by "as" above
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name in _ROOMS:  # foldwise.plots, without importing it first
+        return import_module(f"foldwise.{name}")
     raise AttributeError(f"module 'foldwise' has no attribute {name!r}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import polars as pl
 import pytest
@@ -70,10 +69,8 @@ def test_a_metric_of_probabilities_calibrates_the_svm(iris, capsys, monkeypatch)
 
 
 def test_a_budget_instead_of_trials(iris, capsys):
-    start = time.monotonic()
     tune(request(iris, model="decision_tree", strategy="random", trials=None, budget="2s"), as_json=True, quiet=False)
-    assert time.monotonic() - start < 12  # not a measurement: these machines are busy
-    assert json.loads(capsys.readouterr().out)["settings"] >= 1
+    assert 1 <= json.loads(capsys.readouterr().out)["settings"] < 10_000  # the space has no end, the budget has
 
 
 @pytest.mark.parametrize(

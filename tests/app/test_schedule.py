@@ -147,12 +147,17 @@ def test_models_wait_until_their_code_is_compiled():
     assert found.jobs[-1] == ("naive_bayes", len(found.state.batches) - 1, 0)
 
 
+def empty(n_batches):
+    """So many batches without a setting."""
+    return [SettingBatch(number, "a", (), 0.0) for number in range(n_batches)]
+
+
 def test_no_columns_are_selected_before_naive_bayes_is_compiled():
     space = {**SPACE, "select": ["passthrough", object()]}
     plan = ModelPlan("a", 0.1, space)
-    drawn = [plan.draw(number, 0, Schedule({}, 1).strategy, select=False) for number in range(5)]
+    drawn = [plan.draw(empty(number), 0, Schedule({}, 1).strategy, select=False) for number in range(5)]
     assert not any("select" in setting for settings in drawn for setting in settings)
-    drawn = [plan.draw(number, 0, Schedule({}, 1).strategy) for number in range(1, 5)]
+    drawn = [plan.draw(empty(number), 0, Schedule({}, 1).strategy) for number in range(1, 5)]
     assert all("select" in setting for settings in drawn for setting in settings)
 
 
@@ -211,12 +216,12 @@ SPACES = {
 
 
 def test_settings_that_share_work_are_asked_together():
-    settings = SPACES["staged"].draw(0, 0, Schedule({}, 1).strategy)
+    settings = SPACES["staged"].draw(empty(0), 0, Schedule({}, 1).strategy)
     assert settings == ({"n": 40}, {"n": 20}, {"n": 10}, {"n": 5})
-    settings = SPACES["shared"].draw(0, 0, Schedule({}, 1).strategy)
+    settings = SPACES["shared"].draw(empty(0), 0, Schedule({}, 1).strategy)
     assert len(settings) == 6
     assert settings[0] == {}
-    later = SPACES["shared"].draw(1, 0, Schedule({}, 1).strategy)
+    later = SPACES["shared"].draw(empty(1), 0, Schedule({}, 1).strategy)
     assert len({one["model__C"] for one in later}) == 1
     assert len({one["k"] for one in later}) > 1
 
@@ -226,12 +231,12 @@ def test_settings_follow_from_seed_model_and_number():
     plan, other = SPACES["choices"], replace(SPACES["choices"], name="other")
     space = {"x": uniform(0, 1)}
     plan, other = replace(plan, space=space), replace(other, space=space)
-    assert plan.draw(3, 1, strategy) == plan.draw(3, 1, strategy)
+    assert plan.draw(empty(3), 1, strategy) == plan.draw(empty(3), 1, strategy)
     different = [
-        plan.draw(3, 1, strategy),
-        plan.draw(4, 1, strategy),
-        plan.draw(3, 2, strategy),
-        other.draw(3, 1, strategy),
+        plan.draw(empty(3), 1, strategy),
+        plan.draw(empty(4), 1, strategy),
+        plan.draw(empty(3), 2, strategy),
+        other.draw(empty(3), 1, strategy),
     ]
     assert len({one[0]["x"] for one in different}) == 4
 
@@ -337,10 +342,30 @@ def test_a_short_run_tries_a_variant_of_the_best_model_before_other_models():
 
 def test_first_settings_come_before_those_of_the_strategy():
     plan = ModelPlan("a", 0.1, SPACE, first=({}, {"x": "as given"}), fixed={"trees": 50})
-    assert plan.draw(0, 0, Random()) == ({"trees": 50},)
-    assert plan.draw(1, 0, Random()) == ({"trees": 50, "x": "as given"},)
-    [drawn] = plan.draw(2, 0, Random())
-    assert set(drawn) == {"trees", *SPACE}
+    batches = []
+    for number in range(3):
+        batches.append(SettingBatch(number, "a", plan.draw(batches, 0, Random()), 0.0, scores={0: (0.1 * number,)}))
+    assert batches[0].settings == ({"trees": 50},)
+    assert batches[1].settings == ({"trees": 50, "x": "as given"},)
+    assert set(batches[2].settings[0]) == {"trees", *SPACE}
+
+
+def test_the_strategy_is_told_what_was_tried():
+    class Remembers:
+        def propose(self, space, trials, rng):
+            self.trials = trials
+            return Random().propose(space, trials, rng)
+
+    plan, strategy = ModelPlan("a", 0.1, SPACE, fixed={"trees": 50}), Remembers()
+    tried = [
+        SettingBatch(0, "a", ({"trees": 50},), 0.0, scores={0: (0.5,)}),
+        SettingBatch(1, "a", ({"trees": 50, **dict.fromkeys(SPACE, 1)},), 0.0, stopped="failed"),
+        SettingBatch(2, "a", ({"trees": 50, **dict.fromkeys(SPACE, 2)},), 0.0),
+    ]
+    plan.draw(tried, 0, strategy)
+    assert [one.state for one in strategy.trials] == ["finished", "failed", "running"]
+    assert [one.setting for one in strategy.trials] == [{}, dict.fromkeys(SPACE, 1), dict.fromkeys(SPACE, 2)]
+    assert strategy.trials[0].score == 0.5
 
 
 def staged_scores(schedule, state, job, best_length):

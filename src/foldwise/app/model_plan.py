@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from foldwise.app.search_state import SettingBatch, encode
+from foldwise.app.search_state import SettingBatch, decode, encode
 from foldwise.folds.protocol import Params
 from foldwise.tuning.space import SearchSpace
 from foldwise.tuning.strategies.protocol import Strategy, Trial, untried
@@ -27,6 +28,7 @@ class ModelPlan:
     seconds: float  # of a batch on one split and the lowest rung, as the catalogue predicts
     space: Mapping[str, Any] = field(default_factory=dict)  # what is searched
     first: tuple[Params, ...] = ({},)  # settings that are tried before any other
+    defaults: Params = field(default_factory=dict)  # of the parameters that are searched
     shared: tuple[str, ...] = ()  # parameters whose other values are answered from the same work
     n_companions: int = COMPANIONS  # settings drawn for that
     stages: str | None = None  # the parameter whose smaller values are part of the same fit
@@ -35,6 +37,18 @@ class ModelPlan:
     compiled: bool = False  # whether its code is compiled on a new machine
     growth: tuple[float, ...] = (1.0,)  # seconds on each rung, as multiples of the lowest
     general: str = ""  # the kind of a model that is good on most tables: linear, boosting or forest
+
+    def trials(self, batches: Sequence[SettingBatch]) -> list[Trial]:
+        """The settings of some batches with their scores on the first split, which all have in common."""
+        found = []
+        for batch in batches:
+            scores = batch.scores.get(0) or (math.nan,) * len(batch.settings)
+            state: Literal["failed", "running"] = "failed" if batch.stopped else "running"
+            for setting, score in zip(batch.settings, scores, strict=True):
+                full = {**self.defaults, **decode(setting, self.space)}
+                known = {name: value for name, value in full.items() if name in self.space}
+                found.append(Trial(known, score, state if math.isnan(score) else "finished"))
+        return found
 
     def climbing(self, batch: SettingBatch) -> tuple[Params, ...]:
         """The settings of a finished batch that go on to the next rung: the best, and what the same fit answers."""
@@ -57,14 +71,17 @@ class ModelPlan:
         steps = sorted({round(share * longest) for share in STAGES if share * longest > lengths[best]}, reverse=True)
         return tuple({**batch.settings[best], self.stages: n} for n in steps)
 
-    def draw(self, number: int, seed: int, strategy: Strategy, *, select: bool = True) -> tuple[Params, ...]:
-        """Draw the settings of a batch: the first ones as they are given, then what the search strategy proposes."""
+    def draw(
+        self, batches: Sequence[SettingBatch], seed: int, strategy: Strategy, *, select: bool = True
+    ) -> tuple[Params, ...]:
+        """Draw the settings of the next batch: first those that are given, then what the search strategy proposes."""
+        number = len(batches)
         rng = np.random.default_rng([seed, zlib.crc32(self.name.encode()), number])
         base = {**self.fixed}
         if number < len(self.first):
             base |= self.first[number]
         elif self.space:
-            base |= strategy.propose(self.space, [], rng)[0]
+            base |= next(iter(strategy.propose(self.space, self.trials(batches), rng)), {})
         if not select:
             base.pop("select", None)
         shared = {name: self.space[name] for name in self.shared if name in self.space}

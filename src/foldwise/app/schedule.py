@@ -73,10 +73,9 @@ class Schedule:
         return SplitJob(replace(batch, stopped="", why=""), split, RESCUE_SECONDS)
 
     def open(self, state: SearchState, model: str, now: float, compiling: Collection[str]) -> SettingBatch:
-        """Open a new batch of a model. Its settings depend on the seed, the model and the number of earlier batches."""
-        number = len(state.of_model(model))
+        """Open a new batch of a model. Its settings depend on the seed, the model and its earlier batches."""
         select = "naive_bayes" not in compiling  # which selects columns
-        settings = self.models[model].draw(number, state.seed, self.strategy, select=select)
+        settings = self.models[model].draw(state.of_model(model), state.seed, self.strategy, select=select)
         return SettingBatch(len(state.batches), model, settings, now)
 
     def lengthen(self, state: SearchState, batch: SettingBatch, factor: int, now: float) -> SettingBatch | None:

@@ -142,6 +142,7 @@ def model_plan(
         seconds[0],
         space,
         tuple(first),
+        defaults={name: value for name, value in pipeline.get_params().items() if name in space},
         shared=tuple(f"model__{name}" for name in spec.shares),
         n_companions=int(np.clip(MOST_CELLS / cells, 3, COMPANIONS)),
         stages=spec.stages,
