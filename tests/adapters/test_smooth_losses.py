@@ -249,7 +249,7 @@ def test_errors_say_what_to_do():
     with pytest.raises(InputError, match="SimpleImputer"):
         open_smooth_loss(Ridge(), SearchData(Ridge(), X, y, splits).folds(), ["alpha"])
     data = SearchData(Ridge(), *DIABETES, splits, {"other": 1})
-    with pytest.raises(InputError, match="only sample_weight to Ridge, got 'other'"):
+    with pytest.raises(InputError, match="only sample_weight to Ridge, not 'other'"):
         open_smooth_loss(Ridge(), data.folds(), ["alpha"])
     one_class = SearchData(logistic(), *CANCER, [Split(np.arange(10), np.arange(10, 500))])
     with pytest.raises(InputError, match="at least two classes"):

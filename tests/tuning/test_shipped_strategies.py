@@ -88,7 +88,7 @@ class TestTimeout:
 
     def test_a_search_ends_with_its_time_and_keeps_what_is_complete(self):
         space = {"C": Float(1e-3, 1e3, log=True)}
-        search = SearchCV(LogisticRegression(max_iter=2000), space, strategy="random", n_trials=100_000, timeout=0.5)
+        search = SearchCV(LogisticRegression(max_iter=2000), space, strategy="random", n_trials=100_000, timeout=1.5)
         search.fit(self.X, self.y)
         found = search.cv_results_
         assert 0 < len(found["params"]) < 10_000
