@@ -11,12 +11,25 @@ import polars as pl
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
 from foldwise import GridSearchCV, NaiveBayes, SearchCV
 from foldwise.errors import FoldwiseTypeError, InputError
-from foldwise.tuning import AskTell, Bayesian, Choice, Evolutionary, Float, Int, LivePlot, Manual, Trial, plot_search
+from foldwise.tuning import (
+    AskTell,
+    Bayesian,
+    Choice,
+    Evolutionary,
+    Float,
+    Int,
+    LivePlot,
+    Manual,
+    Racing,
+    Trial,
+    plot_search,
+)
 
 mpl.use("Agg")
 X, y = load_iris(return_X_y=True)
@@ -154,6 +167,31 @@ class TestPictures:
         ax = plot_search({"a": Float(0, 1), "b": Float(0, 1)}, trials, "importance")
         widths = {t.get_text(): bar.get_width() for t, bar in zip(ax.get_yticklabels(), ax.patches, strict=True)}
         assert widths["a"] > 0.9
+
+    @pytest.mark.parametrize(
+        ("strategy", "label"),
+        [
+            (Bayesian(), "Expected score (higher is better)"),
+            (Racing(Bayesian()), "Expected score (higher is better)"),
+            (Evolutionary(population=4), "Generation"),
+            ("random", "Share of the variation of scores"),
+        ],
+    )
+    def test_an_overview_shows_what_the_strategy_did(self, strategy, label):
+        space = {"C": Float(0.01, 100, log=True), "gamma": Float(1e-4, 10, log=True)}
+        search = SearchCV(SVC(), space, strategy=strategy, n_trials=12, random_state=0).fit(X, y)
+        figure = search.plot("overview").figure
+        figure.canvas.draw()
+        labels = [text for ax in figure.axes for text in (ax.get_xlabel(), ax.get_ylabel())]
+        assert {"gamma", "Trial", "Share of the variation of scores", label} <= set(labels)
+
+    def test_an_overview_of_gradient_search_shows_its_paths(self):
+        space = {"C": Float(0.01, 10, log=True)}
+        search = SearchCV(LogisticRegression(max_iter=2000), space, strategy="gradient", random_state=0).fit(X, y)
+        labels = [ax.get_ylabel() for ax in search.plot("overview").figure.axes]
+        assert "Mean out-of-fold loss (lower is better)" in labels
+        with pytest.raises(InputError, match="several axes"):
+            search.plot("overview", ax=search.plot("best_so_far"))
 
     def test_bad_kinds(self):
         trials = [Trial({"a": 0.5}, 1.0)]

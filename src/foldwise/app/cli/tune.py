@@ -145,7 +145,7 @@ def write_files(request: TuneRequest, task: TuneTask, search: Any) -> None:
 
         without_formulas(search.to_frame()).write_csv(request.settings)
     if request.plot is not None:
-        search.plot().figure.savefig(request.plot, dpi=150)
+        search.plot("overview").figure.savefig(request.plot, dpi=150)
 
 
 def summary(request: TuneRequest, task: TuneTask, search: Any, nested: Any, seconds: float) -> str:

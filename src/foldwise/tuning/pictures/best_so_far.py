@@ -17,6 +17,7 @@ def draw_best_so_far(space: SearchSpace, trials: list[Trial], ax: Any, strategy:
     ax.plot(numbers, scores, "o", markersize=4, color="0.6", label="trial")
     ax.step(numbers, np.fmax.accumulate(scores), where="post", label="best so far")
     ax.set_xlabel("Trial")
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_ylabel("Mean score (higher is better)")
     ax.legend(frameon=False)
     return ax

@@ -30,16 +30,17 @@ def plot_search(
         "heat_map" shows the scores of two parameters, "best_so_far" the best score after each trial, "parallel" a line
         per trial across all parameters, "importance" how much each parameter matters, "process" what a Gaussian process
         knows and proposes next, "generations" the scores of each generation, "paths" the steps of gradient search.
-        By default a heat map for two parameters, the process for one, and parallel coordinates for more.
+        "overview" shows those that suit the search in one figure, with that of its strategy. By default a heat map for
+        two parameters, the process for one, and parallel coordinates for more.
     ax : matplotlib axes, default None
-        The axes to draw on.
+        The axes to draw on. An overview has axes of its own.
     strategy : Strategy, default None
         The strategy, for pictures of what it knows.
 
     Returns
     -------
     matplotlib axes
-        The axes.
+        The axes; of an overview, those of the first picture.
 
     Examples
     --------
@@ -51,10 +52,29 @@ def plot_search(
     known = SearchSpace.of(space)
     if not finished(trials):
         raise InputError("there is nothing to draw, because no trial has a score.", "score some settings first.")
-    if kind is None:
-        varied = [one for one in known.columns if one.dimension.n_values > 1]
-        kind = {1: "process", 2: "heat_map"}.get(len(varied), "parallel")
+    n_varied = len([one for one in known.columns if one.dimension.n_values > 1])
+    usual = {1: "process", 2: "heat_map"}.get(n_varied, "parallel")
+    if kind == "overview":
+        return overview(known, list(trials), usual, strategy, ax)
+    kind = usual if kind is None else kind
     if kind not in KINDS:
-        raise InputError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}.")
-    draw: Callable[..., Any] = getattr(import_module(f"foldwise.tuning.pictures.{kind}"), f"draw_{kind}")
-    return draw(known, list(trials), axes(ax), strategy)
+        raise InputError(f"kind must be one of {', '.join(map(repr, (*KINDS, 'overview')))}, got {kind!r}.")
+    return drawing(kind)(known, list(trials), axes(ax), strategy)
+
+
+def drawing(kind: str) -> Callable[..., Any]:
+    """The function that draws one kind of picture."""
+    found: Callable[..., Any] = getattr(import_module(f"foldwise.tuning.pictures.{kind}"), f"draw_{kind}")
+    return found
+
+
+def overview(space: SearchSpace, trials: list[Trial], usual: str, strategy: Any, ax: Any) -> Any:
+    """Draw the pictures that suit a search in one figure."""
+    from foldwise.tuning.pictures.overview import draw_overview, kinds_of
+
+    if ax is not None:
+        raise InputError("an overview has several axes of its own, but ax was passed.", "leave ax out.")
+    if usual == "process" and len(finished(trials)) < 2:
+        usual = "best_so_far"  # a process of one trial is not known
+    kinds = kinds_of(space, trials, usual, strategy)
+    return draw_overview(kinds, lambda kind, own: drawing(kind)(space, trials, axes(own), strategy))
