@@ -29,8 +29,8 @@ OUTPUT = "<!-- output"
 NETWORK_SCRIPT = "https://unpkg.com/iframe-worker/shim"
 
 # rooms whose `__all__` is documented, beside the names of the package itself
-ROOMS = ("decisions", "ensembles", "evaluation", "models", "neighbors", "rules", "storage", "tuning", "folds")
-ROOMS += ("testing", "plots", "report")
+ROOMS = ("clusters", "decisions", "ensembles", "evaluation", "models", "neighbors", "rules", "storage", "tuning")
+ROOMS += ("folds", "testing", "plots", "report")
 # what people meet as results, although no `__all__` names it
 RESULTS = {
     "Audit": "data.audit",
@@ -64,6 +64,7 @@ TOPICS = {
     "Leaks": "find_leaks Leaks Leak duplicate_groups",
     "Naive Bayes": "NaiveBayes Explanation",
     "Nearest neighbors": "KNNClassifier KNNRegressor choose_k KCurve",
+    "Clusters": "KMeans",
     "Rule lists": "RuleList",
     "Costs, calibration and balance": "CostSensitive Calibrated Balanced reliability Reliability realized_cost",
     "Ensembles": "Ensemble EnsembleRegressor diagnose Diagnosis bias_variance BiasVariance bootstrap BootstrapResult "

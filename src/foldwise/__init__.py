@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from foldwise.app.result import Run as Run
     from foldwise.app.run import fit as fit
     from foldwise.bayes import NaiveBayes as NaiveBayes
+    from foldwise.clusters import KMeans as KMeans
     from foldwise.data import Column as Column
     from foldwise.data import Schema as Schema
     from foldwise.data import Table as Table
@@ -61,6 +62,7 @@ _NAMES = {
     "app.result": "Run",
     "app.run": "fit",
     "bayes": "NaiveBayes",
+    "clusters": "KMeans",
     "data": "Column Schema Table read_table",
     "decisions": "Balanced Calibrated CostSensitive reliability",
     "ensembles": "Ensemble EnsembleRegressor",
