@@ -30,7 +30,7 @@ NETWORK_SCRIPT = "https://unpkg.com/iframe-worker/shim"
 
 # rooms whose `__all__` is documented, beside the names of the package itself
 ROOMS = ("clusters", "decisions", "ensembles", "evaluation", "models", "neighbors", "rules", "storage", "tuning")
-ROOMS += ("folds", "testing", "plots", "report")
+ROOMS += ("folds", "unsupervised", "testing", "plots", "report")
 # what people meet as results, although no `__all__` names it
 RESULTS = {
     "Audit": "data.audit",
@@ -66,6 +66,7 @@ TOPICS = {
     "Nearest neighbors": "KNNClassifier KNNRegressor choose_k KCurve",
     "Clusters": "KMeans",
     "Rule lists": "RuleList",
+    "Association rules": "association_rules AssociationRules AssociationRule frequent_itemsets FrequentItemsets",
     "Costs, calibration and balance": "CostSensitive Calibrated Balanced reliability Reliability realized_cost",
     "Ensembles": "Ensemble EnsembleRegressor diagnose Diagnosis bias_variance BiasVariance bootstrap BootstrapResult "
     "select_greedily GreedyResult",
@@ -97,6 +98,7 @@ GUIDES = {
     "Leaks": "how-to/find-leaks",
     "Naive Bayes": "how-to/naive-bayes",
     "Nearest neighbors": "how-to/nearest-neighbors",
+    "Association rules": "how-to/association-rules",
     "Costs, calibration and balance": "how-to/calibrate-and-balance",
     "Ensembles": "how-to/build-ensembles",
     "The catalog": "how-to-add",

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from foldwise.tuning import RandomizedSearchCV as RandomizedSearchCV
     from foldwise.tuning import SearchCV as SearchCV
     from foldwise.tuning import SelectFeatures as SelectFeatures
+    from foldwise.unsupervised import association_rules as association_rules
+    from foldwise.unsupervised import frequent_itemsets as frequent_itemsets
 
 __version__ = "0.1.0.dev0"
 
@@ -72,6 +74,7 @@ _NAMES = {
     "neighbors": "KNNClassifier KNNRegressor choose_k",
     "storage": "StoredModel open_model save_model",
     "tuning": "GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV SearchCV SelectFeatures",
+    "unsupervised": "association_rules frequent_itemsets",
 }
 _ROOMS = {*(room.split(".")[0] for room in _NAMES), "folds", "plots", "testing"}
 _HOMES = {name: f"foldwise.{room}" for room, names in _NAMES.items() for name in names.split()}

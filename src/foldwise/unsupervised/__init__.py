@@ -1,0 +1,7 @@
+"""Questions about a table without a target: what occurs together, what rows are made of, what the table looks like."""
+
+from foldwise.unsupervised.associations.itemsets import FrequentItemsets, frequent_itemsets
+from foldwise.unsupervised.associations.rule_list import AssociationRule, AssociationRules
+from foldwise.unsupervised.associations.rules import association_rules
+
+__all__ = ["AssociationRule", "AssociationRules", "FrequentItemsets", "association_rules", "frequent_itemsets"]
