@@ -64,7 +64,7 @@ TOPICS = {
     "Leaks": "find_leaks Leaks Leak duplicate_groups",
     "Naive Bayes": "NaiveBayes Explanation",
     "Nearest neighbors": "KNNClassifier KNNRegressor choose_k KCurve",
-    "Clusters": "KMeans",
+    "Clusters": "KMeans KMedoids DensityClusters choose_mixture MixtureStudy",
     "Rule lists": "RuleList",
     "Association rules": "association_rules AssociationRules AssociationRule frequent_itemsets FrequentItemsets",
     "Costs, calibration and balance": "CostSensitive Calibrated Balanced reliability Reliability realized_cost",

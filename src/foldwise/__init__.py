@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from foldwise.app.result import Run as Run
     from foldwise.app.run import fit as fit
     from foldwise.bayes import NaiveBayes as NaiveBayes
+    from foldwise.clusters import DensityClusters as DensityClusters
     from foldwise.clusters import KMeans as KMeans
+    from foldwise.clusters import KMedoids as KMedoids
+    from foldwise.clusters import choose_mixture as choose_mixture
     from foldwise.data import Column as Column
     from foldwise.data import Schema as Schema
     from foldwise.data import Table as Table
@@ -64,7 +67,7 @@ _NAMES = {
     "app.result": "Run",
     "app.run": "fit",
     "bayes": "NaiveBayes",
-    "clusters": "KMeans",
+    "clusters": "DensityClusters KMeans KMedoids choose_mixture",
     "data": "Column Schema Table read_table",
     "decisions": "Balanced Calibrated CostSensitive reliability",
     "ensembles": "Ensemble EnsembleRegressor",

@@ -73,6 +73,15 @@ class NeighborIndex:
             raise ValueError("a distance is NaN. Hint: numeric distances need finite values.")
         return distances, indices
 
+    def distances(self, rows: EncodedRows, dtype: type[np.floating[Any]] = np.float64) -> NDArray[Any]:
+        """Measure the distances (m, n) of some rows to all training rows."""
+        found = np.empty((rows.n_rows, self.n_rows), dtype=dtype)
+        queries = prepare_queries(self.space, rows, None)
+        for start in range(0, rows.n_rows, QUERIES):
+            part = slice(start, start + QUERIES)
+            found[part] = measure_all(self.space.dist, self._blocks, take_queries(queries, part))
+        return found
+
     def within(
         self, rows: EncodedRows, radius: float, leave_out: Indices | None = None, threads: int = 1
     ) -> tuple[Floats, Indices, Indices]:
