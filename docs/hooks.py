@@ -67,6 +67,7 @@ TOPICS = {
     "Clusters": "KMeans KMedoids DensityClusters choose_mixture MixtureStudy",
     "Rule lists": "RuleList",
     "Association rules": "association_rules AssociationRules AssociationRule frequent_itemsets FrequentItemsets",
+    "Factors": "find_factors Factors",
     "Costs, calibration and balance": "CostSensitive Calibrated Balanced reliability Reliability realized_cost",
     "Ensembles": "Ensemble EnsembleRegressor diagnose Diagnosis bias_variance BiasVariance bootstrap BootstrapResult "
     "select_greedily GreedyResult",
@@ -99,6 +100,7 @@ GUIDES = {
     "Naive Bayes": "how-to/naive-bayes",
     "Nearest neighbors": "how-to/nearest-neighbors",
     "Association rules": "how-to/association-rules",
+    "Factors": "how-to/factors",
     "Costs, calibration and balance": "how-to/calibrate-and-balance",
     "Ensembles": "how-to/build-ensembles",
     "The catalog": "how-to-add",

@@ -3,5 +3,15 @@
 from foldwise.unsupervised.associations.itemsets import FrequentItemsets, frequent_itemsets
 from foldwise.unsupervised.associations.rule_list import AssociationRule, AssociationRules
 from foldwise.unsupervised.associations.rules import association_rules
+from foldwise.unsupervised.factors.find import find_factors
+from foldwise.unsupervised.factors.result import Factors
 
-__all__ = ["AssociationRule", "AssociationRules", "FrequentItemsets", "association_rules", "frequent_itemsets"]
+__all__ = [
+    "AssociationRule",
+    "AssociationRules",
+    "Factors",
+    "FrequentItemsets",
+    "association_rules",
+    "find_factors",
+    "frequent_itemsets",
+]

@@ -1,0 +1,1 @@
+"""What parts the rows of a table are made of: factors, their number, and the columns that make them."""
