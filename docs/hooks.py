@@ -68,6 +68,7 @@ TOPICS = {
     "Rule lists": "RuleList",
     "Association rules": "association_rules AssociationRules AssociationRule frequent_itemsets FrequentItemsets",
     "Factors": "find_factors Factors",
+    "Maps": "map_table TableMap",
     "Costs, calibration and balance": "CostSensitive Calibrated Balanced reliability Reliability realized_cost",
     "Ensembles": "Ensemble EnsembleRegressor diagnose Diagnosis bias_variance BiasVariance bootstrap BootstrapResult "
     "select_greedily GreedyResult",
@@ -101,6 +102,7 @@ GUIDES = {
     "Nearest neighbors": "how-to/nearest-neighbors",
     "Association rules": "how-to/association-rules",
     "Factors": "how-to/factors",
+    "Maps": "how-to/maps",
     "Costs, calibration and balance": "how-to/calibrate-and-balance",
     "Ensembles": "how-to/build-ensembles",
     "The catalog": "how-to-add",

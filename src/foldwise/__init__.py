@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from foldwise.unsupervised import association_rules as association_rules
     from foldwise.unsupervised import find_factors as find_factors
     from foldwise.unsupervised import frequent_itemsets as frequent_itemsets
+    from foldwise.unsupervised import map_table as map_table
 
 __version__ = "0.1.0.dev0"
 
@@ -78,7 +79,7 @@ _NAMES = {
     "neighbors": "KNNClassifier KNNRegressor choose_k",
     "storage": "StoredModel open_model save_model",
     "tuning": "GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV SearchCV SelectFeatures",
-    "unsupervised": "association_rules find_factors frequent_itemsets",
+    "unsupervised": "association_rules find_factors frequent_itemsets map_table",
 }
 _ROOMS = {*(room.split(".")[0] for room in _NAMES), "folds", "plots", "testing"}
 _HOMES = {name: f"foldwise.{room}" for room, names in _NAMES.items() for name in names.split()}

@@ -5,13 +5,17 @@ from foldwise.unsupervised.associations.rule_list import AssociationRule, Associ
 from foldwise.unsupervised.associations.rules import association_rules
 from foldwise.unsupervised.factors.find import find_factors
 from foldwise.unsupervised.factors.result import Factors
+from foldwise.unsupervised.maps.make import map_table
+from foldwise.unsupervised.maps.result import TableMap
 
 __all__ = [
     "AssociationRule",
     "AssociationRules",
     "Factors",
     "FrequentItemsets",
+    "TableMap",
     "association_rules",
     "find_factors",
     "frequent_itemsets",
+    "map_table",
 ]
