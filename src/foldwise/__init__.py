@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from foldwise.clusters import DensityClusters as DensityClusters
     from foldwise.clusters import KMeans as KMeans
     from foldwise.clusters import KMedoids as KMedoids
+    from foldwise.clusters import choose_clusters as choose_clusters
     from foldwise.clusters import choose_mixture as choose_mixture
     from foldwise.data import Column as Column
     from foldwise.data import Schema as Schema
@@ -69,7 +70,7 @@ _NAMES = {
     "app.result": "Run",
     "app.run": "fit",
     "bayes": "NaiveBayes",
-    "clusters": "DensityClusters KMeans KMedoids choose_mixture",
+    "clusters": "DensityClusters KMeans KMedoids choose_clusters choose_mixture",
     "data": "Column Schema Table read_table",
     "decisions": "Balanced Calibrated CostSensitive reliability",
     "ensembles": "Ensemble EnsembleRegressor",

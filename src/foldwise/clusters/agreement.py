@@ -1,0 +1,39 @@
+"""How much two labelings of the same rows agree: in all (Hubert and Arabie 1985) and for each cluster."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from foldwise.clusters.assignment import Floats, Labels
+
+
+@njit(nogil=True, cache=True)
+def adjusted_rand(a: Labels, b: Labels, k_a: int, k_b: int) -> float:
+    """Return the adjusted Rand index of labels 0..k_a-1 and 0..k_b-1: 1 if equal, 0 on average if unrelated."""
+    table = np.zeros((k_a, k_b))
+    for i in range(a.size):
+        table[a[i], b[i]] += 1.0
+    both = (table * (table - 1.0)).sum()
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    first, second = (rows * (rows - 1.0)).sum(), (columns * (columns - 1.0)).sum()
+    n = float(a.size)
+    expected = first * second / (n * (n - 1.0)) if n > 1.0 else 0.0
+    most = 0.5 * (first + second)
+    return 1.0 if most == expected else (both - expected) / (most - expected)
+
+
+@njit(nogil=True, cache=True)
+def jaccard_by_cluster(a: Labels, b: Labels, k_a: int, k_b: int) -> Floats:  # (k_a,)
+    """Return for each cluster of `a` the Jaccard index with the most similar cluster of `b` (Hennig 2007)."""
+    table = np.zeros((k_a, k_b))
+    for i in range(a.size):
+        table[a[i], b[i]] += 1.0
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    best = np.zeros(k_a)
+    for c in range(k_a):
+        for e in range(k_b):
+            union = rows[c] + columns[e] - table[c, e]
+            if union > 0.0:
+                best[c] = max(best[c], table[c, e] / union)
+    return best
