@@ -134,7 +134,8 @@ def model_plan(
     seconds = [spec.seconds(one) for one in outlines]
     longest = int(pipeline.get_params().get(spec.stages) or 1) if spec.stages else 1
     first, space = spec.first_settings(task.outline, short=short), spec.space(task.outline)
-    seconds = [each * first[0].get(str(spec.stages), longest) / longest for each in seconds]
+    share, start = first[0].get(str(spec.stages), longest) / longest, spec.cost.start
+    seconds = [start + share * (each - start) for each in seconds]
     n_columns = min(len(task.outline.roles), MOST_KEPT)
     cells = max(len(splits[0].test), LEAST_CELLS_ROWS) * task.n_classes * n_columns
     return ModelPlan(

@@ -35,6 +35,7 @@ LARGE_FILES_PER_ROW = 5e-5  # seconds, because trees grow with the rows; not mea
 CHOOSING = 0.3  # seconds to choose members, whatever their number: 0.03 s for 1,000 rows and 20 candidates
 # per candidate × row × class × split: 2.7e-8 for 10,000 rows of 10 classes, four times that for 2
 CHOOSING_PER_CELL = 2.5e-8
+CANDIDATES, CANDIDATES_SHORT = 20, 8  # a short run has few models to choose from
 CHOOSING_PER_CLASS = 4e-3  # seconds per class and split, to calibrate decision values; not measured apart
 IMPORTANCE_SHARE, IMPORTANCE_MOST = 0.04, 5.0  # of the budget, and seconds, for shuffling columns; a choice
 LEAST_IMPORTANCE = 0.3  # seconds, with fewer rows and repeats where the share is less; a choice
@@ -160,7 +161,7 @@ class TimePlan:
 
     def reserve(self, refits: Sequence[float], large_files: float) -> float:
         """Seconds to leave for the choice, the fits of members on all rows, and the report."""
-        cells = self.n_tested * self.n_classes * 20
+        cells = self.n_tested * self.n_classes * (CANDIDATES_SHORT if self.budget <= SHORT else CANDIDATES)
         choosing = CHOOSING + CHOOSING_PER_CELL * cells * (self.n_splits + 1)
         if self.n_classes > 2:
             choosing += CHOOSING_PER_CLASS * self.n_classes * self.n_splits

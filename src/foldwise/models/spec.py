@@ -127,8 +127,9 @@ class ModelSpec:
         Whether the model can be fitted if all columns are constant.
     stages : str, optional
         A parameter whose smaller values are part of the same fit, such as the number of trees.
-    quick : mapping of str to object
-        The setting that a short run starts with: nearly as good as the default, in a fraction of the time.
+    quick : callable
+        `quick(outline)` returns the setting that a short run starts with: nearly as good as the default, in a fraction
+        of the time.
     variants : callable
         `variants(outline)` returns settings that are tried after the first one, before any other.
     shares : tuple of str
@@ -168,7 +169,7 @@ class ModelSpec:
     selects: bool = False
     takes_constants: bool = True
     stages: str | None = None
-    quick: Mapping[str, Any] = field(default_factory=dict)
+    quick: Callable[[Outline], Mapping[str, Any]] = lambda outline: {}
     variants: Callable[[Outline], Sequence[Mapping[str, Any]]] = lambda outline: ()
     shares: tuple[str, ...] = ()
     general: Literal["", "linear", "boosting", "forest"] = ""
@@ -237,8 +238,9 @@ class ModelSpec:
         list of dict
             The defaults, which are an empty dict, or `quick`; then the variants of it.
         """
-        start = self.quick if short else {}
-        settings = [start, *({**start, **one} for one in self.variants(self.seen(outline)))]
+        seen = self.seen(outline)
+        start = self.quick(seen) if short else {}
+        settings = [start, *({**start, **one} for one in self.variants(seen))]
         return [{f"model__{name}": value for name, value in one.items()} for one in settings]
 
     def seconds(self, outline: Outline) -> float:
