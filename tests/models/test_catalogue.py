@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -163,3 +165,10 @@ def test_any_classifier_by_its_dotted_name():
 def test_names_of_nothing_are_refused(name, message):
     with pytest.raises(InputError, match=message):
         spec_of(name)
+
+
+def test_boosting_is_tried_on_few_rows_only_if_it_is_asked_for():
+    few = replace(outline(table_of(pl.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]}), ["a", "b"] * 2)), n_rows=30)
+    assert not {spec.name for spec in models_for(few)} & {"lightgbm", "xgboost", "hist_gradient_boosting"}
+    assert [spec.name for spec in models_for(few, "xgboost")] == ["xgboost"]
+    assert "xgboost" in {spec.name for spec in models_for(replace(few, n_rows=50))}

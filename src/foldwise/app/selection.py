@@ -27,6 +27,7 @@ MOST_CANDIDATES = 30
 MOST_OF_MODEL = 4
 MOST_MEMBERS = 6
 LEAST_WEIGHT = 0.03
+DOUBTFUL_ROWS, NO_DOUBT = 40, 100  # rows with labels at random beside none, which fade out at 100; a choice
 MOST_SOFTENED = 1_000  # rows: with more, what a selection fits by chance is too little to matter
 FEW_ROWS = 200  # with so many, the logarithm of a temperature below 1 is halved; a choice
 MOST_MAP_CELLS, LEAST_MAP_ROWS = 1e4, 500  # rows × classes that a leaderboard row's temperature is learned from
@@ -211,10 +212,25 @@ def choose_softened(
         return chosen
     rows = np.concatenate([tested.of_fold(fold) for fold in parts])
     weights = tested.weights_at(rows)
-    scores = ClassScores(np.log(np.concatenate(list(parts.values()))), True)
-    data = CalibrationData(scores, tested.codes[rows], np.ones(len(rows)) if weights is None else weights)
+    data = with_doubtful_rows(
+        np.concatenate(list(parts.values())), tested.codes[rows], np.ones(len(rows)) if weights is None else weights
+    )
     softer = min(1.0, fit_temperature(data).inverse)
     return replace(chosen, calibration=Temperature(chosen.calibration.inverse * softer))
+
+
+def with_doubtful_rows(proba: Floats, codes: Codes, weights: Floats) -> CalibrationData:
+    """Predictions with their labels, and a few rows' worth of the same predictions with labels at random.
+
+    Some models predict a few dozen rows well by chance. The labels at random, drawn with the frequencies of classes,
+    keep their probabilities soft.
+    """
+    n_classes = proba.shape[1]
+    share = DOUBTFUL_ROWS * max(0.0, 1 - len(codes) / NO_DOUBT) / len(codes)
+    doubtful = np.outer(np.full(len(codes), share), np.bincount(codes, weights, n_classes) / weights.sum()).ravel()
+    scores = np.log(np.concatenate([proba, np.repeat(proba, n_classes, axis=0)]))
+    labels = np.concatenate([codes, np.tile(np.arange(n_classes), len(codes))])
+    return CalibrationData(ClassScores(scores, True), labels, np.concatenate([weights, doubtful]))
 
 
 def cautious_temperature(data: CalibrationData) -> Temperature:

@@ -158,7 +158,8 @@ def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None =
         )
     about = outline(table) if isinstance(table, Table) else table
     if names is None:
-        found = [spec for spec in catalogue().values() if spec.available and spec.takes(about)]
+        able = [spec for spec in catalogue().values() if spec.available and spec.takes(about)]
+        found = [spec for spec in able if about.n_rows >= spec.least_rows] or able
     else:
         found = [spec_of(name) for name in ([names] if isinstance(names, str) else names)]
         for spec in found:

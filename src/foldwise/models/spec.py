@@ -134,6 +134,8 @@ class ModelSpec:
         `variants(outline)` returns settings that are tried after the first one, before any other.
     shares : tuple of str
         Parameters whose further values cost almost nothing once a model is fitted.
+    least_rows : int
+        The fewest rows with which the model is tried unless it is asked for by name.
     general : {"", "linear", "boosting", "forest"}
         The kind of a model that is good on most tables. A short run tries one of each kind before other models.
     large_files : bool
@@ -172,6 +174,7 @@ class ModelSpec:
     quick: Callable[[Outline], Mapping[str, Any]] = lambda outline: {}
     variants: Callable[[Outline], Sequence[Mapping[str, Any]]] = lambda outline: ()
     shares: tuple[str, ...] = ()
+    least_rows: int = 0
     general: Literal["", "linear", "boosting", "forest"] = ""
     large_files: bool = False
     module: str | None = None

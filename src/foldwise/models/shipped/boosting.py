@@ -23,6 +23,8 @@ from foldwise.models.spec import Cost, ModelSpec
 
 EXTRA = "boosters"
 MANY_CLASSES = 5
+LEAST_ROWS = 50  # boosted trees fit fewer rows perfectly, whatever their labels
+FEW_ROWS = 100  # with fewer, each further setting is one more that may look good by chance
 MANY_ROWS = 5_000  # from here on, 127 leaves were clearly better than 31 on four of nine tables; below, on none of five
 
 
@@ -119,6 +121,8 @@ def quick(outline: Outline, size: str, inner: str = "") -> dict[str, Any]:
 
 def tree_sizes(outline: Outline, name: str, small: int, large: int) -> list[dict[str, Any]]:
     """The other size of trees that is worth a try: larger ones if there are rows enough to fill them."""
+    if outline.n_rows < FEW_ROWS:
+        return []
     return [{name: large if outline.n_rows >= MANY_ROWS else small}]
 
 
@@ -140,6 +144,7 @@ SPECS = (
         },
         cost=Cost(cell=3.5e-6, start=0.15, column=1e-3),
         stages="model__n_estimators",
+        least_rows=LEAST_ROWS,
         takes_constants=False,
     ),
     ModelSpec(
@@ -153,6 +158,7 @@ SPECS = (
         cost=Cost(cell=1e-6, start=0.15, each_class=True, column=3e-3),
         general="boosting",
         stages="model__max_iter",
+        least_rows=LEAST_ROWS,
         quick=lambda outline: quick(outline, "max_iter"),
         variants=lambda outline: tree_sizes(outline, "max_leaf_nodes", 8, 128),
     ),
@@ -167,6 +173,7 @@ SPECS = (
         cost=Cost(cell=5e-7, start=0.06, each_class=True),
         general="boosting",
         stages="model__n_estimators",
+        least_rows=LEAST_ROWS,
         quick=lambda outline: quick(outline, "n_estimators"),
         variants=lambda outline: tree_sizes(outline, "num_leaves", 8, 128),
         module="lightgbm",
@@ -186,6 +193,7 @@ SPECS = (
         ),
         cost=Cost(cell=5e-7, start=0.06, each_class=True),
         stages="model__estimator__n_estimators",
+        least_rows=LEAST_ROWS,
         quick=lambda outline: quick(outline, "n_estimators", "estimator__"),
         variants=lambda outline: tree_sizes(outline, "estimator__max_depth", 3, 10),
         module="xgboost",
@@ -201,6 +209,7 @@ SPECS = (
         ),
         cost=Cost(cell=1.1e-6, start=0.08, each_class=True, column=3e-3),
         stages="model__estimator__n_estimators",
+        least_rows=LEAST_ROWS,
         quick=lambda outline: quick(outline, "n_estimators", "estimator__"),
         takes_constants=False,
         module="catboost",
