@@ -35,7 +35,6 @@ class TableMatrix:
     sources: NDArray[np.int64]  # (p,): index of the column
     is_category: NDArray[np.bool_]  # (p,): an indicator
     left_out: tuple[str, ...]
-    texts: tuple[str, ...]  # text columns that were left out
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -65,11 +64,10 @@ def table_matrix(table: Any, purpose: str, least_rows: int = 2, least_columns: i
     names: list[str] = []
     sources: list[int] = []
     is_category: list[bool] = []
-    left_out, texts = [], []
+    left_out = []
     for j, (column, finding) in enumerate(zip(frame.iter_columns(), findings_of(frame), strict=True)):
         if finding.kind in UNUSED or not is_readable(column):
             left_out.append(f"{column.name!r} ({finding.kind}: {finding.reason})")
-            texts += [column.name] if finding.kind == "text" else []
             continue
         labels, values = number_cells(column) if is_numeric(column) else indicators(column)
         names += labels
@@ -85,7 +83,7 @@ def table_matrix(table: Any, purpose: str, least_rows: int = 2, least_columns: i
         )
     raw = np.stack(parts, axis=1) if parts else np.zeros((frame.height, 0))
     flags = np.array(is_category, dtype=bool)
-    return TableMatrix(raw, tuple(names), np.array(sources, dtype=np.int64), flags, tuple(left_out), tuple(texts))
+    return TableMatrix(raw, tuple(names), np.array(sources, dtype=np.int64), flags, tuple(left_out))
 
 
 def findings_of(frame: pl.DataFrame) -> Sequence[Finding]:

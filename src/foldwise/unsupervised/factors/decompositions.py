@@ -11,12 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 from sklearn.decomposition import NMF, PCA, TruncatedSVD
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_extraction.text import TfidfVectorizer
 
 from foldwise.errors import InputError
 from foldwise.unsupervised.matrix import Floats, TableMatrix
+from foldwise.unsupervised.texts import word_weights
 
-MOST_TERMS = 500  # of texts: the most frequent ones
 NMF_STEPS = 1000
 
 
@@ -67,25 +66,9 @@ def nmf_input(matrix: TableMatrix) -> FactorInput:
 
 
 def text_input(frame: pl.DataFrame, columns: tuple[str, ...]) -> FactorInput:
-    """Terms of text columns, weighted by TF-IDF; one column per term."""
-    parts: list[Floats] = []
-    names: list[str] = []
-    for column in columns:
-        texts = frame[column].cast(pl.String).fill_null("").to_list()
-        least = 2 if len(texts) > 20 else 1
-        vectorizer = TfidfVectorizer(max_features=MOST_TERMS, min_df=least, sublinear_tf=True, stop_words="english")
-        try:
-            found = vectorizer.fit_transform(texts)
-        except ValueError as error:  # no term is left
-            raise InputError(
-                f"method='svd' needs words that occur in several rows, but column {column!r} has none.",
-                "pass a column of texts in natural language.",
-            ) from error
-        parts.append(np.asarray(found.todense(), dtype=np.float64))
-        terms = vectorizer.get_feature_names_out().tolist()
-        names += terms if len(columns) == 1 else [f"{column}: {term}" for term in terms]
-    values = np.concatenate(parts, axis=1)
-    return FactorInput(values, np.ones(values.shape, dtype=bool), tuple(names), np.arange(values.shape[1]))
+    """Words of text columns, weighted by TF-IDF; one column per word."""
+    values, words = word_weights(frame, columns, "factors")
+    return FactorInput(values, np.ones(values.shape, dtype=bool), words, np.arange(values.shape[1]))
 
 
 def decompose(data: FactorInput, method: str, k: int, seed: int) -> Decomposition:

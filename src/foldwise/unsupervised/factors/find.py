@@ -19,7 +19,8 @@ from foldwise.unsupervised.factors.bi_cross_validation import (
 )
 from foldwise.unsupervised.factors.decompositions import FactorInput, decompose, nmf_input, pca_input, text_input
 from foldwise.unsupervised.factors.result import Factors
-from foldwise.unsupervised.matrix import UNUSED, findings_of, table_matrix
+from foldwise.unsupervised.matrix import findings_of, table_matrix
+from foldwise.unsupervised.texts import texts_alone
 
 PURPOSE = "factors"
 MOST_CELLS = 1_000_000  # of the sample on which the number of factors is chosen
@@ -125,10 +126,7 @@ def factor_input(table: Any, method: str, text: str | None) -> tuple[str, Factor
         if text not in frame.columns:
             raise InputError(f"text={text!r} is not a column of the table.", f"choose among {listing(frame.columns)}.")
         texts = (text,)
-    is_text = method == "svd" or text is not None
-    n_others = sum(one.kind not in UNUSED for one in found)
-    is_text |= bool(texts) and n_others < 2  # one column alone has no factors
-    if not is_text:
+    if method == "auto" and text is None and not texts_alone(found):
         return numeric_input(table, "pca")
     if not texts:
         raise InputError("method='svd' needs a text column, but the table has none.", "pass text=, or method='pca'.")

@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
 from scipy.spatial.distance import cdist
 
 from foldwise.data.arguments import one_of, whole_at_least
 from foldwise.data.frames import as_polars
-from foldwise.unsupervised.maps.distances import Floats, row_distances
+from foldwise.unsupervised.maps.distances import EuclideanRows, Floats, RowDistances, row_distances
 from foldwise.unsupervised.maps.distortion import distortion, neighbors_for
 from foldwise.unsupervised.maps.layouts import by_components, by_scaling, by_umap
 from foldwise.unsupervised.maps.result import TableMap
-from foldwise.unsupervised.matrix import table_matrix
+from foldwise.unsupervised.matrix import findings_of, table_matrix
+from foldwise.unsupervised.texts import texts_alone, word_weights
 
 PLAIN_AXES = ("", "")
+FEWEST_ROWS = 4
 SIMPLER = 0.005  # the simpler map is kept unless the other one is better by this
 
 
@@ -33,7 +36,8 @@ def map_table(
     Parameters
     ----------
     table : data frame, Table or array
-        The rows. Identifiers, texts, dates and constant columns do not influence the map, but may color it.
+        The rows. Identifiers, dates and constant columns do not influence the map, but may color it. Texts are compared
+        by their words if there are fewer than two other columns, and are left out otherwise.
     method : {"auto", "pca", "mds", "umap"}, default "auto"
         "pca": the first two principal components of standardized columns; categories become indicators, and missing
         cells the column mean. "mds": metric multidimensional scaling of the distances. "umap": UMAP of umap-learn
@@ -72,10 +76,7 @@ def map_table(
     whole_at_least("max_measured", max_measured, 4)
     rng = np.random.default_rng(random_state)
     frame = as_polars(table)
-    matrix = table_matrix(frame, "maps", least_rows=4)
-    values = matrix.standardized()
-    used = frame.select([frame.columns[j] for j in np.unique(matrix.sources).tolist()])
-    name, distances = row_distances(used, matrix, values, distance)
+    values, name, distances, left_out = map_input(frame, distance)
     n = frame.height
     sample = np.sort(rng.permutation(n)[:max_measured])
     in_table = distances.between(sample, sample)
@@ -102,5 +103,23 @@ def map_table(
         tried=tried,
         axis_names=axis_names,
         table=frame,
-        left_out=matrix.left_out,
+        left_out=left_out,
     )
+
+
+def map_input(frame: pl.DataFrame, distance: str) -> tuple[Floats, str, RowDistances, tuple[str, ...]]:
+    """Read the numbers that are mapped, the distance and its name, and the columns that are left out.
+
+    Texts are compared by their words if there are fewer than two columns of numbers or categories beside them.
+    """
+    found = findings_of(frame)
+    texts = texts_alone(found) if frame.height >= FEWEST_ROWS and distance != "gower" else ()
+    if texts:
+        values, _ = word_weights(frame, texts, "maps")
+        others = tuple(f"{one.column!r} ({one.kind})" for one in found if one.column not in texts)
+        return values, "euclidean", EuclideanRows(values), others
+    matrix = table_matrix(frame, "maps", least_rows=FEWEST_ROWS)
+    values = matrix.standardized()
+    used = frame.select([frame.columns[j] for j in np.unique(matrix.sources).tolist()])
+    name, distances = row_distances(used, matrix, values, distance)
+    return values, name, distances, matrix.left_out
