@@ -76,6 +76,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/leave_one_out.py
 	$(BIN)/python benchmarks/selection.py
 	$(BIN)/python benchmarks/associations.py
+	$(BIN)/python benchmarks/factors.py
 	$(BIN)/python benchmarks/decisions.py > docs/decisions.md
 
 # lines of code by room, without docstrings, comments and blank lines

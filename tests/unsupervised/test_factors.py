@@ -151,9 +151,11 @@ def test_topics_of_texts_are_found():
 
 def test_the_number_is_the_smallest_that_is_nearly_as_good():
     errors = np.tile([1.0, 0.6, 0.502, 0.5], (4, 1))
-    assert choose_number(errors) == 2
-    assert choose_number(np.tile([1.0, 1.01, 1.02], (4, 1))) == 0
-    assert choose_number(np.array([[1.0, 0.9], [1.0, 1.05]])) == 0  # the gain is within its standard error
+    assert choose_number(errors, 20) == 2
+    assert choose_number(np.tile([1.0, 0.6, 0.58, 0.57], (4, 1)), 10) == 1
+    assert choose_number(np.tile([1.0, 0.6, 0.58, 0.57], (4, 1)), 100) == 3
+    assert choose_number(np.tile([1.0, 1.01, 1.02], (4, 1)), 20) == 0
+    assert choose_number(np.array([[1.0, 0.9], [1.0, 1.05]]), 20) == 0  # the gain is within its standard error
 
 
 def test_results_are_words_frames_and_pictures():

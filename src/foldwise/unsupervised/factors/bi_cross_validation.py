@@ -25,7 +25,7 @@ MANY_COLUMNS = 200
 SMALL = 300  # least dimension of a block up to which its Gram matrix is decomposed
 NOTHING = 1e-6  # a singular value below this share of the largest one is rounding error of a Gram matrix
 NMF_STEPS = 200
-NEGLIGIBLE = 0.05  # share of the explained variance that no further factor is added for
+LEAST_SHARE, MOST_SHARE = 0.02, 0.1  # of the explained variance that no further factor is added for
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,14 +153,16 @@ def by_nonnegative_parts(block: HeldOutBlock, most: int, seed: int) -> Iterator[
         yield scores @ loadings.T
 
 
-def choose_number(errors: Floats) -> int:
+def choose_number(errors: Floats, n_columns: int) -> int:
     """The smallest number of factors that predicts nearly as well as the best number.
 
-    "Nearly" is the standard error of the difference, or 5% of what the best number explains, whichever is larger. With
-    few columns and many rows the error is almost flat beyond the true number, so the minimum alone is too large.
+    "Nearly" is the standard error of the difference, or one column's share of what the best number explains, whichever
+    is larger. With few columns and many rows the error is almost flat beyond the true number, so the minimum alone is
+    too large.
     """
     mean = errors.mean(axis=0)
     best = int(mean.argmin())
     gaps = errors - errors[:, [best]]
     spread = gaps.std(axis=0, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.zeros(len(mean))
-    return int((mean <= mean[best] + np.maximum(spread, NEGLIGIBLE * (1.0 - mean[best])) + 1e-12).argmax())
+    share = min(max(1.0 / n_columns, LEAST_SHARE), MOST_SHARE)
+    return int((mean <= mean[best] + np.maximum(spread, share * (1.0 - mean[best])) + 1e-12).argmax())

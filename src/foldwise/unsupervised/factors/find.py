@@ -106,7 +106,7 @@ def find_factors(
         data.values[rows], data.known[rows], data.sources, predict, most,
         center=method != "nmf", repeats=repeats, rng=rng,
     )  # fmt: skip
-    chosen = choose_number(errors) if n_factors is None else n_factors
+    chosen = choose_number(errors, len(np.unique(data.sources))) if n_factors is None else n_factors
     found = decompose(data, method, chosen, int(rng.integers(1 << 31)))
     return Factors(
         method, data.names, found.loadings, found.scores, found.explained, errors, n_factors is None, left_out
