@@ -69,6 +69,7 @@ TOPICS = {
     "Association rules": "association_rules AssociationRules AssociationRule frequent_itemsets FrequentItemsets",
     "Factors": "find_factors Factors",
     "Maps": "map_table TableMap",
+    "Outliers": "find_outliers Outliers Outlier OutlierCell",
     "Costs, calibration and balance": "CostSensitive Calibrated Balanced reliability Reliability realized_cost",
     "Ensembles": "Ensemble EnsembleRegressor diagnose Diagnosis bias_variance BiasVariance bootstrap BootstrapResult "
     "select_greedily GreedyResult",
@@ -103,6 +104,7 @@ GUIDES = {
     "Association rules": "how-to/association-rules",
     "Factors": "how-to/factors",
     "Maps": "how-to/maps",
+    "Outliers": "how-to/find-outliers",
     "Clusters": "how-to/find-clusters",
     "Costs, calibration and balance": "how-to/calibrate-and-balance",
     "Ensembles": "how-to/build-ensembles",

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from foldwise.tuning import SelectFeatures as SelectFeatures
     from foldwise.unsupervised import association_rules as association_rules
     from foldwise.unsupervised import find_factors as find_factors
+    from foldwise.unsupervised import find_outliers as find_outliers
     from foldwise.unsupervised import frequent_itemsets as frequent_itemsets
     from foldwise.unsupervised import map_table as map_table
 
@@ -80,7 +81,7 @@ _NAMES = {
     "neighbors": "KNNClassifier KNNRegressor choose_k",
     "storage": "StoredModel open_model save_model",
     "tuning": "GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV SearchCV SelectFeatures",
-    "unsupervised": "association_rules find_factors frequent_itemsets map_table",
+    "unsupervised": "association_rules find_factors find_outliers frequent_itemsets map_table",
 }
 _ROOMS = {*(room.split(".")[0] for room in _NAMES), "folds", "plots", "testing"}
 _HOMES = {name: f"foldwise.{room}" for room, names in _NAMES.items() for name in names.split()}

@@ -7,15 +7,21 @@ from foldwise.unsupervised.factors.find import find_factors
 from foldwise.unsupervised.factors.result import Factors
 from foldwise.unsupervised.maps.make import map_table
 from foldwise.unsupervised.maps.result import TableMap
+from foldwise.unsupervised.outliers.finding import find_outliers
+from foldwise.unsupervised.outliers.result import Outlier, OutlierCell, Outliers
 
 __all__ = [
     "AssociationRule",
     "AssociationRules",
     "Factors",
     "FrequentItemsets",
+    "Outlier",
+    "OutlierCell",
+    "Outliers",
     "TableMap",
     "association_rules",
     "find_factors",
+    "find_outliers",
     "frequent_itemsets",
     "map_table",
 ]
