@@ -22,7 +22,7 @@ from foldwise.data.frames import as_polars
 from foldwise.errors import InputError
 
 Floats = NDArray[np.float64]
-UNUSED = ("identifier", "text", "date", "constant")
+UNUSED = ("identifier", "text", "date", "constant", "nested")
 MOST_LEVELS = 20  # of a categorical column; rarer categories have no indicator
 
 
@@ -66,7 +66,7 @@ def table_matrix(table: Any, purpose: str, least_rows: int = 2, least_columns: i
     is_category: list[bool] = []
     left_out = []
     for j, (column, finding) in enumerate(zip(frame.iter_columns(), findings_of(frame), strict=True)):
-        if finding.kind in UNUSED or not is_readable(column):
+        if finding.kind in UNUSED:
             left_out.append(f"{column.name!r} ({finding.kind}: {finding.reason})")
             continue
         labels, values = number_cells(column) if is_numeric(column) else indicators(column)
@@ -87,18 +87,24 @@ def table_matrix(table: Any, purpose: str, least_rows: int = 2, least_columns: i
 
 
 def findings_of(frame: pl.DataFrame) -> Sequence[Finding]:
-    """What each column looks like."""
-    return findings(frame, {}, scan_columns(frame)).columns
+    """What each column looks like; columns of lists, structures or bytes have the kind "nested"."""
+    plain = [name for name, kind in zip(frame.columns, frame.dtypes, strict=True) if not is_nested(kind)]
+    part = frame.select(plain)
+    found = {one.column: one for one in findings(part, {}, scan_columns(part))}
+    return [
+        found.get(name) or Finding(name, "nested", f"cells of type {kind}")
+        for name, kind in zip(frame.columns, frame.dtypes, strict=True)
+    ]
+
+
+def is_nested(kind: pl.DataType) -> bool:
+    """Whether cells are lists, structures, bytes or Python objects."""
+    return kind.is_nested() or kind in (pl.Binary, pl.Object)
 
 
 def is_numeric(column: pl.Series) -> bool:
     """Whether the cells are numbers or booleans."""
     return column.dtype.is_numeric() or column.dtype == pl.Boolean
-
-
-def is_readable(column: pl.Series) -> bool:
-    """Whether a column holds numbers, booleans or text, and not lists or structures."""
-    return is_numeric(column) or column.dtype in (pl.String, pl.Categorical, pl.Enum)
 
 
 def number_cells(column: pl.Series) -> tuple[list[str], list[Floats]]:

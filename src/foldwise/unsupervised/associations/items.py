@@ -10,15 +10,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from foldwise.data.column_scan import scan_columns
-from foldwise.data.findings import findings
 from foldwise.data.frames import as_polars
 from foldwise.errors import InputError
 from foldwise.unsupervised.associations.baskets import Baskets, read_baskets
+from foldwise.unsupervised.matrix import findings_of
 
 Bits = NDArray[np.uint64]
 FEW_VALUES = 5  # numbers with at most so many different values become one item per value
-UNUSED = ("identifier", "text", "date")  # kinds of columns whose values hardly ever repeat
+UNUSED = ("identifier", "text", "date", "nested")  # kinds of columns whose values hardly ever repeat
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +120,7 @@ def plan_items(table: pl.DataFrame | Baskets, min_count: int, bins: int) -> Item
     if isinstance(table, Baskets):
         return ItemPlan((), ())
     columns, left_out = [], []
-    for column, finding in zip(table.iter_columns(), findings(table, {}, scan_columns(table)), strict=True):
+    for column, finding in zip(table.iter_columns(), findings_of(table), strict=True):
         if finding.kind in UNUSED or finding.reason == "every cell is missing":
             why = finding.reason if finding.kind == "constant" else f"{finding.kind}: {finding.reason}"
             left_out.append(f"{column.name!r} ({why})")
@@ -199,7 +198,8 @@ def read_rows(table: Any, least: int, purpose: str) -> pl.DataFrame | Baskets:
     if not read.width or read.height < least:
         rows, columns = f"{read.height:,} row{'s' * (read.height != 1)}", f"{read.width:,} columns"
         raise InputError(
-            f"{purpose} need a table of at least {least} rows, got {rows if read.width else columns}.",
+            f"{purpose} need a table of at least {least} row{'s' * (least != 1)}, got "
+            f"{rows if read.width else columns}.",
             "pass more rows." if read.width else "pass at least two columns.",
         )
     return read
@@ -212,7 +212,7 @@ def check_columns(items: Items, purpose: str) -> None:
         out = f" Left out: {listed(items.left_out)}." if items.left_out else ""
         have = "no column" if n_columns == 0 else "one column only"
         raise InputError(
-            f"{purpose} need items from at least two columns, but {have} has values that repeat.{out}",
+            f"{purpose} need items from at least two columns, but {have} has values that vary and repeat.{out}",
             "pass columns with categories or numbers that vary, or lower min_support.",
         )
 
