@@ -75,6 +75,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/leaks.py > docs/leaks.md
 	$(BIN)/python benchmarks/leave_one_out.py
 	$(BIN)/python benchmarks/selection.py
+	$(BIN)/python benchmarks/clusters.py
+	$(BIN)/python benchmarks/planted_clusters.py
 	$(BIN)/python benchmarks/associations.py
 	$(BIN)/python benchmarks/factors.py
 	$(BIN)/python benchmarks/decisions.py > docs/decisions.md

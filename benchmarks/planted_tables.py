@@ -17,7 +17,12 @@ SHAPES = (
 )
 
 
-def planted(seed: int) -> tuple[NDArray[np.float64], int]:
+Range = tuple[float, float]
+SEPARATION: Range = (4.0, 6.0)  # least distance of two centers, in standard deviations within a group
+NOISE: Range = (1.5, 3.5)  # standard deviation of a noise column
+
+
+def planted(seed: int, separation: Range = SEPARATION, wide: Range = NOISE) -> tuple[NDArray[np.float64], int]:
     """Return a table and its number of clusters, 1 to 10: normal groups of equal or unequal size, and noise columns."""
     rng = np.random.default_rng([20, seed])
     k = 1 + seed % 10
@@ -26,7 +31,7 @@ def planted(seed: int) -> tuple[NDArray[np.float64], int]:
     if rng.random() < 0.5:
         sizes = np.maximum(40, (sizes * rng.uniform(0.4, 2.0, k)).astype(int))
     centers = np.zeros((k, d))
-    distance = rng.uniform(*SEPARATION)
+    distance = rng.uniform(*separation)
     spread = distance * 0.55 * k ** (1 / d)
     placed = 0
     while placed < k:  # groups keep their distance from each other
@@ -39,18 +44,14 @@ def planted(seed: int) -> tuple[NDArray[np.float64], int]:
     widths = rng.uniform(0.8, 1.2, k)
     shapes = zip(centers, widths, sizes, strict=True)
     rows = np.vstack([c + w * rng.uniform(0.7, 1.3, d) * rng.normal(size=(n, d)) for c, w, n in shapes])
-    return np.hstack([rows, *(noise_column(len(rows), rng) for _ in range(noise))]), k
+    return np.hstack([rows, *(noise_column(len(rows), wide, rng) for _ in range(noise))]), k
 
 
-def noise_column(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def noise_column(n: int, wide: Range, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return a column that says nothing about the groups: normal, uniform or skewed, narrow or wide."""
-    scale = rng.uniform(*NOISE)
+    scale = rng.uniform(*wide)
     draws = (rng.normal(size=n), rng.uniform(-1, 1, n) * np.sqrt(3), rng.exponential(size=n))
     return scale * draws[int(rng.integers(3))][:, None]
-
-
-NOISE = (1.5, 3.5)  # standard deviation of a noise column
-SEPARATION = (4.0, 6.0)  # least distance of two centers, in standard deviations within a group
 
 
 def structureless(seed: int) -> tuple[NDArray[np.float64], str]:

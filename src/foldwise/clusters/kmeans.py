@@ -25,6 +25,16 @@ from foldwise.summaries.passes import n_threads
 SMALL = 1 << 18  # cells; with fewer, starting threads costs more than it saves
 
 
+def has_gaps(X: Floats) -> bool:
+    """Whether a cell is missing. Infinite cells were refused before, so a sum shows it."""
+    return bool(np.isnan(X.sum()))
+
+
+def column_means(X: Floats) -> Floats:  # (d,)
+    """Return the means of the cells that are present."""
+    return np.asarray(np.nanmean(X, axis=0) if has_gaps(X) else X.mean(axis=0))
+
+
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Group rows around k centers so that the squared distances to the centers are small.
 
@@ -142,7 +152,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 f"{self.n_clusters}.",
                 "choose fewer clusters.",
             )
-        shift = np.nanmean(X, axis=0)  # differences to the mean keep squared distances from canceling
+        shift = column_means(X)  # differences to the mean keep squared distances from canceling
         x = X - shift
         tol = self.tol * float(np.nanmean(np.nanvar(x, axis=0))) if self.tol else 0.0
         starts = self._draw_starts(x, w) if isinstance(self.init, str) else [self._given_centers(x.shape[1]) - shift]
@@ -203,7 +213,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             The distances.
         """
         x = self._cells(X)
-        if np.isnan(x).any():
+        if has_gaps(x):
             return np.asarray(partial_distances(x, self.cluster_centers_))
         return np.asarray(euclidean_distances(x, self.cluster_centers_))
 
@@ -264,7 +274,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Draw the first centers of every run; missing cells of a seed are set to the column means, which are 0."""
         random = check_random_state(self.random_state)
         n_init = self.n_init if self.n_init != "auto" else 10 if self.init == "random" else 1
-        filled = np.nan_to_num(x) if np.isnan(x).any() else x
+        filled = np.nan_to_num(x) if has_gaps(x) else x
         if self.init == "random":
             chances = w / w.sum()
             return [
@@ -276,7 +286,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return [filled[draw_seeds(filled, w, blocks, random.random_sample(shape), kept)] for _ in range(n_init)]
 
     def _run(self, x: Floats, w: Floats, start: Floats, tol: float) -> LloydRun:
-        if np.isnan(x).any():
+        if has_gaps(x):
             labels = np.empty(len(x), dtype=np.int32)
             centers, inertia, n_iter = run_partial(x, w, start, self.max_iter, tol, labels)
             return LloydRun(centers, labels, inertia, n_iter)
@@ -287,7 +297,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         shift = self.cluster_centers_.mean(axis=0)
         x, centers = x - shift, self.cluster_centers_ - shift
         w = np.ones(len(x)) if weights is None else weights
-        if np.isnan(x).any():
+        if has_gaps(x):
             labels = np.empty(len(x), dtype=np.int32)
             return labels, float(nearest_partial(x, w, centers, labels, np.empty(len(x))))
         labels = nearest(rows_of(x, w), centers, self._threads(x.size))

@@ -27,6 +27,7 @@ from foldwise.clusters.assignment import (
     squared_distance,
 )
 
+FEW = 0.02  # share of rows that change; below it, an iteration is too short for threads
 RENEW = 16  # iterations after which the sums are computed again, so that rounding does not add up
 
 
@@ -208,7 +209,7 @@ def run_lloyd_on_threads(rows: Rows, start: Floats, max_iter: int, tol: float, n
     ends = [n * t // n_threads for t in range(n_threads + 1)]
     chunks = list(pairwise(ends))
     totals, parts = new_totals(k, d), [new_totals(k, d) for _ in chunks]
-    settled, refilled, n_iter = False, False, 0
+    settled, refilled, n_iter, n_changed = False, False, 0, n
     with ThreadPoolExecutor(n_threads) as pool:
 
         def assign(part: Totals, chunk: tuple[int, int]) -> int:
@@ -224,7 +225,8 @@ def run_lloyd_on_threads(rows: Rows, start: Floats, max_iter: int, tol: float, n
 
         for step in range(max_iter):
             n_iter = step + 1
-            n_changed = sum(pool.map(assign, parts, chunks))
+            run = pool.map if n_changed > FEW * n else map
+            n_changed = sum(run(assign, parts, chunks))
             if step % RENEW == 0 or refilled:
                 list(pool.map(add, parts, chunks))
                 clear(totals)

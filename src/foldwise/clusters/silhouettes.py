@@ -18,7 +18,7 @@ from foldwise.summaries.passes import windows
 
 QUERIES = 4  # rows whose distances to a block are computed together
 CHUNK = 512  # rows whose sums by cell are kept at a time
-MEMORY = 1 << 24  # sums by cell that a thread keeps at a time
+MEMORY = 1 << 22  # sums by cell that a thread keeps at a time
 
 
 @njit(nogil=True, fastmath=REORDER)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from foldwise.data.schema import listing
 from foldwise.data.table import Table
-from foldwise.data.view import plain_table
+from foldwise.data.view import frame_of, is_frame, plain_table
 from foldwise.errors import InputError
 
 
 def numbers_of(estimator: Any, X: Any, *, reset: bool, missing: str = "refuse") -> NDArray[np.float64]:  # (n, d)
     """Validate the X of an estimator and return its cells; missing cells are NaN if `missing` is "partial"."""
     X = plain_table(X.X if isinstance(X, Table) else X)
+    if is_frame(X):
+        refuse_text(X)
     cells: NDArray[np.float64] = validate_data(
         estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False
     )
@@ -40,3 +44,16 @@ def numbers_of(estimator: Any, X: Any, *, reset: bool, missing: str = "refuse") 
             "remove such rows.",
         )
     return cells
+
+
+def refuse_text(X: Any) -> None:
+    """Raise if a column of a frame holds text, categories or dates."""
+    types = frame_of(X).schema.items()
+    others = [
+        str(name) for name, kind in types if not (kind.is_numeric() or kind in (nw.Boolean, nw.Object, nw.Unknown))
+    ]
+    if others:
+        raise InputError(
+            f"k-means needs numeric columns, but {listing(others)} {'is' if len(others) == 1 else 'are'} not numeric.",
+            "leave them out or encode them, or use KMedoids, which compares mixed columns.",
+        )
