@@ -24,8 +24,8 @@ from foldwise.unsupervised.associations.items import plan_items
 
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("FOLDWISE_DATA", HERE.parent.parent / "shared" / "data")) / "tables"
-REPEATS = 20
-PEERS_REPEATS = 3
+REPEATS = 50
+PEERS_REPEATS = 6
 NOISE_TABLES = 400
 GOAL = 20
 SUPPORTS = (0.02, 0.01, 0.005)
