@@ -70,6 +70,7 @@ TOPICS = {
     "Factors": "find_factors Factors",
     "Maps": "map_table TableMap",
     "Outliers": "find_outliers Outliers Outlier OutlierCell",
+    "Similar and typical rows": "similar SimilarRows CellDifference rank_rows RowRanking",
     "Costs, calibration and balance": "CostSensitive Calibrated Balanced reliability Reliability realized_cost",
     "Ensembles": "Ensemble EnsembleRegressor diagnose Diagnosis bias_variance BiasVariance bootstrap BootstrapResult "
     "select_greedily GreedyResult",
@@ -105,6 +106,7 @@ GUIDES = {
     "Factors": "how-to/factors",
     "Maps": "how-to/maps",
     "Outliers": "how-to/find-outliers",
+    "Similar and typical rows": "how-to/similar-and-typical-rows",
     "Clusters": "how-to/find-clusters",
     "Costs, calibration and balance": "how-to/calibrate-and-balance",
     "Ensembles": "how-to/build-ensembles",

@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     from foldwise.unsupervised import find_outliers as find_outliers
     from foldwise.unsupervised import frequent_itemsets as frequent_itemsets
     from foldwise.unsupervised import map_table as map_table
+    from foldwise.unsupervised import rank_rows as rank_rows
+    from foldwise.unsupervised import similar as similar
 
 __version__ = "0.1.0.dev0"
 
@@ -81,7 +83,7 @@ _NAMES = {
     "neighbors": "KNNClassifier KNNRegressor choose_k",
     "storage": "StoredModel open_model save_model",
     "tuning": "GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV SearchCV SelectFeatures",
-    "unsupervised": "association_rules find_factors find_outliers frequent_itemsets map_table",
+    "unsupervised": "association_rules find_factors find_outliers frequent_itemsets map_table rank_rows similar",
 }
 _ROOMS = {*(room.split(".")[0] for room in _NAMES), "folds", "plots", "testing"}
 _HOMES = {name: f"foldwise.{room}" for room, names in _NAMES.items() for name in names.split()}

@@ -5,23 +5,30 @@ from foldwise.unsupervised.associations.rule_list import AssociationRule, Associ
 from foldwise.unsupervised.associations.rules import association_rules
 from foldwise.unsupervised.factors.find import find_factors
 from foldwise.unsupervised.factors.result import Factors
+from foldwise.unsupervised.lookalikes import CellDifference, SimilarRows, similar
 from foldwise.unsupervised.maps.make import map_table
 from foldwise.unsupervised.maps.result import TableMap
 from foldwise.unsupervised.outliers.finding import find_outliers
 from foldwise.unsupervised.outliers.result import Outlier, OutlierCell, Outliers
+from foldwise.unsupervised.ranking import RowRanking, rank_rows
 
 __all__ = [
     "AssociationRule",
     "AssociationRules",
+    "CellDifference",
     "Factors",
     "FrequentItemsets",
     "Outlier",
     "OutlierCell",
     "Outliers",
+    "RowRanking",
+    "SimilarRows",
     "TableMap",
     "association_rules",
     "find_factors",
     "find_outliers",
     "frequent_itemsets",
     "map_table",
+    "rank_rows",
+    "similar",
 ]

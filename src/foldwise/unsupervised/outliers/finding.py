@@ -88,8 +88,8 @@ def find_outliers(
     >>> find_outliers(X).rows.tolist()
     []
     >>> X[17, 1] *= 10  # a decimal point was lost
-    >>> print(find_outliers(X).outliers[0].cells[0])
-    x1 = 1587.35 (98% of the column lies between 147.8 and 192.3)
+    >>> [(one.row, one.cells[0].column) for one in find_outliers(X)]
+    [(17, 'x1')]
 
     Notes
     -----

@@ -60,7 +60,7 @@ class ReasonFinder:
             above, below = (
                 tail.p_values(s * found.residuals[:, j])[0] for tail, s in zip(model.tails[j][2:], (1, -1), strict=True)
             )
-            if min(above, below) < min(high, low):
+            if min(high, low) > UNUSUAL and min(above, below) < min(high, low):
                 expected = float((found.own - found.residuals)[0, j] * model.scales.scales[j] + model.scales.centers[j])
                 return f"about {self._written(j, expected)} expected given the other columns"
         ends = np.nanquantile(self.training.numbers[:, j], (0.01, 0.99))
