@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from foldwise.tuning import SearchCV as SearchCV
     from foldwise.tuning import SelectFeatures as SelectFeatures
     from foldwise.unsupervised import association_rules as association_rules
+    from foldwise.unsupervised import describe_clusters as describe_clusters
     from foldwise.unsupervised import find_factors as find_factors
     from foldwise.unsupervised import find_outliers as find_outliers
     from foldwise.unsupervised import frequent_itemsets as frequent_itemsets
@@ -83,7 +84,8 @@ _NAMES = {
     "neighbors": "KNNClassifier KNNRegressor choose_k",
     "storage": "StoredModel open_model save_model",
     "tuning": "GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV SearchCV SelectFeatures",
-    "unsupervised": "association_rules find_factors find_outliers frequent_itemsets map_table rank_rows similar",
+    "unsupervised": "association_rules describe_clusters find_factors find_outliers frequent_itemsets map_table "
+    "rank_rows similar",
 }
 _ROOMS = {*(room.split(".")[0] for room in _NAMES), "folds", "plots", "testing"}
 _HOMES = {name: f"foldwise.{room}" for room, names in _NAMES.items() for name in names.split()}

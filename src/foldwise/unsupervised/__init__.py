@@ -3,6 +3,8 @@
 from foldwise.unsupervised.associations.itemsets import FrequentItemsets, frequent_itemsets
 from foldwise.unsupervised.associations.rule_list import AssociationRule, AssociationRules
 from foldwise.unsupervised.associations.rules import association_rules
+from foldwise.unsupervised.cluster_descriptions import describe_clusters
+from foldwise.unsupervised.cluster_profiles import ClusterDescriptions, ClusterProfile, ColumnContrast
 from foldwise.unsupervised.factors.find import find_factors
 from foldwise.unsupervised.factors.result import Factors
 from foldwise.unsupervised.lookalikes import CellDifference, SimilarRows, similar
@@ -16,6 +18,9 @@ __all__ = [
     "AssociationRule",
     "AssociationRules",
     "CellDifference",
+    "ClusterDescriptions",
+    "ClusterProfile",
+    "ColumnContrast",
     "Factors",
     "FrequentItemsets",
     "Outlier",
@@ -25,6 +30,7 @@ __all__ = [
     "SimilarRows",
     "TableMap",
     "association_rules",
+    "describe_clusters",
     "find_factors",
     "find_outliers",
     "frequent_itemsets",
