@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits
 from foldwise.clusters.agreement import adjusted_rand, jaccard_by_cluster
 from foldwise.clusters.all_k import Clusterings, cluster_all
 from foldwise.clusters.assignment import Floats, Ints
-from foldwise.clusters.indices import calinski_harabasz, davies_bouldin
-from foldwise.clusters.references import ReferenceBox, gap_statistic
+from foldwise.clusters.indices import calinski_harabasz, centroids, davies_bouldin
+from foldwise.clusters.references import ReferenceBox, gap_statistic, principal_scores
 from foldwise.clusters.silhouettes import mean_silhouettes
 from foldwise.clusters.splits import split_p_values
 from foldwise.clusters.study import ClusterStudy
@@ -146,11 +146,14 @@ def choose_clusters(
     resamples = whole_at_least("resamples", resamples, 1)
     references = whole_at_least("references", references, 1)
     check_jobs(n_jobs)
-    x = np.ascontiguousarray(cells - cells.mean(axis=0))
-    jobs = StudyJobs(x, check_ks(ks, x), restarts)
+    x = cells - cells.mean(axis=0)
+    counted = check_ks(ks, x)
+    if x.shape[1] > len(x):
+        x = principal_scores(x)  # the same distances in fewer columns
+    jobs = StudyJobs(np.ascontiguousarray(x), counted, restarts)
     seed = random_state if isinstance(random_state, np.random.Generator) else np.random.default_rng(random_state)
     first, sampling, *others = seed.spawn(2 + resamples + references + 1 + len(jobs.ks))
-    threads = n_threads(n_jobs)
+    x, threads = jobs.x, n_threads(n_jobs)
     box = ReferenceBox.of(x)
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         table = pool.submit(jobs.cluster, x, first)  # first in the queue, so that no job waits for it in vain
@@ -181,7 +184,7 @@ def choose_clusters(
         least_stable=np.nanmin(np.mean([one.jaccards for one in drawn], axis=0), axis=1),
         split_p_values=split,
         labels=found.labels,
-        centers=tuple(found.centers[t, :k] + cells.mean(axis=0) for t, k in enumerate(counts[1:])),
+        centers=tuple(centroids(cells, labels, k)[0] for labels, k in pairs),
     )
 
 

@@ -9,23 +9,30 @@ import numpy as np
 from foldwise.clusters.assignment import Floats
 
 
+def principal_scores(x: Floats) -> Floats:  # (n, d) -> (n, min(n, d))
+    """Return the coordinates of rows on their principal axes, which keep all distances."""
+    n, d = x.shape
+    if d <= n:
+        return np.asarray(x @ np.linalg.eigh(x.T @ x)[1])
+    values, vectors = np.linalg.eigh(x @ x.T)  # n × n is the smaller product
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
 @dataclass(frozen=True)
 class ReferenceBox:
     """The box that the rows fill along their principal axes."""
 
-    axes: Floats  # (d, d)
     low: Floats  # (d,)
     high: Floats  # (d,)
 
     @classmethod
     def of(cls, x: Floats) -> ReferenceBox:
         """Return the box of rows whose columns have mean 0."""
-        axes = np.linalg.eigh(x.T @ x)[1]
-        scores = x @ axes
-        return cls(axes, scores.min(axis=0), scores.max(axis=0))
+        scores = principal_scores(x)
+        return cls(scores.min(axis=0), scores.max(axis=0))
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:  # (n, d)
-        """Draw rows uniformly from the box; their columns have mean 0. Axes do not matter to k-means, so they stay."""
+        """Draw rows uniformly from the box, on its own axes; their columns have mean 0."""
         drawn = rng.uniform(self.low, self.high, size=(n, len(self.low)))
         return np.asarray(drawn - drawn.mean(axis=0))
 

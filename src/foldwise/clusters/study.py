@@ -55,7 +55,7 @@ class ClusterStudy:
     labels : ndarray of shape (n_ks, n_rows)
         Cluster of each row for each k.
     centers : tuple of ndarray of shape (k, n_columns)
-        The centers for each k.
+        The means of the clusters for each k.
 
     Examples
     --------
