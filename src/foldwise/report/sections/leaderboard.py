@@ -57,12 +57,15 @@ def membership(best: str, members: Sequence[str]) -> str:
 
     >>> membership("kNN", ["CatBoost", "kNN"])
     'The final model combines it with CatBoost.'
+    >>> membership("kNN", ["CatBoost", "kNN", "logistic regression"])
+    'The final model combines it with CatBoost and logistic regression.'
     """
     others = [title for title in members if title != best]
     if not others:
         return ""
     if best in members:
-        return f"The final model combines it with {', '.join(others)}."
+        named = ", ".join(others[:-1]) + f" and {others[-1]}" if len(others) > 1 else others[0]
+        return f"The final model combines it with {named}."
     return (
         "It is not part of the final model, because the selection looks at scores before calibration and at the time "
         "that is left."
