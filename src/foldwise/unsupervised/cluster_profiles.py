@@ -68,9 +68,10 @@ class ClusterProfile:
         All columns, the one that sets the group apart most first.
     rule : str
         The rule that covers most rows of the group; empty if no rule was found.
-    rule_recall, rule_precision : float
-        Share of the rows of the group that satisfy the rule, and share of the rows that satisfy it which belong to the
-        group. Both are measured on the rows that the rule was learned from; NaN without a rule.
+    rule_recall : float
+        Share of the rows of the group that satisfy the rule, among the rows it was learned from; NaN without a rule.
+    rule_precision : float
+        Of the rows that satisfy the rule, the share that belongs to the group; NaN without a rule.
 
     Examples
     --------

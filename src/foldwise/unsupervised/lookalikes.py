@@ -36,8 +36,10 @@ class CellDifference:
     ----------
     column : str
         Name of the column.
-    value, other : object
-        The cell of the given row and the cell of the similar row; None if missing.
+    value : object
+        The cell of the given row; None if missing.
+    other : object
+        The cell of the similar row; None if missing.
     gap : float
         Difference divided by the range of the column; 1 for different categories, NaN if a cell is missing.
 
