@@ -27,7 +27,7 @@ MOST_CANDIDATES = 30
 MOST_OF_MODEL = 4
 MOST_MEMBERS = 6
 LEAST_WEIGHT = 0.03
-DOUBTFUL_ROWS, NO_DOUBT = 40, 100  # rows with labels at random beside none, which fade out at 100; a choice
+DOUBTFUL_ROWS, NO_DOUBT = 40, 100  # weight of random labels in rows; it fades out at 100 rows; a choice
 MOST_SOFTENED = 1_000  # rows: with more, what a selection fits by chance is too little to matter
 FEW_ROWS = 200  # with so many, the logarithm of a temperature below 1 is halved; a choice
 MOST_MAP_CELLS, LEAST_MAP_ROWS = 1e4, 500  # rows × classes that a leaderboard row's temperature is learned from
@@ -220,9 +220,9 @@ def choose_softened(
 
 
 def with_doubtful_rows(proba: Floats, codes: Codes, weights: Floats) -> CalibrationData:
-    """Predictions with their labels, and a few rows' worth of the same predictions with labels at random.
+    """Predictions with their labels, and the same predictions with random labels at a small weight.
 
-    Some models predict a few dozen rows well by chance. The labels at random, drawn with the frequencies of classes,
+    Some models predict a few dozen rows well by chance. The random labels, which have the frequencies of the classes,
     keep their probabilities soft.
     """
     n_classes = proba.shape[1]

@@ -13,28 +13,12 @@ import numpy as np
 from numba import njit
 
 from foldwise.clusters.assignment import REORDER, TILE, Floats, Ints, Labels
-from foldwise.clusters.seeding import blocks_of
+from foldwise.clusters.seeding import blocks_of, distances_to_trials
 from foldwise.summaries.passes import windows
 
 QUERIES = 4  # rows whose distances to a block are computed together
 CHUNK = 512  # rows whose sums by cell are kept at a time
 MEMORY = 1 << 22  # sums by cell that a thread keeps at a time
-
-
-@njit(nogil=True, fastmath=REORDER)
-def add_squares(block: Floats, n_columns: int, q: Floats, out: Floats) -> None:
-    """Compute the squared distances (QUERIES * TILE,) between QUERIES rows and a block."""
-    out[:] = 0.0
-    for j in range(n_columns):
-        v = block[j * TILE : (j + 1) * TILE]
-        a, b, c, e = q[0, j], q[1, j], q[2, j], q[3, j]
-        for i in range(TILE):
-            x = v[i]
-            s, t, p, r = x - a, x - b, x - c, x - e
-            out[i] += s * s
-            out[i + TILE] += t * t
-            out[i + 2 * TILE] += p * p
-            out[i + 3 * TILE] += r * r
 
 
 @njit(nogil=True, fastmath=REORDER)
@@ -60,7 +44,7 @@ def distances_by_cell(x: Floats, blocks: Floats, ends: Ints, start: int, stop: i
             q[t] = x[min(first + t, stop - 1)]
         cell = 0
         for b in range(blocks.shape[0]):
-            add_squares(blocks[b], d, q, out)
+            distances_to_trials(blocks[b], d, q, out)
             for i in range(QUERIES * TILE):
                 out[i] = np.sqrt(out[i])
             i, last = b * TILE, min((b + 1) * TILE, n)

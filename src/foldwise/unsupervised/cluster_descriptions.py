@@ -126,12 +126,21 @@ def contrasts_of(
 def number_contrast(here: Floats, there: Floats) -> tuple[float, str]:
     """Compute Cohen's d of a number, and say it in words."""
     if not len(here) or not len(there):
-        return 0.0, f"{here.mean():.4g} on average" if len(here) else "missing in all rows of the group"
+        return 0.0, f"{plain(here.mean())} on average" if len(here) else "missing in all rows of the group"
     pooled = (len(here) * here.var() + len(there) * there.var()) / max(len(here) + len(there) - 2, 1)
     gap = float(here.mean() - there.mean())
     # a column that is constant on both sides separates them completely; 99 stands for that
     effect = gap / float(np.sqrt(pooled)) if pooled > 0 else 99.0 * np.sign(gap)
-    return float(np.clip(effect, -99.0, 99.0)), f"{here.mean():.4g} on average, {there.mean():.4g} elsewhere"
+    return float(np.clip(effect, -99.0, 99.0)), f"{plain(here.mean())} on average, {plain(there.mean())} elsewhere"
+
+
+def plain(mean: float) -> str:
+    """Write a mean with four digits, and large ones without an exponent.
+
+    >>> plain(18162.4), plain(0.25)
+    ('18,162', '0.25')
+    """
+    return f"{mean:,.0f}" if 1e4 <= abs(mean) < 1e9 else f"{mean:.4g}"
 
 
 def category_contrast(here: Any, there: Any, levels: tuple[str, ...]) -> tuple[float, str]:
