@@ -17,7 +17,7 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -50,6 +50,7 @@ ESTIMATORS = {
     "pruning": (DecisionTreeClassifier(random_state=0), {"ccp_alpha": 0.1}),
     "decomposition": (LinearDiscriminantAnalysis(), {"priors": [0.4, 0.6]}),
     "quadratic": (QuadraticDiscriminantAnalysis(), {"reg_param": 0.1}),
+    "gram": (RidgeClassifier(), {"alpha": 0.1}),
     "neighbors": (KNeighborsClassifier(3), {"n_neighbors": 2}),
     "pipeline": (make_pipeline(StandardScaler(), GaussianNB()), {"gaussiannb__var_smoothing": 0.1}),
     "our naive Bayes": (NaiveBayes(), {"var_floor": 0.1}),
@@ -66,7 +67,9 @@ ESTIMATORS = {
     "coded labels": (CodedLabels(LGBMClassifier(n_estimators=4, n_jobs=1, verbose=-1)), {"estimator__n_estimators": 2}),
 }
 REGRESSORS = {
-    "refit": (LinearRegression(), {"fit_intercept": False}),
+    "refit": (HuberRegressor(), {"fit_intercept": False}),
+    "gram": (Ridge(), {"alpha": 0.1}),
+    "gram without a penalty": (LinearRegression(), {"fit_intercept": False}),
     "votes": (AdaBoostRegressor(n_estimators=4, random_state=0), {"n_estimators": 2}),
     "stages": (GradientBoostingRegressor(n_estimators=4, random_state=0), {"n_estimators": 2}),
     "pruning": (DecisionTreeRegressor(random_state=0), {"ccp_alpha": 0.1}),
@@ -104,6 +107,7 @@ def test_counts_and_subsets(rng):
     subsets = open_session(NaiveBayes(), X.astype(float), y).subsets()
     assert subsets is not None
     assert_unchanged(subsets, settings)
+    assert_unchanged(open_session(RidgeClassifier(), X, y).subsets(), settings)
 
 
 def assert_unchanged(session, settings):

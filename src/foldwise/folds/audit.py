@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from foldwise.errors import FoldwiseError
 from foldwise.folds.leave_one_out import answer_one_left_out, answers_leave_one_out
-from foldwise.folds.model_session import RefitSession
+from foldwise.folds.model_session import ModelSession, RefitSession
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows, TargetValues
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split
@@ -64,7 +64,8 @@ def disagreement(
     need |= Need.LABELS if isinstance(session.target, Labels) else Need.VALUES
     if ours is None:
         ours = next(iter(session.answer([setting], train, test, need))).answer
-    refit = RefitSession(session.estimator, session.X, session.y, session.fit_params)
+    kind: type[ModelSession] = getattr(session, "refit_type", RefitSession)
+    refit = kind(session.estimator, session.X, session.y, session.fit_params)
     logarithms = isinstance(ours, Answer) and ours.log_proba is not None
 
     def by_refit(rows: Rows) -> Answer | Failure:
@@ -72,8 +73,8 @@ def disagreement(
             model = refit.model(setting, rows)
         except Exception as error:  # the error of the refit is what the session is compared with
             return Failure(error)
-        X = take_rows(refit.X, test)
-        found = refit.predict(model, X, Need((need | Need.PROBA) & ~Need.MODEL))
+        X = take_rows(refit.table_of(setting), test)
+        found = refit.predict(model, X, Need((need | Need.PROBA | Need.DECISION) & ~Need.MODEL))
         return with_logarithms(found, model, X, session.target) if logarithms and isinstance(found, Answer) else found
 
     theirs = by_refit(train)
@@ -148,11 +149,16 @@ def different_label(ours: Answer, theirs: Answer, test: Rows, moves: Callable[[s
     """The first label that differs although the refit's scores do not tie; empty if there is none."""
     if ours.labels is None or theirs.labels is None:
         return ""
-    scores = theirs.log_probabilities()
+    scores, what = theirs.log_probabilities(), "log-probabilities"
+    if scores is None and theirs.decision is not None:
+        scores, what = theirs.decision, "decision values"
     for i in np.flatnonzero(ours.labels[0] != theirs.labels[0]):
-        row = np.zeros(0) if scores is None else scores[0, i]
-        gap = np.inf if scores is None else abs(row[ours.labels[0, i]] - row[theirs.labels[0, i]])
+        row = np.zeros(0) if scores is None else np.atleast_1d(scores[0, i])
+        if what == "decision values":  # their columns may be fewer than the classes: compare the two highest
+            gap = abs(float(row[0])) if row.size == 1 else float(np.ptp(np.sort(row)[-2:]))
+        else:
+            gap = np.inf if scores is None else abs(row[ours.labels[0, i]] - row[theirs.labels[0, i]])
         highest = float(np.max(row, initial=-np.inf))
-        if not gap <= tolerance(highest) and not gap <= tolerance(highest, moved=moves("log-probabilities")):
+        if not gap <= tolerance(highest) and not gap <= tolerance(highest, moved=moves(what)):
             return f"the label of test row {int(test[i])} differs"
     return ""

@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from foldwise.folds.audit import check_one
 from foldwise.folds.groups import group_settings
@@ -243,8 +245,15 @@ def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None, deadline: 
     def in_time(call: tuple[Any, ...]) -> TaskResult | None:
         return None if deadline is not None and time.monotonic() > deadline else score_task(*call)
 
-    with ThreadPoolExecutor(threads) as pool:
+    # BLAS must not start threads of its own on each of these
+    with blas_libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         yield from pool.map(in_time, calls[2:])
+
+
+@cache
+def blas_libraries() -> ThreadpoolController:
+    """The loaded libraries with threads of their own, found once: it takes longer than a small search."""
+    return ThreadpoolController()
 
 
 def until(deadline: float, results: Iterable[Any]) -> Iterator[Any]:

@@ -1,6 +1,7 @@
 """Weighted summaries of rows, computed in one pass. `+` merges two of them, `-` removes rows; no model is involved."""
 
 from foldwise.summaries.counts import CategoryCounts, Counts
+from foldwise.summaries.gram import Gram, gram_of
 from foldwise.summaries.log_moments import LogMoments
 from foldwise.summaries.moments import Moments
 from foldwise.summaries.sums import Sums
@@ -11,10 +12,12 @@ __all__ = [
     "CategoryCounts",
     "ColumnWords",
     "Counts",
+    "Gram",
     "LogMoments",
     "Moments",
     "Sums",
     "ValueWeights",
     "Values",
     "WordCounts",
+    "gram_of",
 ]

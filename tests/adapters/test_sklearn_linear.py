@@ -1,0 +1,177 @@
+"""Linear models solved from one Gram matrix predict what scikit-learn's refits predict."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
+from sklearn.model_selection import GridSearchCV as TheirGridSearchCV
+from sklearn.model_selection import KFold
+
+from foldwise import GridSearchCV
+from foldwise.folds import Failure, Need, RefitSession, open_session
+from foldwise.testing import check_foldable
+from tests.adapters.test_sklearn_staged import name_of, splits_of, table
+from tests.searches import assert_same_choice
+
+ALPHAS = [0.0, 1e-9, 0.1, 1, 30.0, 1e6, np.float32(0.5), -1.0, "x", None, np.nan, np.inf, True, [1.0], [1.0, 2.0]]
+RIDGES = [{"alpha": alpha} for alpha in ALPHAS]
+VARIED = [
+    {"fit_intercept": False},
+    {"fit_intercept": False, "alpha": 3.0},
+    {"solver": "svd", "alpha": 2.0},
+    {"solver": "cholesky"},
+    {"solver": "lsqr"},
+    {"solver": "saga", "random_state": 0},
+    {"solver": "x"},
+    {"positive": True},
+    {"copy_X": False},
+    {"max_iter": 0},
+    {"tol": -1.0},
+]
+MODELS = [LinearRegression(), Ridge(), RidgeClassifier()]
+
+
+def regression(seed, n=60, columns=4):
+    X, _ = table(seed, n, columns=columns)
+    rng = np.random.default_rng(seed)
+    return X, X @ rng.normal(size=columns) + 0.3 * rng.normal(size=n) + 5.0
+
+
+def target_for(model, seed, n=60, columns=4):
+    X, y = regression(seed, n, columns)
+    return (X, table(seed, n, 3, columns)[1]) if isinstance(model, RidgeClassifier) else (X, y)
+
+
+def settings_for(model):
+    if isinstance(model, LinearRegression):
+        return [
+            {},
+            *({**one} for one in VARIED if one.keys() <= model.get_params().keys()),
+            {"tol": 0.5},
+            {"n_jobs": 2},
+        ]
+    return RIDGES + VARIED
+
+
+def was_shared(model, X, y, setting, train):
+    """Whether the session solves a setting itself, so that no refit takes place."""
+    session = open_session(model, X, y)
+    session.refit = None  # calling it raises, which makes the answer a failure
+    [block] = session.answer([setting], train, np.arange(3), Need.VALUES | Need.LABELS)
+    return not isinstance(block.answer, Failure)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_law(model, weighted):
+    X, y = target_for(model, 0)
+    weights = {"sample_weight": np.random.default_rng(1).integers(0, 4, len(X)) / 3} if weighted else None
+    check_foldable(model, X, y, settings_for(model), splits_of(len(X)), weights)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+@pytest.mark.parametrize("columns", [9, 80])  # more columns than rows in the smallest training set, and in all
+def test_more_columns_than_rows(model, columns):
+    X, y = target_for(model, 1, columns=columns)
+    check_foldable(model, X, y, settings_for(model)[:7], splits_of(len(X)))
+
+
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], ["a", "b", "c"]])
+@pytest.mark.parametrize("class_weight", ["balanced", {}, None])
+def test_labels_and_class_weights(labels, class_weight, rng):
+    X, codes = table(3, 70, len(labels))
+    y = np.array(labels)[codes]
+    settings = [{"class_weight": class_weight, "alpha": alpha} for alpha in (0.5, 10.0)]
+    settings += [{"class_weight": dict.fromkeys(labels, 2.0) | {labels[0]: 0.5}}, {"class_weight": "x"}]
+    check_foldable(RidgeClassifier(), X, y, settings, splits_of(70), {"sample_weight": rng.random(70)})
+
+
+def test_when_settings_are_solved_from_the_gram_matrix(rng):
+    X, y = regression(4, 200)
+    train = np.arange(150)
+    assert was_shared(Ridge(), X, y, {"alpha": 1.0}, train)
+    assert was_shared(LinearRegression(), X, y, {}, train)
+    assert was_shared(RidgeClassifier(), X, (y > 5).astype(int), {"alpha": 1.0}, train)
+    for setting in ({"positive": True}, {"solver": "lsqr"}, {"solver": "sag"}):
+        assert not was_shared(Ridge(), X, y, setting, train)
+    assert not was_shared(LinearRegression(), X, y, {"positive": True}, train)
+    blocks = np.eye(3)[rng.integers(0, 3, 200)]  # a full one-hot block is singular with an intercept
+    assert not was_shared(LinearRegression(), np.c_[X, blocks], y, {}, train)
+    assert was_shared(LinearRegression(), np.c_[X, blocks[:, 1:]], y, {}, train)
+    assert was_shared(Ridge(), np.c_[X, blocks], y, {"alpha": 1.0}, train)
+    assert not was_shared(Ridge(), np.c_[X, blocks], y, {"alpha": 1e-4}, train)
+    wide, close = rng.normal(size=(200, 4)), rng.normal(size=(200, 1))
+    for gap, shared in ((0.02, True), (0.002, False)):  # the condition number of X is about 100 and 1000
+        together = np.c_[wide, close, close + gap * rng.normal(size=(200, 1))]
+        assert was_shared(LinearRegression(), together, y, {}, train) is shared
+        assert was_shared(Ridge(), together, y, {"alpha": 0.0}, train) is shared
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+def test_tables_that_are_refitted_throughout(model):
+    X, y = target_for(model, 5)
+    gaps = X.copy()
+    gaps[3, 1] = np.nan
+    for other in (X.astype(np.float32), sp.csr_array(X), gaps, X.tolist(), np.asfortranarray(X).astype(object)):
+        assert open_session(model, other, y).shares == "refit"
+    assert open_session(model, X, y, {"sample_weight": -np.ones(60)}).shares == "refit"
+    assert open_session(model, X, y, {"sample_weight": 2.0}).shares == "refit"
+    if not isinstance(model, RidgeClassifier):
+        assert open_session(model, X, np.c_[y, y]).shares == "refit"
+        assert open_session(model, X, np.r_[y[1:], np.inf]).shares == "refit"
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_and_whole_numbers(model, frame):
+    X, y = target_for(model, 6)
+    whole = np.round(10 * X).astype(int)
+    columns = {"a": X[:, 0], "b": whole[:, 1], "c": whole[:, 2] > 0}
+    for table_ in (frame(columns), whole):
+        assert open_session(model, table_, y).shares == "gram"
+        check_foldable(model, table_, y, [{}, {"fit_intercept": False}], splits_of(60)[:1])
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+@pytest.mark.parametrize("shift", [0.0, 1e3, 1e7, 1e10])
+def test_large_means_and_scales(model, shift):
+    X, y = target_for(model, 7, 80)
+    X = X * [1.0, 10.0, 0.1, 3.0] + shift
+    y = y if isinstance(model, RidgeClassifier) else 1e-3 * y + shift
+    check_foldable(model, X, y, settings_for(model)[:6], splits_of(80)[:1])
+    constant = np.c_[X, np.full(80, 3.0)]
+    check_foldable(model, constant, y, settings_for(model)[:6], splits_of(80)[:1])
+
+
+def test_constant_targets_and_exact_fits():
+    X, _ = regression(8)
+    for y in (np.full(60, 3.7), np.zeros(60), X @ np.arange(4.0) + 1.0):
+        for model in (LinearRegression(), Ridge()):
+            check_foldable(model, X, y, [{}, {"fit_intercept": False}], splits_of(60))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+def test_models_are_those_of_refits(model):
+    X, y = target_for(model, 9)
+    train = np.arange(45)
+    session, refits = open_session(model, X, y), RefitSession(model, X, y)
+    blocks = session.answer([{}], train, np.arange(45, 60), Need.VALUES | Need.LABELS | Need.MODEL)
+    [one] = next(iter(blocks)).answer.models
+    other = refits.model({}, train)
+    assert vars(one).keys() == vars(other).keys()
+    np.testing.assert_allclose(one.coef_, other.coef_)
+
+
+def test_one_gram_matrix_for_each_split():
+    X, y = load_diabetes(return_X_y=True)
+    grid = {"alpha": np.logspace(-3, 3, 8), "fit_intercept": [True, False]}
+    cv = KFold(4, shuffle=True, random_state=0)
+    ours, theirs = (kind(Ridge(), grid, cv=cv).fit(X, y) for kind in (GridSearchCV, TheirGridSearchCV))
+    assert (ours.session_, ours.fits_done_) == ("gram", 4)
+    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], rtol=1e-10)
+    assert_same_choice(ours, theirs)
