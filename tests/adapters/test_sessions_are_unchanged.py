@@ -17,7 +17,7 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
-from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegression, Ridge, RidgeClassifier
+from sklearn.linear_model import HuberRegressor, Lasso, LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -69,6 +69,7 @@ ESTIMATORS = {
 REGRESSORS = {
     "refit": (HuberRegressor(), {"fit_intercept": False}),
     "gram": (Ridge(), {"alpha": 0.1}),
+    "gram and descent": (Lasso(0.1), {"alpha": 0.2}),
     "gram without a penalty": (LinearRegression(), {"fit_intercept": False}),
     "votes": (AdaBoostRegressor(n_estimators=4, random_state=0), {"n_estimators": 2}),
     "stages": (GradientBoostingRegressor(n_estimators=4, random_state=0), {"n_estimators": 2}),

@@ -9,6 +9,7 @@ import numpy as np
 
 from foldwise.adapters.linear_facts import TrainingFacts
 from foldwise.adapters.linear_session import GramSession, Solution, kept
+from foldwise.folds.audit import equal_settings
 from foldwise.folds.groups import group_by
 from foldwise.folds.model_session import IndexedAnswer, SubsetRefitSession, in_order
 from foldwise.folds.protocol import Block, Need, Params, Rows
@@ -30,6 +31,10 @@ class LinearSubsets(SubsetRefitSession):
 
     def lazy(self, params: Params) -> frozenset[str]:
         return COLUMNS
+
+    def equal_settings(self, setting: Params) -> list[dict[str, Any]]:
+        """The same subset with parameters that lead to the same solution."""
+        return [{**setting, **other} for other in equal_settings(self._session, {})]
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
         yield from in_order(self._pieces(settings, train, test, need))

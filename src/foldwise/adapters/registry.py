@@ -14,6 +14,7 @@ SKLEARN_TYPES = {  # by adapter
     "sklearn_staged": tuple(f"{name}{kind}" for name in ENSEMBLES for kind in ("Classifier", "Regressor")),
     "sklearn_trees": ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor"),
     "sklearn_discriminants": ("LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"),
+    "sklearn_lasso": ("ElasticNet", "Lasso"),
     "sklearn_linear": ("LinearRegression", "Ridge", "RidgeClassifier"),
     "sklearn_neighbors": ("KNeighborsClassifier", "KNeighborsRegressor"),
     "sklearn_pipelines": ("Pipeline",),

@@ -68,9 +68,9 @@ def disagreement(
     refit = kind(session.estimator, session.X, session.y, session.fit_params)
     logarithms = isinstance(ours, Answer) and ours.log_proba is not None
 
-    def by_refit(rows: Rows) -> Answer | Failure:
+    def by_refit(rows: Rows, given: Params = setting) -> Answer | Failure:
         try:
-            model = refit.model(setting, rows)
+            model = refit.model(given, rows)
         except Exception as error:  # the error of the refit is what the session is compared with
             return Failure(error)
         X = take_rows(refit.table_of(setting), test)
@@ -85,7 +85,8 @@ def disagreement(
         def permuted() -> list[Answer | Failure]:
             rng = np.random.default_rng(0)
             n_refits = PERMUTED if session.order_free else 0
-            return [by_refit(train[rng.permutation(len(train))]) for _ in range(n_refits)]
+            moved = [by_refit(train[rng.permutation(len(train))]) for _ in range(n_refits)]
+            return [*moved, *(by_refit(train, other) for other in equal_settings(session, setting))]
 
         problem = first_difference(ours, theirs, test, scale, lambda what: largest_gap(theirs, permuted(), what))
         if problem and not session.order_free:  # a fit that is not repeatable cannot be compared
@@ -99,6 +100,15 @@ def disagreement(
     if isinstance(ours, Failure):
         return f"the session failed with {ours.error!r}, but the refit did not fail"
     return f"the refit failed with {getattr(theirs, 'error', None)!r}, but the session did not fail"
+
+
+def equal_settings(session: Any, setting: Params) -> Sequence[Params]:
+    """Settings with the same solution, by another way of computing: their answers are as right as those of the refit.
+
+    A session whose estimator stops at a tolerance has a method of this name. The distance between such answers counts
+    like that between refits on permuted rows.
+    """
+    return list(session.equal_settings(setting)) if hasattr(session, "equal_settings") else []
 
 
 def with_logarithms(answer: Answer, model: Any, X: Any, target: Any) -> Answer:

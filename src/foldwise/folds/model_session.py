@@ -158,7 +158,7 @@ class SubsetRefitSession(ModelSession):
         return take_columns(self.X, setting["columns"])
 
     def unfitted(self, setting: Params) -> Any:
-        return super().unfitted({})
+        return super().unfitted({name: value for name, value in setting.items() if name != "columns"})
 
 
 def in_order(pieces: Iterable[IndexedAnswer]) -> Iterator[Block]:

@@ -119,6 +119,7 @@ def gram_of_chunk(Z: Floats, weights: Floats | None = None) -> Gram:
         Z *= np.sqrt(w)[:, None]
     products = Z.T @ Z
     products -= np.multiply.outer(total * left, left)
+    np.fill_diagonal(products, np.maximum(np.diag(products), 0.0))  # of a constant column, rounding may leave -1e-50
     high, low = two_sum(mean, left)
     return Gram(total, n, high, low, products)
 
