@@ -45,11 +45,14 @@ RESULTS = {
     "Metric": "evaluation.metrics",
     "PlotError": "errors",
     "find_metric": "evaluation.metrics",
+    "pinball_metric": "evaluation.metrics",
+    "task_of": "data.target",
+    "value_metric": "evaluation.metrics",
 }
 # the topics of the index; a name that is missing here breaks the build
 TOPICS = {
     "Runs": "fit Run predict_file explain Contributions render",
-    "Tables": "read_table Table Findings Finding Audit Schema Column",
+    "Tables": "read_table task_of Table Findings Finding Audit Schema Column",
     "Searches": "GridSearchCV RandomizedSearchCV HalvingGridSearchCV HalvingRandomSearchCV SearchCV OutOfFoldAnswers",
     "Search spaces": "Float Int Choice",
     "Search strategies": "Grid Design Random Evolutionary Bayesian TPE CMAES Gradient Manual Racing Strategy Trial",
@@ -60,7 +63,7 @@ TOPICS = {
     "Comparisons": "compare Comparison compare_tables TablesComparison corrected_t_test correlated_bayesian_t "
     "signed_rank_test bayesian_signed_rank friedman_test critical_difference holm",
     "Curves": "learning_curve LearningCurve validation_curve ValidationCurve",
-    "Metrics, confusion and costs": "Metric find_metric Confusion CostMatrix Decision",
+    "Metrics, confusion and costs": "Metric find_metric value_metric pinball_metric Confusion CostMatrix Decision",
     "Leaks": "find_leaks Leaks Leak duplicate_groups",
     "Naive Bayes": "NaiveBayes Explanation",
     "Nearest neighbors": "KNNClassifier KNNRegressor choose_k KCurve",
@@ -84,7 +87,7 @@ TOPICS = {
     "Ensembles: combiners": "Combiner Vote Weighted Mean Median Sum LogMean Best Stacking Grading ArbiterTree Decode",
     "Ensembles: data passed between blocks": "TrainingData MemberSpec FittedMembers MemberPredictions",
     "The catalog": "catalogue models_for ModelSpec Cost Outline outline spec_of models.register unregister scaled "
-    "for_trees native as_frame CodedLabels",
+    "for_trees native as_frame CodedLabels TargetScale",
     "Model files": "save_model open_model StoredModel",
     "Fold sessions": "open_session open_subsets folds.register FoldSession RefitSession Answer Block Failure Need "
     "Split freeze_splits evaluate",

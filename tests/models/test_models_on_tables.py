@@ -16,7 +16,8 @@ from foldwise.testing import check_foldable
 from tests.models.tables import REAL, mixed, nasty, real
 
 QUICK = ("naive_bayes", "logistic_regression", "decision_tree", "linear_svm")  # one of each preparation
-NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in catalogue()]
+ALL = [name for name, spec in catalogue().items() if "classification" in spec.tasks]
+NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in ALL]
 TABLES = [name if name == "survey" else pytest.param(name, marks=pytest.mark.slow) for name in REAL]
 SMALL = {"random_forest": 10, "extra_trees": 10, "adaboost": 8, "hist_gradient_boosting": 8}
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -133,7 +134,7 @@ def test_preparation_is_learned_in_the_fold(name):
     check_foldable(model, table.X, table.y, settings, splits)
 
 
-@pytest.mark.parametrize("name", [name for name, spec in catalogue().items() if spec.stages])
+@pytest.mark.parametrize("name", [name for name in ALL if catalogue()[name].stages])
 def test_stages_are_lazy(name):
     table, spec = mixed(40), catalogue()[name]
     model = small(spec, outline(table))

@@ -35,7 +35,8 @@ from tests.models.tables import mixed
 
 TABLE = mixed(60)
 QUICK = ("naive_bayes", "knn", "decision_tree", "logistic_regression", "hist_gradient_boosting", "lightgbm")  # formats
-NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in catalogue()]
+CLASSIFIERS = [name for name, spec in catalogue().items() if "classification" in spec.tasks]
+NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CLASSIFIERS]
 
 
 def fitted(name, table=TABLE):

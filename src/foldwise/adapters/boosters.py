@@ -14,7 +14,7 @@ import numpy as np
 
 from foldwise.adapters.support import Support, TestedVersions, is_whole
 from foldwise.folds.model_session import ModelSession
-from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows
+from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
 
 
 @dataclass(frozen=True)
@@ -48,21 +48,21 @@ def catboost_exact(params: Params) -> bool:
 
 
 LIBRARIES = {
-    "LGBMClassifier": BoosterLibrary(
+    "LGBM": BoosterLibrary(
         TestedVersions("lightgbm", "LightGBM", (4, 5), (4, 7)),
         ("n_estimators",),
         100,
         lambda size: {"num_iteration": size},
         lightgbm_exact,
     ),
-    "XGBClassifier": BoosterLibrary(
+    "XGB": BoosterLibrary(
         TestedVersions("xgboost", "XGBoost", (3, 0), (3, 2)),
         ("n_estimators",),
         100,
         lambda size: {"iteration_range": (0, size)},
         xgboost_exact,
     ),
-    "CatBoostClassifier": BoosterLibrary(
+    "CatBoost": BoosterLibrary(
         TestedVersions("catboost", "CatBoost", (1, 2), (1, 2)),
         ("iterations", "n_estimators", "num_boost_round", "num_trees"),
         1000,
@@ -71,7 +71,8 @@ LIBRARIES = {
     ),
 }
 
-SUPPORT = {name: Support(library.versions) for name, library in LIBRARIES.items()}
+KINDS = ("Classifier", "Regressor")
+SUPPORT = {f"{name}{kind}": Support(library.versions) for name, library in LIBRARIES.items() for kind in KINDS}
 
 
 class BoosterSession(ModelSession):
@@ -81,7 +82,7 @@ class BoosterSession(ModelSession):
 
     def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any] | None = None) -> None:
         super().__init__(estimator, X, y, fit_params)
-        self.library = LIBRARIES[type(estimator).__name__]
+        self.library = LIBRARIES[type(estimator).__name__.removesuffix(KINDS[0]).removesuffix(KINDS[1])]
         given = [name for name in self.library.sizes if self.own_params.get(name) is not None]
         self.size = given[0] if given else self.library.sizes[0]  # the library does not accept two of its names
 
@@ -116,7 +117,8 @@ class TruncatedModel:
 
     def __init__(self, model: Any, arguments: dict[str, Any]) -> None:
         self.model, self.arguments = model, arguments
-        self.classes_ = model.classes_
+        if hasattr(model, "classes_"):
+            self.classes_ = model.classes_
 
     def predict(self, X: Any) -> Any:
         return np.asarray(self.model.predict(X, **self.arguments)).reshape(-1)
@@ -126,8 +128,8 @@ class TruncatedModel:
 
 
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> BoosterSession | None:
-    """A session for a classifier with one output and no fit parameters other than sample_weight."""
+    """A session for one output and no fit parameters other than sample_weight."""
     if set(fit_params) - {"sample_weight"}:
         return None
     session = BoosterSession(estimator, X, y, fit_params)
-    return session if isinstance(session.target, Labels) else None
+    return None if session.target is None else session

@@ -7,11 +7,12 @@ from typing import Any
 
 from foldwise.folds.protocol import FoldSession, Opener
 
-BOOSTERS = {"lightgbm": "LGBMClassifier", "xgboost": "XGBClassifier", "catboost": "CatBoostClassifier"}
+BOOSTERS = {"lightgbm": "LGBM", "xgboost": "XGB", "catboost": "CatBoost"}
+KINDS = ("Classifier", "Regressor")
 ENSEMBLES = ("AdaBoost", "Bagging", "ExtraTrees", "GradientBoosting", "HistGradientBoosting", "RandomForest")
 SKLEARN_TYPES = {  # by adapter
     "sklearn_naive_bayes": ("BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"),
-    "sklearn_staged": tuple(f"{name}{kind}" for name in ENSEMBLES for kind in ("Classifier", "Regressor")),
+    "sklearn_staged": tuple(f"{name}{kind}" for name in ENSEMBLES for kind in KINDS),
     "sklearn_trees": ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor"),
     "sklearn_discriminants": ("LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"),
     "sklearn_lasso": ("ElasticNet", "Lasso"),
@@ -20,7 +21,7 @@ SKLEARN_TYPES = {  # by adapter
     "sklearn_pipelines": ("Pipeline",),
 }
 ADAPTERS = {("sklearn", name): adapter for adapter, names in SKLEARN_TYPES.items() for name in names} | dict.fromkeys(
-    BOOSTERS.items(), "boosters"
+    [(library, f"{name}{kind}") for library, name in BOOSTERS.items() for kind in KINDS], "boosters"
 )
 
 

@@ -1,9 +1,9 @@
-"""Check and encode the target and the weights of rows."""
+"""Decide what a target is, classes or a quantity; check and encode targets and the weights of rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, get_args
 
 import narwhals as nw
 import numpy as np
@@ -20,6 +20,9 @@ from foldwise.errors import InputError
 LABEL_RANGE = 1 << 12
 LABEL_HEAD = 1 << 12
 MOST_NUMERIC_CLASSES = 20  # distinct numbers that can still be classes
+
+Task = Literal["classification", "regression"]
+TASKS: tuple[Task, ...] = get_args(Task)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,40 @@ def number_target(y: Any, n_rows: int) -> NDArray[np.float64]:
             "drop these rows; targets are not imputed.",
         )
     return read_only(np.ascontiguousarray(values))
+
+
+def task_of(y: Any, task: str | None = None) -> Task:
+    """Decide the task of a target: classification of classes, or regression of a quantity.
+
+    This is the only rule of the package: more than 20 different numbers are a quantity, and so are numbers with
+    decimals. Everything else contains classes.
+
+    Parameters
+    ----------
+    y : array-like or series of shape (n_rows,)
+        The target. Missing values are ignored.
+    task : {"classification", "regression"}, optional
+        The task, if the user has chosen it. It is checked and returned.
+
+    Returns
+    -------
+    {"classification", "regression"}
+        The task.
+
+    Examples
+    --------
+    >>> task_of(["yes", "no", "yes"]), task_of([1, 2, 3]), task_of([1.5, 2.0, 3.1])
+    ('classification', 'classification', 'regression')
+    >>> task_of([1, 2, 3], "regression")
+    'regression'
+    """
+    if task is None:
+        labels = y if isinstance(y, pl.Series) else pl.Series(np.asarray(present_target(y)).tolist(), strict=False)
+        return "regression" if is_quantity(labels) else "classification"
+    for known in TASKS:
+        if task == known:
+            return known
+    raise InputError(f"task must be 'classification' or 'regression', got {task!r}.", "leave it out to let y decide.")
 
 
 def is_quantity(labels: pl.Series) -> bool:

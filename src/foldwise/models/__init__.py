@@ -2,7 +2,7 @@
 
 from foldwise.models.catalogue import catalogue, models_for, register, spec_of, unregister
 from foldwise.models.coded_labels import CodedLabels
-from foldwise.models.column_roles import Outline, outline
+from foldwise.models.column_roles import Outline, TargetScale, outline
 from foldwise.models.preprocessing import as_frame, for_trees, native, scaled
 from foldwise.models.spec import Cost, ModelSpec
 
@@ -11,6 +11,7 @@ __all__ = [
     "Cost",
     "ModelSpec",
     "Outline",
+    "TargetScale",
     "as_frame",
     "catalogue",
     "for_trees",

@@ -7,15 +7,16 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 
 from foldwise.data.schema import listing
 from foldwise.data.table import Table
+from foldwise.data.target import Task
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.models.column_roles import Outline, outline
 from foldwise.models.preprocessing import scaled
 from foldwise.models.shipped import SHIPPED
-from foldwise.models.spec import Cost, ModelSpec
+from foldwise.models.spec import Answers, Cost, ModelSpec
 
 _REGISTERED: dict[str, ModelSpec] = {}
 PLURALS = {"number": "numbers", "category": "categories", "text": "text", "date": "dates"}
@@ -58,14 +59,14 @@ def register(spec: ModelSpec, *, replace: bool = False) -> ModelSpec:
     >>> from sklearn.linear_model import RidgeClassifier
     >>> from foldwise.models import Cost, ModelSpec, register, scaled, unregister
     >>> ridge = ModelSpec(
-    ...     name="ridge", title="ridge classifier",
+    ...     name="my_ridge", title="ridge classifier",
     ...     make=lambda outline, seed: RidgeClassifier(), prepare=scaled,
     ...     search=lambda outline: {"alpha": loguniform(1e-3, 1e3)},
     ...     cost=Cost(cell=1e-8), answers="decision", scales=True,
     ... )
     >>> register(ridge).name
-    'ridge'
-    >>> unregister("ridge")
+    'my_ridge'
+    >>> unregister("my_ridge")
     """
     if spec.name in catalogue() and not replace:
         raise InputError(f"a model called {spec.name!r} already exists.", "choose another name, or pass replace=True.")
@@ -125,7 +126,7 @@ def spec_of(name: str | ModelSpec) -> ModelSpec:
         return dotted(name)
     raise InputError(
         f"there is no model called {name!r}.",
-        f"choose among {', '.join(known)}, or pass the import path of a classifier, 'package.module.Class'.",
+        f"choose among {', '.join(known)}, or pass the import path of an estimator, 'package.module.Class'.",
     )
 
 
@@ -143,7 +144,7 @@ def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None =
     Returns
     -------
     list of ModelSpec
-        The models, sorted by the estimated time of one fit.
+        The models, suited to the task of the table and sorted by the estimated time of one fit.
 
     Examples
     --------
@@ -158,18 +159,28 @@ def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None =
         )
     about = outline(table) if isinstance(table, Table) else table
     if names is None:
-        able = [spec for spec in catalogue().values() if spec.available and spec.takes(about)]
+        able = [spec.suited(about.task) for spec in catalogue().values() if spec.available and spec.takes(about)]
         found = [spec for spec in able if about.n_rows >= spec.least_rows] or able
     else:
-        found = [spec_of(name) for name in ([names] if isinstance(names, str) else names)]
+        found = [spec_of(name).suited(about.task) for name in ([names] if isinstance(names, str) else names)]
         for spec in found:
             spec.require()
+            if about.task not in spec.tasks:
+                raise InputError(*wrong_task(spec, about))
             if not spec.takes(about):
                 raise InputError(
                     f"the model {spec.name!r} needs a column of {usable_columns(spec)}, but the table has none.",
                     "choose other models.",
                 )
     return sorted(found, key=lambda spec: spec.seconds(about))
+
+
+def wrong_task(spec: ModelSpec, about: Outline) -> tuple[str, str]:
+    """Return the message and the hint for a model that does not serve the task of a table."""
+    able = [one.name for one in catalogue().values() if one.available and one.takes(about)]
+    target = "is a quantity" if about.task == "regression" else "contains classes"
+    other = "classes" if about.task == "regression" else "a quantity"
+    return f"the target {target}, but the model {spec.name!r} predicts {other}.", f"choose among {', '.join(able)}."
 
 
 def usable_columns(spec: ModelSpec) -> str:
@@ -184,22 +195,24 @@ def usable_columns(spec: ModelSpec) -> str:
 
 
 def dotted(name: str) -> ModelSpec:
-    """Declare any scikit-learn classifier. Columns are imputed, scaled and one-hot encoded, and nothing is searched."""
+    """Declare any scikit-learn estimator. Columns are imputed, scaled and one-hot encoded, and nothing is searched."""
     module, _, kind = name.rpartition(".")
     try:
         found: Any = getattr(import_module(module), kind)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"estimator {name!r} cannot be imported: {error}.", "pass 'package.module.Class'.") from error
     if not inspect.isclass(found) or not hasattr(found, "fit") or not hasattr(found, "predict"):
-        raise InputError(f"{name!r} is not an estimator class with fit and predict.", "pass the path of a classifier.")
+        raise InputError(f"{name!r} is not an estimator class with fit and predict.", "pass the path of an estimator.")
     try:
         blank = found()
     except TypeError as error:
         raise InputError(
             f"{name!r} cannot be created without arguments: {error}.", "register a ModelSpec that creates it."
         ) from error
-    if not is_classifier(blank):
-        raise InputError(f"{name!r} is not a classifier.", "pass the path of a classifier.")
+    task: Task | None = "classification" if is_classifier(blank) else "regression" if is_regressor(blank) else None
+    if task is None:
+        raise InputError(f"{name!r} is not a classifier or regressor.", "pass the path of one.")
+    answers: Answers = "probabilities" if hasattr(blank, "predict_proba") else "decision"
 
     def make(outline: Outline, seed: int) -> Any:
         model: Any = found()
@@ -212,6 +225,7 @@ def dotted(name: str) -> ModelSpec:
         prepare=scaled,
         search=lambda outline: {},
         cost=Cost(cell=1e-5, start=0.1),
-        answers="probabilities" if hasattr(blank, "predict_proba") else "decision",
+        answers=answers if task == "classification" else "values",
         scales=True,
+        tasks=(task,),
     )

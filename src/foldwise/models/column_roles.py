@@ -12,15 +12,64 @@ from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foldwise.data.schema import Column
 from foldwise.data.table import Table
-from foldwise.data.target import encode_target
+from foldwise.data.target import Task, encode_target, number_target, task_of
 from foldwise.errors import InputError
 
 Role = Literal["number", "category", "text", "date"]
 ROLES: tuple[Role, ...] = get_args(Role)
 FEW = 12  # levels that are one-hot encoded for trees
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """The range and the shape of a quantity that models predict.
+
+    Search spaces use it: the penalty of the lasso is in units of the target, and only positive targets have logarithms.
+
+    Attributes
+    ----------
+    lowest : float
+        The smallest value.
+    spread : float
+        The standard deviation; 1 if the target is constant.
+    skewness : float
+        The third standardized moment: 0 for a symmetric target, above 1 for a long tail of large values.
+
+    Examples
+    --------
+    >>> TargetScale.of(np.array([1.0, 1.0, 1.0, 5.0])).lowest
+    1.0
+    """
+
+    lowest: float
+    spread: float
+    skewness: float
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64]) -> TargetScale:
+        """Describe the values of a target.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows,)
+            The target, finite numbers.
+
+        Returns
+        -------
+        TargetScale
+            Its range and shape.
+        """
+        largest = float(np.abs(values).max(initial=0.0)) or 1.0
+        scaled = values / largest  # squares of 1e200 would overflow
+        centered = scaled - scaled.mean()
+        spread = float(np.sqrt(np.mean(centered**2)))
+        if spread < 1e-12:  # constant up to rounding
+            return cls(float(values.min(initial=0.0)), 1.0, 0.0)
+        return cls(float(values.min()), spread * largest, float(np.mean((centered / spread) ** 3)))
 
 
 @dataclass(frozen=True)
@@ -36,11 +85,13 @@ class Outline:
     n_rows : int
         Number of rows.
     n_classes : int
-        Number of classes of the target.
+        Number of classes of the target; 0 if the target is a quantity.
     n_levels : mapping of str to int
         Number of levels of each categorical column.
     constant : bool
         Whether all columns are constant.
+    target : TargetScale, optional
+        The range and the shape of a quantity as target; None for classes.
 
     Examples
     --------
@@ -58,6 +109,12 @@ class Outline:
     n_classes: int
     n_levels: Mapping[str, int]
     constant: bool = False
+    target: TargetScale | None = None
+
+    @property
+    def task(self) -> Task:
+        """Whether models predict classes ("classification") or a quantity ("regression")."""
+        return "classification" if self.n_classes else "regression"
 
     def columns(self, *roles: Role) -> list[str]:
         """Return the columns with one of these roles, in order.
@@ -96,13 +153,15 @@ class Outline:
         return [name for name in self.columns("category") if self.n_levels[name] > FEW]
 
 
-def outline(table: Table) -> Outline:
-    """Decide the roles of the columns of a table.
+def outline(table: Table, task: str | None = None) -> Outline:
+    """Decide the roles of the columns of a table, and its task.
 
     Parameters
     ----------
     table : Table
         A table that was read with a target.
+    task : {"classification", "regression"}, optional
+        What to predict: classes or a quantity. By default `task_of` decides from the target.
 
     Returns
     -------
@@ -132,9 +191,13 @@ def outline(table: Table) -> Outline:
     if not roles:
         raise InputError(f"table {table.name!r} has no column except its target.", "a model needs at least one.")
     n_levels = {name: table.X[name].n_unique() for name, role in roles.items() if role == "category"}
-    n_classes = len(encode_target(table.y, len(np.asarray(table.y))).classes)
+    n_classes, target, n_values = 0, None, len(np.asarray(table.y))
+    if task_of(table.y, task) == "regression":
+        target = TargetScale.of(number_target(table.y, n_values))
+    else:
+        n_classes = len(encode_target(table.y, n_values).classes)
     constant = all(found.kind == "constant" for found in table.findings)
-    return Outline(roles, left_out, table.X.height, n_classes, n_levels, constant)
+    return Outline(roles, left_out, table.X.height, n_classes, n_levels, constant, target)
 
 
 def role_of(column: Column, found: str) -> Role:

@@ -22,7 +22,7 @@ from foldwise.models.column_transformers import (
     NumberColumns,
     TextTfidf,
 )
-from foldwise.models.target_encoding import ClassRateEncoder
+from foldwise.models.target_encoding import ClassRateEncoder, MeanEncoder
 
 MOST_RATES = 10  # classes; with more, rates would outnumber all other columns
 DENSE_WORDS = 200
@@ -67,7 +67,7 @@ def scaled(outline: Outline, scale: str = "standard", n_words: int = 20_000) -> 
 
 
 def for_trees(outline: Outline, impute: bool = True) -> ColumnTransformer:
-    """Impute numbers, and encode few categories one-hot, many by class rates, and texts by TF-IDF.
+    """Impute numbers; encode few categories one-hot, many by class rates or means of the target, and texts by TF-IDF.
 
     Parameters
     ----------
@@ -89,7 +89,9 @@ def for_trees(outline: Outline, impute: bool = True) -> ColumnTransformer:
     >>> for_trees(outline(table)).fit_transform(table.X, table.y)[0].tolist()
     [85.0, 85.0, 0.0, 1.0, 0.0, 1.0, 0.0]
     """
-    rates = ClassRateEncoder() if 2 <= outline.n_classes <= MOST_RATES else imputer()
+    rates: Any = MeanEncoder() if outline.task == "regression" else imputer()
+    if 2 <= outline.n_classes <= MOST_RATES:
+        rates = ClassRateEncoder()
     filled = imputer() if impute else "passthrough"
     parts: list[tuple[str, Any, list[str]]] = [
         ("numbers", make_pipeline(NumberColumns(), filled), outline.columns("number")),

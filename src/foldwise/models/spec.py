@@ -11,13 +11,15 @@ from scipy.stats import randint
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from foldwise.data.target import Task
 from foldwise.errors import FoldwiseError
 from foldwise.models.column_roles import ROLES, Outline, Role
 from foldwise.models.feature_selection import selections
 from foldwise.models.wide_tables import FIRST_KEPT, LEAST_KEPT, MOST_KEPT, TopColumns, is_wide, narrowed
 
 Space = Mapping[str, Any]
-Answers = Literal["probabilities", "decision"]
+Answers = Literal["probabilities", "decision", "values"]
+BOTH: tuple[Task, ...] = ("classification", "regression")
 FILTER_SECONDS = 1e-7  # per cell, to rank the columns of a wide table
 
 
@@ -101,6 +103,10 @@ class ModelSpec:
 
     The model is a `Pipeline` with the steps "prepare" and "model", and "select" before them if `selects`.
 
+    One declaration can serve both tasks. Its functions receive the outline, whose `task` says whether the target
+    contains classes or a quantity; `regression` holds the other fields that differ. `models_for` returns declarations
+    `suited` to the task of the table, so their fields can be read without asking for the task.
+
     Attributes
     ----------
     name : str
@@ -117,8 +123,9 @@ class ModelSpec:
         Estimated time of a fit.
     roles : tuple of str
         Roles of the columns that the model uses; others are dropped. The default is all.
-    answers : {"probabilities", "decision"}
-        What the estimator predicts. Decision values are later converted to probabilities with held-out rows.
+    answers : {"probabilities", "decision", "values"}
+        What the estimator predicts. Decision values are later converted to probabilities with held-out rows. Regressors
+        predict values.
     scales : bool
         Whether `prepare` brings all columns to the same scale.
     selects : bool
@@ -146,6 +153,10 @@ class ModelSpec:
         The extra that installs it: `pip install 'foldwise[extra]'`.
     notes : mapping of str to str
         Remarks on the model, by topic.
+    tasks : tuple of str
+        The tasks it can be trained for: "classification", "regression" or both. The default is classification.
+    regression : mapping of str to object
+        The fields that have another value for regression.
 
     Examples
     --------
@@ -180,6 +191,32 @@ class ModelSpec:
     module: str | None = None
     extra: str | None = None
     notes: Mapping[str, str] = field(default_factory=dict)
+    tasks: tuple[Task, ...] = ("classification",)
+    regression: Mapping[str, Any] = field(default_factory=dict)
+
+    def suited(self, task: Task) -> ModelSpec:
+        """Return the declaration for one task.
+
+        Parameters
+        ----------
+        task : {"classification", "regression"}
+            The task.
+
+        Returns
+        -------
+        ModelSpec
+            The declaration with the fields of that task. Columns are selected for classification only.
+
+        Examples
+        --------
+        >>> from foldwise import catalogue
+        >>> catalogue()["rbf_svm"].answers, catalogue()["rbf_svm"].suited("regression").answers
+        ('decision', 'values')
+        """
+        if task != "regression" or self.tasks != BOTH:
+            return self
+        own: dict[str, Any] = {"answers": "values", "selects": False, **self.regression}
+        return replace(self, tasks=("regression",), regression={}, **own)
 
     def pipeline(self, outline: Outline, seed: int = 0) -> Pipeline:
         """Create the unfitted pipeline for a table.
@@ -196,14 +233,15 @@ class ModelSpec:
         Pipeline
             The pipeline of transformer and estimator.
         """
-        self.require()
-        seen = self.seen(outline)
-        front: list[tuple[str, Any]] = [("select", "passthrough")] if self.selects else []
+        spec = self.suited(outline.task)
+        spec.require()
+        seen = spec.seen(outline)
+        front: list[tuple[str, Any]] = [("select", "passthrough")] if spec.selects else []
         if is_wide(seen):
             passing = [*seen.columns("category", "text", "date"), *seen.left_out]
             k = min(FIRST_KEPT, max(LEAST_KEPT, seen.n_rows))
-            front, seen = [("filter", TopColumns(passing, k=k))], narrowed(seen)
-        return Pipeline([*front, ("prepare", self.prepare(seen)), ("model", self.make(seen, seed))])
+            front, seen = [("filter", TopColumns(passing, k=k, task=seen.task))], narrowed(seen)
+        return Pipeline([*front, ("prepare", spec.prepare(seen)), ("model", spec.make(seen, seed))])
 
     def space(self, outline: Outline) -> dict[str, Any]:
         """Return the search space by the parameter names of the pipeline.
@@ -218,12 +256,13 @@ class ModelSpec:
         dict
             Distributions or lists of values, by names such as "model__max_depth".
         """
-        seen = self.seen(outline)
+        spec = self.suited(outline.task)
+        seen = spec.seen(outline)
         if is_wide(seen):
-            found = {f"model__{name}": values for name, values in self.search(narrowed(seen)).items()}
+            found = {f"model__{name}": values for name, values in spec.search(narrowed(seen)).items()}
             return {**found, "filter__k": randint(LEAST_KEPT, MOST_KEPT + 1)}
-        found = {f"model__{name}": values for name, values in self.search(seen).items()}
-        choices = selections(seen) if self.selects else []
+        found = {f"model__{name}": values for name, values in spec.search(seen).items()}
+        choices = selections(seen) if spec.selects else []
         return {**found, "select": choices} if found and len(choices) > 1 else found
 
     def first_settings(self, outline: Outline, *, short: bool = False) -> list[dict[str, Any]]:
@@ -241,9 +280,10 @@ class ModelSpec:
         list of dict
             The defaults, which are an empty dict, or `quick`; then the variants of it.
         """
-        seen = self.seen(outline)
-        start = self.quick(seen) if short else {}
-        settings = [start, *({**start, **one} for one in self.variants(seen))]
+        spec = self.suited(outline.task)
+        seen = spec.seen(outline)
+        start = spec.quick(seen) if short else {}
+        settings = [start, *({**start, **one} for one in spec.variants(seen))]
         return [{f"model__{name}": value for name, value in one.items()} for one in settings]
 
     def seconds(self, outline: Outline) -> float:
@@ -259,10 +299,11 @@ class ModelSpec:
         float
             Seconds.
         """
-        seen = self.seen(outline)
+        spec = self.suited(outline.task)
+        seen = spec.seen(outline)
         if is_wide(seen):
-            return FILTER_SECONDS * seen.n_rows * len(seen.roles) + self.cost.seconds(narrowed(seen))
-        return self.cost.seconds(seen)
+            return FILTER_SECONDS * seen.n_rows * len(seen.roles) + spec.cost.seconds(narrowed(seen))
+        return spec.cost.seconds(seen)
 
     def takes(self, outline: Outline) -> bool:
         """Whether the model can be fitted on a table.
@@ -275,9 +316,11 @@ class ModelSpec:
         Returns
         -------
         bool
-            True if the table has a column that the model can use.
+            True if it serves the task of the table, and the table has a column that the model can use.
         """
-        return bool(outline.columns(*self.roles)) and (self.takes_constants or not outline.constant)
+        suited = self.suited(outline.task)
+        usable = suited.takes_constants or not outline.constant
+        return outline.task in suited.tasks and bool(outline.columns(*suited.roles)) and usable
 
     def seen(self, outline: Outline) -> Outline:
         """Return the outline of the columns that the model uses.
@@ -326,5 +369,6 @@ class ModelSpec:
         bool
             True if it accepts weights.
         """
-        self.require()
-        return bool(has_fit_parameter(self.make(self.seen(outline), 0), "sample_weight"))
+        spec = self.suited(outline.task)
+        spec.require()
+        return bool(has_fit_parameter(spec.make(spec.seen(outline), 0), "sample_weight"))

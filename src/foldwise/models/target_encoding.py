@@ -1,4 +1,4 @@
-"""Target encoding: replace categories by smoothed class rates.
+"""Target encoding: replace categories by smoothed class rates, or by smoothed means of a quantity.
 
 The training rows of each fold are encoded with the rates of the other folds. Otherwise a rare category would reveal its
 own label. scikit-learn's `TargetEncoder` fails or warns if a class has fewer rows than folds.
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from foldwise.data.target import encode_target
+from foldwise.data.target import encode_target, number_target
 
 Floats = NDArray[np.float64]
 
@@ -77,6 +77,69 @@ class ClassRateEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.vstack([known, prior])
 
 
+class MeanEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Encode each column of codes as the mean of the target: (sum + smooth·mean) / (n + smooth).
+
+    Missing values are a category of their own, and unknown categories get the mean of all rows. `fit_transform` encodes
+    each of `cv` folds with the means of the others; rows are assigned to folds in turn, in the order of the target.
+    """
+
+    def __init__(self, *, smooth: float = 10.0, cv: int = 5) -> None:
+        self.smooth = smooth
+        self.cv = cv
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Sum the target over the rows of each category."""
+        cells = np.asarray(X, dtype=np.float64)
+        truth = number_target(y, len(cells))
+        self.n_features_in_ = cells.shape[1]
+        self.mean_ = float(truth.mean())
+        self.values_: list[Floats] = []
+        self.counts_: list[Floats] = []
+        self.sums_: list[Floats] = []  # of differences from the mean, so that nothing cancels
+        for column in cells.T:
+            values, codes = np.unique(column, return_inverse=True)  # NaN is one value
+            codes = codes.reshape(-1)
+            self.values_.append(values)
+            self.counts_.append(summed(codes, np.ones(len(codes)), len(values)))
+            self.sums_.append(summed(codes, truth - self.mean_, len(values)))
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """Return the smoothed mean of each category among all training rows."""
+        check_is_fitted(self)
+        cells = np.asarray(X, dtype=np.float64)
+        tables = zip(cells.T, self.values_, self.sums_, self.counts_, strict=True)
+        found = [self._means(sums, counts)[value_indices(one, values)] for one, values, sums, counts in tables]
+        return np.column_stack(found)
+
+    def fit_transform(self, X: Any, y: Any) -> Floats:
+        """Return the smoothed mean of each category among the rows of the other folds."""
+        self.fit(X, y)
+        cells = np.asarray(X, dtype=np.float64)
+        errors = number_target(y, len(cells)) - self.mean_
+        fold = assign_folds(errors, self.cv)
+        out = np.empty((len(cells), self.n_features_in_))
+        for j, (column, values) in enumerate(zip(cells.T, self.values_, strict=True)):
+            index = value_indices(column, values)
+            for k in range(self.cv):
+                own, others = fold == k, fold != k
+                counts = summed(index[others], np.ones(int(others.sum())), len(values))
+                sums = summed(index[others], errors[others], len(values))
+                center = float(errors[others].mean()) if others.any() else 0.0
+                out[own, j] = self._means(sums, counts, center)[index[own]]
+        return out
+
+    def _means(self, sums: Floats, counts: Floats, center: float = 0.0) -> Floats:  # (values + 1,), last: unknown
+        known = (sums + self.smooth * center) / (counts + self.smooth)
+        return self.mean_ + np.append(known, center)
+
+
+def summed(codes: NDArray[Any], amounts: Floats, n_values: int) -> Floats:
+    """Sum amounts over the rows of each value."""
+    return np.bincount(codes, amounts, minlength=n_values).astype(np.float64)
+
+
 def count(codes: NDArray[Any], classes: NDArray[np.int64], n_values: int, n_classes: int) -> Floats:
     """Count the rows of each value and class."""
     flat = np.bincount(codes.reshape(-1) * n_classes + classes, minlength=n_values * n_classes)
@@ -91,8 +154,8 @@ def value_indices(column: Floats, values: Floats) -> NDArray[np.intp]:
     return np.where(known, index, len(values))
 
 
-def assign_folds(classes: NDArray[np.int64], n_folds: int) -> NDArray[np.int64]:
-    """Assign the rows of each class to folds in turn."""
+def assign_folds(classes: NDArray[Any], n_folds: int) -> NDArray[np.int64]:
+    """Assign the rows of each class to folds in turn, or rows in the order of a quantity."""
     order = np.argsort(classes, kind="stable")
     fold = np.empty(len(classes), dtype=np.int64)
     fold[order] = np.arange(len(classes)) % n_folds

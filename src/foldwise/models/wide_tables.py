@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.frames import as_polars
+from foldwise.data.target import Task
 from foldwise.errors import InputError
 from foldwise.models.column_roles import Outline, Role
 
@@ -25,7 +26,9 @@ Floats = NDArray[np.float64]
 
 
 class TopColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Keep the numeric columns that differ most between classes (analysis of variance); other columns pass.
+    """Keep the numeric columns that tell most about the target by their F statistic; other columns pass.
+
+    For classes, F compares their means (analysis of variance); for a quantity, it is that of a linear regression.
 
     The kept columns are called "top 1", "top 2", … in order of their F statistic, so that later steps know their
     names before any row was seen. If fewer than `most` are kept, the others are 0 throughout.
@@ -39,19 +42,33 @@ class TopColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Number of columns to keep.
     most : int, default=500
         Number of columns of the result, apart from those that pass.
+    task : {"classification", "regression"}, default="classification"
+        Whether the target contains classes or a quantity.
     """
 
-    def __init__(self, passing: Sequence[str] = (), *, k: int = FIRST_KEPT, most: int = MOST_KEPT) -> None:
+    def __init__(
+        self,
+        passing: Sequence[str] = (),
+        *,
+        k: int = FIRST_KEPT,
+        most: int = MOST_KEPT,
+        task: Task = "classification",
+    ) -> None:
         self.passing = passing
         self.k = k
         self.most = most
+        self.task = task
 
     def fit(self, X: Any, y: Any) -> Self:
         """Rank the columns on the training rows."""
         frame, passing = as_polars(X), set(self.passing)
         names = [name for name in frame.columns if name not in passing]
-        codes = np.unique(np.asarray(y), return_inverse=True)[1]
-        order = np.argsort(-f_statistics(cells_of(frame, names), codes), kind="stable")
+        cells = cells_of(frame, names)
+        if self.task == "regression":
+            found = linear_f_statistics(cells, np.asarray(y, dtype=np.float64))
+        else:
+            found = f_statistics(cells, np.unique(np.asarray(y), return_inverse=True)[1])
+        order = np.argsort(-found, kind="stable")
         self.kept_ = [names[j] for j in order[: min(self.k, self.most)]]
         return self
 
@@ -96,6 +113,19 @@ def f_statistics(cells: Floats, codes: NDArray[np.int64]) -> Floats:  # (columns
     within = np.maximum(total - between, 0.0) / np.maximum(counts.sum(axis=0) - n_groups, 1.0)
     explained = between / np.maximum(n_groups - 1, 1)
     return np.where(explained > 1e-12, explained / np.maximum(within, 1e-12), 0.0)
+
+
+def linear_f_statistics(cells: Floats, y: Floats) -> Floats:  # (columns,)
+    """Return the F statistic of each column in a linear regression; missing and infinite cells are ignored."""
+    finite = np.isfinite(cells)
+    n_present = np.maximum(finite.sum(axis=0), 1)
+    known, truth = np.where(finite, cells, 0.0), np.where(finite, y[:, None], 0.0)
+    centered = np.where(finite, known - known.sum(axis=0) / n_present, 0.0)
+    errors = np.where(finite, truth - truth.sum(axis=0) / n_present, 0.0)
+    scale, spread = np.sqrt((centered**2).sum(axis=0)), np.sqrt((errors**2).sum(axis=0))
+    varies = (scale > 0) & (spread > 0)
+    share = (centered / np.where(varies, scale, 1.0) * (errors / np.where(varies, spread, 1.0))).sum(axis=0) ** 2
+    return np.where(varies, share / np.maximum(1.0 - share, 1e-12) * np.maximum(n_present - 2, 1), 0.0)
 
 
 def top_names(most: int) -> list[str]:

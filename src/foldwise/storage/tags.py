@@ -22,6 +22,7 @@ TAGS = {
     "columns.dates": "models.column_transformers.DateParts",
     "columns.informative": "models.feature_selection.SelectInformative",
     "columns.keep": "models.column_transformers.KeepColumns",
+    "columns.means": "models.target_encoding.MeanEncoder",
     "columns.numbers": "models.column_transformers.NumberColumns",
     "columns.top": "models.wide_tables.TopColumns",
     "columns.words": "models.column_transformers.TextTfidf",

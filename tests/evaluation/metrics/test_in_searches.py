@@ -48,6 +48,6 @@ def test_classifiers(rng, weighted, n_classes):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_regressors(rng, weighted):
     X = rng.normal(size=(80, 3))
-    y = X[:, 0] + rng.normal(size=80)
+    y = 20 + X[:, 0] + rng.normal(size=80)  # deviances need positive values
     params = {"sample_weight": rng.exponential(size=80)} if weighted else {}
     assert_same_scores(Ridge(), {"alpha": [0.1, 1.0, 10.0]}, X, y, VALUED, params)

@@ -33,7 +33,7 @@ def test_what_a_name_becomes():
     assert single(None, GaussianNB()).metric is METRICS["accuracy"]
     assert single(None, LinearRegression()).metric is METRICS["r2"]
     for name in SESSION_METRICS:
-        kind = LinearRegression() if name in ("r2",) or "error" in name else GaussianNB()
+        kind = LinearRegression() if name == "r2" or "error" in name or "deviance" in name else GaussianNB()
         assert not isinstance(single(name, kind), ScorerMetric), name
     assert isinstance(single("r2", GaussianNB()), ScorerMetric)  # another kind of target
     assert isinstance(single("accuracy", LinearRegression()), ScorerMetric)

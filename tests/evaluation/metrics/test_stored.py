@@ -8,7 +8,15 @@ from sklearn import metrics as peer
 
 from foldwise.errors import InputError
 from foldwise.evaluation import CostMatrix
-from foldwise.evaluation.metrics import METRICS, SESSION_METRICS, class_metric, cost_metric, find_metric
+from foldwise.evaluation.metrics import (
+    METRICS,
+    SESSION_METRICS,
+    class_metric,
+    cost_metric,
+    find_metric,
+    pinball_metric,
+    value_metric,
+)
 from foldwise.folds import Need
 
 OF_CLASSES = [name for name, metric in METRICS.items() if metric.need != Need.VALUES]
@@ -62,7 +70,8 @@ def test_class_metrics_are_those_of_scikit_learn(name, n_classes, weighted):
 @pytest.mark.parametrize("name", OF_VALUES)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_value_metrics_are_those_of_scikit_learn(rng, name, weighted):
-    truth, values, weights = rng.normal(size=80), rng.normal(size=80), rng.exponential(size=80) if weighted else None
+    truth, values = rng.exponential(size=80) + 0.1, rng.exponential(size=80) + 0.1
+    weights = rng.exponential(size=80) if weighted else None
     function = getattr(peer, "r2_score" if name == "r2" else name)
     assert METRICS[name](truth, values, weights) == pytest.approx(function(truth, values, sample_weight=weights))
 
@@ -79,7 +88,7 @@ def test_signs_are_those_of_scikit_learn(metric):
 @pytest.mark.parametrize("metric", [one for one in METRICS.values() if one.averages_rows], ids=lambda one: one.name)
 def test_a_metric_is_the_mean_of_its_rows(rng, metric):
     codes, proba, weights = drawn(3)
-    given = (rng.normal(size=60), rng.normal(size=60)) if metric.need == Need.VALUES else (codes, proba)
+    given = (rng.exponential(size=60), rng.exponential(size=60)) if metric.need == Need.VALUES else (codes, proba)
     assert metric(*given) == pytest.approx(metric.by_row(*given).mean())
     weights = weights[: len(given[0])]
     assert metric(*given, weights) == pytest.approx(np.average(metric.by_row(*given), weights=weights))
@@ -127,6 +136,48 @@ def test_aliases():
     for alias, name in (("neg_log_loss", "log_loss"), ("brier", "brier_score"), ("auc", "roc_auc"), ("r2", "r2")):
         assert find_metric(alias) is METRICS[name]
     assert class_metric("neg_brier_score", np.arange(2)) is METRICS["brier_score"]
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_pinball_losses_are_those_of_scikit_learn(rng, quantile):
+    truth, values, weights = rng.normal(size=80), rng.normal(size=80), rng.exponential(size=80)
+    metric = find_metric(f"pinball_loss_{quantile}")
+    expected = peer.mean_pinball_loss(truth, values, sample_weight=weights, alpha=quantile)
+    assert metric(truth, values, weights) == pytest.approx(expected)
+    assert not metric.greater_is_better
+    with pytest.raises(InputError, match="between 0 and 1, got 2"):
+        pinball_metric(2.0)
+
+
+def test_metrics_of_quantities_have_short_names_and_a_default():
+    assert value_metric().name == value_metric("auto").name == value_metric("rmse").name == "root_mean_squared_error"
+    assert value_metric("neg_mean_absolute_error").name == value_metric("mae").name == "mean_absolute_error"
+    assert value_metric("pinball_loss_0.25").name == "pinball_loss_0.25"
+    for name in ("accuracy", "speed"):
+        with pytest.raises(InputError, match=f"unknown regression metric '{name}'"):
+            value_metric(name)
+
+
+def test_deviances_of_impossible_predictions_are_infinite():
+    truth, values = np.array([1.0, 2.0]), np.array([[1.0, 1.0], [-1.0, 1.0]])
+    for name in ("mean_poisson_deviance", "mean_gamma_deviance"):
+        assert np.isfinite(METRICS[name](truth, values[0]))
+        assert METRICS[name](truth, values[1]) == np.inf
+
+
+def test_metrics_say_which_targets_they_suit():
+    signed, counts = np.array([-1.0, 0.5, 2.0]), np.array([0.0, 1.0, 2.0])
+    for metric in METRICS.values():
+        if "deviance" not in metric.name and "percentage" not in metric.name:
+            assert metric.check_target(signed) == []
+    with pytest.raises(InputError, match="needs true values at least 0, but the target contains -1"):
+        METRICS["mean_poisson_deviance"].check_target(signed)
+    assert METRICS["mean_poisson_deviance"].check_target(counts) == []
+    with pytest.raises(InputError, match="needs true values above 0, but the target contains 0"):
+        METRICS["mean_gamma_deviance"].check_target(counts)
+    (warning,) = value_metric("mape").check_target(counts)
+    assert warning.startswith("1 of 3 true values are 0 or close to 0.")
+    assert value_metric("mape").check_target(counts + 1) == []
 
 
 def test_unknown_metrics_are_refused():

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.data.target import Task
 from foldwise.folds.protocol import Answer, Need
 
 Floats = NDArray[np.float64]
@@ -133,8 +134,8 @@ class Metric:
         The lowest and highest possible score.
     need : Need
         The predictions it needs: labels, probabilities, decision values or regression values.
-    scorer : str, default ""
-        Name of scikit-learn's scorer, for which higher is always better.
+    scorer : str or scorer, default ""
+        Name of scikit-learn's scorer, for which higher is always better, or the scorer itself.
     row_scores : callable, default None
         For a mean over rows, the contribution of each row, of shape (settings, rows).
     scores : callable, default None
@@ -147,6 +148,8 @@ class Metric:
         Whether it is defined on a single row, as needed for leave-one-out.
     plain : callable, default always True
         Whether a batch from a session is an ordinary case; otherwise scikit-learn's scorer is called.
+    target_check : callable, default None
+        A function of the true values that raises if the metric is not defined for them, and returns warnings.
     """
 
     name: str
@@ -154,13 +157,34 @@ class Metric:
     greater_is_better: bool
     bounds: tuple[float, float]
     need: Need
-    scorer: str = ""
+    scorer: Any = ""
     row_scores: BatchScores | None = None
     scores: BatchScores | None = None
     ranks: bool = False
     two_classes: bool = False
     single_rows: bool = False
     plain: Callable[[Any], bool] = always
+    target_check: Callable[[NDArray[Any]], list[str]] | None = None
+
+    @property
+    def task(self) -> Task:
+        """Whether it scores predictions of classes ("classification") or of a quantity ("regression")."""
+        return "regression" if self.need == Need.VALUES else "classification"
+
+    def check_target(self, truth: NDArray[Any]) -> list[str]:
+        """Check whether the metric suits some true values.
+
+        Parameters
+        ----------
+        truth : ndarray of shape (n_rows,)
+            Codes of classes, or true values. An error is raised if the metric is not defined for them.
+
+        Returns
+        -------
+        list of str
+            Warnings, one sentence each; empty if there are none.
+        """
+        return [] if self.target_check is None else self.target_check(truth)
 
     def of_batch(self, batch: PredictionBatch) -> Floats:  # (settings,)
         """Compute the score of each setting of a batch.

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.errors import InputError
@@ -24,18 +23,10 @@ from foldwise.evaluation.metrics.session import (
     same_two_classes,
     trained_on_both,
 )
-from foldwise.evaluation.metrics.values import (
-    absolute_errors,
-    finite_values,
-    r2,
-    root_mean_squared_error,
-    several_finite_values,
-    squared_errors,
-)
+from foldwise.evaluation.metrics.values import ERROR, PINBALL, VALUE_METRICS, pinball_metric
 from foldwise.folds.protocol import Need
 
 UNIT = (0.0, 1.0)
-ERROR = (0.0, np.inf)
 AVERAGES = {
     "macro": ", mean over classes",
     "micro": " over all rows",
@@ -109,23 +100,7 @@ METRICS: dict[str, Metric] = {
             *("matthews_corrcoef", "Matthews correlation", True, (-1.0, 1.0), Need.LABELS, "matthews_corrcoef"),
             scores=matthews_correlation,
         ),
-        Metric(
-            *("mean_squared_error", "mean squared error", False, ERROR, Need.VALUES, "neg_mean_squared_error"),
-            row_scores=squared_errors,
-            plain=finite_values,
-        ),
-        Metric(
-            *("root_mean_squared_error", "root mean squared error", False, ERROR, Need.VALUES),
-            "neg_root_mean_squared_error",
-            scores=root_mean_squared_error,
-            plain=finite_values,
-        ),
-        Metric(
-            *("mean_absolute_error", "mean absolute error", False, ERROR, Need.VALUES, "neg_mean_absolute_error"),
-            row_scores=absolute_errors,
-            plain=finite_values,
-        ),
-        Metric("r2", "R²", True, (-np.inf, 1.0), Need.VALUES, "r2", scores=r2, plain=several_finite_values),
+        *VALUE_METRICS,
     )
 }
 
@@ -134,6 +109,10 @@ ALIASES = {
     "auc": "roc_auc",
     "brier": "brier_score",
     "brier_score_loss": "brier_score",
+    "rmse": "root_mean_squared_error",
+    "mse": "mean_squared_error",
+    "mae": "mean_absolute_error",
+    "mape": "mean_absolute_percentage_error",
 }
 
 
@@ -150,7 +129,18 @@ def is_metric(name: str) -> bool:
     bool
         Whether `find_metric` knows it.
     """
-    return name in METRICS or name in ALIASES
+    return name in METRICS or name in ALIASES or quantile_of(name) is not None
+
+
+def quantile_of(name: str) -> float | None:
+    """Return the quantile in a name such as "pinball_loss_0.9"; None for other names."""
+    start, _, number = name.rpartition("_")
+    if start != PINBALL:
+        return None
+    try:
+        return float(number)
+    except ValueError:
+        return None
 
 
 def find_metric(name: str) -> Metric:
@@ -159,7 +149,8 @@ def find_metric(name: str) -> Metric:
     Parameters
     ----------
     name : str
-        Its own name ("log_loss"), that of scikit-learn's scorer ("neg_log_loss"), or a short one ("auc").
+        Its own name ("log_loss"), that of scikit-learn's scorer ("neg_log_loss"), a short one ("auc", "rmse"), or a
+        pinball loss with its quantile ("pinball_loss_0.9").
 
     Returns
     -------
@@ -168,6 +159,9 @@ def find_metric(name: str) -> Metric:
     """
     if not is_metric(name):
         raise InputError(f"unknown metric {name!r}.", f"use one of {', '.join(METRICS)}.")
+    quantile = quantile_of(name)
+    if quantile is not None:
+        return pinball_metric(quantile)
     return METRICS[ALIASES.get(name, name)]
 
 
@@ -199,7 +193,7 @@ def class_metric(
         if costs is None:
             raise InputError("the metric 'cost' needs costs.", "pass a cost matrix.")
         return cost_metric(costs, classes)
-    known = [one.name for one in METRICS.values() if one.need != Need.VALUES]
+    known = [one.name for one in METRICS.values() if one.task == "classification"]
     name = ALIASES.get(name, name)
     if name not in known:
         raise InputError(f"unknown classification metric {name!r}.", f"use one of {', '.join([*known, 'cost'])}.")
@@ -217,3 +211,30 @@ def class_metric(
         f"the metric {name!r} needs two classes, but there are {len(classes)} classes.",
         f"use '{name}_macro', the mean over classes.",
     )
+
+
+def value_metric(name: str | None = None) -> Metric:
+    """Look up a metric for predictions of a quantity.
+
+    Parameters
+    ----------
+    name : str, optional
+        Name or alias; None and "auto" mean the root mean squared error.
+
+    Returns
+    -------
+    Metric
+        The metric. Call its `check_target` with the true values before you use it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> value_metric("mae")(np.array([1.0, 2.0]), np.array([1.5, 2.5]))
+    0.5
+    """
+    if name in (None, "auto"):
+        name = "root_mean_squared_error"
+    if is_metric(name) and find_metric(name).task == "regression":
+        return find_metric(name)
+    known = [one.name for one in METRICS.values() if one.task == "regression"]
+    raise InputError(f"unknown regression metric {name!r}.", f"use one of {', '.join([*known, f'{PINBALL}_0.9'])}.")

@@ -87,7 +87,8 @@ class SessionMetric:
     """A metric that agrees with a scikit-learn scorer, computed for all settings of a block at once."""
 
     def __init__(self, metric: Metric, scorer: Any = None) -> None:
-        self.metric, self.name, self.need = metric, metric.scorer or metric.name, metric.need
+        self.metric, self.need = metric, metric.need
+        self.name = metric.scorer if metric.scorer and isinstance(metric.scorer, str) else metric.name
         self.by_scorer = ScorerMetric(get_scorer(metric.scorer) if scorer is None else scorer)
         low, high = metric.bounds
         self.bounds = metric.bounds if metric.greater_is_better else (-high, -low)

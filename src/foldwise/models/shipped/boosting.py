@@ -1,4 +1,4 @@
-"""Boosted trees: AdaBoost and histogram gradient boosting; LightGBM, XGBoost and CatBoost as extras.
+"""Boosted trees: AdaBoost, gradient boosting with and without histograms; LightGBM, XGBoost and CatBoost as extras.
 
 All have a fixed learning rate and no early stopping, so that a model contains all models with fewer trees.
 
@@ -11,7 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from scipy.stats import loguniform, randint, uniform
-from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
@@ -19,7 +24,7 @@ from foldwise.models.coded_labels import CodedLabels
 from foldwise.models.column_roles import Outline
 from foldwise.models.column_transformers import CategoricalFrame
 from foldwise.models.preprocessing import for_trees, native
-from foldwise.models.spec import Cost, ModelSpec
+from foldwise.models.spec import BOTH, Cost, ModelSpec
 
 EXTRA = "boosters"
 MANY_CLASSES = 5
@@ -43,8 +48,13 @@ def make_ada(outline: Outline, seed: int) -> AdaBoostClassifier:
     return AdaBoostClassifier(small, n_estimators=100, learning_rate=0.5, random_state=seed)
 
 
-def make_histograms(outline: Outline, seed: int) -> HistGradientBoostingClassifier:
-    return HistGradientBoostingClassifier(
+def make_textbook(outline: Outline, seed: int) -> GradientBoostingRegressor:
+    return GradientBoostingRegressor(learning_rate=0.1, n_estimators=100, max_depth=4, random_state=seed)
+
+
+def make_histograms(outline: Outline, seed: int) -> Any:
+    kind = HistGradientBoostingRegressor if outline.task == "regression" else HistGradientBoostingClassifier
+    return kind(
         learning_rate=0.1,
         max_iter=100,
         l2_regularization=1.0,
@@ -55,9 +65,10 @@ def make_histograms(outline: Outline, seed: int) -> HistGradientBoostingClassifi
 
 
 def make_lightgbm(outline: Outline, seed: int) -> Any:
-    from lightgbm import LGBMClassifier
+    from lightgbm import LGBMClassifier, LGBMRegressor
 
-    return LGBMClassifier(
+    kind = LGBMRegressor if outline.task == "regression" else LGBMClassifier
+    return kind(
         learning_rate=0.1,
         n_estimators=100,
         reg_lambda=1.0,
@@ -70,30 +81,30 @@ def make_lightgbm(outline: Outline, seed: int) -> Any:
     )
 
 
-def make_xgboost(outline: Outline, seed: int) -> CodedLabels:
-    from xgboost import XGBClassifier
+def make_xgboost(outline: Outline, seed: int) -> Any:
+    from xgboost import XGBClassifier, XGBRegressor
 
-    return CodedLabels(
-        XGBClassifier(learning_rate=0.1, n_estimators=100, tree_method="hist", n_jobs=1, random_state=seed)
+    kind = XGBRegressor if outline.task == "regression" else XGBClassifier
+    booster = kind(learning_rate=0.1, n_estimators=100, tree_method="hist", n_jobs=1, random_state=seed)
+    return booster if outline.task == "regression" else CodedLabels(booster)
+
+
+def make_catboost(outline: Outline, seed: int) -> Any:
+    from catboost import CatBoostClassifier, CatBoostRegressor
+
+    kind = CatBoostRegressor if outline.task == "regression" else CatBoostClassifier
+    booster = kind(
+        learning_rate=0.1,
+        n_estimators=100,
+        cat_features=tuple(categories(outline)),  # CatBoost copies a list, which clone() refuses
+        one_hot_max_size=10,
+        boosting_type="Plain",
+        thread_count=1,
+        allow_writing_files=False,
+        verbose=False,
+        random_state=seed,
     )
-
-
-def make_catboost(outline: Outline, seed: int) -> CodedLabels:
-    from catboost import CatBoostClassifier
-
-    return CodedLabels(
-        CatBoostClassifier(
-            learning_rate=0.1,
-            n_estimators=100,
-            cat_features=tuple(categories(outline)),  # CatBoost copies a list, which clone() refuses
-            one_hot_max_size=10,
-            boosting_type="Plain",
-            thread_count=1,
-            allow_writing_files=False,
-            verbose=False,
-            random_state=seed,
-        )
-    )
+    return booster if outline.task == "regression" else CodedLabels(booster)
 
 
 def rates_and_rounds(size: str) -> dict[str, Any]:
@@ -126,12 +137,33 @@ def tree_sizes(outline: Outline, name: str, small: int, large: int) -> list[dict
     return [{name: large if outline.n_rows >= MANY_ROWS else small}]
 
 
-def inside(**space: Any) -> dict[str, Any]:
-    """Return the search space of a booster that is wrapped in `CodedLabels`."""
-    return {f"estimator__{name}": values for name, values in {**rates_and_rounds("n_estimators"), **space}.items()}
+def inside(outline: Outline, **space: Any) -> dict[str, Any]:
+    """Return the search space of a booster, which is wrapped in `CodedLabels` if it predicts classes."""
+    inner = "" if outline.task == "regression" else "estimator__"
+    return {f"{inner}{name}": values for name, values in {**rates_and_rounds("n_estimators"), **space}.items()}
 
 
+unwrapped = {"stages": "model__n_estimators", "quick": lambda outline: quick(outline, "n_estimators")}
 SPECS = (
+    ModelSpec(
+        name="gradient_boosting",
+        title="gradient boosting",
+        make=make_textbook,
+        prepare=for_trees,
+        search=lambda outline: {
+            **rates_and_rounds("n_estimators"),
+            "max_depth": [2, 3, 4, 6, 8],
+            "min_samples_leaf": [1, 3, 5, 10, 20],
+            "subsample": [0.5, 0.7, 1.0],
+            "max_features": uniform(0.3, 0.7),
+        },
+        cost=Cost(cell=2e-6, power=1.1, start=0.1, column=1e-3),
+        answers="values",
+        stages="model__n_estimators",
+        quick=lambda outline: quick(outline, "n_estimators"),
+        least_rows=LEAST_ROWS,
+        tasks=("regression",),
+    ),
     ModelSpec(
         name="adaboost",
         title="AdaBoost of small trees",
@@ -161,6 +193,7 @@ SPECS = (
         least_rows=LEAST_ROWS,
         quick=lambda outline: quick(outline, "max_iter"),
         variants=lambda outline: tree_sizes(outline, "max_leaf_nodes", 8, 128),
+        tasks=BOTH,
     ),
     ModelSpec(
         name="lightgbm",
@@ -176,6 +209,7 @@ SPECS = (
         least_rows=LEAST_ROWS,
         quick=lambda outline: quick(outline, "n_estimators"),
         variants=lambda outline: tree_sizes(outline, "num_leaves", 8, 128),
+        tasks=BOTH,
         module="lightgbm",
         extra=EXTRA,
     ),
@@ -185,6 +219,7 @@ SPECS = (
         make=make_xgboost,
         prepare=lambda outline: for_trees(outline, impute=False),
         search=lambda outline: inside(
+            outline,
             max_depth=randint(2, 11),
             min_child_weight=loguniform(0.1, 20.0),
             reg_lambda=loguniform(1e-3, 10.0),
@@ -196,6 +231,8 @@ SPECS = (
         least_rows=LEAST_ROWS,
         quick=lambda outline: quick(outline, "n_estimators", "estimator__"),
         variants=lambda outline: tree_sizes(outline, "estimator__max_depth", 3, 10),
+        tasks=BOTH,
+        regression={**unwrapped, "variants": lambda outline: tree_sizes(outline, "max_depth", 3, 10)},
         module="xgboost",
         extra=EXTRA,
     ),
@@ -205,13 +242,15 @@ SPECS = (
         make=make_catboost,
         prepare=lambda outline: coded(outline, "integer"),
         search=lambda outline: inside(
-            depth=randint(2, 9), l2_leaf_reg=loguniform(0.5, 20.0), random_strength=loguniform(0.1, 5.0)
+            outline, depth=randint(2, 9), l2_leaf_reg=loguniform(0.5, 20.0), random_strength=loguniform(0.1, 5.0)
         ),
         cost=Cost(cell=1.1e-6, start=0.08, each_class=True, column=3e-3),
         stages="model__estimator__n_estimators",
         least_rows=LEAST_ROWS,
         quick=lambda outline: quick(outline, "n_estimators", "estimator__"),
         takes_constants=False,
+        tasks=BOTH,
+        regression=unwrapped,
         module="catboost",
         extra=EXTRA,
     ),

@@ -10,7 +10,7 @@ from foldwise.bayes import NaiveBayes
 from foldwise.models.column_roles import Outline
 from foldwise.models.column_transformers import PARTS
 from foldwise.models.preprocessing import as_frame
-from foldwise.models.spec import Cost, ModelSpec
+from foldwise.models.spec import BOTH, Cost, ModelSpec
 from foldwise.rules import RuleList
 
 MOST_NEIGHBORS = 50
@@ -40,20 +40,23 @@ def search_bayes(outline: Outline) -> dict[str, Any]:
 
 
 def make_neighbors(outline: Outline, seed: int) -> Any:
-    from foldwise.neighbors import KNNClassifier
+    from foldwise.neighbors import KNNClassifier, KNNRegressor
 
     k = max(1, min(15, outline.n_rows // 4))
+    if outline.task == "regression":
+        return KNNRegressor(n_neighbors=min(k, 10), metric="heom", weights="distance", n_jobs=1)
     return KNNClassifier(n_neighbors=k, metric="heom", weights="distance", laplace=0.5, n_jobs=1)
 
 
 def search_neighbors(outline: Outline) -> dict[str, Any]:
     most = max(1, min(MOST_NEIGHBORS, outline.n_rows // 4))  # nested training sets are smaller than the table
-    return {
+    space = {
         "n_neighbors": randint(1, most + 1),
         "weights": ["uniform", "distance", "triangular", "epanechnikov", "gaussian"],
-        "metric": ["gower", "heom", "hvdm"],
-        "laplace": loguniform(0.05, 2.0),
     }
+    if outline.task == "regression":  # distances between categories by their class rates need classes
+        return {**space, "metric": ["gower", "heom"]}
+    return {**space, "metric": ["gower", "heom", "hvdm"], "laplace": loguniform(0.05, 2.0)}
 
 
 SPECS = (
@@ -78,6 +81,8 @@ SPECS = (
         scales=True,
         selects=True,
         shares=("n_neighbors", "weights", "laplace"),
+        tasks=BOTH,
+        regression={"shares": ("n_neighbors", "weights")},
         notes={"distance": "mixed distances scale columns themselves, and accept missing values"},
     ),
     ModelSpec(

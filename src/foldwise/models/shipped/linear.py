@@ -1,7 +1,8 @@
-"""Logistic regression and support vector machines; SVMs with columns in [0, 1] and wide ranges, as libsvm recommends.
+"""Linear models for classes and for quantities, and support vector machines.
 
-SVMs predict decision values. These are converted to probabilities with the held-out rows of the search, which costs
-nothing, whereas the built-in calibration of libsvm needs five more fits.
+SVMs see columns in [0, 1], and wide ranges are searched, as libsvm recommends. For classes they predict
+decision values. These are converted to probabilities with the held-out rows of the search, which costs nothing, whereas
+the built-in calibration of libsvm needs five more fits.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from functools import partial
 from typing import Any
 
 from scipy.stats import loguniform
-from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC, LinearSVC
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC
 
 from foldwise.models.column_roles import Outline
 from foldwise.models.preprocessing import scaled
-from foldwise.models.spec import Cost, ModelSpec
+from foldwise.models.spec import BOTH, Cost, ModelSpec
 
+MOST_SWEEPS = 3_000  # of coordinate descent
 MOST_STEPS = 200_000  # of libsvm: a large C on noise would take hours
 
 
@@ -24,7 +28,27 @@ def in_unit_range(outline: Outline) -> Any:
     return scaled(outline, "minmax")
 
 
+def make_radial(outline: Outline, seed: int) -> Any:
+    if outline.task == "regression":  # epsilon and C are in units of the target
+        kernel = SVR(gamma=0.1, max_iter=MOST_STEPS)
+        return TransformedTargetRegressor(kernel, transformer=StandardScaler())
+    return SVC(gamma=0.1, max_iter=MOST_STEPS, random_state=seed)
+
+
+def spread(outline: Outline) -> float:
+    """Return the standard deviation of the target: penalties of absolute coefficients are in its units."""
+    return 1.0 if outline.target is None else outline.target.spread
+
+
+def penalties(outline: Outline) -> dict[str, Any]:
+    """Return penalties from nearly none to one that leaves hardly any coefficient."""
+    return {"alpha": loguniform(1e-4 * spread(outline), spread(outline))}
+
+
 svm = partial(ModelSpec, prepare=in_unit_range, answers="decision", scales=True, selects=True)
+regressor = partial(
+    ModelSpec, prepare=scaled, cost=Cost(cell=3e-8), answers="values", scales=True, tasks=("regression",)
+)
 SPECS = (
     ModelSpec(
         name="logistic_regression",
@@ -46,8 +70,41 @@ SPECS = (
     svm(
         name="rbf_svm",
         title="SVM with a radial kernel",
-        make=lambda outline, seed: SVC(gamma=0.1, max_iter=MOST_STEPS, random_state=seed),
+        make=make_radial,
         search=lambda outline: {"C": loguniform(0.03, 30_000.0), "gamma": loguniform(0.00003, 8.0)},
         cost=Cost(cell=4e-10, power=2.0, start=0.05),
+        tasks=BOTH,
+        regression={
+            "search": lambda outline: {
+                "regressor__C": loguniform(0.03, 3_000.0),
+                "regressor__gamma": loguniform(0.00003, 8.0),
+                "regressor__epsilon": loguniform(0.003, 0.5),
+            }
+        },
+    ),
+    regressor(
+        name="linear_regression",
+        title="linear regression",
+        make=lambda outline, seed: LinearRegression(),
+        search=lambda outline: {},
+    ),
+    regressor(
+        name="ridge",
+        title="ridge regression",
+        make=lambda outline, seed: Ridge(),
+        search=lambda outline: {"alpha": loguniform(1e-3, 1e5)},
+        general="linear",
+    ),
+    regressor(
+        name="lasso",
+        title="lasso",
+        make=lambda outline, seed: Lasso(alpha=0.01 * spread(outline), max_iter=MOST_SWEEPS),
+        search=penalties,
+    ),
+    regressor(
+        name="elastic_net",
+        title="elastic net",
+        make=lambda outline, seed: ElasticNet(alpha=0.01 * spread(outline), max_iter=MOST_SWEEPS),
+        search=lambda outline: {**penalties(outline), "l1_ratio": [0.1, 0.3, 0.5, 0.7, 0.9]},
     ),
 )

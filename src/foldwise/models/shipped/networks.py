@@ -1,15 +1,35 @@
-"""The perceptron and the multilayer perceptron."""
+"""The perceptron for classes, and the multilayer perceptron for classes and quantities."""
 
 from __future__ import annotations
 
-from scipy.stats import loguniform
-from sklearn.linear_model import Perceptron
-from sklearn.neural_network import MLPClassifier
+from typing import Any
 
+from scipy.stats import loguniform
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.linear_model import Perceptron
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.preprocessing import StandardScaler
+
+from foldwise.models.column_roles import Outline
 from foldwise.models.preprocessing import scaled
-from foldwise.models.spec import Cost, ModelSpec
+from foldwise.models.spec import BOTH, Cost, ModelSpec
 
 MOST_WORDS = 2_000  # each word has a weight per hidden unit
+
+SPACE = {
+    "hidden_layer_sizes": [(16,), (32,), (64,), (128,), (64, 32)],
+    "alpha": loguniform(1e-6, 1.0),
+    "learning_rate_init": loguniform(3e-4, 1e-2),
+    "activation": ["relu", "tanh"],
+}
+
+
+def make_network(outline: Outline, seed: int) -> Any:
+    if outline.task == "regression":  # gradient steps have no unit, so the target must not have one either
+        network = MLPRegressor(hidden_layer_sizes=(64,), alpha=1e-2, random_state=seed)
+        return TransformedTargetRegressor(network, transformer=StandardScaler())
+    # no early stopping: it needs a validation row of each class, but a class may have a single row
+    return MLPClassifier(hidden_layer_sizes=(64,), alpha=1e-2, random_state=seed)
 
 
 SPECS = (
@@ -27,16 +47,12 @@ SPECS = (
     ModelSpec(
         name="mlp",
         title="neural network",
-        # no early stopping: it needs a validation row of each class, but a class may have a single row
-        make=lambda outline, seed: MLPClassifier(hidden_layer_sizes=(64,), alpha=1e-2, random_state=seed),
+        make=make_network,
         prepare=lambda outline: scaled(outline, n_words=MOST_WORDS),
-        search=lambda outline: {
-            "hidden_layer_sizes": [(16,), (32,), (64,), (128,), (64, 32)],
-            "alpha": loguniform(1e-6, 1.0),
-            "learning_rate_init": loguniform(3e-4, 1e-2),
-            "activation": ["relu", "tanh"],
-        },
+        search=lambda outline: SPACE,
         cost=Cost(cell=1.4e-5, start=0.2),
         scales=True,
+        tasks=BOTH,
+        regression={"search": lambda outline: {f"regressor__{name}": values for name, values in SPACE.items()}},
     ),
 )
