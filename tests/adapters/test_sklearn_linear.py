@@ -10,10 +10,11 @@ import scipy.sparse as sp
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV as TheirGridSearchCV
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, LeaveOneOut
 
 from foldwise import GridSearchCV
 from foldwise.folds import Failure, Need, RefitSession, open_session
+from foldwise.folds.splits import LeaveOneOutSplits
 from foldwise.testing import check_foldable
 from tests.adapters.test_sklearn_staged import name_of, splits_of, table
 from tests.searches import assert_same_choice
@@ -158,13 +159,57 @@ def test_constant_targets_and_exact_fits():
 @pytest.mark.parametrize("model", MODELS, ids=name_of)
 def test_models_are_those_of_refits(model):
     X, y = target_for(model, 9)
-    train = np.arange(45)
-    session, refits = open_session(model, X, y), RefitSession(model, X, y)
-    blocks = session.answer([{}], train, np.arange(45, 60), Need.VALUES | Need.LABELS | Need.MODEL)
-    [one] = next(iter(blocks)).answer.models
-    other = refits.model({}, train)
+    train, test = np.arange(45), np.arange(45, 60)
+    session, other = open_session(model, X, y), RefitSession(model, X, y).model({}, train)
+    one = session.model({}, train)
     assert vars(one).keys() == vars(other).keys()
     np.testing.assert_allclose(one.coef_, other.coef_)
+    [block] = session.answer([{}], train, test, Need.MODEL)  # all predictions: enough for most scorers
+    answer = block.answer
+    found = answer.values if answer.values is not None else answer.decision
+    np.testing.assert_allclose(found[0], (getattr(other, "decision_function", other.predict))(X[test]))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+@pytest.mark.parametrize("kind", ["plain", "weighted", "leveraged", "wide", "two classes"])
+def test_leave_one_out_in_closed_form(model, kind):
+    X, y = target_for(model, 10, 25, columns=30 if kind == "wide" else 4)
+    if kind == "leveraged":
+        X[3, 0], X[4] = 1e7, 300.0  # the condition number depends on the row that is left out
+        X[:, 1] = 0.0
+        X[7, 1] = 1.0
+    if kind == "two classes" and isinstance(model, RidgeClassifier):
+        y = np.where(y == 2, 1, y)
+    params = (
+        {"sample_weight": np.random.default_rng(1).integers(0, 3, 25).astype(float)} if kind == "weighted" else None
+    )
+    settings = [{"alpha": alpha} for alpha in (0.0, 0.1, 10.0)] if not isinstance(model, LinearRegression) else [{}]
+    settings += [{"fit_intercept": False}]
+    check_foldable(model, X, y, settings, LeaveOneOutSplits(np.arange(25)), params)
+
+
+def test_leave_one_out_is_one_pass():
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:80], y[:80]
+    grid = {"alpha": [0.01, 0.1, 1.0]}
+    for scoring in ("neg_mean_squared_error", "neg_mean_absolute_error", "neg_root_mean_squared_error"):
+        searches = (
+            kind(Ridge(), grid, cv=LeaveOneOut(), scoring=scoring) for kind in (GridSearchCV, TheirGridSearchCV)
+        )
+        ours, theirs = (search.fit(X, y) for search in searches)
+        assert ours.fits_done_ == 1
+        for name in ("mean_test_score", "std_test_score"):
+            np.testing.assert_allclose(ours.cv_results_[name], theirs.cv_results_[name], rtol=1e-9)
+    rare = np.r_[np.arange(79) % 2, 2]
+    assert not open_session(RidgeClassifier(), X, rare).answers_leave_one_out({})
+    assert not open_session(RidgeClassifier(), X, rare % 2).answers_leave_one_out({"class_weight": "balanced"})
+    labels = (y > 120).astype(int)
+    ours, theirs = (
+        kind(RidgeClassifier(), grid, cv=LeaveOneOut(), scoring="accuracy").fit(X, labels)
+        for kind in (GridSearchCV, TheirGridSearchCV)
+    )
+    assert ours.fits_done_ == 1
+    assert ours.cv_results_["mean_test_score"].tolist() == theirs.cv_results_["mean_test_score"].tolist()
 
 
 def test_one_gram_matrix_for_each_split():

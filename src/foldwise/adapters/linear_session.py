@@ -102,10 +102,10 @@ class GramSession(ModelSession, Generic[Setting]):
         return self.LAZY if self._read.of(params) is not None else frozenset()
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
-        yield from in_order(self._pieces(settings, train, test, need))
+        yield from in_order(self._pieces(settings, train, test, with_predictions(need)))
 
     def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[IndexedAnswer]:
-        shared = len(train) > 0 and len(test) > 0 and not need.has(Need.MODEL)
+        shared = len(train) > 0 and len(test) > 0
         known = {i: plain for i, one in enumerate(settings) if shared and (plain := self._read.of(one)) is not None}
         alone = [i for i in range(len(settings)) if i not in known]
         for group in group_by(known, lambda i: value_key(known[i].class_weight)):
@@ -182,6 +182,11 @@ def stacked(solutions: Sequence[Solution]) -> Solution:
     """Solutions of one setting each, as one."""
     coef, intercept = (np.concatenate([getattr(one, name) for one in solutions]) for name in ("coef", "intercept"))
     return Solution(coef, intercept, np.concatenate([one.usable for one in solutions]))
+
+
+def with_predictions(need: Need) -> Need:
+    """All kinds of predictions instead of a model: a scorer that needs more than these asks for the model itself."""
+    return need | Need.VALUES | Need.LABELS | Need.DECISION if need.has(Need.MODEL) else need
 
 
 def kept(solution: Solution) -> Solution:

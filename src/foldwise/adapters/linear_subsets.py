@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from foldwise.adapters.linear_facts import TrainingFacts
-from foldwise.adapters.linear_session import GramSession, Solution, kept
+from foldwise.adapters.linear_session import GramSession, Solution, kept, with_predictions
 from foldwise.folds.audit import equal_settings
 from foldwise.folds.groups import group_by
 from foldwise.folds.model_session import IndexedAnswer, SubsetRefitSession, in_order
@@ -37,10 +37,10 @@ class LinearSubsets(SubsetRefitSession):
         return [{**setting, **other} for other in equal_settings(self._session, {})]
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
-        yield from in_order(self._pieces(settings, train, test, need))
+        yield from in_order(self._pieces(settings, train, test, with_predictions(need)))
 
     def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[IndexedAnswer]:
-        shared = len(train) > 0 and len(test) > 0 and not need.has(Need.MODEL)
+        shared = len(train) > 0 and len(test) > 0
         facts = self._session.facts(train, self._setting.class_weight) if shared else None
         alone = list(range(len(settings)))
         if facts is not None and facts.rows is None:

@@ -7,16 +7,18 @@ so are positive coefficients, several targets, sparse tables and iterative solve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.adapters.linear_facts import TrainingFacts
-from foldwise.adapters.linear_session import GramSession, Solution, opened
+from foldwise.adapters.linear_leave_one_out import leave_one_out_blocks
+from foldwise.adapters.linear_session import GramSession, Solution, opened, with_predictions
 from foldwise.adapters.support import SKLEARN, Support, is_number, is_whole
+from foldwise.folds.protocol import Answer, Labels, LeaveOneOutBlock, Need, Params, Rows
 
 WORST_RIDGE = 1e5  # condition number of XᵀX + αI
 WORST_LINEAR = 300.0**2  # of XᵀX: that of X is its root
@@ -87,6 +89,42 @@ class LeastSquaresSession(GramSession[LeastSquaresSetting]):
         intercepts = np.full(len(columns), setting.fit_intercept)
         found = Solution.of(wide, intercepts, facts, np.ones(len(columns), dtype=bool))
         return Solution(coef, found.intercept, found.usable)
+
+    def answers_leave_one_out(self, setting: Params) -> bool:
+        plain = self._read.of(setting)
+        if plain is None or plain.class_weight:  # balanced weights change with the row that is left out
+            return False
+        # without a class, a model of several classes has fewer decision values
+        return not isinstance(self.target, Labels) or bool(np.bincount(self.target.codes).min() > 1)
+
+    def answer_leave_one_out(
+        self, settings: Sequence[Params], rows: Rows, left_out: Rows, need: Need
+    ) -> Iterator[LeaveOneOutBlock]:
+        need, facts = with_predictions(need), self.facts(rows)
+        known = [plain for one in settings if (plain := self._read.of(one)) is not None]
+        assert self.table is not None
+        size = self.block_size(len(left_out))
+        for start in range(0, len(settings), size):
+            some = known[start : start + size]
+            if facts is None or facts.rows is not None or len(rows) < 4:
+                blank = blank_answer(self.target, len(some), len(left_out), need)
+                yield LeaveOneOutBlock(start, start + len(some), blank, np.arange(len(left_out)))
+                continue
+            solution = self.solve(some, facts)
+            for block in leave_one_out_blocks(some, solution, self.table, facts, rows, left_out, need):
+                yield replace(block, start=start + block.start, stop=start + block.stop)
+
+
+def blank_answer(target: Any, n_settings: int, n_rows: int, need: Need) -> Answer:
+    """An answer whose rows are all written by refits; decision values of several classes have one column per class."""
+    shape = (n_settings, n_rows)
+    if not isinstance(target, Labels):
+        return Answer(values=np.zeros(shape) if need & Need.VALUES else None)
+    wide = shape if len(target.classes) == 2 else (*shape, len(target.classes))
+    return Answer(
+        labels=np.zeros(shape, dtype=np.intp) if need & Need.LABELS else None,
+        decision=np.zeros(wide) if need & Need.DECISION else None,
+    )
 
 
 def usual(params: dict[str, Any]) -> bool:

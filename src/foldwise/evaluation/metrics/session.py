@@ -134,13 +134,17 @@ class SessionMetric:
 
     def of_rows(self, session: Any, splits: LeaveOneOutSplits, answer: Answer) -> Floats | None:  # (settings, rows)
         """Return the score of every split of leave-one-out; None if scikit-learn's scorer is needed."""
-        if not self.metric.single_rows or not isinstance(session.target, self.kind) or answer.labels is None:
+        held = answer.values if self.need == Need.VALUES else answer.labels
+        if not self.metric.single_rows or not isinstance(session.target, self.kind) or held is None:
             return None
         batch = SessionBatch(session, Split(splits.rows, splits.rows), answer)
         if batch.weights is not None and not (batch.weights > 0).all():
             return None  # the mean of a row without weight is not defined
+        if self.need == Need.VALUES and not self.metric.plain(batch):
+            return None
         assert self.metric.row_scores is not None
-        return self.metric.row_scores(batch)
+        scores = self.metric.row_scores(batch)
+        return scores if self.metric.greater_is_better else -scores
 
 
 def same_classes(batch: SessionBatch) -> bool:

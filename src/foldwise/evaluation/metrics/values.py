@@ -149,11 +149,13 @@ VALUE_METRICS: tuple[Metric, ...] = (
     Metric(
         *("mean_squared_error", "mean squared error", False, ERROR, Need.VALUES, "neg_mean_squared_error"),
         row_scores=squared_errors,
+        single_rows=True,
         plain=finite_values,
     ),
     Metric(
         *("mean_absolute_error", "mean absolute error", False, ERROR, Need.VALUES, "neg_mean_absolute_error"),
         row_scores=absolute_errors,
+        single_rows=True,
         plain=finite_values,
     ),
     Metric(
