@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from foldwise.app.explaining import explain as explain
+    from foldwise.app.exploring.result import Exploration as Exploration
+    from foldwise.app.exploring.run import explore as explore
     from foldwise.app.file_predictions import predict_file as predict_file
     from foldwise.app.result import Run as Run
     from foldwise.app.run import fit as fit
@@ -70,6 +72,8 @@ __version__ = "0.1.0.dev0"
 
 _NAMES = {
     "app.explaining": "explain",
+    "app.exploring.result": "Exploration",
+    "app.exploring.run": "explore",
     "app.file_predictions": "predict_file",
     "app.result": "Run",
     "app.run": "fit",

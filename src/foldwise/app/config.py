@@ -15,6 +15,15 @@ from foldwise.models.spec import ModelSpec
 LARGEST_SEED = 2**32 - 1  # of numpy and scikit-learn
 
 
+def check_seed(seed: Any) -> int:
+    """Return a valid seed."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed <= LARGEST_SEED:
+        raise InputError(
+            f"seed must be an integer from 0 to {LARGEST_SEED:,}, got {seed!r}.", "pass a number such as 0."
+        )
+    return int(seed)
+
+
 @dataclass(frozen=True)
 class FitConfig:
     """The keywords of `foldwise.fit`, which describes them."""
@@ -35,11 +44,7 @@ class FitConfig:
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
-        seed: Any = self.seed
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed <= LARGEST_SEED:
-            raise InputError(
-                f"seed must be an integer from 0 to {LARGEST_SEED:,}, got {seed!r}.", "pass a number such as 0."
-            )
+        check_seed(self.seed)
 
     @property
     def model_names(self) -> Iterable[str | ModelSpec] | None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from foldwise.app.run_folder import open_run
 from foldwise.app.safe_cells import without_formulas
@@ -49,6 +50,8 @@ class PredictionSummary:
         What was noticed in the table, such as unknown categories.
     costs_given : bool
         Whether decisions were made by costs.
+    are_clusters : bool
+        Whether rows were assigned to clusters. Then `decisions` counts rows per cluster, and there is no cost.
     """
 
     n_rows: int
@@ -56,6 +59,7 @@ class PredictionSummary:
     mean_cost: float
     notes: Notes
     costs_given: bool
+    are_clusters: bool = False
 
 
 def predict_file(
@@ -100,7 +104,8 @@ def predict_file(
     -----
     The output has the columns of `keep`, then `class` (the most probable class), `p_…` (the probability of each
     class), `decision` (the action with the least expected cost) and `expected_cost`. Without costs, the decision is
-    the most probable class, and the expected cost is the probability that it is wrong.
+    the most probable class, and the expected cost is the probability that it is wrong. A model of clusters, written by
+    `explore`, gives `cluster` instead.
 
     Examples
     --------
@@ -114,10 +119,14 @@ def predict_file(
     >>> folder.cleanup()
     """
     model = run if isinstance(run, StoredModel) else open_run(run).model
+    is_clustering = model.metadata.get("task") == "clusters"
+    if is_clustering and costs is not None:
+        raise InputError("a model of clusters takes no decisions, so costs= cannot be used.", "leave costs= out.")
     if not hasattr(model.model, "predict_proba"):
         raise InputError("the model does not predict probabilities.", "wrap it in Calibrated(model) before saving it.")
     path = None if str(out) == "-" else checked_output(Path(out), Path(table))
-    predictor = Predictor(model, costs_of(model, costs), tuple(keep))
+    make = ClusterPredictor if is_clustering else Predictor
+    predictor = make(model, costs_of(model, costs), tuple(keep))
     with PredictionWriter(path, raw) as output:
         for frame in batches_for(model, table, block):
             for start in range(0, max(1, frame.height), ROWS):
@@ -150,6 +159,8 @@ def costs_of(model: StoredModel, costs: CostMatrix | None) -> CostMatrix:
 class Predictor:
     """Predicts batch after batch, and collects notes and totals."""
 
+    are_clusters = False
+
     def __init__(self, model: StoredModel, costs: CostMatrix, keep: tuple[str, ...]) -> None:
         self._model, self._costs, self._keep = model, costs, keep
         self._classes = model.classes_.tolist()
@@ -158,14 +169,22 @@ class Predictor:
         self._unknown = UnknownCategories(known_levels(model.model))
         self._decisions: dict[str, int] = {}
         self._cost = 0.0
-        taken = {"class", "decision", "expected_cost", *self._names} & set(keep)
+        taken = set(self._output_names()) & set(keep)
         if taken:
             raise InputError(
                 f"keep= names {listing(sorted(taken))}, which the output contains already.", "remove it from keep=."
             )
 
+    def _output_names(self) -> list[str]:
+        return ["class", *self._names, "decision", "expected_cost"]
+
     def answers(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Predict the rows of one batch."""
+        kept, X = self._matched(frame)
+        return pl.DataFrame([*kept, *self._predicted(X)])
+
+    def _matched(self, frame: pl.DataFrame) -> tuple[list[pl.Series], pl.DataFrame]:
+        """The columns to keep, and those that the model needs."""
         missing = [name for name in self._keep if name not in frame.columns]
         if missing:
             raise InputError(
@@ -182,21 +201,42 @@ class Predictor:
                     continue
             self._notes.setdefault(str(note), note)
         self._unknown.look(fitting.X)
-        proba = self._model.predict_proba(fitting.X)
+        return [frame[name] for name in self._keep], fitting.X
+
+    def _predicted(self, X: pl.DataFrame) -> list[pl.Series]:
+        proba = self._model.predict_proba(X)
         decision = self._costs.decide(proba, self._classes)
-        for action, count in zip(*np.unique(decision.action.astype(str), return_counts=True), strict=True):
-            self._decisions[str(action)] = self._decisions.get(str(action), 0) + int(count)
+        self._count(decision.action)
         self._cost += float(decision.cost.sum())
-        columns = [frame[name] for name in self._keep]
-        columns.append(pl.Series("class", [self._classes[k] for k in proba.argmax(axis=1)]))
+        columns = [pl.Series("class", [self._classes[k] for k in proba.argmax(axis=1)])]
         columns += [pl.Series(name, proba[:, k].astype(np.float64)) for k, name in enumerate(self._names)]
         columns.append(pl.Series("decision", decision.action.tolist(), strict=False))
         columns.append(pl.Series("expected_cost", decision.cost))
-        return pl.DataFrame(columns)
+        return columns
+
+    def _count(self, answers: NDArray[Any]) -> None:
+        for answer, count in zip(*np.unique(answers.astype(str), return_counts=True), strict=True):
+            self._decisions[str(answer)] = self._decisions.get(str(answer), 0) + int(count)
 
     def summary(self, n_rows: int, costs_given: bool) -> PredictionSummary:
         notes = Notes([*self._notes.values(), *self._unknown.notes()])
-        return PredictionSummary(n_rows, self._decisions, self._cost / max(1, n_rows), notes, costs_given)
+        return PredictionSummary(
+            n_rows, self._decisions, self._cost / max(1, n_rows), notes, costs_given, self.are_clusters
+        )
+
+
+class ClusterPredictor(Predictor):
+    """Assigns rows to clusters. There is no probability and no cost: the nearest center decides."""
+
+    are_clusters = True
+
+    def _output_names(self) -> list[str]:
+        return ["cluster"]
+
+    def _predicted(self, X: pl.DataFrame) -> list[pl.Series]:
+        labels = self._model.predict(X)
+        self._count(labels)
+        return [pl.Series("cluster", labels)]
 
 
 def checked_output(out: Path, table: Path) -> Path:

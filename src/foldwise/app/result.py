@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +15,7 @@ from numpy.typing import NDArray
 from foldwise.app.examples import example_facts
 from foldwise.app.facts import make_facts, procedure_estimate
 from foldwise.app.leaderboard import leaderboard
-from foldwise.app.run_folder import BACKGROUND, FACTS, MODEL, REPORT, check_writable
+from foldwise.app.run_folder import BACKGROUND, FACTS, MODEL, REPORT, write_folder
 from foldwise.app.task import FitTask
 from foldwise.evaluation.estimates import Estimate
 from foldwise.report import render
@@ -198,17 +196,7 @@ class Run:
         Path
             The path of the folder.
         """
-        target = Path(folder)
-        check_writable(target, force)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as temporary:
-            inside = Path(temporary) / target.name
-            inside.mkdir()
-            self._write(inside)
-            if target.exists():
-                shutil.rmtree(target)
-            os.replace(inside, target)
-        return target
+        return write_folder(Path(folder), force, self._write)
 
     def _write(self, inside: Path) -> None:
         estimate = self.facts["headline"]["estimate"]

@@ -6,6 +6,10 @@ Libraries are imported inside functions, because the command line checks paths b
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from foldwise.storage import StoredModel
 
 MODEL, FACTS, REPORT, BACKGROUND = "model.foldwise", "run.json", "report.html", "background.parquet"
+ROWS = "rows.csv"  # of an exploration
 
 
 def check_writable(folder: Path, force: bool) -> None:
@@ -33,6 +38,20 @@ def check_writable(folder: Path, force: bool) -> None:
             raise InputError(
                 f"the folder {str(folder)!r} already contains a run.", "choose another folder, or pass force=True."
             )
+
+
+def write_folder(folder: Path, force: bool, write: Callable[[Path], None]) -> Path:
+    """Write a run folder, which appears only when it is complete."""
+    check_writable(folder, force)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
+        inside = Path(temporary) / folder.name
+        inside.mkdir()
+        write(inside)
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.replace(inside, folder)
+    return folder
 
 
 def file_in(folder: Path, name: str) -> Path:

@@ -13,6 +13,10 @@ from foldwise.report.sections.bayes import bayes
 from foldwise.report.sections.columns import audit, importance
 from foldwise.report.sections.elements import Section
 from foldwise.report.sections.examples import examples
+from foldwise.report.sections.exploration.answers import top
+from foldwise.report.sections.exploration.clusters import clusters
+from foldwise.report.sections.exploration.findings import factors, outliers, remarkable, rules
+from foldwise.report.sections.exploration.map import map_section
 from foldwise.report.sections.glossary import glossary
 from foldwise.report.sections.headline import headline
 from foldwise.report.sections.leaderboard import leaderboard
@@ -21,7 +25,9 @@ from foldwise.report.sections.reproduction import reproduction
 from foldwise.report.sections.searches import searches
 
 FORMAT = 1
+EXPLORATION = (map_section, clusters, outliers, rules, factors, remarkable, audit, reproduction)
 SECTIONS = (leaderboard, mistakes, curves, importance, examples, bayes, audit, searches, reproduction, glossary)
+SCRIPTS = ("nomogram", "map")  # for sections that embed facts of this name
 # nothing may be loaded, whatever the facts hold: only the page's own script runs
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -53,12 +59,13 @@ def render(facts: dict[str, Any]) -> str:
             "use the version of Foldwise that made the run.",
         )
     read = ReportFacts(facts)
-    made = [section(read) for section in SECTIONS]
+    is_exploration = read.text("kind") == "explore"
+    made = [section(read) for section in (EXPLORATION if is_exploration else SECTIONS)]
     shown = [section for section in made if section is not None]
-    body = el("main", headline(read), contents(shown), *(section.html() for section in shown), footer(read))
-    scripts = [Html(f"<script>{page('page.js')}</script>")]
-    if any('id="nomogram-facts"' in section.body for section in shown):
-        scripts.append(Html(f"<script>{page('nomogram.js')}</script>"))
+    first = top(read) if is_exploration else headline(read)
+    body = el("main", first, contents(shown), *(section.html() for section in shown), footer(read))
+    wanted = [name for name in SCRIPTS if any(f'id="{name}-facts"' in section.body for section in shown)]
+    scripts = [Html(f"<script>{page(f'{name}.js')}</script>") for name in ("page", *wanted)]
     head = el(
         "head",
         el("meta", charset="utf-8"),

@@ -1,4 +1,4 @@
-"""The command line: `foldwise fit`, `predict`, `explain`, `inspect`, `compare`, `report`.
+"""The command line: `foldwise fit`, `explore`, `predict`, `explain`, `inspect`, `compare`, `tune`, `report`.
 
 Nothing that computes is imported before a command needs it, so `--help` answers at once.
 """
@@ -32,8 +32,8 @@ def main() -> None:
 
 
 def interrupted() -> str:
-    """What to print after Ctrl-C. Only `fit` has a result that could have been saved."""
-    if sys.argv[1:2] == ["fit"]:
+    """What to print after Ctrl-C. Only `fit` and `explore` have a result that could have been saved."""
+    if sys.argv[1:2] in (["fit"], ["explore"]):
         return "foldwise: interrupted before there was a result to save."
     return "foldwise: interrupted."
 

@@ -34,7 +34,7 @@ TableFile = Annotated[
         metavar="TABLE", help="Table file: CSV, Parquet, Feather, JSON Lines, ARFF, Excel, SQLite or DuckDB."
     ),
 ]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder written by fit, or a model file.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit or explore, or a model file.")]
 Target = Annotated[str, typer.Option(help="Column to predict.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
@@ -234,8 +234,34 @@ def tune(
 
 @app.command()
 @guarded
+def explore(
+    table: TableFile,
+    budget: Annotated[str, typer.Option(help="Time limit for the whole run, such as 60s, 5m or 1h.")] = "60s",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write. Default: TABLE-explore, or TABLE-explore-2 if that exists.")
+    ] = None,
+    seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of samples, starts and resamples.")] = 0,
+    no_rows: Annotated[bool, typer.Option("--no-rows", help="Leave rows of data out of the report.")] = False,
+    jobs: Jobs = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing folder.")] = False,
+    json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Explore a table without a target: clusters, outliers, rules, factors, a map and remarkable rows.
+
+    The report, the cluster of each row and a model that assigns new rows are written to a folder, even if Ctrl-C stops
+    the run early.
+    """
+    from foldwise.app.cli.explore import explore
+
+    options: dict[str, Any] = {"budget": budget, "rows": not no_rows, "seed": seed, "n_jobs": jobs}
+    explore(table, out, options, force=force, as_json=json, quiet=quiet)
+
+
+@app.command()
+@guarded
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder written by fit.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit or explore.")],
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Report file to write. Default: report.html in the run folder.")
     ] = None,

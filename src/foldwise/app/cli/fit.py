@@ -52,11 +52,11 @@ def fit(table: Path, out: Path | None, options: dict[str, Any], *, force: bool, 
         print(f"\nreport  {folder / REPORT}\nmodel   {folder / MODEL}")
 
 
-def run_folder_for(out: Path | None, table: Path, force: bool) -> Path:
+def run_folder_for(out: Path | None, table: Path, force: bool, ending: str = "run") -> Path:
     """Choose the folder to write. It must be new, empty, or an older run that may be replaced."""
     if out is None:
         stem = Path(table.stem).stem if table.suffix.lower() in (".gz", ".gzip") else table.stem
-        base = Path(f"{stem or 'table'}-run")
+        base = Path(f"{stem or 'table'}-{ending}")
         numbered = (base.with_name(f"{base.name}-{number}") for number in range(2, MOST_FOLDERS))
         return writable(next(folder for folder in (base, *numbered) if not folder.exists()))
     check_writable(out, force)

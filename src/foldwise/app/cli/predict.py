@@ -44,6 +44,7 @@ def predict(
     if as_json:
         notes = [note.text for note in done.notes]
         decided = {"decisions": done.decisions, "expected_cost": done.mean_cost}
+        decided = {"clusters": done.decisions} if done.are_clusters else decided
         print_json({"out": out, "rows": done.n_rows, **decided, "notes": notes})
     elif not quiet:
         counts = ", ".join(f"{name}: {n:,}" for name, n in sorted(done.decisions.items(), key=lambda one: -one[1])[:8])
@@ -54,4 +55,6 @@ def predict(
             else f"expected error rate: {done.mean_cost:.1%}"
         )
         words = f"{done.n_rows:,} rows predicted ({counts}), {expected}"
+        if done.are_clusters:
+            words = f"{done.n_rows:,} rows assigned to clusters ({counts})"
         print(words if out == "-" else f"{words}\n{out}", file=where)

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,7 +23,7 @@ import cloudpickle
 from foldwise.errors import InputError
 
 if TYPE_CHECKING:
-    from foldwise.app.workers.jobs import Job, WorkerData
+    from foldwise.app.workers.jobs import Job, JobData
 
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA")
 ONE_THREAD = {**{f"{name}_NUM_THREADS": "1" for name in THREADS}, "POLARS_MAX_THREADS": "1"}
@@ -45,7 +45,7 @@ class JobResult:
 class Executor(Protocol):
     """Does jobs on one table."""
 
-    def give(self, data: WorkerData) -> None:
+    def give(self, data: JobData) -> None:
         """Take the table, before the first job."""
 
     def compiled(self, model: str) -> bool:
@@ -128,9 +128,8 @@ class ProcessExecutor:
         theirs.close()
         os.close(writing)
 
-    def give(self, data: WorkerData) -> None:
-        pipelines = {name: cloudpickle.dumps(one, protocol=5) for name, one in data.pipelines.items()}
-        self._packed = cloudpickle.dumps(replace(data, pipelines=pipelines), protocol=5)
+    def give(self, data: JobData) -> None:
+        self._packed = cloudpickle.dumps(data.to_send(), protocol=5)
         if not self._ready:
             self._answer()  # the server has loaded its libraries
             self._ready = True
@@ -233,10 +232,10 @@ class InProcessExecutor:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._data: WorkerData | None = None
+        self._data: JobData | None = None
         self._waiting: list[tuple[Any, Job]] = []
 
-    def give(self, data: WorkerData) -> None:
+    def give(self, data: JobData) -> None:
         self._data = data
 
     def compiled(self, model: str) -> bool:

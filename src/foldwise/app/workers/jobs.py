@@ -10,10 +10,11 @@ import pickle
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Protocol
 
+import cloudpickle
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -40,6 +41,11 @@ class WorkerData:
     weights: NDArray[np.float64] | None = None
     pipelines: Mapping[str, Any] = field(default_factory=dict)  # by name of the model; may be pickled
     sessions: dict[str, FoldSession] = field(default_factory=dict)
+
+    def to_send(self) -> WorkerData:
+        """The same with pipelines pickled one by one."""
+        pipelines = {name: cloudpickle.dumps(one, protocol=5) for name, one in self.pipelines.items()}
+        return replace(self, pipelines=pipelines)
 
     @property
     def fit_params(self) -> dict[str, Any]:
@@ -202,10 +208,25 @@ class ShuffleColumns:
         return float(-np.mean(np.log(np.maximum(proba[np.arange(len(y)), y], LEAST))))
 
 
-Job = PredictSplit | FitAllRows | FitSplit | ShuffleColumns
+class JobData(Protocol):
+    """What a worker holds while it does jobs."""
+
+    def to_send(self) -> Any:
+        """The same as it is sent to a worker."""
 
 
-def perform(job: Job, data: WorkerData) -> Any:
+class Job(Protocol):
+    """Something that a worker does with its data."""
+
+    @property
+    def model(self) -> str:
+        """What the job is about, for the progress line."""
+
+    def run(self, data: Any) -> Any:
+        """Do it."""
+
+
+def perform(job: Job, data: JobData) -> Any:
     """Run a job. An exception becomes a `JobFailure`."""
     try:
         with warnings.catch_warnings():
@@ -220,7 +241,7 @@ def perform(job: Job, data: WorkerData) -> Any:
 def work(connection: Connection) -> None:
     """Take a table, then do jobs until the connection is closed. Messages come from the process that started us."""
     try:
-        data: WorkerData = pickle.loads(connection.recv_bytes())
+        data: JobData = pickle.loads(connection.recv_bytes())
         while True:
             job = pickle.loads(connection.recv_bytes())
             start = time.perf_counter()

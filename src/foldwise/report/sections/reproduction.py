@@ -12,6 +12,10 @@ WORDS = (
     "The same command on the same table, with the same versions and seed, uses the same folds and settings. How many "
     "settings are tried depends on the time each takes."
 )
+EXPLORE_WORDS = (
+    "The same command on the same table, with the same versions and seed, gives the same answers. About how many rows of "
+    "a large table a question is asked depends on the time it takes."
+)
 
 
 def reproduction(facts: ReportFacts) -> Section | None:
@@ -20,7 +24,7 @@ def reproduction(facts: ReportFacts) -> Section | None:
     if not made:
         return None
     body = [
-        paragraph(WORDS),
+        paragraph(EXPLORE_WORDS if facts.text("kind") == "explore" else WORDS),
         el("pre", el("code", made.text("command") or made.text("python"))),
         configuration(facts),
         costs(facts.part("task")),

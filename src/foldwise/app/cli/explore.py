@@ -1,0 +1,62 @@
+"""`foldwise explore`: choose the folder, ask with progress, print the answers."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from foldwise.app import cli
+from foldwise.app.cli.fit import run_folder_for
+from foldwise.app.cli.output import ProgressLine, bar, clipped, duration, print_json
+from foldwise.app.cli.paths import check_table
+from foldwise.app.interrupts import finish_despite_interrupt
+from foldwise.app.progress import RunProgress
+from foldwise.app.run_folder import MODEL, REPORT, ROWS
+from foldwise.app.workers.executors import count_workers, open_executor
+
+
+def explore(table: Path, out: Path | None, options: dict[str, Any], *, force: bool, as_json: bool, quiet: bool) -> None:
+    """Explore, save, and print the answers. `options` are arguments of `foldwise.explore`."""
+    check_table(table)
+    folder = run_folder_for(out, table, force, "explore")
+    executor = open_executor(count_workers(options.get("n_jobs")))
+    try:  # imported late: the workers load their libraries at the same time
+        from foldwise.app.exploring.run import run_explore
+        from foldwise.app.timing import Clock, seconds_of
+
+        with ProgressLine(not quiet, always=not as_json) as progress:
+            found = run_explore(
+                str(table),
+                **options,
+                executor=executor,
+                clock=Clock(seconds_of(options["budget"]), cli.started),
+                watch=lambda now: progress.show(line_of(now), now.phase),
+                command=shlex.join(["foldwise", *sys.argv[1:]]),
+            )
+    finally:
+        executor.close()
+    with finish_despite_interrupt():
+        found.save(folder, force=force)
+    files = {"report": folder / REPORT, "rows": folder / ROWS}
+    if found.model is not None:
+        files["model"] = folder / MODEL
+    if as_json:
+        names = ("title", "table", "headline", "clusters", "outliers", "associations", "factors", "made")
+        facts = {name: found.facts[name] for name in names}
+        print_json({"run": str(folder), **{name: str(path) for name, path in files.items()}, **facts})
+    elif not quiet:
+        print(found)
+        print("\n" + "\n".join(f"{name:<7} {path}" for name, path in files.items()))
+
+
+def line_of(now: RunProgress) -> str:
+    """Format the progress of a run as one line."""
+    left = max(0.0, now.budget - now.elapsed)
+    line = f"{bar(now.elapsed / now.budget)} {duration(left)} left · {now.phase}"
+    if now.n_models:
+        line += f" · {now.n_models} answered"
+    if now.doing:
+        line += f" · asking about: {clipped(', '.join(now.doing), 40)}"
+    return line

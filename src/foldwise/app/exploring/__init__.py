@@ -1,0 +1,1 @@
+"""`foldwise explore`: the questions of a table without a target, asked within a budget, and their answers."""

@@ -1,0 +1,108 @@
+"""The clusters: a card for each, and how their number was chosen."""
+
+from __future__ import annotations
+
+from foldwise.report.facts import ReportFacts
+from foldwise.report.formatting import counted, number, percent
+from foldwise.report.markup import Html, el, join
+from foldwise.report.pictures.intervals import bar
+from foldwise.report.pictures.scales import Scale
+from foldwise.report.sections.elements import Section, bullets, details, paragraph, strip_row, strips, table
+from foldwise.report.sections.exploration.answers import answer, folded_rows
+
+EFFECTS = (
+    "Bars are effect sizes: how far the cluster is from all other rows, in standard deviations. About 0.2 is small, "
+    "0.5 medium and 0.8 large. A p-value tests a column against clusters that were formed without it, corrected over "
+    "columns."
+)
+MOST_EFFECT = 3.0  # a longer bar would leave the others too short
+
+
+def clusters(facts: ReportFacts) -> Section | None:
+    """What types of rows there are."""
+    found = facts.part("clusters")
+    cards = found.records("cards")
+    body = [
+        paragraph(found.text("reason")),
+        paragraph(unstable(found)),
+        el("div", *map(card, cards), class_="grid cards") if cards else None,
+        paragraph(EFFECTS, "note") if cards else None,
+        bullets(found.texts("notes")),
+        study(found),
+    ]
+    return answer("clusters", "Clusters", found, *body)
+
+
+def unstable(found: ReportFacts) -> str:
+    """A warning if the clusters are no more stable than those of a table without any."""
+    chosen = next((one for one in found.records("study") if one.number("k") == found.number("k")), ReportFacts())
+    stability, by_chance = chosen.number("stability"), chosen.number("structureless")
+    if not found.records("cards") or stability is None or by_chance is None or stability >= by_chance:
+        return ""
+    return (
+        "Beware: these clusters are less stable than those that k-means finds in a table without clusters. Where one "
+        "ends and the next begins is uncertain."
+    )
+
+
+def card(one: ReportFacts) -> Html:
+    """One cluster: its size, its rule, and what sets it apart."""
+    size = f"{counted(one.number('size'), 'row', 'rows')} ({percent(one.number('share'))})"
+    rule = one.text("rule")
+    recall, precision = one.number("rule_recall"), one.number("rule_precision")
+    held = "" if recall is None else f"holds for {percent(recall)} of the cluster"
+    of_those = "" if precision is None else f"; {percent(precision)} of the rows where it holds are in the cluster"
+    named = [el("p", el("b", rule)), paragraph(f"This {held}{of_those}.", "note")] if rule else []
+    return el(
+        "article",
+        el("h3", f"Cluster {one.text('cluster')} ", el("span", size, class_="tag")),
+        *named,
+        strips([contrast(c) for c in one.records("contrasts")], class_="narrow contrasts"),
+        folded_rows("Typical rows", one.records("prototypes")),
+        class_="card",
+    )
+
+
+def contrast(one: ReportFacts) -> Html:
+    """One column that sets a cluster apart."""
+    effect, p = one.number("effect") or 0.0, one.number("p")
+    tested = "" if p is None else f", p {number(p)}" if p >= 0.001 else ", p < 0.001"
+    words = f"{one.text('column')}: {one.text('words')} (effect {number(effect, 2)}{tested})"
+    shown = max(-MOST_EFFECT, min(MOST_EFFECT, effect))
+    mark = bar(
+        Scale(-MOST_EFFECT, MOST_EFFECT, 1.0, 99.0),
+        shown,
+        None,
+        None,
+        words,
+        "bar for" if effect >= 0 else "bar against",
+    )
+    label = el("span", one.text("column"), " ", el("small", f"{one.text('words')}{tested}"), class_="name", title=words)
+    return strip_row(label, mark, number(effect, 1))
+
+
+def study(found: ReportFacts) -> Html | None:
+    """The figures of each number of clusters."""
+    lines = found.records("study")
+    if not lines:
+        return None
+    rows = [
+        [
+            number(int(one.number("k") or 0)),
+            number(one.number("stability"), 2),
+            f"{number(one.number('stability_low'), 2)} to {number(one.number('stability_high'), 2)}",
+            number(one.number("structureless"), 2),
+            number(one.number("least_stable"), 2),
+            number(one.number("silhouette")),
+            number(one.number("gap")),
+            number(one.number("split_p")),
+        ]
+        for one in lines
+    ]
+    heads = ["k", "stability", "95% of resamples", "without clusters", "least stable", "silhouette", "gap", "split p"]
+    words = (
+        "Stability is the agreement of the clusters of resampled rows with those of all rows (adjusted Rand index: 1 "
+        "is perfect), beside that of tables without clusters. “Least stable” is the Jaccard index of the least stable "
+        "cluster. “Split p” is the p-value of “no cluster holds two groups”: a small one calls for more clusters."
+    )
+    return details("How the number of clusters was chosen", join([paragraph(words), table(heads, rows, left=())]))
