@@ -13,6 +13,8 @@ import pytest
 from sklearn.datasets import load_wine
 
 from foldwise import NaiveBayes
+from foldwise.app.exploring.run import run_explore
+from foldwise.app.workers.executors import InProcessExecutor
 from foldwise.bayes.nomogram import nomogram
 from foldwise.report import render
 from tests.report.hostile import hostile
@@ -226,3 +228,22 @@ def test_the_nomogram_of_several_classes(browser: Any, tmp_path: Path, rng: np.r
 def cells_at_start(facts: dict[str, Any], name: str) -> float:
     column = next(column for column in facts["columns"] if column["name"] == name)
     return float(column["cells"][column["start"]])
+
+
+def test_an_exploration_is_colored_and_shows_cells_at_the_pointer(browser, tmp_path):
+    frame = pl.from_pandas(load_wine(as_frame=True).frame).rename({"hue": "<b>hue</b>"})
+    found = run_explore(frame, budget=60.0, rows=True, seed=0, n_jobs=None, executor=InProcessExecutor())
+    opened = Opened(browser, render(found.facts), tmp_path)
+    page = opened.page
+    points = page.locator("#map-picture circle")
+    assert points.count() == len(frame)
+    before = points.first.evaluate("point => getComputedStyle(point).fill")
+    colors = page.locator("#map-color option").all_text_contents()
+    assert "<b>hue</b>" in colors
+    page.select_option("#map-color", label="<b>hue</b>")
+    fills = {point.evaluate("point => getComputedStyle(point).fill") for point in points.all()[:40]}
+    assert len(fills) > 10
+    assert before is not None
+    points.first.hover()
+    assert page.locator("#map-tip").inner_text().startswith("row 0\nalcohol: 14.23")
+    assert opened.troubles == []

@@ -95,6 +95,11 @@ def open_run(path: str | Path) -> OpenRun:
 
     path = Path(path)
     if path.is_dir():
+        if not (path / MODEL).is_file() and (path / ROWS).is_file():
+            raise InputError(
+                f"{str(path)!r} contains no model, because the exploration found no clusters.",
+                "pass a folder written by fit.",
+            )
         return OpenRun(open_model(file_in(path, MODEL)), path)
     check_exists(path)
     return OpenRun(open_model(path), None)

@@ -45,7 +45,7 @@ class Question:
         try:
             return ask(self.name)(frame, rows, self.seed)
         except InputError as error:  # what this table cannot be asked, in one sentence
-            return Answer({"none": error.message}, rows)
+            return Answer({"none": error.message[:1].upper() + error.message[1:]}, rows)
 
 
 def ask(name: str) -> Callable[[pl.DataFrame, Rows, int], Answer]:

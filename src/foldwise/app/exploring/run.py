@@ -119,6 +119,13 @@ def table_without_target(table: Any) -> Table:
             f"the table must have rows and columns, got {read.X.height} rows and {read.X.width} columns.",
             "pass a table with data.",
         )
+    if read.X.height < 2:
+        raise InputError("a table must have at least two rows to be explored, got 1.", "pass more rows.")
+    if all(found.kind == "constant" for found in read.findings):
+        raise InputError(
+            f"a table must have a column that varies to be explored, but all {read.X.height:,} rows are the same.",
+            "pass a table with different rows.",
+        )
     return read
 
 

@@ -13,8 +13,8 @@ WORDS = (
     "settings are tried depends on the time each takes."
 )
 EXPLORE_WORDS = (
-    "The same command on the same table, with the same versions and seed, gives the same answers. About how many rows of "
-    "a large table a question is asked depends on the time it takes."
+    "The same command on the same table, with the same versions and seed, gives the same answers. How many "
+    "rows of a large table are looked at depends on the time that takes."
 )
 
 
