@@ -52,6 +52,7 @@ RESULTS = {
 # the topics of the index; a name that is missing here breaks the build
 TOPICS = {
     "Runs": "fit Run predict_file explain Contributions render",
+    "Explorations": "explore Exploration",
     "Tables": "read_table task_of Table Findings Finding Audit Schema Column",
     "Searches": "GridSearchCV RandomizedSearchCV HalvingGridSearchCV HalvingRandomSearchCV SearchCV OutOfFoldAnswers",
     "Search spaces": "Float Int Choice",
@@ -96,6 +97,7 @@ TOPICS = {
 }
 GUIDES = {
     "Runs": "tutorials/first-run",
+    "Explorations": "how-to/explore",
     "Tables": "how-to/read-files",
     "Searches": "how-to/search-settings",
     "Feature selection and penalties": "how-to/select-features",

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import foldwise
-from foldwise.app.exploring.answers import Answer, ExploredTable, cell_text
+from foldwise.app.exploring.answers import ExploredTable, QuestionAnswer, cell_text
 from foldwise.app.exploring.asking import QUESTIONS, Asking, Question
 from foldwise.app.exploring.clustering import ask_clusters
 from foldwise.app.exploring.run import run_explore
@@ -170,7 +170,7 @@ class Pretending(InProcessExecutor):
         self.time.sleep(min(taken, limit))
         if taken > limit:
             return None
-        return Answer({"k": 1}, np.arange(job.n_rows))
+        return QuestionAnswer({"k": 1}, np.arange(job.n_rows))
 
 
 def asking(n_rows, seconds, budget=20.0):

@@ -1,4 +1,4 @@
-"""`ExploredTable`: the rows that questions are asked about. `Answer`: what one of them found."""
+"""`ExploredTable`: the rows that questions are asked about. `QuestionAnswer`: what one of them found."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ExploredTable:
 
 
 @dataclass(frozen=True)
-class Answer:
+class QuestionAnswer:
     """What a question found: facts for the report, and columns with one value per row that was looked at."""
 
     facts: dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from foldwise.app.exploring.answers import Answer, ExploredTable, Rows
+from foldwise.app.exploring.answers import ExploredTable, QuestionAnswer, Rows
 from foldwise.app.timing import TICK, Clock
 from foldwise.app.workers.executors import Executor
 from foldwise.app.workers.jobs import JobFailure
@@ -40,15 +40,15 @@ class Question:
     def model(self) -> str:
         return QUESTIONS[self.name][1]
 
-    def run(self, data: ExploredTable) -> Answer:
+    def run(self, data: ExploredTable) -> QuestionAnswer:
         frame, rows = data.sample(self.n_rows)
         try:
             return ask(self.name)(frame, rows, self.seed)
         except InputError as error:  # what this table cannot be asked, in one sentence
-            return Answer({"none": error.message[:1].upper() + error.message[1:]}, rows)
+            return QuestionAnswer({"none": error.message[:1].upper() + error.message[1:]}, rows)
 
 
-def ask(name: str) -> Callable[[pl.DataFrame, Rows, int], Answer]:
+def ask(name: str) -> Callable[[pl.DataFrame, Rows, int], QuestionAnswer]:
     """The function that answers a question. Libraries are loaded here, by the worker that needs them."""
     if name == "clusters":
         from foldwise.app.exploring.clustering import ask_clusters
@@ -67,12 +67,12 @@ def ask(name: str) -> Callable[[pl.DataFrame, Rows, int], Answer]:
 
 
 @dataclass
-class Progress:
+class QuestionState:
     """How far a question has come."""
 
     name: str
     n_table: int
-    answer: Answer | None = None
+    answer: QuestionAnswer | None = None
     n_rows: int = 0  # of the answer
     seconds: float = 0.0  # that the answer took
     failure: str = ""
@@ -103,12 +103,12 @@ class Asking:
     deadline: float  # seconds from the start of the clock
     seed: int
     tell: Callable[[], None]
-    progress: dict[str, Progress] = field(default_factory=dict)
+    progress: dict[str, QuestionState] = field(default_factory=dict)
     interrupted: bool = False
 
     def __post_init__(self) -> None:
         n = self.table.frame.height
-        self.progress = {name: Progress(name, n) for name in QUESTIONS}
+        self.progress = {name: QuestionState(name, n) for name in QUESTIONS}
 
     def run(self) -> None:
         """Ask. An interrupt ends it early and keeps the answers so far."""
@@ -148,7 +148,7 @@ class Asking:
     def take(self, name: str, job: Any, value: Any, seconds: float) -> None:
         """Keep an answer; one about more rows replaces the one before."""
         one = self.progress[name]
-        if isinstance(value, Answer):
+        if isinstance(value, QuestionAnswer):
             one.answer, one.n_rows, one.seconds = value, job.n_rows, max(seconds, 1e-3)
             one.is_stuck = "none" in value.facts and job.n_rows >= one.n_table
             return
@@ -161,6 +161,6 @@ class Asking:
         return tuple(job.model for job in self.executor.running)
 
     @property
-    def answered(self) -> dict[str, Answer]:
+    def answered(self) -> dict[str, QuestionAnswer]:
         """The answers by question."""
         return {name: one.answer for name, one in self.progress.items() if one.answer is not None}

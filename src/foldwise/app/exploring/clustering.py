@@ -13,7 +13,7 @@ from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PowerTransformer, StandardScaler
 
-from foldwise.app.exploring.answers import Answer, Rows, cells_of
+from foldwise.app.exploring.answers import QuestionAnswer, Rows, cells_of
 from foldwise.clusters import KMeans, choose_clusters
 from foldwise.clusters.indices import centroids
 from foldwise.clusters.study import ClusterStudy
@@ -38,15 +38,19 @@ FEW_VALUES = 10  # different numbers of a column, which then is a scale of grade
 Floats = NDArray[np.float64]
 
 
-def ask_clusters(frame: pl.DataFrame, rows: Rows, seed: int) -> Answer:
+def ask_clusters(frame: pl.DataFrame, rows: Rows, seed: int) -> QuestionAnswer:
     """Study the number of clusters, and describe them if there are any."""
     if frame.height < FEWEST_ROWS:
-        return Answer({"none": f"Clusters need at least {FEWEST_ROWS} rows, and there are {frame.height}."}, rows)
+        return QuestionAnswer(
+            {"none": f"Clusters need at least {FEWEST_ROWS} rows, and there are {frame.height}."}, rows
+        )
     steps, notes = comparable(frame)
     X = np.ascontiguousarray(steps.fit_transform(frame), dtype=np.float64)
     different = len(np.unique(X, axis=0))
     if different < 3:
-        return Answer({"none": "There are no clusters, because there are fewer than three different rows."}, rows)
+        return QuestionAnswer(
+            {"none": "There are no clusters, because there are fewer than three different rows."}, rows
+        )
     ks = range(2, min(MOST_CLUSTERS, different - 1, frame.height // 5) + 1)
     shown = blurred(frame, steps, X, seed)
     study = choose_clusters(shown, ks, RESTARTS, RESAMPLES, seed, references=REFERENCES, n_jobs=1)
@@ -59,14 +63,14 @@ def ask_clusters(frame: pl.DataFrame, rows: Rows, seed: int) -> Answer:
         "cards": [],
     }
     if not study.has_clusters:
-        return Answer(facts, rows)
+        return QuestionAnswer(facts, rows)
     first = centroids(X, study.labels_of(), study.best_k)[0]
     labels = by_size(KMeans(study.best_k, init=first, n_init=1).fit(X).labels_)  # without the noise
     model = Pipeline([*steps.steps, ("model", NearestCentroid())]).fit(frame, labels)
     labels = np.asarray(model.predict(frame))  # as `predict` will assign these rows
     found = describe_clusters(frame, labels, recluster=recluster(frame, study.best_k, seed), random_state=seed)
     facts["cards"] = [card(one, frame, rows) for one in sorted(found, key=lambda one: int(one.label))]
-    return Answer(facts, rows, {"cluster": labels}, model)
+    return QuestionAnswer(facts, rows, {"cluster": labels}, model)
 
 
 def comparable(frame: pl.DataFrame) -> tuple[Pipeline, list[str]]:

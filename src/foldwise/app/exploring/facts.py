@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.app.exploring.answers import Answer
-from foldwise.app.exploring.asking import QUESTIONS, Asking, Progress
+from foldwise.app.exploring.answers import QuestionAnswer
+from foldwise.app.exploring.asking import QUESTIONS, Asking, QuestionState
 from foldwise.app.plain_values import plain
 from foldwise.app.table_facts import few, overrun, summary
 from foldwise.app.timing import RunTimes
@@ -58,7 +58,7 @@ def explore_facts(
     return plain(facts)  # type: ignore[no-any-return]
 
 
-def answer_facts(one: Progress) -> dict[str, Any]:
+def answer_facts(one: QuestionState) -> dict[str, Any]:
     """What a question found, or why there is no answer."""
     if one.answer is None:
         return {"none": f"This question could not be answered: {one.failure}." if one.failure else LATE}
@@ -85,7 +85,7 @@ def without_rows(name: str, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def audit_facts(table: Table, times: RunTimes) -> dict[str, Any]:
-    """The columns of the table, what was noticed while it was read, and what to beware of."""
+    """The columns of the table, what was noticed while it was read, and warnings."""
     audit = table.audit(seconds=AUDIT_SHARE * times.budget)
     copies = [one for one in audit if one.check == "duplicates"]
     warnings = [f"{one.rows:,} rows are copies of others ({one.detail})." for one in copies] + overrun(times)
@@ -152,7 +152,7 @@ def other_words(facts: dict[str, Any]) -> list[str]:
     return [facts[name]["summary"] for name in ("associations", "factors") if "none" not in facts[name]]
 
 
-def columns_of_rows(n_rows: int, answers: dict[str, Answer]) -> dict[str, Any]:
+def columns_of_rows(n_rows: int, answers: dict[str, QuestionAnswer]) -> dict[str, Any]:
     """One value per row of the table for each column that an answer has; None for rows that were not looked at."""
     columns: dict[str, Any] = {}
     for name in QUESTIONS:

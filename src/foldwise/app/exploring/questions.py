@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from foldwise.app.exploring.answers import Answer, Rows, cell_text, cells_of
+from foldwise.app.exploring.answers import QuestionAnswer, Rows, cell_text, cells_of
 from foldwise.unsupervised.associations.rules import association_rules
 from foldwise.unsupervised.factors.find import find_factors
 from foldwise.unsupervised.lookalikes import similar
@@ -28,7 +28,7 @@ FEW_NUMBERS = 5  # different numbers that are colored as categories
 RANKED_AGAINST = 2_000  # rows that each row is compared with
 
 
-def ask_outliers(frame: pl.DataFrame, rows: Rows, seed: int) -> Answer:
+def ask_outliers(frame: pl.DataFrame, rows: Rows, seed: int) -> QuestionAnswer:
     """Which rows do not look like the others?"""
     found = find_outliers(frame, random_state=seed, n_jobs=1)
     shown = [
@@ -45,10 +45,10 @@ def ask_outliers(frame: pl.DataFrame, rows: Rows, seed: int) -> Answer:
     facts = {"n": len(found), "n_checked": frame.height, "alpha": found.alpha, "rows": shown, "notes": found.notes}
     flags = np.zeros(frame.height, dtype=bool)
     flags[found.rows] = True
-    return Answer(facts, rows, {"outlier": flags, "outlier_p_value": found.p_values})
+    return QuestionAnswer(facts, rows, {"outlier": flags, "outlier_p_value": found.p_values})
 
 
-def ask_rules(frame: pl.DataFrame, rows: Rows, seed: int) -> Answer:
+def ask_rules(frame: pl.DataFrame, rows: Rows, seed: int) -> QuestionAnswer:
     """What occurs together?"""
     found = association_rules(frame, random_state=seed)
     names = ("support", "confidence", "base_rate", "lift", "q_value")
@@ -57,10 +57,10 @@ def ask_rules(frame: pl.DataFrame, rows: Rows, seed: int) -> Answer:
         for one in found.confirmed[:SHOWN_RULES]
     ]
     facts = {"n": len(found.confirmed), "summary": found.summary, "rules": shown, "left_out": list(found.left_out)}
-    return Answer(facts, rows)
+    return QuestionAnswer(facts, rows)
 
 
-def ask_factors(frame: pl.DataFrame, rows: Rows, seed: int) -> Answer:
+def ask_factors(frame: pl.DataFrame, rows: Rows, seed: int) -> QuestionAnswer:
     """What parts are rows made of?"""
     found = find_factors(frame, random_state=seed)
     factors = []
@@ -76,10 +76,10 @@ def ask_factors(frame: pl.DataFrame, rows: Rows, seed: int) -> Answer:
         "share_of_sum": found.method == "nmf",
         "left_out": list(found.left_out),
     }
-    return Answer(facts, rows)
+    return QuestionAnswer(facts, rows)
 
 
-def ask_map(frame: pl.DataFrame, rows: Rows, seed: int) -> Answer:
+def ask_map(frame: pl.DataFrame, rows: Rows, seed: int) -> QuestionAnswer:
     """What does the table look like?"""
     found = map_table(frame, random_state=seed)
     facts = {
@@ -92,7 +92,7 @@ def ask_map(frame: pl.DataFrame, rows: Rows, seed: int) -> Answer:
         "names": frame.columns[:8],
         "cells": [[cell_text(cell, 30) for cell in line] for line in frame[:, :8].iter_rows()],
     }
-    return Answer(facts, rows, {"map_x": found.points[:, 0], "map_y": found.points[:, 1]})
+    return QuestionAnswer(facts, rows, {"map_x": found.points[:, 0], "map_y": found.points[:, 1]})
 
 
 def color_of(column: pl.Series) -> dict[str, Any] | None:
@@ -120,7 +120,7 @@ def color_of(column: pl.Series) -> dict[str, Any] | None:
     return {"name": column.name, "levels": [cell_text(level, 30) for level in levels], "values": codes}
 
 
-def ask_ranking(frame: pl.DataFrame, rows: Rows, seed: int) -> Answer:
+def ask_ranking(frame: pl.DataFrame, rows: Rows, seed: int) -> QuestionAnswer:
     """Which rows matter most, and what do the look-alikes of the most central one differ in?"""
     found = rank_rows(frame, max_rows=RANKED_AGAINST, random_state=seed)
     lists = {"central": found.most_central(SHOWN_ROWS), "influential": found.most_influential(SHOWN_ROWS)}
@@ -146,4 +146,4 @@ def ask_ranking(frame: pl.DataFrame, rows: Rows, seed: int) -> Answer:
         }
     facts["leverage"] = [float(found.leverages[i]) for i in lists["influential"]]
     facts["mean_leverage"] = float(found.leverages.mean())
-    return Answer(facts, rows, {"mean_distance": found.distances, "leverage": found.leverages})
+    return QuestionAnswer(facts, rows, {"mean_distance": found.distances, "leverage": found.leverages})

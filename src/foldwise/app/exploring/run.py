@@ -36,7 +36,7 @@ SHORTEST = 3.0  # seconds of questions, without which there is hardly an answer
 def explore(
     table: Any, *, budget: float | str = 60.0, rows: bool = True, seed: int = 0, n_jobs: int | None = None
 ) -> Exploration:
-    """Answer the questions of a table without a target: clusters, outliers, rules, factors, a map, remarkable rows.
+    """Answer the questions of a table without a target: clusters, outliers, rules, factors, map and remarkable rows.
 
     "There are no clusters" and "no row is an outlier" are possible answers. Columns that identify rows are left out
     and named. A large table is first asked about 1,000 of its rows, then about more, as long as the budget allows.

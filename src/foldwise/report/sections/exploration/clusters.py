@@ -40,7 +40,7 @@ def unstable(found: ReportFacts) -> str:
     if not found.records("cards") or stability is None or by_chance is None or stability >= by_chance:
         return ""
     return (
-        "Beware: these clusters are less stable than those that k-means finds in a table without clusters. Where one "
+        "These clusters are less stable than those that k-means finds in a table without clusters. Where one "
         "ends and the next begins is uncertain."
     )
 
