@@ -217,7 +217,7 @@ PROBLEMS = (
 
 def draws(search: Any, seed: int) -> Floats:
     """The scores of each bootstrap's winner on the rows it left out."""
-    stored = MeanLosses(search.kept_, 1.0)
+    stored = MeanLosses(search.kept_, lambda losses: 1.0 - losses)
     counts = draws_of(stored.n_units, 500, np.random.default_rng(seed))
     return np.concatenate([stored.draw(one, lambda scores: scores.argmax(axis=1)).scores for one in counts])
 

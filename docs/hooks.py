@@ -88,7 +88,7 @@ TOPICS = {
     "Ensembles: combiners": "Combiner Vote Weighted Mean Median Sum LogMean Best Stacking Grading ArbiterTree Decode",
     "Ensembles: data passed between blocks": "TrainingData MemberSpec FittedMembers MemberPredictions",
     "The catalog": "catalogue models_for ModelSpec Cost Outline outline spec_of models.register unregister scaled "
-    "for_trees native as_frame CodedLabels TargetScale",
+    "for_trees native as_frame CodedLabels TargetScale TransformedTarget",
     "Model files": "save_model open_model StoredModel",
     "Fold sessions": "open_session open_subsets folds.register FoldSession RefitSession Answer Block Failure Need "
     "Split freeze_splits evaluate",

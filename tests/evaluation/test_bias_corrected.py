@@ -16,7 +16,16 @@ from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold, Stratif
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
-from foldwise import CostMatrix, GridSearchCV, KNNClassifier, NaiveBayes, SearchCV, bias_corrected, nested_cv
+from foldwise import (
+    CostMatrix,
+    GridSearchCV,
+    KNNClassifier,
+    KNNRegressor,
+    NaiveBayes,
+    SearchCV,
+    bias_corrected,
+    nested_cv,
+)
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.bias_corrected import spread_of
 from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
@@ -49,7 +58,9 @@ def test_a_hand_worked_example():
     Drawn 0, 0, 0, 3: A errs once, B four times; A is chosen; rows 1 and 2 are left out: accuracy 1/2.
     """
     losses = np.array([[0.0, 0, 1, 1], [1.0, 0, 0, 1]])
-    stored = MeanLosses(OutOfFoldAnswers(np.arange(4), np.zeros(4, dtype=np.intp), losses=losses), 1.0)
+    stored = MeanLosses(
+        OutOfFoldAnswers(np.arange(4), np.zeros(4, dtype=np.intp), losses=losses), lambda losses: 1.0 - losses
+    )
     counts = np.array([[2, 1, 1, 0], [0, 1, 2, 1], [3, 0, 0, 1]])
     seen = []
     np.testing.assert_allclose(stored.draw(counts, choose_and(seen)).scores, [0.0, 0.0, 0.5])
@@ -166,7 +177,7 @@ def test_means_of_losses_are_those_of_plain_loops(rng):
         weights=rng.random(n),
         losses=rng.random((5, m)),
     )
-    stored = MeanLosses(kept, 0.0)
+    stored = MeanLosses(kept, np.negative)
     units = units_of(kept)
     counts = next(draws_of(units.max() + 1, 30, rng))
     seen = []
@@ -197,7 +208,7 @@ def test_means_of_losses_are_those_of_plain_loops(rng):
 )
 def test_the_jackknife_leaves_out_the_rows_of_each_split(rng, split, n_blocks, block):
     losses, rows = rng.random((4, 60)), rng.permutation(60)
-    stored = MeanLosses(OutOfFoldAnswers(rows, split, losses=losses), 1.0)
+    stored = MeanLosses(OutOfFoldAnswers(rows, split, losses=losses), lambda losses: 1.0 - losses)
     counts = next(draws_of(60, 8, rng))
     found = stored.draw(counts, choose_and([]))
     assert found.without.shape == (n_blocks, 8)
@@ -210,7 +221,7 @@ def test_the_jackknife_leaves_out_the_rows_of_each_split(rng, split, n_blocks, b
         OutOfFoldAnswers(
             np.arange(stays.sum()), np.zeros(stays.sum(), dtype=np.intp), losses=of_rows[:, stored.order[stays]]
         ),
-        1.0,
+        lambda losses: 1.0 - losses,
     )
     again = left.draw(counts[:, stays][:, left.order], choose_and([]))
     np.testing.assert_allclose(found.without[3], again.scores)
@@ -416,3 +427,16 @@ def test_a_callable_that_chooses_a_setting_that_failed_is_told(noisy):
         search.fit(X, y)
     with pytest.raises(InputError, match=r"it selected setting 1 of 2.*failed"):
         bias_corrected(search, n_bootstraps=5)
+
+
+def test_the_root_of_mean_losses_is_corrected_with_a_jackknife(rng):
+    X = rng.normal(size=(90, 20))
+    y = X[:, 0] + rng.normal(size=90)
+    grid = {"n_neighbors": list(range(1, 40))}
+    search = GridSearchCV(KNNRegressor(), grid, scoring="neg_root_mean_squared_error", cv=5, audit=False).fit(X, y)
+    found = bias_corrected(search, n_bootstraps=300, random_state=0)
+    assert "jackknife" in found.method
+    losses = search.kept_.losses[search.best_index_]
+    assert found.value < -np.sqrt(losses.mean())  # larger than the error of the winner on the rows that chose it
+    assert found.value == pytest.approx(-np.sqrt(losses.mean()), rel=0.1)
+    assert found.row_variance == pytest.approx(np.var(losses, ddof=1) / (4 * losses.mean()))

@@ -305,3 +305,21 @@ def test_the_nested_interval_needs_six_rows():
 def test_large_scores_print_short():
     one = Estimate(-4862345678.1, "by hand", StudentSpread(1e8, 30))
     assert str(one) == "-4.862e+09 (95% interval -5.067e+09 to -4.658e+09)"
+
+
+@pytest.mark.parametrize("interval", ["corrected", "bates"])
+def test_a_root_is_taken_of_the_mean_over_all_rows(rng, interval):
+    """The estimate of an RMSE is the root of that of the mean squared error, and so are the ends of its interval."""
+    X = rng.normal(size=(80, 3))
+    y = X[:, 0] + rng.normal(size=80)
+    options = {"cv": KFold(8, shuffle=True, random_state=0)} if interval == "corrected" else {"cv": 4, "repeats": 3}
+    root, square = (
+        estimate(Ridge(), X, y, scoring=name, interval=interval, random_state=0, **options)
+        for name in ("neg_root_mean_squared_error", "neg_mean_squared_error")
+    )
+    assert root.value == pytest.approx(-np.sqrt(-square.value))
+    assert root.row_variance == pytest.approx(square.row_variance / (4 * -square.value))
+    if interval == "bates":
+        assert root.spread.error == pytest.approx(square.spread.error / (2 * np.sqrt(-square.value)))
+    low, high = root.on_test(50)
+    assert low < root.interval()[0] < root.value < root.interval()[1] < high <= 0

@@ -110,7 +110,10 @@ def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = 
         )
     spread, interval = spread_of(draws, [part.without for part in parts if part.without is not None])
     best = search.best_index_
-    variance = float(np.var(kept.losses[best], ddof=1)) if kept.losses is not None else None
+    variance = None
+    if kept.losses is not None:
+        losses = kept.losses[best]
+        variance = float(np.var(losses, ddof=1)) * metric.slope(float(np.mean(losses))) ** 2
     method = f"bootstrap bias-corrected cross-validation (BBC-CV), {n_bootstraps:,} bootstraps, {interval} interval"
     return Estimate(float(np.nanmean(draws)), method, spread, float(means[best]), variance, metric.bounds)
 
@@ -176,7 +179,7 @@ def check_answers(kept: OutOfFoldAnswers, metric: Any, search: Any) -> None:
 def stored_of(kept: OutOfFoldAnswers, metric: Any, search: Any) -> ResampledScores:
     """Return the way to score stored predictions on bootstrap samples."""
     if kept.losses is not None:
-        return MeanLosses(kept, metric.lossless)
+        return MeanLosses(kept, metric.score_of)
     if isinstance(metric, SessionMetric) and metric.name == "roc_auc" and ResampledAreas.serve(kept):
         return ResampledAreas(kept)
     return RecomputedScores(kept, metric, search.estimator)

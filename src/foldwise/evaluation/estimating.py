@@ -51,7 +51,7 @@ def estimate(
         The metric. None means the metric of the search, or the `score` method of the model.
     interval : {"corrected", "bates"}, default "corrected"
         "corrected" is the corrected resampled t interval; it works for any metric. "bates" is the nested
-        cross-validation interval, for metrics that are means over rows. It fits K(K+1)/2 models per repeat, and
+        cross-validation interval, for means over rows and their roots. It fits K(K+1)/2 models per repeat, and
         corrects the estimate for the smaller training sets of K folds.
     repeats : int, default 20
         With "bates", the number of random divisions into folds.
@@ -98,7 +98,7 @@ def estimate(
             f"scores must be finite to be averaged, but the score on split {split} is {tested.scores[split]}.",
             "use splits that contain all classes, or another metric.",
         )
-    return tested.estimate(splits, procedure.metric.bounds, same_metric=procedure.chooses_alike)
+    return tested.estimate(splits, procedure.metric, same_metric=procedure.chooses_alike)
 
 
 def by_bates(
@@ -106,9 +106,9 @@ def by_bates(
 ) -> Estimate:
     """Compute the estimate with the nested interval."""
     metric = procedure.metric
-    if not metric.averages_rows:
+    if not metric.has_losses:
         raise InputError(
-            f"interval='bates' needs a metric that is a mean over rows, and {metric!r} is not one.",
+            f"interval='bates' needs a metric that is computed from a mean over rows, and {metric!r} is not.",
             "pass interval='corrected', or a metric such as 'accuracy', 'neg_log_loss' or 'neg_mean_squared_error'.",
         )
     if n_rows < 6:
@@ -141,12 +141,13 @@ def by_bates(
             found.append(one_repeat(folds, tested.losses))
             progress.advance(1)
     result = combined(found)
+    slope = metric.slope(result.error)
     return Estimate(
-        metric.lossless - result.error,
+        float(metric.score_of(result.error)),
         f"cross-validation, {repeats} x {cv} folds, nested interval of Bates, Hastie and Tibshirani; without bias "
-        f"correction {number(metric.lossless - result.uncorrected)}",
-        StudentSpread(result.standard_error),
-        row_variance=result.row_variance,
+        f"correction {number(metric.score_of(result.uncorrected))}",
+        StudentSpread(result.standard_error * slope),
+        row_variance=result.row_variance * slope**2,
         bounds=metric.bounds,
     )
 

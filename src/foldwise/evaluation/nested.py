@@ -14,6 +14,7 @@ from sklearn.metrics import check_scoring
 from foldwise.data.html import html_table
 from foldwise.errors import FoldwiseTypeError
 from foldwise.evaluation.estimates import Estimate
+from foldwise.evaluation.metrics.protocol import SearchMetric
 from foldwise.evaluation.metrics.scoring import search_score_name
 from foldwise.evaluation.procedure_scores import (
     Procedure,
@@ -47,7 +48,8 @@ class NestedResult:
     models_scored : int
         Number of models that were scored.
     estimate : Estimate
-        The mean of `scores` with its interval; its `search_score` is the mean of the inner best scores.
+        The mean of `scores` with its interval; its `search_score` is the mean of the inner best scores. Of a root mean
+        squared error it is that of all test rows.
     metric : str
         Name of the metric.
     splits : SplitsRecord
@@ -145,11 +147,11 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
     splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
     if procedure is not None:
         tested = procedure.on(splits)
-        return gathered(tested, splits, procedure.metric.bounds, procedure.score_name)
+        return gathered(tested, splits, procedure.metric, procedure.score_name)
     searched, scores = zip(*(by_fitting(search, X, y, split, groups, fit_params) for split in splits), strict=True)
     models = sum(one.models + 1 for one in searched)
     tested = ProcedureScores(np.array(scores), None, searched, models)
-    return gathered(tested, splits, (-np.inf, np.inf), search_score_name(search))
+    return gathered(tested, splits, None, search_score_name(search))
 
 
 def nested_on_session(search: Any, session: FoldSession, splits: Sequence[Split], groups: Any = None) -> NestedResult:
@@ -157,12 +159,10 @@ def nested_on_session(search: Any, session: FoldSession, splits: Sequence[Split]
     plan = search.plan()
     searched = searches_on(search, plan, session, splits, groups)
     tested = scored_winners(search, session, splits, searched, plan.metrics, plan.chooser)
-    return gathered(tested, splits, plan.metrics[plan.chooser].bounds, search_score_name(search, plan.metrics))
+    return gathered(tested, splits, plan.metrics[plan.chooser], search_score_name(search, plan.metrics))
 
 
-def gathered(
-    tested: ProcedureScores, splits: Sequence[Split], bounds: tuple[float, float], metric: str
-) -> NestedResult:
+def gathered(tested: ProcedureScores, splits: Sequence[Split], metric: SearchMetric | None, name: str) -> NestedResult:
     """Combine the outer scores to a result."""
     assert tested.searches is not None
     return NestedResult(
@@ -170,8 +170,8 @@ def gathered(
         tuple(one.best_params for one in tested.searches),
         tuple(one.results for one in tested.searches),
         tested.models,
-        tested.estimate(splits, bounds),
-        metric,
+        tested.estimate(splits, metric),
+        name,
         SplitsRecord.of(splits),
     )
 

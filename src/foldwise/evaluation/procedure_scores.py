@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.intervals import corrected_spread
+from foldwise.evaluation.metrics.protocol import RowMetric, SearchMetric, as_row_metric
 from foldwise.evaluation.metrics.scoring import check_single, metrics_of, score_name, search_score_name
 from foldwise.evaluation.out_of_fold import OutOfFoldRecorder
 from foldwise.evaluation.routing import (
@@ -46,25 +47,36 @@ class ProcedureScores:
         """The mean best score of the searches, which is optimistic."""
         return None if self.searches is None else float(np.mean([one.best_score for one in self.searches]))
 
-    def row_variance(self, splits: Sequence[Split]) -> float | None:
+    def row_variance(self, splits: Sequence[Split], metric: RowMetric | None) -> float | None:
         """Compute the variance of one row's contribution: from losses, or else from the scores of splits."""
-        if self.losses is not None:
+        if self.losses is not None and metric is not None:
             losses = np.concatenate(self.losses)
-            return float(np.var(losses, ddof=1)) if len(losses) > 1 else None
+            return float(np.var(losses, ddof=1)) * metric.slope(losses.mean()) ** 2 if len(losses) > 1 else None
         if len(self.scores) < 2:
             return None
         return float(np.var(self.scores, ddof=1) * np.mean([len(split.test) for split in splits]))
 
-    def estimate(self, splits: Sequence[Split], bounds: tuple[float, float], *, same_metric: bool = True) -> Estimate:
+    def value(self, metric: RowMetric | None) -> float:
+        """Return the mean score. Of a root, it is the root of the mean loss of all test rows.
+
+        The mean of the roots of a few rows each is too small: by 1 / (4 · rows) of it for normal errors.
+        """
+        mean = float(np.mean(self.scores))
+        if metric is None or self.losses is None or metric.slope(1.0) == 1.0 or not np.isfinite(mean):
+            return mean
+        return float(metric.score_of(np.concatenate(self.losses).mean()))
+
+    def estimate(self, splits: Sequence[Split], metric: SearchMetric | None, *, same_metric: bool = True) -> Estimate:
         """Return the mean score with its interval, and the search score if it is of the same metric."""
         nested = "nested " if self.searches is not None else ""
+        by_row = as_row_metric(metric)
         return Estimate(
-            float(np.mean(self.scores)),
+            self.value(by_row),
             f"{nested}cross-validation, {len(splits)} splits, corrected resampled t interval",
             corrected_spread(self.scores, splits),
             self.search_score if same_metric else None,
-            self.row_variance(splits),
-            bounds,
+            self.row_variance(splits, by_row),
+            (-np.inf, np.inf) if metric is None else metric.bounds,
         )
 
 

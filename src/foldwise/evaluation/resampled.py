@@ -22,6 +22,7 @@ from foldwise.folds.splits import Split
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
+ScoreOf = Callable[[Floats], Floats]  # the scores of mean losses
 Choose = Callable[[Floats], Ints]  # (draws, settings) -> (draws,): the setting that the search selects by these scores
 
 DRAW_CELLS = 1 << 23  # most counts or scores in memory at a time
@@ -87,15 +88,15 @@ def count_draws(drawn: Ints) -> Ints:  # (draws, units)
 
 
 class MeanLosses:
-    """Scores that are means over rows: two matrix products for all settings and draws.
+    """Scores of means over rows: two matrix products for all settings and draws.
 
     Sums are computed per block of units, so that each block can be subtracted for the jackknife. Counts refer to units
     in the order of `order`, which is a permutation and does not matter for random draws.
     """
 
-    def __init__(self, kept: OutOfFoldAnswers, lossless: float) -> None:
+    def __init__(self, kept: OutOfFoldAnswers, score_of: ScoreOf) -> None:
         assert kept.losses is not None
-        units, self._lossless = units_of(kept), lossless
+        units, self._score_of = units_of(kept), score_of
         weights = np.ones(len(units)) if kept.weights is None else kept.weights[kept.rows]
         self.n_settings, self.n_units = len(kept.losses), int(units.max()) + 1
         blocks = blocks_of(kept, units, self.n_units)
@@ -119,9 +120,9 @@ class MeanLosses:
         inside = [self._sums(times[:, block], block) for block in self._blocks]
         outside = [self._sums(rest_times[:, block], block) for block in self._blocks]
         drawn, rest = LossSums.total(inside), LossSums.total(outside)
-        scores = rest.of(choose(drawn.scores(self._lossless)), self._lossless)
+        scores = self._score_of(rest.of(choose(self._score_of(drawn.means()))))
         without = [
-            (rest - left).of(choose((drawn - taken).scores(self._lossless)), self._lossless)
+            self._score_of((rest - left).of(choose(self._score_of((drawn - taken).means()))))
             for taken, left in zip(inside, outside, strict=True)
         ]
         return BootstrapScores(scores, np.stack(without))
@@ -144,12 +145,12 @@ class LossSums:
     def __sub__(self, other: LossSums) -> LossSums:
         return LossSums(self.losses - other.losses, self.weights - other.weights)
 
-    def scores(self, lossless: float) -> Floats:  # (draws, settings)
-        return lossless - self.losses / positive(self.weights)[:, None]
+    def means(self) -> Floats:  # (draws, settings)
+        return self.losses / positive(self.weights)[:, None]
 
-    def of(self, chosen: Ints, lossless: float) -> Floats:  # (draws,)
-        """Return the score of one setting per draw."""
-        return np.asarray(lossless - self.losses[np.arange(len(chosen)), chosen] / positive(self.weights))
+    def of(self, chosen: Ints) -> Floats:  # (draws,)
+        """Return the mean loss of one setting per draw."""
+        return np.asarray(self.means()[np.arange(len(chosen)), chosen])
 
 
 def positive(weights: Floats) -> Floats:

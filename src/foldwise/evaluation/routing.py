@@ -157,7 +157,7 @@ def routed_metrics(metrics: Mapping[str, SearchMetric], score: Mapping[str, dict
 class RoutedMetric:
     """A metric with the metadata that was routed to its scorer."""
 
-    averages_rows = False
+    has_losses = False
 
     def __init__(self, metric: Any, score_params: dict[str, Any]) -> None:
         self.score_params = score_params

@@ -5,6 +5,7 @@ from foldwise.models.coded_labels import CodedLabels
 from foldwise.models.column_roles import Outline, TargetScale, outline
 from foldwise.models.preprocessing import as_frame, for_trees, native, scaled
 from foldwise.models.spec import Cost, ModelSpec
+from foldwise.models.target_transforms import TransformedTarget
 
 __all__ = [
     "CodedLabels",
@@ -12,6 +13,7 @@ __all__ = [
     "ModelSpec",
     "Outline",
     "TargetScale",
+    "TransformedTarget",
     "as_frame",
     "catalogue",
     "for_trees",

@@ -15,6 +15,7 @@ from foldwise.data.target import Task
 from foldwise.errors import FoldwiseError
 from foldwise.models.column_roles import ROLES, Outline, Role
 from foldwise.models.feature_selection import selections
+from foldwise.models.target_transforms import TransformedTarget, transforms_for
 from foldwise.models.wide_tables import FIRST_KEPT, LEAST_KEPT, MOST_KEPT, TopColumns, is_wide, narrowed
 
 Space = Mapping[str, Any]
@@ -157,6 +158,10 @@ class ModelSpec:
         The tasks it can be trained for: "classification", "regression" or both. The default is classification.
     regression : mapping of str to object
         The fields that have another value for regression.
+    transform : {"", "none", "scale"}
+        With a name, the regressor is wrapped in `TransformedTarget`, starts with this transformation of the target, and
+        others are searched if the target is skewed. Parameters of the pipeline are then called `model__regressor__…`;
+        `search`, `quick` and `variants` keep the regressor's own names.
 
     Examples
     --------
@@ -193,6 +198,7 @@ class ModelSpec:
     notes: Mapping[str, str] = field(default_factory=dict)
     tasks: tuple[Task, ...] = ("classification",)
     regression: Mapping[str, Any] = field(default_factory=dict)
+    transform: Literal["", "none", "scale"] = ""
 
     def suited(self, task: Task) -> ModelSpec:
         """Return the declaration for one task.
@@ -241,7 +247,61 @@ class ModelSpec:
             passing = [*seen.columns("category", "text", "date"), *seen.left_out]
             k = min(FIRST_KEPT, max(LEAST_KEPT, seen.n_rows))
             front, seen = [("filter", TopColumns(passing, k=k, task=seen.task))], narrowed(seen)
-        return Pipeline([*front, ("prepare", spec.prepare(seen)), ("model", spec.make(seen, seed))])
+        model = spec.make(seen, seed)
+        if spec.wraps(outline):
+            model = TransformedTarget(model, transform=spec.transform)
+        return Pipeline([*front, ("prepare", spec.prepare(seen)), ("model", model)])
+
+    def wraps(self, outline: Outline) -> bool:
+        """Whether the regressor is wrapped in `TransformedTarget`.
+
+        Parameters
+        ----------
+        outline : Outline
+            The columns and the size of the table.
+
+        Returns
+        -------
+        bool
+            True for a quantity as target and a model with `transform`.
+        """
+        return bool(self.transform) and outline.task == "regression"
+
+    def named(self, outline: Outline, setting: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a setting, or a search space, with the parameter names of the pipeline.
+
+        Parameters
+        ----------
+        outline : Outline
+            The columns and the size of the table.
+        setting : mapping of str to object
+            Values by the estimator's own names; "transform" is that of the target.
+
+        Returns
+        -------
+        dict
+            The same values.
+        """
+        inner = "model__regressor__" if self.wraps(outline) else "model__"
+        return {f"model__{name}" if name == "transform" else f"{inner}{name}": one for name, one in setting.items()}
+
+    def target_space(self, outline: Outline) -> dict[str, Any]:
+        """Return the transformations of the target that a search tries; empty if there is no choice.
+
+        Parameters
+        ----------
+        outline : Outline
+            The columns and the size of the table.
+
+        Returns
+        -------
+        dict
+            Nothing, or the values of "transform".
+        """
+        if not self.wraps(outline) or outline.target is None:
+            return {}
+        first, *others = transforms_for(outline.target.lowest, outline.target.skewness)
+        return {"transform": [self.transform or first, *others]} if others else {}
 
     def space(self, outline: Outline) -> dict[str, Any]:
         """Return the search space by the parameter names of the pipeline.
@@ -259,9 +319,9 @@ class ModelSpec:
         spec = self.suited(outline.task)
         seen = spec.seen(outline)
         if is_wide(seen):
-            found = {f"model__{name}": values for name, values in spec.search(narrowed(seen)).items()}
+            found = spec.named(outline, {**spec.search(narrowed(seen)), **spec.target_space(outline)})
             return {**found, "filter__k": randint(LEAST_KEPT, MOST_KEPT + 1)}
-        found = {f"model__{name}": values for name, values in spec.search(seen).items()}
+        found = spec.named(outline, {**spec.search(seen), **spec.target_space(outline)})
         choices = selections(seen) if spec.selects else []
         return {**found, "select": choices} if found and len(choices) > 1 else found
 
@@ -278,13 +338,15 @@ class ModelSpec:
         Returns
         -------
         list of dict
-            The defaults, which are an empty dict, or `quick`; then the variants of it.
+            The defaults, which are an empty dict, or `quick`; then, for a skewed target, the same with its logarithm;
+            then the variants.
         """
         spec = self.suited(outline.task)
         seen = spec.seen(outline)
         start = spec.quick(seen) if short else {}
-        settings = [start, *({**start, **one} for one in spec.variants(seen))]
-        return [{f"model__{name}": value for name, value in one.items()} for one in settings]
+        logs = [{"transform": "log"}] if "log" in spec.target_space(outline).get("transform", ()) else []
+        settings = [start, *({**start, **one} for one in [*logs, *spec.variants(seen)])]
+        return [spec.named(outline, one) for one in settings]
 
     def seconds(self, outline: Outline) -> float:
         """Estimate the seconds of one fit.

@@ -76,5 +76,6 @@ TAGS = {
     "rules.list": "rules.estimator.RuleList",
     "rules.rule": "rules.estimator.ListedRule",
     "rules.scheme": "rules.conditions.CodingScheme",
+    "target.transformed": "models.target_transforms.TransformedTarget",
 }
 PATHS = {f"foldwise.{path}": tag for tag, path in TAGS.items()}

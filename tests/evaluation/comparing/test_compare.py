@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.datasets import load_diabetes, load_iris
-from sklearn.dummy import DummyClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV as PeerSearch
 from sklearn.model_selection import (
@@ -368,3 +368,12 @@ def test_a_cost_matrix_is_named_in_short_whoever_scored():
 def test_classifiers_and_regressors_are_told_apart_before_their_metrics_are():
     with pytest.raises(InputError, match="'a' is a classifier but 'b' is not"):
         compare({"a": GaussianNB(), "b": Ridge()}, X, Y)
+
+
+def test_errors_are_practically_equal_within_a_percent_of_the_best(rng):
+    X = rng.normal(size=(60, 3))
+    y = 1000 * (X[:, 0] + rng.normal(size=60))
+    models = {"ridge": Ridge(), "dummy": DummyRegressor()}
+    found = compare(models, X, y, cv=5, scoring="root_mean_squared_error")
+    assert found.rope == pytest.approx(0.01 * found.scores[0].mean(), rel=0.05)
+    assert compare(models, X, y, cv=5).rope == compare(models, X, y, cv=5, scoring="r2").rope == 0.01

@@ -15,7 +15,7 @@ from foldwise.evaluation.comparing.comparison import Comparison, check_names, fi
 from foldwise.evaluation.comparing.paired import check_rope
 from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import share_tested
-from foldwise.evaluation.metrics.registry import METRICS
+from foldwise.evaluation.metrics.registry import METRICS, find_metric, is_metric
 from foldwise.evaluation.metrics.scoring import check_single
 from foldwise.evaluation.procedure_scores import Procedure, ProcedureScores, check_model
 from foldwise.folds.rows import count_rows
@@ -31,7 +31,7 @@ def compare(
     *,
     cv: Any = None,
     scoring: Any = None,
-    rope: float = 0.01,
+    rope: float | None = None,
     level: float = 0.95,
     groups: Any = None,
     n_jobs: int | None = None,
@@ -56,8 +56,9 @@ def compare(
         The metric, by its own name ("log_loss") or by scikit-learn's ("neg_log_loss"). It is shown with its own sign,
         so for log loss the lowest score is best. None means the metric of the searches and the `score` method of the
         models, which must agree.
-    rope : float, default 0.01
-        Region of practical equivalence: smaller differences in score count as none.
+    rope : float, default None
+        Region of practical equivalence: smaller differences in score count as none. None means 0.01, or 1% of the best
+        score if the score is in units of a quantity, such as the root mean squared error.
     level : float, default 0.95
         Level of the intervals; tests are at 1 - level.
     groups : array-like of shape (n_rows,), default None
@@ -108,7 +109,7 @@ def compare(
     """
     check_names(models)
     check_level(level)
-    check_rope(rope)
+    check_rope(0.01 if rope is None else rope)
     check_jobs(n_jobs)
     if isinstance(scoring, str):
         scoring = METRICS.get(scoring, scoring)
@@ -122,8 +123,18 @@ def compare(
             watch(name, done)
         tested = tested_on(name, procedure, splits, n_jobs)
         scores[name] = finite_scores(name, np.asarray(tested.scores, dtype=np.float64))
-        estimates[name] = tested.estimate(splits, procedure.metric.bounds, same_metric=procedure.chooses_alike)
+        estimates[name] = tested.estimate(splits, procedure.metric, same_metric=procedure.chooses_alike)
+    rope = usual_rope(metric, scores) if rope is None else rope
     return Comparison.sorted(scores, estimates, share_tested(splits), metric or "score", rope, level)
+
+
+def usual_rope(metric: str | None, scores: Mapping[str, Any]) -> float:
+    """Return 0.01, or 1% of the best mean score for errors, which are in units of the quantity."""
+    found = find_metric(metric) if metric is not None and is_metric(metric) else None
+    if found is None or found.task == "classification" or found.greater_is_better:
+        return 0.01
+    best = min(abs(float(np.mean(one))) for one in scores.values())
+    return float(f"{0.01 * best:.2g}")
 
 
 def opened(

@@ -137,7 +137,7 @@ class Metric:
     scorer : str or scorer, default ""
         Name of scikit-learn's scorer, for which higher is always better, or the scorer itself.
     row_scores : callable, default None
-        For a mean over rows, the contribution of each row, of shape (settings, rows).
+        For a mean over rows, or the root of one, the contribution of each row, of shape (settings, rows).
     scores : callable, default None
         The score of each setting, if it is not the mean of `row_scores` or can be computed faster; NaN if undefined.
     ranks : bool, default False
@@ -148,6 +148,8 @@ class Metric:
         Whether it is defined on a single row, as needed for leave-one-out.
     plain : callable, default always True
         Whether a batch from a session is an ordinary case; otherwise scikit-learn's scorer is called.
+    root : bool, default False
+        Whether the score is the square root of the mean of `row_scores`.
     target_check : callable, default None
         A function of the true values that raises if the metric is not defined for them, and returns warnings.
     """
@@ -164,6 +166,7 @@ class Metric:
     two_classes: bool = False
     single_rows: bool = False
     plain: Callable[[Any], bool] = always
+    root: bool = False
     target_check: Callable[[NDArray[Any]], list[str]] | None = None
 
     @property
@@ -202,7 +205,8 @@ class Metric:
         if self.scores is not None:
             return self.scores(batch)
         assert self.row_scores is not None
-        return batch.mean(self.row_scores(batch))
+        mean = batch.mean(self.row_scores(batch))
+        return np.sqrt(mean) if self.root else mean
 
     def __call__(self, truth: NDArray[Any], predicted: NDArray[Any], weights: Floats | None = None) -> float:
         """Score given predictions; NaN if the score is not defined.
@@ -226,7 +230,7 @@ class Metric:
     @property
     def averages_rows(self) -> bool:
         """Whether the score is a mean over rows."""
-        return self.row_scores is not None
+        return self.row_scores is not None and not self.root
 
     def by_row(self, truth: NDArray[Any], predicted: NDArray[Any]) -> Floats:  # (rows,)
         """Return the contribution of each row to the mean.

@@ -21,21 +21,25 @@ class SearchMetric(Protocol):
 
     need: Need  # what sessions must predict
     bounds: tuple[float, float]  # of the score
-    averages_rows: bool  # whether it is a mean over rows, and so a `RowMetric`
+    has_losses: bool  # whether it is computed from a mean over rows, and so a `RowMetric`
 
     def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> NDArray[Any]:
         """Return one score, or one dict of scores, per setting."""
 
 
 class RowMetric(SearchMetric, Protocol):
-    """A metric that is a mean over rows: `lossless` minus the mean of `losses`."""
+    """A metric that is a function of the mean of `losses`: the mean with a sign, or its root."""
 
-    lossless: float  # the score if all losses are 0
+    def score_of(self, mean: Any) -> Any:
+        """Return the score of a mean loss, or of an array of them."""
+
+    def slope(self, mean: float) -> float:
+        """Return how much the score falls per unit of a mean loss."""
 
     def losses(self, session: Any, split: Split, answer: Answer) -> NDArray[np.float64]:  # (settings, rows)
         """Return the loss of each test row."""
 
 
 def as_row_metric(metric: SearchMetric | None) -> RowMetric | None:
-    """Return the metric if it is a mean over rows, otherwise None."""
-    return cast(RowMetric, metric) if metric is not None and metric.averages_rows else None
+    """Return the metric if it is computed from a mean over rows, otherwise None."""
+    return cast(RowMetric, metric) if metric is not None and metric.has_losses else None

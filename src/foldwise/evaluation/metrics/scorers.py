@@ -27,7 +27,7 @@ class ScorerMetric:
 
     need = Need.MODEL
     bounds = (-np.inf, np.inf)  # not known
-    averages_rows = False
+    has_losses = False
 
     def __init__(self, scorer: Callable[..., Any], wants_model: bool = False) -> None:
         self.scorer = scorer

@@ -101,8 +101,8 @@ class LastStepScore:
 
     def __init__(self, metric: SessionMetric, by_scorer: ScorerMetric, step: str) -> None:
         self.metric, self.by_scorer, self.step = metric, by_scorer, step
-        self.need, self.bounds, self.lossless = metric.need, metric.bounds, metric.lossless
-        self.averages_rows, self.losses = metric.averages_rows, metric.losses
+        self.need, self.bounds, self.has_losses = metric.need, metric.bounds, metric.has_losses
+        self.losses, self.score_of, self.slope = metric.losses, metric.score_of, metric.slope
 
     def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
         replaced = any(self.step in setting or "steps" in setting for setting in settings)

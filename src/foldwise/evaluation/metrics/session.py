@@ -22,6 +22,7 @@ from foldwise.folds.protocol import Answer, Labels, Need, Params, TargetValues
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import LeaveOneOutSplits, Split
 
+SMALLEST = 1e-300  # a divisor that is not 0
 NEEDED = {
     Need.LABELS: "predicted labels",
     Need.PROBA: "probabilities",
@@ -92,7 +93,7 @@ class SessionMetric:
         self.by_scorer = ScorerMetric(get_scorer(metric.scorer) if scorer is None else scorer)
         low, high = metric.bounds
         self.bounds = metric.bounds if metric.greater_is_better else (-high, -low)
-        self.averages_rows = metric.averages_rows
+        self.has_losses = metric.row_scores is not None
         self.lossless = high if metric.greater_is_better else 0.0  # the score is this minus the mean loss
 
     def __repr__(self) -> str:
@@ -125,12 +126,21 @@ class SessionMetric:
         return held
 
     def losses(self, session: Any, split: Split, answer: Answer) -> Floats:  # (settings, rows)
-        """Return the loss of each row; the score is `lossless` minus their mean."""
+        """Return the loss of each row; `score_of` turns their mean into the score."""
         assert self.metric.row_scores is not None
         if not self._is_answered(session, answer):
             raise lacks(session, self.name, NEEDED[self.need])
         rows = self.metric.row_scores(WholeTableBatch(session, split, answer))
         return self.lossless - rows if self.metric.greater_is_better else rows
+
+    def score_of(self, mean: Any) -> Any:
+        """Return the score of a mean loss: `lossless` minus it, or minus its root."""
+        # a difference of sums may be -1e-17
+        return -np.sqrt(np.maximum(mean, 0.0)) if self.metric.root else self.lossless - mean
+
+    def slope(self, mean: float) -> float:
+        """Return how much the score falls per unit of a mean loss, for errors of small changes."""
+        return 0.5 / max(float(np.sqrt(max(mean, 0.0))), SMALLEST) if self.metric.root else 1.0
 
     def of_rows(self, session: Any, splits: LeaveOneOutSplits, answer: Answer) -> Floats | None:  # (settings, rows)
         """Return the score of every split of leave-one-out; None if scikit-learn's scorer is needed."""

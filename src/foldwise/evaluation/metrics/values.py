@@ -49,10 +49,6 @@ def gamma_deviances(batch: PredictionBatch) -> Floats:  # (settings, rows)
     return np.where(batch.values > 0, 2.0 * (np.log(p / batch.truth) + batch.truth / p - 1.0), np.inf)
 
 
-def root_mean_squared_error(batch: PredictionBatch) -> Floats:  # (settings,)
-    return np.sqrt(batch.mean(squared_errors(batch)))
-
-
 def median_error(batch: PredictionBatch) -> Floats:  # (settings,)
     if batch.weights is None:
         return np.asarray(np.median(absolute_errors(batch), axis=1))
@@ -143,7 +139,8 @@ VALUE_METRICS: tuple[Metric, ...] = (
     Metric(
         *("root_mean_squared_error", "root mean squared error", False, ERROR, Need.VALUES),
         "neg_root_mean_squared_error",
-        scores=root_mean_squared_error,
+        row_scores=squared_errors,
+        root=True,
         plain=finite_values,
     ),
     Metric(

@@ -143,7 +143,8 @@ def inside(outline: Outline, **space: Any) -> dict[str, Any]:
     return {f"{inner}{name}": values for name, values in {**rates_and_rounds("n_estimators"), **space}.items()}
 
 
-unwrapped = {"stages": "model__n_estimators", "quick": lambda outline: quick(outline, "n_estimators")}
+REGRESSOR = {"transform": "none", "stages": "model__regressor__n_estimators"}
+UNWRAPPED = {**REGRESSOR, "quick": lambda outline: quick(outline, "n_estimators")}  # not in `CodedLabels`
 SPECS = (
     ModelSpec(
         name="gradient_boosting",
@@ -159,7 +160,8 @@ SPECS = (
         },
         cost=Cost(cell=2e-6, power=1.1, start=0.1, column=1e-3),
         answers="values",
-        stages="model__n_estimators",
+        transform="none",
+        stages="model__regressor__n_estimators",
         quick=lambda outline: quick(outline, "n_estimators"),
         least_rows=LEAST_ROWS,
         tasks=("regression",),
@@ -194,6 +196,7 @@ SPECS = (
         quick=lambda outline: quick(outline, "max_iter"),
         variants=lambda outline: tree_sizes(outline, "max_leaf_nodes", 8, 128),
         tasks=BOTH,
+        regression={"transform": "none", "stages": "model__regressor__max_iter"},
     ),
     ModelSpec(
         name="lightgbm",
@@ -210,6 +213,7 @@ SPECS = (
         quick=lambda outline: quick(outline, "n_estimators"),
         variants=lambda outline: tree_sizes(outline, "num_leaves", 8, 128),
         tasks=BOTH,
+        regression=REGRESSOR,
         module="lightgbm",
         extra=EXTRA,
     ),
@@ -232,7 +236,7 @@ SPECS = (
         quick=lambda outline: quick(outline, "n_estimators", "estimator__"),
         variants=lambda outline: tree_sizes(outline, "estimator__max_depth", 3, 10),
         tasks=BOTH,
-        regression={**unwrapped, "variants": lambda outline: tree_sizes(outline, "max_depth", 3, 10)},
+        regression={**UNWRAPPED, "variants": lambda outline: tree_sizes(outline, "max_depth", 3, 10)},
         module="xgboost",
         extra=EXTRA,
     ),
@@ -250,7 +254,7 @@ SPECS = (
         quick=lambda outline: quick(outline, "n_estimators", "estimator__"),
         takes_constants=False,
         tasks=BOTH,
-        regression=unwrapped,
+        regression=UNWRAPPED,
         module="catboost",
         extra=EXTRA,
     ),

@@ -11,9 +11,7 @@ from functools import partial
 from typing import Any
 
 from scipy.stats import loguniform
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from foldwise.models.column_roles import Outline
@@ -30,8 +28,7 @@ def in_unit_range(outline: Outline) -> Any:
 
 def make_radial(outline: Outline, seed: int) -> Any:
     if outline.task == "regression":  # epsilon and C are in units of the target
-        kernel = SVR(gamma=0.1, max_iter=MOST_STEPS)
-        return TransformedTargetRegressor(kernel, transformer=StandardScaler())
+        return SVR(gamma=0.1, max_iter=MOST_STEPS)
     return SVC(gamma=0.1, max_iter=MOST_STEPS, random_state=seed)
 
 
@@ -75,11 +72,12 @@ SPECS = (
         cost=Cost(cell=4e-10, power=2.0, start=0.05),
         tasks=BOTH,
         regression={
+            "transform": "scale",
             "search": lambda outline: {
-                "regressor__C": loguniform(0.03, 3_000.0),
-                "regressor__gamma": loguniform(0.00003, 8.0),
-                "regressor__epsilon": loguniform(0.003, 0.5),
-            }
+                "C": loguniform(0.03, 3_000.0),
+                "gamma": loguniform(0.00003, 8.0),
+                "epsilon": loguniform(0.003, 0.5),
+            },
         },
     ),
     regressor(
@@ -93,6 +91,8 @@ SPECS = (
         title="ridge regression",
         make=lambda outline, seed: Ridge(),
         search=lambda outline: {"alpha": loguniform(1e-3, 1e5)},
+        shares=("regressor__alpha",),
+        transform="none",
         general="linear",
     ),
     regressor(
@@ -100,11 +100,13 @@ SPECS = (
         title="lasso",
         make=lambda outline, seed: Lasso(alpha=0.01 * spread(outline), max_iter=MOST_SWEEPS),
         search=penalties,
+        shares=("alpha",),
     ),
     regressor(
         name="elastic_net",
         title="elastic net",
         make=lambda outline, seed: ElasticNet(alpha=0.01 * spread(outline), max_iter=MOST_SWEEPS),
         search=lambda outline: {**penalties(outline), "l1_ratio": [0.1, 0.3, 0.5, 0.7, 0.9]},
+        shares=("alpha",),
     ),
 )
