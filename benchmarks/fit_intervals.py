@@ -170,7 +170,7 @@ def run(problem: Problem, n_rows: int, metric: Metric, seed: int, n_folds: int =
     scores = {k: tuple(score(found[k], split) for found in by_fold) for k, split in enumerate(splits)}
     batch = SettingBatch(0, "tree", tuple({"index": i} for i in range(len(kept))), 0.0, scores=scores)
     stored: Any = SimpleNamespace(
-        task=SimpleNamespace(n_classes=2, codes=y, weights=None, moments=None),
+        task=SimpleNamespace(n_outputs=2, is_quantity=False, y=y, weights=None, moments=None),
         splits=splits,
         out_of_fold=lambda batch, i: np.concatenate(by_fold[i]).astype(np.float32),
     )
@@ -182,11 +182,11 @@ def run(problem: Problem, n_rows: int, metric: Metric, seed: int, n_folds: int =
     stack = np.zeros((len(members), N_TEST, 2))
     for i in selection.members:
         stack[i] = proba(kept[members[i].setting], train, together, np.arange(n_rows, n_rows + N_TEST))
-    final = selection.chosen.proba(stack)
+    final = selection.chosen.predict(stack)
     found = {}
     for name in SHOWN:
         shown = METRICS[name]
-        search_score = score_of(replace(selection.honest, proba=selection.optimistic), tested, shown)
+        search_score = score_of(replace(selection.honest, predicted=selection.optimistic), tested, shown)
         estimate = honest_estimate(selection.honest, tested, shown, splits, search_score=search_score)
         truth = 0.5 if problem.noise and name != "log_loss" else shown(labels, final, None)
         plain = plain_interval(selection.honest, tested, shown, splits)
@@ -200,7 +200,7 @@ def plain_interval(
     """The earlier rule: no correction, and the error of rows or folds with nine degrees of freedom."""
     value, by_fold = score_of(honest, tested, metric), fold_scores(honest, tested, metric)
     if metric.averages_rows:
-        losses = metric.by_row(tested.codes[honest.index], honest.proba)
+        losses = metric.by_row(tested.truth[honest.index], honest.predicted)
         errors = (np.std(losses) / np.sqrt(len(losses)), np.std(by_fold, ddof=1) / np.sqrt(len(by_fold)))
         spread = StudentSpread(float(max(errors)), 9)
     else:

@@ -190,7 +190,6 @@ class TestFitForReal:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ("x,y\n" + "".join(f"{i},{i % 60}\n" for i in range(150)), "60 distinct"),
             ("x,y\n" + "".join(f"{i},n{i % 60}\n" for i in range(150)), "too many distinct values for classes: 60"),
             ("x,y\n" + "".join(f"{i},same\n" for i in range(50)), "all rows have the same 'y'"),
             ("x,y\n1,a\n2,b\n3,a\n", "3 rows"),

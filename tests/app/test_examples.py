@@ -13,12 +13,12 @@ from foldwise.app.examples import NO_TIME, example_facts
 from foldwise.app.final_model import fit_members, select_members
 from foldwise.app.fold_model import explained_fold, fold_jobs, fold_model
 from foldwise.app.result import FitResult
+from foldwise.app.run import metric_of
 from foldwise.app.search import Search
 from foldwise.app.setup import RunSetup
 from foldwise.app.task import make_task
 from foldwise.app.timing import Clock
 from foldwise.evaluation.contributions import log_odds_of
-from foldwise.evaluation.metrics import class_metric
 from tests.app.fakes import FakeExecutor, FakeTime
 
 MODELS = ("logistic_regression", "linear_svm", "naive_bayes")  # one of them gives decision values
@@ -34,11 +34,15 @@ def noisy(n_rows=160):
 @pytest.fixture(scope="module")
 def result():
     """A run with real models in fake seconds."""
+    return finished(noisy(), MODELS, 30.0)
+
+
+def finished(table, models, budget):
     time = FakeTime()
-    executor, clock = FakeExecutor(time), Clock(30.0, 0.0, time, time.sleep)
-    task = make_task(noisy(), "y")
-    config = FitConfig(target="y", budget=30.0, models=MODELS, n_jobs=1)
-    setup = RunSetup.make(config, task, class_metric(None, task.classes), 1)
+    executor, clock = FakeExecutor(time), Clock(budget, 0.0, time, time.sleep)
+    task = make_task(table, "y")
+    config = FitConfig(target="y", budget=budget, models=models, n_jobs=1)
+    setup = RunSetup.make(config, task, metric_of(None, task), 1)
     executor.give(setup.worker_data)
     search = Search(setup, executor, clock)
     search.run(lambda: None)
@@ -57,7 +61,7 @@ def test_the_model_of_the_fold_predicts_what_it_predicted(result):
     honest, tested = selection.honest, selection.tested
     here = tested.fold[honest.index] == found.fold
     X = result.setup.X[tested.rows[honest.index[here]].tolist()]
-    np.testing.assert_allclose(found.model.predict_proba(X), honest.proba[here], atol=1e-5)
+    np.testing.assert_allclose(found.model.predict_proba(X), honest.predicted[here], atol=1e-5)
 
 
 def test_contributions_sum_to_the_log_odds_of_the_probability_shown(result):

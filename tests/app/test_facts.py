@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from foldwise.app import table_facts
-from foldwise.app.facts import make_facts, nomogram_facts, procedure_estimate, scored_folds, short_value, shown_trials
+from foldwise.app.facts import make_facts, nomogram_facts, scored_folds, short_value, shown_trials
+from foldwise.app.headline_facts import procedure_estimate
 from foldwise.app.leaderboard import leaderboard
 from foldwise.app.timing import RunTimes
 from foldwise.evaluation.metrics import class_metric
@@ -49,7 +50,7 @@ def test_the_headline_is_the_estimate(result, facts):
 def test_the_confusion_matrix_is_of_the_honest_predictions(result, facts):
     honest = result.final.selection.honest
     counts = np.zeros((2, 2), int)
-    np.add.at(counts, (result.final.selection.tested.codes[honest.index], honest.proba.argmax(axis=1)), 1)
+    np.add.at(counts, (result.final.selection.tested.truth[honest.index], honest.predicted.argmax(axis=1)), 1)
     assert facts["predictions"]["confusion"]["counts"] == counts.tolist()
 
 
@@ -110,9 +111,9 @@ def test_the_area_of_the_curve_is_the_area_of_the_headline(result, facts):
 def test_a_class_that_is_never_predicted_is_a_warning(result, facts):
     selection = result.final.selection
     proba = np.tile([0.6, 0.4], (len(selection.honest.index), 1))
-    changed = replace(selection, honest=replace(selection.honest, proba=proba))
+    changed = replace(selection, honest=replace(selection.honest, predicted=proba))
     never = table_facts.never_predicted(replace(result, final=replace(result.final, selection=changed)))
-    n_rows = int((selection.tested.codes[selection.honest.index] == 1).sum())
+    n_rows = int((selection.tested.truth[selection.honest.index] == 1).sum())
     assert never == [f"The class 'yes' is never predicted, although {n_rows} held-out rows have it."]
     assert table_facts.never_predicted(result) == []
 

@@ -40,14 +40,14 @@ def test_models_are_ranked_then_come_failures_then_the_baseline(rows):
 def test_estimates_are_of_the_honest_predictions_of_each_model(rows, result):
     tested = result.final.selection.tested
     for row in rows[:3]:
-        losses = -np.log(row.honest.proba[np.arange(len(row.honest.index)), tested.codes[row.honest.index]])
+        losses = -np.log(row.honest.predicted[np.arange(len(row.honest.index)), tested.truth[row.honest.index]])
         assert row.estimate.value == pytest.approx(losses.mean())
         assert len(row.folds) == len(tested.scored)
 
 
 def test_the_baseline_predicts_class_frequencies(rows):
     assert rows[-1].estimate.value == pytest.approx(np.log(2), abs=1e-3)
-    assert rows[-1].honest.proba.std(axis=0).max() < 0.01
+    assert rows[-1].honest.predicted.std(axis=0).max() < 0.01
 
 
 def test_the_close_second_is_tied_and_noise_is_not(rows):

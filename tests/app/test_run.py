@@ -316,7 +316,6 @@ NUMBERS = np.random.default_rng(0).normal(size=100)
 @pytest.mark.parametrize(
     ("given", "asked", "says"),
     [
-        (table(x=NUMBERS, y=NUMBERS), {}, "a quantity"),
         (table(x=NUMBERS, y=[f"n{i % 41}" for i in range(100)]), {}, "too many distinct values for classes"),
         (table(x=NUMBERS, y=["a"] * 100), {}, "the same 'y'"),
         (table(x=[1, 2, 3], y=["a", "b", "a"]), {}, "needs at least 8 rows"),
@@ -393,7 +392,7 @@ def test_rows_without_a_target_are_left_out_only_when_that_is_asked_for(labels, 
         assert task.n_unlabeled == 6
         assert task.classes.tolist() == labels
         assert task.table.X["x"].to_list() == [i for i in range(60) if i % 10 != 3]
-        np.testing.assert_array_equal(task.codes, [i % 2 for i in range(60) if i % 10 != 3])
+        np.testing.assert_array_equal(task.y, [i % 2 for i in range(60) if i % 10 != 3])
     run = fake_fit(frame, target="y", budget=5, models=["decision_tree"], drop_unlabeled=True)
     assert "6 rows without a value of 'y' were dropped." in run.facts["audit"]["warnings"]
 

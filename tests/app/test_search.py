@@ -27,9 +27,9 @@ def test_stored_predictions_give_the_scores_of_the_state():
     for batch in search.state.finished:
         for i in batch.usable:
             for k, split in enumerate(search.setup.splits):
-                proba = predictions.proba(batch, i, k)
+                proba = predictions.predicted(batch, i, k)
                 np.testing.assert_allclose(proba.sum(axis=1), 1.0)
-                score = search.setup.metric.signed(search.setup.metric(task.codes[split.test], proba))
+                score = search.setup.metric.signed(search.setup.metric(task.y[split.test], proba))
                 assert score == pytest.approx(batch.scores[k][i])
 
 

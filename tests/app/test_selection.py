@@ -42,7 +42,7 @@ def stacked(n_rows=300, n_folds=5, n_members=8, seed=0, strength=0.0, eliminated
     stack = OutOfFoldRows(np.arange(n_rows), fold, codes, None, n_folds, in_time, eliminated)
     splits = [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
     every = np.arange(n_members)
-    kept = tuple(SimpleNamespace(proba=one) for one in proba)
+    kept = tuple(SimpleNamespace(predicted=one) for one in proba)
     return stack, CandidateSet(kept, every, dict.fromkeys(range(n_folds), every)), proba, splits
 
 
@@ -52,11 +52,11 @@ def test_the_honest_predictions_are_those_of_a_choice_without_the_fold():
     assert honest.folds == (0, 1, 2, 3, 4)
     for fold in honest.folds:
         others, own = np.flatnonzero(stack.fold != fold), np.flatnonzero(stack.fold == fold)
-        chosen = choose_weights(proba[:, others], stack.codes[others], None, LOG_LOSS, 4)
+        chosen = choose_weights(proba[:, others], stack.truth[others], None, LOG_LOSS, 4)
         mixed = np.tensordot(chosen.weights, proba[:, own].astype(np.float64), axes=1)
         odds = chosen.calibration.inverse * np.log(mixed)
         expected = np.exp(odds) / np.exp(odds).sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(honest.proba[stack.fold[honest.index] == fold], expected, rtol=1e-9)
+        np.testing.assert_allclose(honest.predicted[stack.fold[honest.index] == fold], expected, rtol=1e-9)
         np.testing.assert_array_equal(honest.chosen[fold].weights, chosen.weights)
 
 
@@ -67,39 +67,39 @@ def test_few_rows_of_noise_do_not_make_a_sure_model():
         stack, _, proba, _ = stacked(n_rows=30, n_members=20, seed=seed)
         unseen = stacked(n_rows=len(new), n_members=20, seed=100 + seed)[2]
         losses["chosen"].append(
-            LOG_LOSS(new, choose_weights(proba, stack.codes, None, LOG_LOSS, 6).proba(unseen), None)
+            LOG_LOSS(new, choose_weights(proba, stack.truth, None, LOG_LOSS, 6).predict(unseen), None)
         )
         softened = choose_softened(proba, stack, list(range(5)), LOG_LOSS, 6)
-        losses["softened"].append(LOG_LOSS(new, softened.proba(unseen), None))
+        losses["softened"].append(LOG_LOSS(new, softened.predict(unseen), None))
     assert np.mean(losses["softened"]) < 0.72 < np.mean(losses["chosen"])
 
 
 def test_good_models_of_few_rows_are_hardly_softened():
     stack, _, proba, _ = stacked(n_rows=60, n_members=4, strength=1.5)
-    plain = choose_weights(proba, stack.codes, None, LOG_LOSS, 6).calibration.inverse
+    plain = choose_weights(proba, stack.truth, None, LOG_LOSS, 6).calibration.inverse
     assert 0.7 * plain < choose_softened(proba, stack, list(range(5)), LOG_LOSS, 6).calibration.inverse <= plain
 
 
 def test_labels_of_a_fold_do_not_change_what_is_said_of_it():
     stack, kept, _, _ = stacked(strength=0.5)
     before = honest_selection(stack, kept, LOG_LOSS, 4)
-    turned = stack.codes.copy()
+    turned = stack.truth.copy()
     turned[stack.fold == 2] = 1 - turned[stack.fold == 2]
     after = honest_selection(OutOfFoldRows(stack.rows, stack.fold, turned, None, 5, False, False), kept, LOG_LOSS, 4)
     here = stack.fold[before.index] == 2
-    np.testing.assert_array_equal(before.proba[here], after.proba[here])
-    assert not np.array_equal(before.proba[~here], after.proba[~here])
+    np.testing.assert_array_equal(before.predicted[here], after.predicted[here])
+    assert not np.array_equal(before.predicted[~here], after.predicted[~here])
 
 
 def test_in_time_a_choice_rests_on_earlier_folds_only():
     stack, kept, _, _ = stacked(strength=0.5, in_time=True)
     before = honest_selection(stack, kept, LOG_LOSS, 4)
     assert before.folds == (1, 2, 3, 4)
-    turned = stack.codes.copy()
+    turned = stack.truth.copy()
     turned[stack.fold >= 3] = 1 - turned[stack.fold >= 3]
     after = honest_selection(OutOfFoldRows(stack.rows, stack.fold, turned, None, 5, True, False), kept, LOG_LOSS, 4)
     early = stack.fold[before.index] <= 3
-    np.testing.assert_array_equal(before.proba[early], after.proba[early])
+    np.testing.assert_array_equal(before.predicted[early], after.predicted[early])
 
 
 def test_the_fold_that_dropped_settings_is_not_scored():
@@ -111,8 +111,8 @@ def test_on_labels_that_nothing_tells_the_naive_score_is_too_good_and_the_honest
     search_score, honest, held = [], [], 0
     for seed in range(40):
         stack, kept, proba, splits = stacked(n_rows=150, n_members=12, seed=seed)
-        chosen = choose_weights(proba, stack.codes, None, METRICS["accuracy"], 1)
-        search_score.append(METRICS["accuracy"](stack.codes, chosen.proba(proba)))
+        chosen = choose_weights(proba, stack.truth, None, METRICS["accuracy"], 1)
+        search_score.append(METRICS["accuracy"](stack.truth, chosen.predict(proba)))
         found = honest_selection(stack, kept, METRICS["accuracy"], 1)
         estimate = honest_estimate(found, stack, METRICS["accuracy"], splits)
         honest.append(estimate.value)
@@ -127,7 +127,7 @@ def test_an_estimate_is_the_mean_of_rows_and_as_wide_as_groups_make_it():
     stack, kept, _, splits = stacked(strength=0.7)
     found = honest_selection(stack, kept, LOG_LOSS, 3)
     plain = honest_estimate(found, stack, LOG_LOSS, splits)
-    losses = LOG_LOSS.by_row(stack.codes[found.index], found.proba)
+    losses = LOG_LOSS.by_row(stack.truth[found.index], found.predicted)
     assert plain.value == pytest.approx(losses.mean())
     assert plain.spread.error >= losses.std() / np.sqrt(len(losses)) * (1 - 1e-12)
     groups = np.arange(300) // 30
@@ -142,9 +142,9 @@ def test_a_fold_has_no_say_in_who_its_candidates_are():
     some = {**slate.without, 2: np.array([1, 4])}
     honest = honest_selection(stack, CandidateSet(slate.every, slate.final, some), LOG_LOSS, 4)
     others, own = np.flatnonzero(stack.fold != 2), np.flatnonzero(stack.fold == 2)
-    chosen = choose_weights(proba[[1, 4]][:, others], stack.codes[others], None, LOG_LOSS, 4)
+    chosen = choose_weights(proba[[1, 4]][:, others], stack.truth[others], None, LOG_LOSS, 4)
     here = stack.fold[honest.index] == 2
-    np.testing.assert_allclose(honest.proba[here], chosen.proba(proba[[1, 4]][:, own]), rtol=1e-12)
+    np.testing.assert_allclose(honest.predicted[here], chosen.predict(proba[[1, 4]][:, own]), rtol=1e-12)
     assert best_few(np.array([0.1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]), [0, 1, 1, 1, 1, 1, 0], 6) == [1, 2, 3, 4, 6, 0]
 
 
@@ -220,10 +220,10 @@ def test_rows_of_a_group_that_are_copies_make_the_interval_wider(metric):
     honest, stack, splits = scored_rows(400, 4, 0.8)
     alone = honest_estimate(honest, stack, METRICS[metric], splits)
     copies = np.repeat(np.arange(400), 4)
-    many = OutOfFoldRows(np.arange(1600), stack.fold[copies], stack.codes[copies], None, 4, False, False)
+    many = OutOfFoldRows(np.arange(1600), stack.fold[copies], stack.truth[copies], None, 4, False, False)
     index = np.concatenate([np.flatnonzero(many.fold == k) for k in range(4)])
     proba = np.empty((400, 2))
-    proba[honest.index] = honest.proba
+    proba[honest.index] = honest.predicted
     repeated = HonestPredictions(index, proba[copies[index]], honest.folds)
     grouped = honest_estimate(repeated, many, METRICS[metric], splits, groups=copies)
     assert grouped.value == pytest.approx(alone.value)
@@ -248,19 +248,21 @@ def test_leaderboard_rows_are_calibrated_by_the_other_folds():
     stack, _, proba, _ = stacked(strength=1.0, n_members=3)
     sharp = np.stack([one**3 / (one**3).sum(axis=1, keepdims=True) for one in proba.astype(np.float64)])
     scores = {
-        k: tuple(-LOG_LOSS(stack.codes[stack.of_fold(k)], one[stack.of_fold(k)]) for one in sharp) for k in range(5)
+        k: tuple(-LOG_LOSS(stack.truth[stack.of_fold(k)], one[stack.of_fold(k)]) for one in sharp) for k in range(5)
     }
     batch = SettingBatch(0, "m", ({}, {}, {}), 0.0, scores=scores)
-    stored = SimpleNamespace(out_of_fold=lambda batch, i: sharp[i].astype(np.float32))
+    stored = SimpleNamespace(
+        task=SimpleNamespace(is_quantity=False), out_of_fold=lambda batch, i: sharp[i].astype(np.float32)
+    )
     found = honest_model(stack, [batch], stored)
     table = np.array([scores[k] for k in range(5)])
     assert found.setting == int(table.mean(axis=0).argmax())
     for fold in range(5):
         best = int(np.delete(table, fold, axis=0).mean(axis=0).argmax())
         others, own = stack.others(fold), stack.of_fold(fold)
-        chosen = choose_weights(sharp[[best]][:, others].astype(np.float32), stack.codes[others], None, LOG_LOSS)
-        expected = chosen.proba(sharp[[best]][:, own].astype(np.float32))
-        np.testing.assert_allclose(found.honest.proba[stack.fold[found.honest.index] == fold], expected, rtol=1e-6)
+        chosen = choose_weights(sharp[[best]][:, others].astype(np.float32), stack.truth[others], None, LOG_LOSS)
+        expected = chosen.predict(sharp[[best]][:, own].astype(np.float32))
+        np.testing.assert_allclose(found.honest.predicted[stack.fold[found.honest.index] == fold], expected, rtol=1e-6)
     before = honest_estimate(HonestPredictions(np.arange(300), sharp[0], tuple(range(5))), stack, LOG_LOSS, [])
     assert honest_estimate(found.honest, stack, LOG_LOSS, []).value < before.value
 

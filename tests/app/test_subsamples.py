@@ -52,8 +52,8 @@ def test_rungs_are_nested_and_stratified_and_keep_to_the_training_rows():
         assert len(split.test) == 80
         assert not set(split.test) & set(split.train)
         for rows in (small, middle, split.test):
-            share = (setup.task.codes[rows] == 0).mean()
-            assert share == pytest.approx((setup.task.codes == 0).mean(), abs=4 / len(rows))
+            share = (setup.task.y[rows] == 0).mean()
+            assert share == pytest.approx((setup.task.y == 0).mean(), abs=4 / len(rows))
 
 
 def test_the_final_model_of_a_rung_learns_from_as_large_a_share_of_all_rows():

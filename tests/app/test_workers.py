@@ -76,7 +76,7 @@ def test_answers_and_fits_are_those_of_this_process(executor):
     executor.give(given)
     settings = ({"model__max_depth": 1}, {"model__max_depth": 3})
     for number, split in enumerate(given.splits):
-        found = result_of(executor, PredictSplit("it", settings, number, 2, False))
+        found = result_of(executor, PredictSplit("it", settings, number, 2, "probabilities"))
         assert isinstance(found, SplitPredictions)
         for i, setting in enumerate(settings):
             model = clone(given.pipelines["it"]).set_params(**setting)
@@ -92,7 +92,7 @@ def test_answers_and_fits_are_those_of_this_process(executor):
 
 def test_a_setting_that_fails_is_named(executor):
     executor.give(bench(DecisionTreeClassifier()))
-    found = result_of(executor, PredictSplit("it", ({"model__max_depth": -3}, {}), 0, 2, False))
+    found = result_of(executor, PredictSplit("it", ({"model__max_depth": -3}, {}), 0, 2, "probabilities"))
     assert [i for i, _ in found.errors] == [0]
     assert "max_depth" in found.errors[0][1]
     assert np.isfinite(found.values[1]).all()

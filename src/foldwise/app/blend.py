@@ -1,4 +1,4 @@
-"""`Blend`: the final model of a run, a calibrated weighted mean of fitted pipelines."""
+"""The final model of a run, a weighted mean of fitted pipelines: `Blend` for classes, `ValueBlend` for a quantity."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from foldwise.decisions.calibration.scores import (
     Calibrator,
@@ -83,12 +83,49 @@ class Blend(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def used_columns(self, names: Sequence[str]) -> list[str]:
         """Return the columns of a table that some member looks at."""
-        used = {name for member in self.members for name in used_columns(member, names)}
-        return [name for name in names if name in used]
+        return columns_of_members(self.members, names)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class of each row."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+class ValueBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A weighted mean of the values that fitted members predict.
+
+    Parameters
+    ----------
+    members : sequence of estimators
+        Fitted pipelines.
+    weights : sequence of float
+        One weight per member.
+    """
+
+    def __init__(self, members: Sequence[Any] = (), weights: Sequence[float] = ()) -> None:
+        self.members = members
+        self.weights = weights
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return bool(len(self.members))
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Do nothing, because the members are fitted already."""
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Predict the value of each row."""
+        predicted = [np.asarray(model.predict(X), dtype=np.float64) for model in self.members]
+        return np.asarray(np.tensordot(np.asarray(self.weights), np.stack(predicted), axes=1))
+
+    def used_columns(self, names: Sequence[str]) -> list[str]:
+        """Return the columns of a table that some member looks at."""
+        return columns_of_members(self.members, names)
+
+
+def columns_of_members(members: Sequence[Any], names: Sequence[str]) -> list[str]:
+    """The columns of a table that some member looks at."""
+    used = {name for member in members for name in used_columns(member, names)}
+    return [name for name in names if name in used]
 
 
 def with_doubt(proba: NDArray[Any], prior: Floats, doubt: float) -> Floats:

@@ -42,6 +42,7 @@ class FitConfig:
     rows: bool = True
     seed: int = 0
     n_jobs: int | None = None
+    task: str | None = None
 
     def __post_init__(self) -> None:
         check_seed(self.seed)

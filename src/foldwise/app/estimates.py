@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,15 @@ from foldwise.app.selection import HonestPredictions, OutOfFoldRows
 from foldwise.evaluation.comparing.paired import TTest, corrected_t_test
 from foldwise.evaluation.estimates import Estimate, Spread, StudentSpread
 from foldwise.evaluation.intervals import share_tested
-from foldwise.evaluation.metrics.metric import Codes, Floats, Metric
+from foldwise.evaluation.metrics.metric import Floats, Metric
 from foldwise.evaluation.row_parts import ScoreParts, area_parts, mean_parts, recall_parts
 from foldwise.folds.splits import Split
 
 LEAST_SCORES = 8
 LEAST_FOLDS = 4  # whose scores say how much folds differ
 BLOCKS = 50  # of a jackknife
+DRAWS = 100  # of a bootstrap
+SMALLEST = 1e-300  # a divisor that is not 0
 
 # Both come from simulated runs of 500 rows with unstable trees, whose truth is known (benchmarks/fit_intervals.md).
 # Models of other folds have learned from the rows of a fold, so scores of one setting on two folds are correlated, by
@@ -30,6 +33,7 @@ LEAKED = 0.1
 # tables is 1.25 to 1.4 times the standard error of the rows, for accuracy, balanced accuracy and areas alike.
 INFLATION = 1.45
 METHOD = "for each fold, the models, their weights and the calibration are chosen again without the rows of that fold"
+VALUES_METHOD = "for each fold, the models and their weights are chosen again without the rows of that fold"
 
 
 def fold_scores(honest: HonestPredictions, tested: OutOfFoldRows, metric: Metric, parts: int = 1) -> Floats:
@@ -40,7 +44,7 @@ def fold_scores(honest: HonestPredictions, tested: OutOfFoldRows, metric: Metric
         for part in range(parts):
             some = here[part::parts]
             index = honest.index[some]
-            found.append(metric(tested.codes[index], honest.proba[some], tested.weights_at(index)))
+            found.append(metric(tested.truth[index], honest.predicted[some], tested.weights_at(index)))
     return np.array(found)
 
 
@@ -51,7 +55,7 @@ def score_of(honest: HonestPredictions, tested: OutOfFoldRows, metric: Metric) -
     """
     if metric.ranks:
         return float(np.nanmean(fold_scores(honest, tested, metric)))
-    return metric(tested.codes[honest.index], honest.proba, tested.weights_at(honest.index))
+    return metric(tested.truth[honest.index], honest.predicted, tested.weights_at(honest.index))
 
 
 def honest_estimate(
@@ -102,9 +106,10 @@ def honest_estimate(
     else:
         error, freedom = rows.error(metric)
         spread = StudentSpread(max(INFLATION * error, between), freedom)
-    variance = rows.variance(metric) if metric.averages_rows else None
+    variance = rows.variance(metric)
     estimate = Estimate(value, method, spread, search_score, variance, metric.bounds)
-    return without_leak(estimate, metric) if search_score is not None and metric.averages_rows else estimate
+    leaks = search_score is not None and (metric.averages_rows or metric.task == "regression")
+    return without_leak(estimate, metric) if leaks else estimate
 
 
 def without_leak(estimate: Estimate, metric: Metric) -> Estimate:
@@ -120,8 +125,8 @@ def without_leak(estimate: Estimate, metric: Metric) -> Estimate:
 class ScoredRows:
     """The rows that an estimate rests on."""
 
-    codes: Codes
-    proba: Floats
+    truth: NDArray[Any]  # codes of classes, or values
+    predicted: Floats
     weights: Floats
     fold: NDArray[np.intp]
     groups: NDArray[np.intp] | None
@@ -131,17 +136,19 @@ class ScoredRows:
         index, weights = honest.index, tested.weights_at(honest.index)
         weights = np.ones(len(index)) if weights is None else weights
         there = None if groups is None else groups[tested.rows[index]]
-        return cls(tested.codes[index], honest.proba, weights, tested.fold[index], there)
+        return cls(tested.truth[index], honest.predicted, weights, tested.fold[index], there)
 
     def parts(self, metric: Metric) -> ScoreParts | None:
         """What each row adds to a score that is a proportion. None for other scores."""
+        if metric.task == "regression":
+            return None
         if metric.ranks:
             by_weight = metric.name == "roc_auc_ovr_weighted"
-            return area_parts(self.codes, self.proba, self.weights, self.fold, by_weight=by_weight)
-        hits = (self.proba.argmax(axis=1) == self.codes).astype(np.float64)
+            return area_parts(self.truth, self.predicted, self.weights, self.fold, by_weight=by_weight)
+        hits = (self.predicted.argmax(axis=1) == self.truth).astype(np.float64)
         if metric.name == "accuracy":
             return mean_parts(hits, self.weights)
-        return recall_parts(self.codes, hits, self.weights) if metric.name == "balanced_accuracy" else None
+        return recall_parts(self.truth, hits, self.weights) if metric.name == "balanced_accuracy" else None
 
     def error(self, metric: Metric) -> tuple[float, float]:
         """The standard error of any other score, and its degrees of freedom.
@@ -149,24 +156,61 @@ class ScoredRows:
         It is at least the change that one more error would make: without errors among the rows, errors are rare but
         not impossible.
         """
-        units = np.arange(len(self.codes)) if self.groups is None else self.groups
-        if metric.averages_rows:
+        units = np.arange(len(self.truth)) if self.groups is None else self.groups
+        moved, least = self.influence(metric), 0.0
+        if moved is not None:
             share = self.weights / self.weights.sum()
-            losses = metric.by_row(self.codes, self.proba)
-            value = float(share @ losses)
-            sums = np.bincount(np.unique(units, return_inverse=True)[1], share * (losses - value))
-            error, least = np.sqrt((sums**2).sum()), abs(worst_row(self.proba, metric) - value) / len(losses)
+            sums = np.bincount(np.unique(units, return_inverse=True)[1], share * moved)
+            error = np.sqrt((sums**2).sum())
+            if metric.task == "classification":
+                value = float(share @ metric.by_row(self.truth, self.predicted))
+                least = abs(worst_row(self.predicted, metric) - value) / len(moved)
+        elif metric.task == "regression":
+            error = self.bootstrap_error(metric, units)
         else:
-            error, least = self.jackknife_error(metric, units), 1 / len(self.codes)
+            error, least = self.jackknife_error(metric, units), 1 / len(self.truth)
         freedom = np.inf if self.groups is None else max(1.0, len(np.unique(units)) - 1.0)
         return float(max(error, least)), freedom
 
+    def influence(self, metric: Metric) -> Floats | None:
+        """How far each row moves a score: the score is about its expected value plus the weighted mean of these.
+
+        For a mean over rows, these are the deviations from the mean. The root mean squared error and R² are functions
+        of such means and are linearized. None for other scores.
+        """
+        share = self.weights / self.weights.sum()
+        if metric.averages_rows:
+            losses = metric.by_row(self.truth, self.predicted)
+            return np.asarray(losses - share @ losses)
+        if metric.name not in ("root_mean_squared_error", "r2"):
+            return None
+        squares = (self.predicted - self.truth) ** 2
+        mean = float(share @ squares)
+        if metric.name == "root_mean_squared_error":
+            return np.asarray((squares - mean) / (2 * max(np.sqrt(mean), SMALLEST)))
+        around = (self.truth - share @ self.truth) ** 2
+        variance = max(float(share @ around), SMALLEST)
+        return np.asarray(mean / variance**2 * (around - variance) - (squares - mean) / variance)
+
+    def bootstrap_error(self, metric: Metric, units: NDArray[np.intp]) -> float:
+        """The standard error of a score of values, by drawing rows, or groups, with replacement.
+
+        A jackknife would be wrong for medians, which hardly move when few rows are left out.
+        """
+        rng, codes = np.random.default_rng(0), np.unique(units, return_inverse=True)[1]
+        n_units, found = int(codes.max()) + 1, []
+        for _ in range(DRAWS):
+            weights = self.weights * rng.multinomial(n_units, np.full(n_units, 1 / n_units))[codes]
+            some = np.flatnonzero(weights)
+            found.append(metric(self.truth[some], self.predicted[some], weights[some]))
+        return float(np.nanstd(found, ddof=1))
+
     def jackknife_error(self, metric: Metric, units: NDArray[np.intp]) -> float:
         """The standard error of a score of labels, by leaving out blocks of rows, or of groups, one after the other."""
-        codes, n = np.unique(units, return_inverse=True)[1], self.proba.shape[1]
+        codes, n = np.unique(units, return_inverse=True)[1], self.predicted.shape[1]
         n_blocks = min(BLOCKS, int(codes.max()) + 1)
         block = np.random.default_rng(0).permutation(codes.max() + 1)[codes] % n_blocks
-        pairs, cell = np.unique(self.codes * n + self.proba.argmax(axis=1), return_inverse=True)
+        pairs, cell = np.unique(self.truth * n + self.predicted.argmax(axis=1), return_inverse=True)
         cells = np.bincount(block * len(pairs) + cell, self.weights, n_blocks * len(pairs)).reshape(n_blocks, -1)
         truth, labels = pairs // n, np.eye(n)[pairs % n]
         kept = np.maximum(cells.sum(axis=0) - cells, 0.0)
@@ -174,16 +218,18 @@ class ScoredRows:
         defined = found[np.isfinite(found)]
         return float(np.sqrt((len(defined) - 1) * np.var(defined))) if len(defined) > 1 else 0.0
 
-    def variance(self, metric: Metric) -> float:
+    def variance(self, metric: Metric) -> float | None:
         """The variance of one row. Without an error among the rows, two of each kind are added."""
-        losses = metric.by_row(self.codes, self.proba)
+        moved = self.influence(metric)
+        if moved is None:
+            return None
         share = self.weights / self.weights.sum()
-        value = float(share @ losses)
         if metric.name == "accuracy":
             size = 1 / float((share**2).sum())
+            value = float(share @ metric.by_row(self.truth, self.predicted))
             value = (value * size + 2) / (size + 4)
             return value * (1 - value)
-        return float(share @ (losses - value) ** 2)
+        return float(share @ moved**2)
 
 
 def worst_row(proba: Floats, metric: Metric) -> float:

@@ -1,4 +1,4 @@
-"""Explain predictions: contributions of columns to the log-odds, and the worked table of naive Bayes.
+"""Explain predictions: contributions of columns to the log-odds or to a value, and the worked table of naive Bayes.
 
 The Shapley values are computed in `evaluation/contributions.py`. This file unwraps models and checks tables.
 """
@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 
-from foldwise.app.blend import Blend
+from foldwise.app.blend import Blend, ValueBlend
 from foldwise.bayes import NaiveBayes
 from foldwise.bayes.explanation import Explanation
 from foldwise.data.frames import as_polars
@@ -30,18 +31,18 @@ Floats = NDArray[np.float64]
 def explain(
     model: Any, rows: Any, background: Any, about: Any = None, n_samples: int | None = None, seed: int = 0
 ) -> list[Contributions]:
-    """Explain predictions by the contribution of each column to the log-odds of a class.
+    """Explain predictions by the contribution of each column to the log-odds of a class, or to the predicted value.
 
     Parameters
     ----------
     model : estimator or StoredModel
-        A fitted classifier with `predict_proba`.
+        A fitted classifier with `predict_proba`, or a fitted regressor.
     rows : frame or array
         The rows to explain.
     background : frame or array
         Training rows, or a sample of them. Contributions are relative to their average prediction.
     about : class label, default=None
-        The class to explain. By default the most probable class of each row.
+        The class to explain. By default the most probable class of each row. A regressor has none.
     n_samples : int, default=None
         Number of column orders sampled per row. By default as many as about 60,000 predictions allow.
     seed : int, default=0
@@ -65,17 +66,21 @@ def explain(
     >>> bool(abs(found.base + found.values.sum() - found.total) < 1e-9)
     True
     """
-    if not hasattr(model, "classes_"):
-        raise InputError("only a fitted classifier can be explained.", "fit the model first.")
-    rows, background, as_array = prepared(model, rows, background)
-    classes = np.asarray(model.classes_).tolist()
     inner = getattr(model, "model", model)
-    predictor = inner if isinstance(inner, Blend) else model
+    quantity = is_regressor(inner)
+    if not quantity and not hasattr(model, "classes_"):
+        raise InputError("only a fitted classifier or regressor can be explained.", "fit the model first.")
+    if quantity and about is not None:
+        raise InputError("the model predicts a quantity, so it has no class to explain.", "leave the class out.")
+    rows, background, as_array = prepared(model, rows, background)
+    classes = None if quantity else np.asarray(model.classes_).tolist()
+    predictor = inner if isinstance(inner, Blend | ValueBlend) else model
+    ask = predictor.predict if quantity else predictor.predict_proba
 
-    def predict_proba(frame: pl.DataFrame) -> Floats:
-        return np.asarray(predictor.predict_proba(frame.to_numpy() if as_array else frame), dtype=np.float64)
+    def predict(frame: pl.DataFrame) -> Floats:
+        return np.asarray(ask(frame.to_numpy() if as_array else frame), dtype=np.float64)
 
-    return contributions_of(predict_proba, rows, background, classes, about=about, n_samples=n_samples, seed=seed)
+    return contributions_of(predict, rows, background, classes, about=about, n_samples=n_samples, seed=seed)
 
 
 def prepared(model: Any, rows: Any, background: Any) -> tuple[pl.DataFrame, pl.DataFrame, bool]:
@@ -84,7 +89,7 @@ def prepared(model: Any, rows: Any, background: Any) -> tuple[pl.DataFrame, pl.D
     inner, kinds = getattr(model, "model", model), getattr(model, "kinds", None)
     if kinds is not None:
         rows = match_columns(rows, kinds).X
-    if isinstance(inner, Blend):  # a column that no member looks at contributes nothing
+    if isinstance(inner, Blend | ValueBlend):  # a column that no member looks at contributes nothing
         rows = as_polars(rows)
         rows = rows.select(inner.used_columns(rows.columns))
     if kinds is not None:
@@ -122,6 +127,8 @@ class WorkedTable:
 
 def worked_tables(model: Any, rows: Any) -> list[WorkedTable] | None:
     """Return the worked tables if the model is naive Bayes: alone, in a pipeline, calibrated, or cost-sensitive."""
+    if is_regressor(getattr(model, "model", model)):
+        return None
     proba = np.asarray(model.predict_proba(rows), dtype=np.float64)
     classes = tuple(np.asarray(model.classes_).tolist())
     if isinstance(model, StoredModel):

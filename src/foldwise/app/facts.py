@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foldwise.app.estimates import honest_estimate, score_of
-from foldwise.app.fewer_folds import fold_sentences
+from foldwise.app.estimates import score_of
+from foldwise.app.headline_facts import estimate_facts, headline
 from foldwise.app.leaderboard import LeaderboardRow
 from foldwise.app.plain_values import plain
-from foldwise.app.selection import HonestPredictions, cautious_temperature
+from foldwise.app.selection import cautious_temperature
 from foldwise.app.table_facts import audit_facts
 from foldwise.app.timing import RunTimes
-from foldwise.app.verdict import Verdict, verdict
 from foldwise.bayes.nomogram import nomogram
 from foldwise.decisions.calibration import CalibrationData, ClassScores
 from foldwise.decisions.calibration.temperature import Temperature
 from foldwise.errors import InputError
 from foldwise.evaluation.decision import choose
-from foldwise.evaluation.estimates import Estimate
-from foldwise.evaluation.metrics import Metric, class_metric, cost_metric
+from foldwise.evaluation.metrics import Metric, class_metric
 from foldwise.evaluation.prediction_curves import prediction_facts
+from foldwise.evaluation.residuals import residual_facts
 from foldwise.evaluation.tables import number
 from foldwise.models.feature_selection import SelectInformative
-from foldwise.report.sections.leaderboard import membership
 from foldwise.storage.model_file import versions
 
 if TYPE_CHECKING:
@@ -38,7 +35,6 @@ MOST_TRIALS = 400  # shown per model
 NOMOGRAM_ROWS = 50_000  # whose values can be selected; of 1,000,000 rows, a grid of values takes 3 s
 NOMOGRAM_COLUMNS = 500
 MOST_IMPORTANCES = 200  # columns
-SHOWN_METRICS = ("log_loss", "accuracy", "balanced_accuracy", "roc_auc")
 
 
 def make_facts(
@@ -87,6 +83,7 @@ def task_facts(result: FitResult) -> dict[str, Any]:
     named = task.named or {}
     costs = task.costs
     return {
+        "task": task.outline.task,
         "target": task.table.target,
         "classes": [str(one) for one in task.classes.tolist()],
         "class_counts": task.counts.tolist(),
@@ -118,130 +115,6 @@ def scored_folds(result: FitResult) -> str:
     if len(tested.scored) == tested.n_folds:
         return ""
     return f"Fold 1 was used to select settings, so estimates come from the other {len(tested.scored)} folds only."
-
-
-def estimate_facts(estimate: Estimate, metric: Metric) -> dict[str, Any]:
-    low, high = estimate.interval()
-    return {
-        "value": estimate.value,
-        "low": low,
-        "high": high,
-        "search_score": estimate.search_score,
-        "method": estimate.method,
-        "title": metric.title,
-        "greater_is_better": metric.greater_is_better,
-        "text": str(estimate),
-    }
-
-
-def shown_metrics(result: FitResult) -> list[Metric]:
-    """The metric of the search, the cost if costs were given, then the usual metrics."""
-    task, metric = result.setup.task, result.setup.metric
-    costs = [] if task.costs is None else [cost_metric(task.costs, task.classes)]
-    others = [*costs, *(class_metric(name, task.classes) for name in SHOWN_METRICS)]
-    return [metric, *(one for one in others if one.name != metric.name)]
-
-
-def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
-    """Estimate the whole procedure honestly. Its search score comes from the selection that saw all folds."""
-    setup, final = result.setup, result.final
-    tested, honest = final.selection.tested, final.selection.honest
-    search_score = score_of(HonestPredictions(honest.index, final.selection.optimistic, honest.folds), tested, metric)
-    found = honest_estimate(honest, tested, metric, setup.splits, search_score=search_score, groups=setup.task.groups)
-    gain = final.gain.gain(metric) if final.gain else 0.0
-    if not gain:
-        return found
-    share = len(setup.splits[-1].train) / setup.task.n_rows
-    words = (
-        f"The models tested here learned from {share:.0%} of the rows. The final model learns from all rows and may be "
-        f"better by up to {number(abs(gain))}, so the interval is that much wider on the better side"
-    )
-    return replace(found, gain=gain, method=f"{found.method}. {words}")
-
-
-def headline(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any]:
-    setup = result.setup
-    base = lines[-1].honest
-    assert base is not None
-    estimates: dict[str, Estimate] = {}
-    bases: dict[str, Estimate] = {}
-    facts = {}
-    for metric in shown_metrics(result):
-        estimates[metric.name] = procedure_estimate(result, metric)
-        bases[metric.name] = honest_estimate(
-            base, result.final.selection.tested, metric, setup.splits, groups=setup.task.groups
-        )
-        facts[metric.name] = {
-            "metric": metric.name,
-            "title": metric.title,
-            "greater_is_better": metric.greater_is_better,
-            "estimate": estimate_facts(estimates[metric.name], metric),
-            "baseline": bases[metric.name].value,
-        }
-    chosen = facts.pop(setup.metric.name)
-    against = verdict(result, lines, estimates[setup.metric.name], bases[setup.metric.name])
-    return {
-        "words": [against.words, *words(result, lines, against, estimates, bases)],
-        "verdict": {"final": against.final, "best": against.best, "p": against.p},
-        "estimate": chosen["estimate"],
-        "baseline": estimate_facts(bases[setup.metric.name], setup.metric),
-        "others": list(facts.values()),
-        "test": test_facts(result),
-    }
-
-
-def words(
-    result: FitResult,
-    lines: list[LeaderboardRow],
-    against: Verdict,
-    estimates: Mapping[str, Estimate],
-    bases: Mapping[str, Estimate],
-) -> list[str]:
-    """Write the sentences that follow the verdict, for readers who stop there."""
-    right, usual = estimates["accuracy"], most_frequent_share(result)
-    low, high = right.interval()
-    sentences = []
-    start = "On new data the model should be"
-    if result.setup.task.costs is not None:
-        sentences.append(
-            f"On new data the model should cost {number(estimates['cost'].value)} per row, if it takes the action with "
-            f"the least expected cost. The best single action for all rows would cost {number(bases['cost'].value)}."
-        )
-        start = "If the model predicted the most probable class instead, it would be"
-    sentences.append(
-        f"{start} right {right.value:.1%} of the time (95% interval {low:.1%} to {high:.1%}). Always predicting the "
-        f"most frequent class would be right {usual:.1%} of the time."
-    )
-    tied = [line.title for line in lines[:-1] if line.tied]
-    if against.best and len(tied) > 1:
-        members = [line.title for line in lines if line.weight]
-        best = f"Best single model: {tied[0]}. Statistically tied with it: {', '.join(tied[1:])}."
-        sentences.append(f"{best} {membership(tied[0], members)}".strip())
-    sentences += fold_sentences(result.setup, result.search)
-    if result.interrupted:
-        sentences.append("The run was stopped early. With more time it might have found better models.")
-    return sentences
-
-
-def most_frequent_share(result: FitResult) -> float:
-    """The share of the most frequent class among the held-out rows."""
-    selection = result.final.selection
-    index = selection.honest.index
-    counts = np.bincount(selection.tested.codes[index], selection.tested.weights_at(index))
-    return float(counts.max() / counts.sum())
-
-
-def test_facts(result: FitResult) -> dict[str, Any] | None:
-    """Score the final model on a separate test table."""
-    test = result.setup.task.test
-    if test is None:
-        return None
-    proba = result.final.model.predict_proba(test.X.select(result.setup.X.columns))
-    scores = [
-        {"title": metric.title, "metric": metric.name, "value": test.score(metric, proba)}
-        for metric in shown_metrics(result)
-    ]
-    return {"n_rows": len(test.codes), "n_unseen": test.n_unseen, "scores": scores}
 
 
 def row_facts(line: LeaderboardRow, result: FitResult) -> dict[str, Any]:
@@ -319,16 +192,21 @@ def as_number(value: Any) -> float | int | str:
 def predicted_facts(result: FitResult) -> dict[str, Any]:
     task, selection = result.setup.task, result.final.selection
     honest, tested = selection.honest, selection.tested
+    if task.is_quantity:
+        rows = tested.rows[honest.index]
+        columns = result.setup.X[rows.tolist()]
+        weights, shown = tested.weights_at(honest.index), rows if result.setup.config.rows else None
+        return residual_facts(tested.truth[honest.index], honest.predicted, columns, weights, shown)
     classes = [str(one) for one in task.classes.tolist()]
     predicted = None
     if task.costs is not None:
         actions = np.asarray([str(one) for one in task.costs.actions])
-        predicted = actions[choose(np.ascontiguousarray(honest.proba), task.costs.costs_of(task.classes))[0]]
+        predicted = actions[choose(np.ascontiguousarray(honest.predicted), task.costs.costs_of(task.classes))[0]]
     positive = None if task.positive is None else classes[task.positive]
     weights = tested.weights_at(honest.index)
-    codes = tested.codes[honest.index]
+    codes = tested.truth[honest.index]
     folds = tested.fold[honest.index]
-    given = (codes, honest.proba, classes, predicted, positive, weights, task.costs, folds)
+    given = (codes, honest.predicted, classes, predicted, positive, weights, task.costs, folds)
     return {**prediction_facts(*given), "area_of": "folds"}
 
 
@@ -339,11 +217,15 @@ def final_facts(result: FitResult) -> dict[str, Any]:
         one = final.selection.candidates[i]
         settings = settings_shown(setup.params(one.batch, one.setting))
         members.append({"title": setup.specs[one.model].title, "weight": weight, "settings": settings})
-    inverse = getattr(final.selection.chosen.calibration, "inverse", 1.0)
+    inverse, quantity = getattr(final.selection.chosen.calibration, "inverse", 1.0), setup.task.is_quantity
+    decides = "Predictions are the most probable class."
+    if quantity:
+        decides = "Predictions are the expected value of the target, i.e. its mean given the columns."
+    elif setup.task.costs is not None:
+        decides = "The model takes the action with the least expected cost."
     n_models = len({member["title"] for member in members})
     models = str(members[0]["title"]) if n_models == 1 else f"{n_models} models"
     what = models if len(members) == 1 else f"a weighted mean of {len(members)} settings of {models}"
-    by_cost = setup.task.costs is not None
     rungs = {final.selection.candidates[i].batch.rung for i in final.weights}
     samples = [rows for rung in rungs if (rows := setup.samples.refit(rung)) is not None]
     fitted = f"fitted again on all {setup.task.n_rows:,} rows"
@@ -353,11 +235,11 @@ def final_facts(result: FitResult) -> dict[str, Any]:
     return {
         "words": f"{what[0].upper()}{what[1:]}, {fitted}.",
         "members": members,
-        "calibration": f"Calibrated with temperature {1 / inverse:.3g}, fitted to out-of-fold predictions.",
+        "calibration": ""
+        if quantity
+        else f"Calibrated with temperature {1 / inverse:.3g}, fitted to out-of-fold predictions.",
         "description": f"{what}, {fitted}",
-        "decides": "The model takes the action with the least expected cost."
-        if by_cost
-        else "Predictions are the most probable class.",
+        "decides": decides,
         "n_rows": setup.task.n_rows,
     }
 
@@ -407,7 +289,7 @@ def bayes_temperature(result: FitResult, row: LeaderboardRow) -> Temperature:
     tested = result.final.selection.tested
     proba = result.predictions.out_of_fold(*row.best).astype(np.float64)
     weights = np.ones(len(proba)) if tested.weights is None else tested.weights
-    return cautious_temperature(CalibrationData(ClassScores(np.log(proba), True), tested.codes, weights))
+    return cautious_temperature(CalibrationData(ClassScores(np.log(proba), True), tested.truth, weights))
 
 
 def importance_facts(result: FitResult) -> list[dict[str, Any]]:
@@ -423,7 +305,7 @@ def importance_words(result: FitResult) -> str:
     if result.final.importance is None:
         return ""
     spec = result.setup.specs[result.final.importance_model]
-    what = "error rate" if spec.answers == "decision" else "log loss"
+    what = {"probabilities": "log loss", "decision": "error rate", "values": "root mean squared error"}[spec.answers]
     measured, every = len(result.final.importance), result.setup.X.width
     some = f", for {measured:,} of {every:,} columns, a random sample" if measured < every else ""
     largest = "" if len(result.final.weights) == 1 else ", the member with the largest weight,"

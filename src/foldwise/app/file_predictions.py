@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,9 @@ class PredictionSummary:
         Whether decisions were made by costs.
     are_clusters : bool
         Whether rows were assigned to clusters. Then `decisions` counts rows per cluster, and there is no cost.
+    predicted : tuple of float or None
+        The lowest, the mean and the highest predicted value of a quantity, which has no decisions and no cost. None for
+        other models.
     """
 
     n_rows: int
@@ -60,6 +63,7 @@ class PredictionSummary:
     notes: Notes
     costs_given: bool
     are_clusters: bool = False
+    predicted: tuple[float, float, float] | None = None
 
 
 def predict_file(
@@ -105,7 +109,7 @@ def predict_file(
     The output has the columns of `keep`, then `class` (the most probable class), `p_…` (the probability of each
     class), `decision` (the action with the least expected cost) and `expected_cost`. Without costs, the decision is
     the most probable class, and the expected cost is the probability that it is wrong. A model of clusters, written by
-    `explore`, gives `cluster` instead.
+    `explore`, gives `cluster` instead, and a model of a quantity gives `prediction`.
 
     Examples
     --------
@@ -122,11 +126,14 @@ def predict_file(
     is_clustering = model.metadata.get("task") == "clusters"
     if is_clustering and costs is not None:
         raise InputError("a model of clusters takes no decisions, so costs= cannot be used.", "leave costs= out.")
-    if not hasattr(model.model, "predict_proba"):
+    quantity = model.task == "regression" and not is_clustering
+    if quantity and costs is not None:
+        raise InputError("costs= decides between classes, but the model predicts a quantity.", "leave costs= out.")
+    if not quantity and not hasattr(model.model, "predict_proba"):
         raise InputError("the model does not predict probabilities.", "wrap it in Calibrated(model) before saving it.")
     path = None if str(out) == "-" else checked_output(Path(out), Path(table))
-    make = ClusterPredictor if is_clustering else Predictor
-    predictor = make(model, costs_of(model, costs), tuple(keep))
+    make = ClusterPredictor if is_clustering else ValuePredictor if quantity else Predictor
+    predictor = make(model, None if quantity else costs_of(model, costs), tuple(keep))
     with PredictionWriter(path, raw) as output:
         for frame in batches_for(model, table, block):
             for start in range(0, max(1, frame.height), ROWS):
@@ -161,7 +168,7 @@ class Predictor:
 
     are_clusters = False
 
-    def __init__(self, model: StoredModel, costs: CostMatrix, keep: tuple[str, ...]) -> None:
+    def __init__(self, model: StoredModel, costs: CostMatrix | None, keep: tuple[str, ...]) -> None:
         self._model, self._costs, self._keep = model, costs, keep
         self._classes = model.classes_.tolist()
         self._names = [f"p_{label}" for label in self._classes]
@@ -204,6 +211,7 @@ class Predictor:
         return [frame[name] for name in self._keep], fitting.X
 
     def _predicted(self, X: pl.DataFrame) -> list[pl.Series]:
+        assert self._costs is not None
         proba = self._model.predict_proba(X)
         decision = self._costs.decide(proba, self._classes)
         self._count(decision.action)
@@ -237,6 +245,26 @@ class ClusterPredictor(Predictor):
         labels = self._model.predict(X)
         self._count(labels)
         return [pl.Series("cluster", labels)]
+
+
+class ValuePredictor(Predictor):
+    """Predicts the values of a quantity."""
+
+    low, total, high = np.inf, 0.0, -np.inf
+
+    def _output_names(self) -> list[str]:
+        return ["prediction"]
+
+    def _predicted(self, X: pl.DataFrame) -> list[pl.Series]:
+        values = np.asarray(self._model.predict(X), dtype=np.float64)
+        if len(values):
+            self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+            self.total += float(values.sum())
+        return [pl.Series("prediction", values)]
+
+    def summary(self, n_rows: int, costs_given: bool) -> PredictionSummary:
+        found = (self.low, self.total / n_rows, self.high) if n_rows else None
+        return replace(super().summary(n_rows, False), predicted=found)
 
 
 def checked_output(out: Path, table: Path) -> Path:

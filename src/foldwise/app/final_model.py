@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from foldwise.app.blend import Blend
+from foldwise.app.blend import Blend, ValueBlend
 from foldwise.app.fold_model import FoldModel, fold_jobs, fold_model
 from foldwise.app.learning_gain import LearningGain, half_rows, learning_gain
 from foldwise.app.predictions import FoldPredictions
@@ -34,7 +34,7 @@ class FinalModel:
     """The model, and what workers found beside it."""
 
     selection: MemberSelection  # among the members that were fitted
-    model: Blend
+    model: Blend | ValueBlend
     weights: Mapping[int, float]  # by index in `selection.candidates`
     missing: tuple[str, ...]  # titles of members that were not fitted in time
     gain: LearningGain | None
@@ -94,15 +94,8 @@ def fit_members(
     members = {i: selection.candidates[i] for i in used}
     weights = {i: float(selection.chosen.weights[i]) for i in used}
     maps = {i: predictions.calibration(one.batch, one.setting) for i, one in members.items()}
-    model = Blend(
-        [models[i] for i in used],
-        list(weights.values()),
-        list(maps.values()),
-        selection.chosen.calibration,
-        predictions.prior.tolist(),
-        predictions.doubt,
-        setup.task.classes.tolist(),
-    )
+    fitted_members, calibration = [models[i] for i in used], selection.chosen.calibration
+    model = predictions.blend(fitted_members, list(weights.values()), list(maps.values()), calibration)
     return FinalModel(
         selection,
         model,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.app.blend import Blend
+from foldwise.app.blend import Blend, ValueBlend
 from foldwise.app.predictions import FoldPredictions
 from foldwise.app.selection import MemberSelection
 from foldwise.app.setup import RunSetup
@@ -25,13 +25,17 @@ class FoldModel:
     """What predicted the rows of a fold: members, weights and calibration chosen and fitted without them."""
 
     fold: int
-    model: Blend
+    model: Blend | ValueBlend
 
 
 def explained_fold(selection: MemberSelection) -> int:
     """The fold that examples come from: it has mistakes, and its members are quick to fit. Later folds first."""
     honest, tested = selection.honest, selection.tested
-    wrong = honest.proba.argmax(axis=1) != tested.codes[honest.index]
+    truth = tested.truth[honest.index]
+    if honest.predicted.ndim == 1:  # the largest error of all is worth an explanation
+        worst = honest.index[np.abs(honest.predicted - truth).argmax()]
+        return int(tested.fold[worst])
+    wrong = honest.predicted.argmax(axis=1) != truth
 
     def order(fold: int) -> tuple[int, float, int]:
         n_wrong = int(wrong[tested.fold[honest.index] == fold].sum())
@@ -70,13 +74,6 @@ def fold_model(
     keys = [(fold, one.batch.number, one.setting) for one in members]
     if not all(key in fitted for key in keys):
         return None
-    model = Blend(
-        [fitted[key] for key in keys],
-        [float(chosen.weights[i]) for i in index],
-        [predictions.calibration(one.batch, one.setting, without=fold) for one in members],
-        chosen.calibration,
-        predictions.prior.tolist(),
-        predictions.doubt,
-        setup.task.classes.tolist(),
-    )
-    return FoldModel(fold, model)
+    models, weights = [fitted[key] for key in keys], [float(chosen.weights[i]) for i in index]
+    maps = [predictions.calibration(one.batch, one.setting, without=fold) for one in members]
+    return FoldModel(fold, predictions.blend(models, weights, maps, chosen.calibration))

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05
 CHOSEN = "for each fold, the setting and the calibration are chosen again without the rows of that fold"
+CHOSEN_VALUES = "for each fold, the setting is chosen again without the rows of that fold"
 SHARES = "predicts the class frequencies of the training rows"
+MEAN = "predicts the mean of the training rows"
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def leaderboard(result: FitResult) -> list[LeaderboardRow]:
     """Rank the models. Those that did not finish come next, the baseline last."""
     setup, state, predictions, final = result.setup, result.search, result.predictions, result.final
     metric, selection = setup.metric, final.selection
-    tested = selection.tested
+    tested, quantity = selection.tested, setup.task.is_quantity
 
     def rated(
         row: LeaderboardRow, honest: HonestPredictions, search_score: float | None, method: str
@@ -66,12 +68,12 @@ def leaderboard(result: FitResult) -> list[LeaderboardRow]:
         search_score = score_of(found.optimistic, tested, metric)
         weight = sum(w for i, w in final.weights.items() if selection.candidates[i].model == name)
         row = replace(row, best=(found.batch, found.setting), weight=weight)
-        finished.append(rated(row, found.honest, search_score, CHOSEN))
+        finished.append(rated(row, found.honest, search_score, CHOSEN_VALUES if quantity else CHOSEN))
     rest += [LeaderboardRow(spec.name, spec.title, "failed", why) for spec, why in setup.skipped]
     finished.sort(key=lambda row: -metric.signed(row.estimate.value))  # type: ignore[union-attr]
-    base = rated(
-        LeaderboardRow("baseline", "baseline (class frequencies)"), baseline(tested, predictions), None, SHARES
-    )
+    title = "baseline (mean)" if quantity else "baseline (class frequencies)"
+    constant = baseline(tested, predictions)
+    base = rated(LeaderboardRow("baseline", title), constant, None, MEAN if quantity else SHARES)
     *models, base = with_ties([with_test(row, finished[0], result) for row in [*finished, base]])
     return [*models, *rest, base]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ HALF = (1.5, 3.0)  # a fold's rows to its half: groups may be too uneven to be h
 class LearningGain:
     """Predictions of the same rows by the final weights, of members fitted on a fold's rows and on half of them."""
 
-    codes: Codes
+    truth: NDArray[Any]  # codes of classes, or values
     weights: Floats | None
     of_all: Floats
     of_half: Floats
@@ -36,7 +37,7 @@ class LearningGain:
 
     def gain(self, metric: Metric) -> float:
         """The possible gain in a metric by learning from all rows. It is negative if lower is better."""
-        of_all, of_half = (metric.signed(metric(self.codes, one, self.weights)) for one in (self.of_all, self.of_half))
+        of_all, of_half = (metric.signed(metric(self.truth, one, self.weights)) for one in (self.of_all, self.of_half))
         gain = self.doublings * (of_all - of_half)
         return metric.signed(float(gain)) if gain > 0 and np.isfinite(gain) else 0.0
 
@@ -46,7 +47,7 @@ def half_rows(setup: RunSetup, fold: int) -> NDArray[np.intp] | None:
     task, train = setup.task, setup.splits[fold].train
     if task.moments is not None or len(setup.samples.sizes) > 1:
         return None
-    rows = half_of(train, task.codes, task.groups, setup.config.seed)
+    rows = half_of(train, task.strata, task.groups, setup.config.seed)
     return rows if HALF[0] <= len(train) / max(1, len(rows)) <= HALF[1] else None
 
 
@@ -99,10 +100,13 @@ def learning_gain(
     index, train = tested.of_fold(fold), setup.splits[fold].train
     share = selection.chosen.weights[list(values)]
 
-    def together(stack: Mapping[int, NDArray[np.float32]]) -> Floats:
+    def together(stack: Mapping[int, NDArray[np.floating]]) -> Floats:
         parts = []
         for i, one in stack.items():
             to = maps[i]
+            if setup.task.is_quantity:
+                parts.append(one.astype(np.float64))
+                continue
             parts.append(
                 predictions.with_doubt(
                     one if to is None else np.exp(to.log_proba(ClassScores(one.astype(float), False)))
@@ -113,4 +117,4 @@ def learning_gain(
     kept = {i: selection.candidates[i] for i in values}
     whole = {i: predictions.values(one.batch.number, one.setting, fold) for i, one in kept.items()}
     doublings = float(np.log2(setup.task.n_rows / len(train)) / np.log2(len(train) / len(rows)))
-    return LearningGain(tested.codes[index], tested.weights_at(index), together(whole), together(values), doublings)
+    return LearningGain(tested.truth[index], tested.weights_at(index), together(whole), together(values), doublings)

@@ -1,13 +1,14 @@
-"""The out-of-fold predictions of a search, and the probabilities and scores that they give."""
+"""The out-of-fold predictions of a search, and the probabilities or values and the scores that they give."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.app.blend import with_doubt
+from foldwise.app.blend import Blend, ValueBlend, with_doubt
 from foldwise.app.search_state import SearchState, SettingBatch
 from foldwise.app.task import FitTask
 from foldwise.decisions.calibration import CalibrationData, ClassScores, fit_calibrator
@@ -17,7 +18,9 @@ from foldwise.folds.splits import Split
 
 
 class FoldPredictions:
-    """Predictions by the number of a batch and the split, as models gave them: probabilities or decision values.
+    """Predictions by the number of a batch and the split, as models gave them.
+
+    They are probabilities or decision values of classes, or values of a quantity.
 
     Parameters
     ----------
@@ -30,13 +33,14 @@ class FoldPredictions:
     ) -> None:
         self.task, self.splits, self.metric = task, splits, metric
         self._decision_models = frozenset(decision_models)
-        self._values: dict[tuple[int, int], NDArray[np.float32]] = {}  # (settings, rows, classes)
+        # (settings, rows, classes), or (settings, rows) for a quantity
+        self._values: dict[tuple[int, int], NDArray[np.floating]] = {}
         self._kept: dict[int, tuple[int, ...]] = {}  # by batch: the settings among the values, once some were dropped
         counts = task.counts.astype(np.float64) + 1.0
-        self.prior: Floats = counts / counts.sum()
+        self.prior: Floats = counts / max(counts.sum(), 1.0)
         self.doubt = 1.0 / (task.n_rows + task.n_classes)
 
-    def add(self, batch: int, split: int, values: NDArray[np.float32]) -> None:
+    def add(self, batch: int, split: int, values: NDArray[np.floating]) -> None:
         """Store what a batch predicts for the test rows of a split."""
         self._values[batch, split] = values
 
@@ -56,7 +60,7 @@ class FoldPredictions:
         self.splits = self.splits[:n_splits]
         self._values = {key: values for key, values in self._values.items() if key[1] < n_splits}
 
-    def values(self, batch: int, setting: int, split: int) -> NDArray[np.float32]:
+    def values(self, batch: int, setting: int, split: int) -> NDArray[np.floating]:
         """What a setting predicts for a split, as the model gave it."""
         kept = self._kept.get(batch)
         return np.asarray(self._values[batch, split][setting if kept is None else kept.index(setting)])
@@ -73,39 +77,54 @@ class FoldPredictions:
         def score(setting: int) -> float:
             if np.isnan(self._values[batch.number, split][setting]).any():
                 return float("nan")
-            proba = self.proba(batch, setting, split, own=True)
-            return self.metric.signed(self.metric(self.task.codes[test], proba, weights))
+            predicted = self.predicted(batch, setting, split, own=True)
+            return self.metric.signed(self.metric(self.task.y[test], predicted, weights))
 
         return tuple(map(score, range(len(batch.settings))))
 
-    def proba(self, batch: SettingBatch, setting: int, split: int, *, own: bool = False) -> Floats:
-        """The probabilities of a setting on a split.
+    def predicted(self, batch: SettingBatch, setting: int, split: int, *, own: bool = False) -> Floats:
+        """The probabilities of a setting on a split, or its values of a quantity.
 
         Decision values are calibrated on the other splits, in the order of time on the earlier ones. With `own`, and
         where there is no other split yet, they are calibrated on these very rows, for a first look.
         """
         values = self.values(batch.number, setting, split)
+        if self.task.is_quantity:
+            return values.astype(np.float64)
         if batch.model not in self._decision_models:
             return self.with_doubt(values)
         others = self._others(batch, setting, split)
         to = self._sigmoid(batch, setting, [split] if own or not others else others)
         return self.with_doubt(np.exp(to.log_proba(ClassScores(values.astype(np.float64), False))))
 
-    def out_of_fold(self, batch: SettingBatch, setting: int) -> NDArray[np.float32]:
-        """All probabilities of a setting, split after split."""
-        parts = [self.proba(batch, setting, k) for k in range(len(self.splits))]
-        return np.concatenate(parts).astype(np.float32)
+    def out_of_fold(self, batch: SettingBatch, setting: int) -> NDArray[np.floating]:
+        """All predictions of a setting, split after split."""
+        parts = np.concatenate([self.predicted(batch, setting, k) for k in range(len(self.splits))])
+        return parts if self.task.is_quantity else parts.astype(np.float32)
 
     def calibration(self, batch: SettingBatch, setting: int, without: int | None = None) -> Calibrator | None:
         """The map from decision values to probabilities; None where none is needed.
 
-        It is learned from all splits, or as `proba` does for one split: without it.
+        It is learned from all splits, or as `predicted` does for one split: without it.
         """
         if batch.model not in self._decision_models:
             return None
         others = [] if without is None else self._others(batch, setting, without)
         every = sorted(self._splits_of(batch.number)) if without is None else [without]
         return self._sigmoid(batch, setting, others or every)
+
+    def blend(
+        self,
+        members: Sequence[Any],
+        weights: Sequence[float],
+        maps: Sequence[Calibrator | None],
+        calibration: Calibrator | None,
+    ) -> Blend | ValueBlend:
+        """Combine fitted members to a model: their maps to probabilities and the calibration are those of classes."""
+        if self.task.is_quantity:
+            return ValueBlend(members, weights)
+        labels = self.task.classes.tolist()
+        return Blend(members, weights, maps, calibration, self.prior.tolist(), self.doubt, labels)
 
     def _others(self, batch: SettingBatch, setting: int, split: int) -> list[int]:
         """The splits that may calibrate the decision values of this one: in the order of time the earlier ones."""
@@ -120,4 +139,4 @@ class FoldPredictions:
         values = np.concatenate([self.values(batch.number, setting, k) for k in splits]).astype(np.float64)
         rows = np.concatenate([self.splits[k].test for k in splits])
         weights = np.ones(len(rows)) if self.task.weights is None else self.task.weights[rows]
-        return fit_calibrator("sigmoid", CalibrationData(ClassScores(values, False), self.task.codes[rows], weights))[1]
+        return fit_calibrator("sigmoid", CalibrationData(ClassScores(values, False), self.task.y[rows], weights))[1]

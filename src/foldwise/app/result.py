@@ -13,17 +13,19 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.app.examples import example_facts
-from foldwise.app.facts import make_facts, procedure_estimate
+from foldwise.app.facts import make_facts
+from foldwise.app.headline_facts import procedure_estimate
 from foldwise.app.leaderboard import leaderboard
 from foldwise.app.run_folder import BACKGROUND, FACTS, MODEL, REPORT, write_folder
 from foldwise.app.task import FitTask
+from foldwise.errors import InputError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.report import render
 from foldwise.report.summary import summary_html, summary_text
 from foldwise.storage import save_model
 
 if TYPE_CHECKING:
-    from foldwise.app.blend import Blend
+    from foldwise.app.blend import Blend, ValueBlend
     from foldwise.app.final_model import FinalModel
     from foldwise.app.predictions import FoldPredictions
     from foldwise.app.search_state import SearchState
@@ -56,7 +58,7 @@ class Run:
         The honest estimate of the final model on new data, with its 95% interval. It is corrected for the selection
         of models, settings and weights.
     model : estimator
-        The final classifier, fitted on all rows.
+        The final model, fitted on all rows: a classifier, or a regressor for a quantity.
     facts : dict
         Everything the report shows, as plain values that can be written as JSON.
     task : FitTask
@@ -75,7 +77,7 @@ class Run:
     """
 
     estimate: Estimate
-    model: Blend
+    model: Blend | ValueBlend
     facts: dict[str, Any]
     task: FitTask
     background: pl.DataFrame = field(default_factory=pl.DataFrame)
@@ -123,7 +125,7 @@ class Run:
         return pl.DataFrame(lines, infer_schema_length=None)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the most probable class of each row.
+        """Predict the most probable class of each row, or its value if the target is a quantity.
 
         Parameters
         ----------
@@ -133,7 +135,7 @@ class Run:
         Returns
         -------
         ndarray of shape (n_rows,)
-            The predicted classes.
+            The predicted classes or values.
         """
         return self.model.predict(self._columns(X))
 
@@ -150,6 +152,8 @@ class Run:
         ndarray of shape (n_rows, n_classes)
             One column per class, in the order of `model.classes_`.
         """
+        if self.task.is_quantity:
+            raise InputError("a quantity has no class probabilities.", "use predict.")
         return self.model.predict_proba(self._columns(X))
 
     def _columns(self, X: Any) -> pl.DataFrame:

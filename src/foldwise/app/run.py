@@ -16,10 +16,10 @@ from foldwise.app.interrupts import finish_despite_interrupt
 from foldwise.app.progress import RunProgress, Watch
 from foldwise.app.search import Search
 from foldwise.app.setup import RunSetup
-from foldwise.app.task import make_task
+from foldwise.app.task import FitTask, make_task
 from foldwise.app.timing import Clock, seconds_of
 from foldwise.app.workers.executors import Executor, count_workers, open_executor
-from foldwise.evaluation.metrics import class_metric
+from foldwise.evaluation.metrics import Metric, class_metric, value_metric
 from foldwise.models.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -46,11 +46,13 @@ def fit(
     rows: bool = True,
     seed: int = 0,
     n_jobs: int | None = None,
+    task: str | None = None,
 ) -> Run:
-    """Train, tune, combine and honestly evaluate classifiers within a time budget.
+    """Train, tune, combine and honestly evaluate models within a time budget.
 
-    The final model is a weighted mean of the best few settings, each fitted again on all rows. Its estimate is
-    honest: the whole selection is repeated without the rows of each fold and scored on them.
+    The models predict the classes of the target, or its value if it is a quantity: numbers with decimals, or more than
+    20 different numbers. The final model is a weighted mean of the best few settings, each fitted again on all rows.
+    Its estimate is honest: the whole selection is repeated without the rows of each fold and scored on them.
 
     Parameters
     ----------
@@ -61,11 +63,12 @@ def fit(
     budget : float or str, default=60.0
         Time limit for the whole run, in seconds or as "60s", "5m" or "1h".
     models : list of str or ModelSpec, default=None
-        Names of models in the catalog, or dotted names of scikit-learn classifiers. By default all models that suit
+        Names of models in the catalog, or dotted names of scikit-learn estimators. By default all models that suit
         the table.
     metric : str, default=None
-        The metric that settings are chosen by: "log_loss", "brier_score", "accuracy", "balanced_accuracy", "roc_auc",
-        "f1" or "cost". The default is "log_loss", or "cost" if costs are given.
+        The metric that settings are chosen by. For classes: "log_loss" (the default), "brier_score", "accuracy",
+        "balanced_accuracy", "roc_auc", "f1", or "cost" (the default if costs are given). For a quantity: "rmse" (the
+        default), "mae", "r2", "mean_poisson_deviance" and others.
     costs : CostMatrix, frame or path, default=None
         The cost of each action under each true class.
     groups : str, default=None
@@ -86,6 +89,8 @@ def fit(
         Random seed of folds and settings.
     n_jobs : int, default=None
         Number of worker processes. By default one per core.
+    task : {"classification", "regression"}, default=None
+        Whether to predict classes or a quantity. By default the target decides.
 
     Returns
     -------
@@ -102,7 +107,7 @@ def fit(
     names = models if models is None or isinstance(models, str) else tuple(models)
     columns = (groups, time, weights)
     config = FitConfig(
-        *(target, budget, names, metric, costs, *columns, positive, test, drop_unlabeled, rows, seed, n_jobs)
+        *(target, budget, names, metric, costs, *columns, positive, test, drop_unlabeled, rows, seed, n_jobs, task)
     )
     return run_fit(table, config)
 
@@ -145,8 +150,9 @@ def run_fit(
         clock.enter("reading")
         columns = {"groups": config.groups, "time": config.time, "weights": config.weights}
         others = {"costs": config.costs, "positive": config.positive, "test": config.test}
+        others |= {"task": config.task}
         task = make_task(table, config.target, **columns, **others, drop_unlabeled=config.drop_unlabeled)
-        metric = class_metric(config.metric, task.classes, task.costs, task.positive)
+        metric = metric_of(config.metric, task)
         tell = Teller(clock, executor, watch)
         tell.enter("checking the data")
         setup = RunSetup.make(config, task, metric, n_workers)
@@ -171,6 +177,15 @@ def run_fit(
             return Run.of(result, clock)
     finally:
         executor.close()
+
+
+def metric_of(name: str | None, task: FitTask) -> Metric:
+    """Look up the metric of a run, and check whether it is defined for the target."""
+    if not task.is_quantity:
+        return class_metric(name, task.classes, task.costs, task.positive)
+    metric = value_metric(name)
+    metric.check_target(task.y)
+    return metric
 
 
 class Teller:

@@ -1,8 +1,8 @@
 """The selection: which settings make the final model, with which weights; and honest predictions of that procedure.
 
-Everything is decided from stored out-of-fold probabilities: a greedy ensemble of the best settings, then a
-temperature, which is higher for tables of few rows. The honest predictions are found by selecting again without the
-rows of each fold, and predicting them.
+Everything is decided from stored out-of-fold predictions: a greedy ensemble of the best settings, then for classes a
+temperature, which is higher for tables of few rows. A quantity needs no temperature. The honest predictions are found
+by selecting again without the rows of each fold, and predicting them.
 The first fold, by which settings were eliminated, is not scored, unless none was. In the order of time the selection
 for a fold rests on earlier folds only.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,11 @@ DOUBTFUL_ROWS, NO_DOUBT = 40, 100  # weight of random labels in rows; it fades o
 MOST_SOFTENED = 1_000  # rows: with more, what a selection fits by chance is too little to matter
 FEW_ROWS = 200  # with so many, the logarithm of a temperature below 1 is halved; a choice
 MOST_MAP_CELLS, LEAST_MAP_ROWS = 1e4, 500  # rows × classes that a leaderboard row's temperature is learned from
+# by task: the score of the greedy selection, and the metrics that rank models as it does
+SELECTED_BY = {
+    "classification": ("neg_log_loss", ("log_loss",)),
+    "regression": ("neg_mean_squared_error", ("root_mean_squared_error", "mean_squared_error", "r2")),
+}
 MOST_CELLS = 3e7  # members × rows × classes: more are thinned, so that a choice takes a second or two
 
 
@@ -41,7 +47,7 @@ class Candidate:
     batch: SettingBatch
     setting: int
     score: float  # mean over folds, higher is better
-    proba: NDArray[np.float32]  # (rows, classes), in the order of `OutOfFoldRows.rows`
+    predicted: NDArray[np.floating]  # (rows, classes) or (rows,), in the order of `OutOfFoldRows.rows`
 
     @property
     def model(self) -> str:
@@ -64,7 +70,7 @@ class OutOfFoldRows:
 
     rows: NDArray[np.intp]
     fold: NDArray[np.intp]
-    codes: Codes
+    truth: NDArray[Any]  # codes of classes, or values
     weights: Floats | None
     n_folds: int
     in_time: bool
@@ -76,7 +82,7 @@ class OutOfFoldRows:
         rows = np.concatenate([split.test for split in splits])
         fold = np.repeat(np.arange(len(splits)), [len(split.test) for split in splits])
         weights = None if task.weights is None else task.weights[rows]
-        return cls(rows, fold, task.codes[rows], weights, len(splits), task.moments is not None, eliminated)
+        return cls(rows, fold, task.y[rows], weights, len(splits), task.moments is not None, eliminated)
 
     @property
     def scored(self) -> list[int]:
@@ -124,7 +130,7 @@ def fold_table(batches: Sequence[SettingBatch], n_folds: int) -> tuple[list[tupl
 def candidates(batches: Sequence[SettingBatch], predictions: FoldPredictions, tested: OutOfFoldRows) -> CandidateSet:
     """The best few settings of each model; a fold has no say in its own list."""
     table, scores = fold_table(batches, tested.n_folds)
-    most = int(np.clip(MOST_CELLS / (len(tested.codes) * predictions.task.n_classes), 4, MOST_CANDIDATES))
+    most = int(np.clip(MOST_CELLS / (len(tested.truth) * predictions.task.n_outputs), 4, MOST_CANDIDATES))
     models = [batch.model for batch, _ in table]
     final = best_few(scores.mean(axis=1), models, most)
     folds = tested.scored
@@ -149,46 +155,58 @@ def best_few(means: Floats, models: Sequence[str], most: int) -> list[int]:
 
 @dataclass(frozen=True)
 class EnsembleWeights:
-    """Weights of candidates, and the calibration that their weighted mean goes through."""
+    """Weights of candidates, and the calibration that their weighted mean goes through; None for a quantity."""
 
     weights: Floats  # (candidates,)
-    calibration: Temperature
+    calibration: Temperature | None
 
-    def proba(self, stack: NDArray[np.floating]) -> Floats:  # (candidates, rows, classes)
+    def predict(self, stack: NDArray[np.floating]) -> Floats:  # (candidates, rows, classes) or (candidates, rows)
         return calibrated(self.calibration, weighted_mean(stack, self.weights))
 
 
 def weighted_mean(stack: NDArray[np.floating], weights: Floats) -> Floats:
-    """The weighted mean of the probabilities that have a weight."""
+    """The weighted mean of the predictions that have a weight."""
     used = np.flatnonzero(weights)
     return np.asarray(np.tensordot(weights[used], stack[used].astype(np.float64), axes=1))
 
 
-def calibrated(to: Calibrator, proba: Floats) -> Floats:
+def calibrated(to: Calibrator | None, proba: Floats) -> Floats:
+    if to is None:
+        return proba
     return np.asarray(np.exp(to.log_proba(ClassScores(np.log(proba), True))))
 
 
 def choose_weights(
-    stack: NDArray[np.float32], codes: Codes, weights: Floats | None, metric: Metric, most: int = MOST_MEMBERS
+    stack: NDArray[np.floating],
+    truth: NDArray[Any],
+    weights: Floats | None,
+    metric: Metric,
+    most: int = MOST_MEMBERS,
 ) -> EnsembleWeights:
-    """Weights by greedy selection on log loss, at most so many members; the best single where it scores better."""
-    n_members, n_rows, _ = stack.shape
-    scores = np.array([metric.signed(metric(codes, one.astype(np.float64), weights)) for one in stack])
+    """Weights by greedy selection, at most so many members; the best single where it scores better.
+
+    Members are selected by log loss for classes, and by the squared error for a quantity.
+    """
+    n_members, n_rows = stack.shape[:2]
+    loss, same = SELECTED_BY[metric.task]
+    scores = np.array([metric.signed(metric(truth, one.astype(np.float64), weights)) for one in stack])
     single = np.eye(n_members)[int(np.nanargmax(scores))]
     found = single
     if n_members > 1 and most > 1:
-        selected = select_greedily(stack, codes, metric="neg_log_loss", sample_weight=weights, shrinkage=0.0).weights
+        selected = select_greedily(stack, truth, metric=loss, sample_weight=weights, shrinkage=0.0).weights
         found = pruned(selected, most)
-        if metric.name != "log_loss":
-            together = metric.signed(metric(codes, weighted_mean(stack, found), weights))
+        if metric.name not in same:
+            together = metric.signed(metric(truth, weighted_mean(stack, found), weights))
             found = found if together >= scores.max() else single
+    if metric.task == "regression":
+        return EnsembleWeights(found, None)
     row_weights = np.ones(n_rows) if weights is None else weights
-    data = CalibrationData(ClassScores(np.log(weighted_mean(stack, found)), True), codes, row_weights)
+    data = CalibrationData(ClassScores(np.log(weighted_mean(stack, found)), True), truth, row_weights)
     return EnsembleWeights(found, cautious_temperature(data))
 
 
 def choose_softened(
-    stack: NDArray[np.float32], tested: OutOfFoldRows, folds: list[int], metric: Metric, most: int
+    stack: NDArray[np.floating], tested: OutOfFoldRows, folds: list[int], metric: Metric, most: int
 ) -> EnsembleWeights:
     """Choose weights by the rows of some folds, and soften the probabilities if the choice is made on few rows.
 
@@ -198,22 +216,22 @@ def choose_softened(
 
     def choose(some: list[int]) -> EnsembleWeights:
         rows = tested.of_folds(some)
-        return choose_weights(stack[:, rows], tested.codes[rows], tested.weights_at(rows), metric, most)
+        return choose_weights(stack[:, rows], tested.truth[rows], tested.weights_at(rows), metric, most)
 
     chosen = choose(folds)
-    if len(tested.codes) > MOST_SOFTENED:
+    if chosen.calibration is None or len(tested.truth) > MOST_SOFTENED:
         return chosen
     parts = {}
     for fold in folds:
         others = [k for k in tested.folds_before(fold) if k in folds]
         if others:
-            parts[fold] = choose(others).proba(stack[:, tested.of_fold(fold)])
+            parts[fold] = choose(others).predict(stack[:, tested.of_fold(fold)])
     if not parts:
         return chosen
     rows = np.concatenate([tested.of_fold(fold) for fold in parts])
     weights = tested.weights_at(rows)
     data = with_doubtful_rows(
-        np.concatenate(list(parts.values())), tested.codes[rows], np.ones(len(rows)) if weights is None else weights
+        np.concatenate(list(parts.values())), tested.truth[rows], np.ones(len(rows)) if weights is None else weights
     )
     softer = min(1.0, fit_temperature(data).inverse)
     return replace(chosen, calibration=Temperature(chosen.calibration.inverse * softer))
@@ -254,10 +272,10 @@ def pruned(weights: Floats, most: int) -> Floats:
 
 @dataclass(frozen=True)
 class HonestPredictions:
-    """Probabilities of rows by a selection that did not see them."""
+    """Predictions of rows by a selection that did not see them: probabilities, or values of a quantity."""
 
     index: NDArray[np.intp]  # among the tested rows
-    proba: Floats
+    predicted: Floats  # (rows, classes) or (rows,)
     folds: tuple[int, ...]
     chosen: Mapping[int, EnsembleWeights] = field(default_factory=dict)  # by fold: weights of all candidates
 
@@ -269,12 +287,12 @@ class HonestPredictions:
 
 def honest_selection(tested: OutOfFoldRows, among: CandidateSet, metric: Metric, most: int) -> HonestPredictions:
     """The selection made again for each fold that is scored, from the other rows, and applied to its own."""
-    every = np.stack([one.proba for one in among.every])
+    every = np.stack([one.predicted for one in among.every])
     parts, by_fold = {}, {}
     for fold in tested.scored:
         some = among.without[fold]
         chosen = choose_softened(every[some], tested, tested.folds_before(fold), metric, most)
-        parts[fold] = chosen.proba(every[np.ix_(some, tested.of_fold(fold))])
+        parts[fold] = chosen.predict(every[np.ix_(some, tested.of_fold(fold))])
         of_every = np.zeros(len(every))
         of_every[some] = chosen.weights
         by_fold[fold] = EnsembleWeights(of_every, chosen.calibration)
@@ -283,7 +301,7 @@ def honest_selection(tested: OutOfFoldRows, among: CandidateSet, metric: Metric,
 
 @dataclass(frozen=True)
 class ModelPredictions:
-    """Calibrated predictions of the best setting of one model: chosen again for each fold, and chosen once."""
+    """Predictions of the best setting of one model: chosen again for each fold, and chosen once."""
 
     honest: HonestPredictions
     optimistic: HonestPredictions  # by the setting that all folds choose
@@ -296,26 +314,28 @@ def honest_model(
 ) -> ModelPredictions:
     """Predict each fold with the best setting of one model, chosen and calibrated without the fold."""
     table, scores = fold_table(batches, tested.n_folds)
-    found: dict[int, NDArray[np.float32]] = {}  # out-of-fold probabilities, by index in the table
+    found: dict[int, NDArray[np.floating]] = {}  # out-of-fold predictions, by index in the table
 
     def best(folds: list[int]) -> int:
         return int(np.argmax(scores[:, folds].mean(axis=1)))
 
-    def proba(i: int, fold: int) -> Floats:
+    def predicted(i: int, fold: int) -> Floats:
         if i not in found:
             found[i] = predictions.out_of_fold(*table[i])
+        if predictions.task.is_quantity:
+            return np.asarray(found[i][tested.of_fold(fold)])
         return calibrated_without(found[i], tested, fold)
 
     final = best(list(range(tested.n_folds)))
-    optimistic = {fold: proba(final, fold) for fold in tested.scored}
+    optimistic = {fold: predicted(final, fold) for fold in tested.scored}
     chosen = {fold: best(tested.folds_before(fold)) for fold in tested.scored}
-    honest = {fold: optimistic[fold] if i == final else proba(i, fold) for fold, i in chosen.items()}
+    honest = {fold: optimistic[fold] if i == final else predicted(i, fold) for fold, i in chosen.items()}
     return ModelPredictions(
         HonestPredictions.of_folds(tested, honest), HonestPredictions.of_folds(tested, optimistic), *table[final]
     )
 
 
-def calibrated_without(proba: NDArray[np.float32], tested: OutOfFoldRows, fold: int) -> Floats:
+def calibrated_without(proba: NDArray[np.floating], tested: OutOfFoldRows, fold: int) -> Floats:
     """Calibrate the probabilities of a fold by the temperature of the folds that its selection may look at."""
     own, others = proba[tested.of_fold(fold)].astype(np.float64), tested.others(fold)
     if not len(others):
@@ -324,18 +344,16 @@ def calibrated_without(proba: NDArray[np.float32], tested: OutOfFoldRows, fold: 
     some = others[::step]
     weights = tested.weights_at(some)
     scores = ClassScores(np.log(proba[some].astype(np.float64)), True)
-    data = CalibrationData(scores, tested.codes[some], np.ones(len(some)) if weights is None else weights)
+    data = CalibrationData(scores, tested.truth[some], np.ones(len(some)) if weights is None else weights)
     return calibrated(cautious_temperature(data), own)
 
 
 def baseline(tested: OutOfFoldRows, predictions: FoldPredictions) -> HonestPredictions:
-    """The class frequencies among training rows: what a model must beat."""
-    task, parts = predictions.task, {}
-    for fold in tested.scored:
-        train = predictions.splits[fold].train
-        weights = None if task.weights is None else task.weights[train]
-        counts = np.bincount(task.codes[train], weights, minlength=task.n_classes) + 1e-3
-        parts[fold] = np.broadcast_to(counts / counts.sum(), (len(tested.of_fold(fold)), len(counts)))
+    """The class frequencies among training rows, or the mean of a quantity: what a model must beat."""
+    parts = {
+        fold: predictions.task.constant(predictions.splits[fold].train, len(tested.of_fold(fold)))
+        for fold in tested.scored
+    }
     return HonestPredictions.of_folds(tested, parts)
 
 
@@ -348,7 +366,7 @@ class MemberSelection:
     tested: OutOfFoldRows
     chosen: EnsembleWeights
     honest: HonestPredictions
-    optimistic: Floats  # probabilities of the rows of `honest` by the selection that saw them
+    optimistic: Floats  # predictions of the rows of `honest` by the selection that saw them
     most: int  # members at most
 
     @property
@@ -361,7 +379,7 @@ class MemberSelection:
 def select(among: CandidateSet, tested: OutOfFoldRows, metric: Metric, most: int) -> MemberSelection:
     """Select members among candidates, and the same without the rows of each fold."""
     final = tuple(among.every[i] for i in among.final)
-    stack = np.stack([one.proba for one in final])
+    stack = np.stack([one.predicted for one in final])
     chosen = choose_softened(stack, tested, list(range(tested.n_folds)), metric, most)
     honest = honest_selection(tested, among, metric, most)
-    return MemberSelection(among, final, tested, chosen, honest, chosen.proba(stack)[honest.index], most)
+    return MemberSelection(among, final, tested, chosen, honest, chosen.predict(stack)[honest.index], most)

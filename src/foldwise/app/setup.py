@@ -28,6 +28,7 @@ from foldwise.models.column_roles import Outline
 from foldwise.models.spec import ModelSpec
 from foldwise.models.wide_tables import MOST_KEPT
 
+BASELINES = ("mean", "median")  # of the catalog
 MOST_CELLS = 1.2e7  # test rows × classes × columns × settings of a batch
 LEAST_FIRST = 100  # rows of the first split that can show a model far ahead of the others
 LEAST_CELLS_ROWS = 2_000  # a column costs at least as much as with so many rows
@@ -56,9 +57,11 @@ class RunSetup:
         budget = seconds_of(config.budget)
         short = budget <= SHORT
         splits, splitter = make_splits(task, config.seed, short=short)
-        splits, splitter = with_fewer_tested(splits, splitter, task.codes, config.seed, short=short)
+        splits, splitter = with_fewer_tested(splits, splitter, task.strata, config.seed, short=short)
         samples = RowSamples.of(task, splits, config.seed)
         every = models_for(task.outline, config.model_names)
+        if config.model_names is None:  # the baseline needs no fits
+            every = [one for one in every if one.name not in BASELINES]
         if not every:
             raise InputError("models must name at least one model.", "leave it out to train all that suit the table.")
         specs = {one.name: one for one in every if task.weights is None or one.takes_weights(task.outline)}
@@ -73,7 +76,7 @@ class RunSetup:
         plans = {name: model_plan(one, pipelines[name], task, splits, outlines, short) for name, one in specs.items()}
         share = len(splits[0].train) / task.n_rows
         n_tested = sum(len(one.test) for one in splits)
-        sizes = (task.n_rows, n_tested, task.n_classes, X.width, len(splits), share)
+        sizes = (task.n_rows, n_tested, task.n_outputs, X.width, len(splits), share)
         time = TimePlan(budget, n_workers, *sizes)
         return cls(config, task, metric, X, splits, splitter, specs, plans, pipelines, skipped, time, samples)
 
@@ -84,18 +87,16 @@ class RunSetup:
 
     @cached_property
     def scale(self) -> tuple[float, float]:
-        """The scores of a perfect model, and of the class frequencies on the first split, where higher is better."""
+        """The scores of a perfect model, and of the baseline on the first split, where higher is better."""
         split, task, signed = self.splits[0], self.task, self.metric.signed
         if len(split.test) < LEAST_FIRST:
             return max(map(signed, self.metric.bounds)), -np.inf  # nothing is far ahead on so few rows
-        shares = np.bincount(task.codes[split.train], minlength=task.n_classes) + 1e-3
-        proba = np.tile(shares / shares.sum(), (len(split.test), 1))
-        baseline = signed(self.metric(task.codes[split.test], proba, None))
+        baseline = signed(self.metric(task.y[split.test], task.constant(split.train, len(split.test)), None))
         return max(map(signed, self.metric.bounds)), baseline if np.isfinite(baseline) else -np.inf
 
     @property
     def worker_data(self) -> WorkerData:
-        return WorkerData(self.X, self.task.codes, self.splits, self.task.weights, self.pipelines)
+        return WorkerData(self.X, self.task.y, self.splits, self.task.weights, self.pipelines)
 
     def params(self, batch: SettingBatch, setting: int) -> Params:
         """The hyperparameters of a setting."""
@@ -106,9 +107,8 @@ class RunSetup:
     ) -> PredictSplit:
         """The job that predicts a split with some settings of a batch."""
         given = tuple(self.params(batch, i) for i in settings)
-        decision = batch.model in self.decision_models
         rows = self.samples.train(split, batch.rung) if rows is None else rows
-        return PredictSplit(batch.model, given, split, self.task.n_classes, decision, rows)
+        return PredictSplit(batch.model, given, split, self.task.n_classes, self.specs[batch.model].answers, rows)
 
     def refit_seconds(self, batch: SettingBatch) -> float:
         """Seconds of a fit on all rows, by the fits on the splits without the longest of each worker."""
@@ -137,7 +137,7 @@ def model_plan(
     share, start = first[0].get(str(spec.stages), longest) / longest, spec.cost.start
     seconds = [start + share * (each - start) for each in seconds]
     n_columns = min(len(task.outline.roles), MOST_KEPT)
-    cells = max(len(splits[0].test), LEAST_CELLS_ROWS) * task.n_classes * n_columns
+    cells = max(len(splits[0].test), LEAST_CELLS_ROWS) * task.n_outputs * n_columns
     return ModelPlan(
         spec.name,
         seconds[0],

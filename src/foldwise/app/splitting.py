@@ -1,4 +1,4 @@
-"""The folds of a run: stratified, or by group, or forward in time. The same for every model."""
+"""The folds of a run: stratified by class, random, by group, or forward in time. The same for every model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
-from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from foldwise.app.task import FitTask
 from foldwise.errors import InputError
@@ -17,16 +17,16 @@ FEW_ROWS, MANY_ROWS = 2_000, 30_000
 MANY_CELLS = 60_000  # rows × classes from which a short run has three folds, as boosting fits trees for every class
 
 
-def n_folds(n_rows: int, n_classes: int, *, short: bool) -> int:
+def n_folds(n_rows: int, n_outputs: int, *, short: bool) -> int:
     """Choose ten folds for small tables and three for large ones; in a short run at most five."""
-    if n_rows > MANY_ROWS or (short and n_rows * n_classes > MANY_CELLS):
+    if n_rows > MANY_ROWS or (short and n_rows * n_outputs > MANY_CELLS):
         return 3
     return 5 if short or n_rows > FEW_ROWS else 10
 
 
 def make_splits(task: FitTask, seed: int, *, short: bool = False) -> tuple[list[Split], str]:
     """Make the splits, fewer in a short run, and describe them in words."""
-    wanted = n_folds(task.n_rows, task.n_classes, short=short)
+    wanted = n_folds(task.n_rows, task.n_outputs, short=short)
     if task.moments is not None:
         return forward(task, min(wanted, 5))
     blank = np.empty((task.n_rows, 0))
@@ -35,15 +35,19 @@ def make_splits(task: FitTask, seed: int, *, short: bool = False) -> tuple[list[
         if task.groups is not None:
             k = min(wanted, int(task.groups.max()) + 1)
             pairs = list(
-                StratifiedGroupKFold(k, shuffle=True, random_state=seed).split(blank, task.codes, task.groups)
-                if k > 2
-                else GroupKFold(k).split(blank, task.codes, task.groups)
+                StratifiedGroupKFold(k, shuffle=True, random_state=seed).split(blank, task.y, task.groups)
+                if k > 2 and not task.is_quantity
+                else GroupKFold(k).split(blank, task.y, task.groups)
             )
             words = f"{k} folds by {(task.named or {}).get('groups', 'group')}"
+        elif task.is_quantity:
+            k = min(wanted, task.n_rows // 2)
+            pairs = list(KFold(k, shuffle=True, random_state=seed).split(blank))
+            words = f"{k} random folds"
         else:
             second = int(np.sort(task.counts)[-2])  # with more folds than this, some would test one class only
             k = max(2, min(wanted, second))
-            pairs = list(StratifiedKFold(k, shuffle=True, random_state=seed).split(blank, task.codes))
+            pairs = list(StratifiedKFold(k, shuffle=True, random_state=seed).split(blank, task.y))
             words = f"{k} stratified folds"
     splits = [Split(train.astype(np.intp), test.astype(np.intp)) for train, test in pairs if len(test)]
     check_splits(splits, task)
@@ -78,10 +82,10 @@ def forward(task: FitTask, k: int) -> tuple[list[Split], str]:
 
 
 def check_splits(splits: Sequence[Split], task: FitTask) -> None:
-    """Raise if the training rows of a split have only one class."""
+    """Raise if the training rows of a split have only one class, or one value."""
     for number, split in enumerate(splits):
-        if len(np.unique(task.codes[split.train])) < 2:
+        if len(np.unique(task.y[split.train])) < 2:
             raise InputError(
-                f"the training rows of fold {number + 1} all have the same class.",
+                f"the training rows of fold {number + 1} all have the same {'value' if task.is_quantity else 'class'}.",
                 "use more rows, or other columns for groups= or time=.",
             )

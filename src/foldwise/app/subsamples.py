@@ -61,7 +61,7 @@ def sampling_ranks(task: FitTask, seed: int) -> NDArray[np.float64]:
         return -task.moments.astype(np.float64)
     if task.groups is not None:
         return rng.permutation(int(task.groups.max()) + 1)[task.groups].astype(np.float64)
-    return stratified_ranks(task.codes, rng)
+    return stratified_ranks(task.strata, rng)
 
 
 def stratified_ranks(codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:

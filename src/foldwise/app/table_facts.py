@@ -55,10 +55,10 @@ def few(sentences: list[str]) -> list[str]:
 def never_predicted(result: FitResult) -> list[str]:
     """Report classes that no held-out row is predicted to have. With costs, actions are predicted instead."""
     task, selection = result.setup.task, result.final.selection
-    if task.costs is not None:
+    if task.costs is not None or task.is_quantity:
         return []
-    rows = np.bincount(selection.tested.codes[selection.honest.index], minlength=task.n_classes)
-    predicted = np.bincount(selection.honest.proba.argmax(axis=1), minlength=task.n_classes)
+    rows = np.bincount(selection.tested.truth[selection.honest.index], minlength=task.n_classes)
+    predicted = np.bincount(selection.honest.predicted.argmax(axis=1), minlength=task.n_classes)
     missed = np.flatnonzero((predicted == 0) & (rows > 0))
     if not len(missed):
         return []

@@ -19,7 +19,7 @@ from foldwise.data.reading import read_table
 from foldwise.data.reading.dates import dates_of
 from foldwise.data.schema import Schema, listing
 from foldwise.data.table import Table
-from foldwise.data.target import check_weights, encode_target, is_quantity
+from foldwise.data.target import check_weights, encode_target, task_of
 from foldwise.data.view import view_of_frame
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.cost import CostMatrix
@@ -35,36 +35,38 @@ LEAST_ROWS = 8
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The rows of a separate test table, with class codes, and weights if it has the weight column."""
+    """The rows of a separate test table, with their target, and weights if it has the weight column."""
 
     X: pl.DataFrame
-    codes: NDArray[np.int64]  # those of `unseen` follow those of the training table
+    y: NDArray[Any]  # values, or codes of classes; those of `unseen` follow those of the training table
     weights: NDArray[np.float64] | None
-    n_known: int  # classes of the training table
+    n_known: int = 0  # classes of the training table
     unseen: tuple[str, ...] = ()  # classes that the training table does not have
 
     @property
     def n_unseen(self) -> int:
         """The number of rows whose class the training table does not have."""
-        return int((self.codes >= self.n_known).sum())
+        return int((self.y >= self.n_known).sum()) if self.unseen else 0
 
-    def score(self, metric: Metric, proba: NDArray[np.float64]) -> float:
-        """Score predicted probabilities. Rows of an unseen class are wrong, or left out if it needs probabilities."""
+    def score(self, metric: Metric, predicted: NDArray[np.float64]) -> float:
+        """Score predictions. Rows of an unseen class are wrong, or left out if the metric needs probabilities."""
+        if not self.unseen:
+            return metric(self.y, predicted, self.weights)
         if metric.need == Need.LABELS:
-            wide = np.pad(proba, ((0, 0), (0, len(self.unseen))))
-            return metric(self.codes, wide, self.weights)
-        known = self.codes < self.n_known
-        return metric(self.codes[known], proba[known], None if self.weights is None else self.weights[known])
+            wide = np.pad(predicted, ((0, 0), (0, len(self.unseen))))
+            return metric(self.y, wide, self.weights)
+        known = self.y < self.n_known
+        return metric(self.y[known], predicted[known], None if self.weights is None else self.weights[known])
 
 
 @dataclass(frozen=True)
 class FitTask:
-    """The checked input of a run: rows, class codes, groups, times, weights and costs."""
+    """The checked input of a run: rows, target, groups, times, weights and costs."""
 
     table: Table  # whose X holds features only
     outline: Outline
-    classes: NDArray[Any]
-    codes: NDArray[np.int64]
+    classes: NDArray[Any]  # none for a quantity
+    y: NDArray[Any]  # codes of classes, or the values of a quantity
     groups: NDArray[np.intp] | None = None
     moments: NDArray[np.intp] | None = None  # rows by time: 0 for the earliest, the same for rows of one time
     weights: NDArray[np.float64] | None = None
@@ -76,15 +78,39 @@ class FitTask:
 
     @property
     def n_rows(self) -> int:
-        return len(self.codes)
+        return len(self.y)
+
+    @property
+    def is_quantity(self) -> bool:
+        """Whether values are predicted, not classes."""
+        return not len(self.classes)
 
     @property
     def n_classes(self) -> int:
         return len(self.classes)
 
     @property
+    def n_outputs(self) -> int:
+        """Numbers predicted per row: one per class, or the value of a quantity."""
+        return max(1, self.n_classes)
+
+    @property
     def counts(self) -> NDArray[np.intp]:
-        return np.bincount(self.codes, minlength=self.n_classes)
+        """Rows of each class."""
+        return np.bincount(self.strata, minlength=self.n_classes)[: self.n_classes]
+
+    @property
+    def strata(self) -> NDArray[np.int64]:
+        """What samples of rows are balanced by: the classes. Rows of a quantity are all of one stratum."""
+        return np.zeros(len(self.y), dtype=np.int64) if self.is_quantity else self.y
+
+    def constant(self, train: NDArray[np.intp], n_rows: int) -> NDArray[np.float64]:
+        """Predict so many rows without columns: by the class frequencies of some rows, or by their mean."""
+        weights = None if self.weights is None else self.weights[train]
+        if self.is_quantity:
+            return np.full(n_rows, np.average(self.y[train], weights=weights))
+        counts = np.bincount(self.y[train], weights, minlength=self.n_classes) + 1e-3
+        return np.broadcast_to(counts / counts.sum(), (n_rows, len(counts)))
 
 
 def make_task(
@@ -98,8 +124,9 @@ def make_task(
     positive: Any = None,
     test: Any = None,
     drop_unlabeled: bool = False,
+    task: str | None = None,
 ) -> FitTask:
-    """Read and check the input of a run."""
+    """Read and check the input of a run. The target decides between classes and a quantity, unless `task` does."""
     whole = read_any(table, target)
     read = labeled(whole, drop_unlabeled)
     n_unlabeled = whole.X.height - read.X.height
@@ -110,35 +137,31 @@ def make_task(
         read = with_weight(read, weights)
     assert read.target is not None
     assert read.y is not None
-    check_target(read)
-    encoded = encode_target(read.y, read.X.height)
-    classes = plain_labels(encoded.classes)
-    check_classes(classes, encoded.codes, read.target)
+    target, quantity = read.target, task_of(read.y, task) == "regression"
+    classes: NDArray[Any] = np.empty(0)
+    y: NDArray[Any]
+    if quantity:
+        y = checked_quantity(read)
+        read = replace(read, y=y)
+        refuse_class_options(costs, positive, target)
+    else:
+        check_target(read)
+        encoded = encode_target(read.y, read.X.height)
+        classes, y = plain_labels(encoded.classes), encoded.codes
+        check_classes(classes, y, target)
     features = without(read, list(named.values()))
     group_codes = None if groups is None else grouped(read.X[groups], groups)
     moments = None if time is None else ordered(read.X[time], time)
     weighed = None if weights is None else weighted(read.X[weights], weights)
     matrix = None if costs is None else cost_matrix(costs, classes)
-    positive_index = None if positive is None else class_index(positive, classes, read.target)
+    positive_index = None if positive is None else class_index(positive, classes, target)
     held_out = None
     if test is not None:
         tested = labeled(read_any(test, read.target), drop_unlabeled)
         held_out = held_out_of(tested, classes, features.X.columns, weights)
-    return FitTask(
-        *(
-            features,
-            outline(features),
-            classes,
-            encoded.codes,
-            group_codes,
-            moments,
-            weighed,
-            matrix,
-            positive_index,
-            named,
-        ),
-        *(held_out, n_unlabeled),
-    )
+    about = outline(features, "regression" if quantity else "classification")
+    given = (group_codes, moments, weighed, matrix, positive_index, named)
+    return FitTask(features, about, classes, y, *given, held_out, n_unlabeled)
 
 
 def read_any(table: Any, target: str | None) -> Table:
@@ -180,7 +203,6 @@ def labeled(table: Table, drop: bool) -> Table:
     if not known.any():
         raise InputError(f"column {table.target!r} is empty.", "choose another target.")
     if not drop:
-        refuse_quantity(pl.Series(table.y[known].tolist(), strict=False), table.target)
         raise InputError(
             f"the target {table.target!r} is missing in {int((~known).sum()):,} of {len(known):,} rows.",
             "pass drop_unlabeled=True to leave these rows out.",
@@ -211,24 +233,72 @@ def check_named(table: Table, named: dict[str, str]) -> None:
 
 
 def check_target(table: Table) -> None:
-    """Raise if the target holds quantities or row names instead of classes."""
+    """Raise if the target holds row names or numbers with text among them instead of classes."""
     labels = pl.Series(table.y) if table.y is not None and table.y.dtype != object else pl.Series(list(table.y))  # type: ignore[arg-type]
     n_rows, n_distinct = len(labels), labels.n_unique()
-    refuse_quantity(labels, table.target)
     if n_rows >= FEW_ROWS and (n_distinct > UNIQUE_SHARE * n_rows or n_distinct > MOST_CLASSES):
+        strange = not_numbers(labels) if labels.dtype == pl.String else labels
+        if 0 < len(strange) < n_rows / 2:
+            raise InputError(
+                f"most values of the target {table.target!r} are numbers, but {len(strange):,} are text: "
+                f"{listing(strange.unique(maintain_order=True).to_list())}.",
+                "replace or remove them, or declare them as missing.",
+            )
         raise InputError(
             f"the target {table.target!r} has too many distinct values for classes: {n_distinct:,} in {n_rows:,} rows.",
             "choose another target.",
         )
 
 
-def refuse_quantity(labels: pl.Series, target: str | None) -> None:
-    if is_quantity(labels):
+def not_numbers(labels: pl.Series) -> pl.Series:
+    """The values of a text column that are not numbers."""
+    return labels.filter(labels.str.strip_chars().cast(pl.Float64, strict=False).is_null())
+
+
+def checked_quantity(table: Table) -> NDArray[np.float64]:
+    """Return the values of a quantity. Raise if they are not finite numbers, too few, or all the same."""
+    given = np.asarray(table.y)
+    if given.dtype.kind not in "iufb":
+        strange = not_numbers(pl.Series([str(one) for one in given.tolist()]))
+        if len(strange):
+            raise InputError(
+                f"the target of a regression must contain numbers, but {table.target!r} contains text in "
+                f"{len(strange):,} of {len(given):,} rows: {listing(strange.unique(maintain_order=True).to_list())}.",
+                "replace or remove these rows, or choose another target.",
+            )
+    y = np.ascontiguousarray(given, dtype=np.float64)
+    infinite = int(np.isinf(y).sum())
+    if infinite:
         raise InputError(
-            f"the target must contain classes, but {target!r} is a quantity with "
-            f"{labels.drop_nulls().n_unique():,} distinct numbers.",
-            "bin it into ranges first, or choose another target.",
+            f"the target {table.target!r} is infinite in {infinite:,} of {len(y):,} rows.", "remove these rows."
         )
+    if not len(y):
+        raise InputError("the table has no rows.", "pass a table with at least a header and some rows.")
+    if len(y) < LEAST_ROWS:
+        raise InputError(
+            f"the table needs at least {LEAST_ROWS} rows, got {len(y)}.", "pass more rows; hundreds are recommended."
+        )
+    if y.min() == y.max():
+        raise InputError(
+            f"all rows have the same {table.target!r}: {y[0]:g}.", "choose a target with at least two values."
+        )
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(np.square(y - y[0]).sum())
+    if not finite:
+        raise InputError(
+            f"the values of {table.target!r} are too large: the sum of their squares is not finite.",
+            "divide the target by a constant.",
+        )
+    return y
+
+
+def refuse_class_options(costs: Any, positive: Any, target: str) -> None:
+    for name, given in (("costs", costs), ("positive", positive)):
+        if given is not None:
+            raise InputError(
+                f"{name}= describes classes, but the target {target!r} is a quantity.",
+                f"leave {name}= out, or pass task='classification'.",
+            )
 
 
 def check_classes(classes: NDArray[Any], codes: NDArray[np.int64], target: str) -> None:
@@ -347,6 +417,15 @@ def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], wei
             "add what is missing.",
         )
     assert table.y is not None
+    weighed = weighted(table.X[weights], weights) if weights in table.X.columns else None
+    if not len(classes):
+        y = np.asarray(table.y)
+        if y.dtype.kind not in "iuf" or not np.isfinite(y).all():
+            raise InputError(
+                f"the target {table.target!r} of the test table must contain finite numbers.",
+                "replace or remove other rows.",
+            )
+        return HeldOut(table.X.select(columns), y.astype(np.float64), weighed)
     labels = plain_labels(np.asarray(table.y)).tolist()
     index = {one: k for k, one in enumerate(classes.tolist())}
     unseen = sorted({one for one in labels if one not in index}, key=str)
@@ -357,6 +436,5 @@ def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], wei
             "check the target column of the test table.",
         )
     index |= {one: len(classes) + k for k, one in enumerate(unseen)}
-    weighed = weighted(table.X[weights], weights) if weights in table.X.columns else None
     codes = np.array([index[one] for one in labels], dtype=np.int64)
     return HeldOut(table.X.select(columns), codes, weighed, len(classes), tuple(map(str, unseen)))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from foldwise.app.result import FitResult
 
 BASELINE = "the baseline, which predicts the class frequencies"
+MEAN_BASELINE = "the baseline, which predicts the mean"
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ def verdict(result: FitResult, lines: list[LeaderboardRow], estimate: Estimate, 
     def clearly(better: bool, p: float | None) -> bool:
         return better and p is not None and p <= LEVEL
 
+    constant = MEAN_BASELINE if setup.task.is_quantity else BASELINE
     better = metric.signed(estimate.value) > metric.signed(base.value)
     final = clearly(better, p)
     best = clearly(leads(lines, result), frequencies.p)
@@ -50,19 +52,19 @@ def verdict(result: FitResult, lines: list[LeaderboardRow], estimate: Estimate, 
     scores = f"{number(estimate.value)}, that of the baseline {number(base.value)}{tested}."
     values = f"Its {metric.title} is {scores}"
     if final and best:
-        words = f"The final model is clearly better than {BASELINE}. {values}"
+        words = f"The final model is clearly better than {constant}. {values}"
     elif final:
         words = (
-            f"The final model is clearly better than {BASELINE}. {values} No single model is clearly better, once the "
+            f"The final model is clearly better than {constant}. {values} No single model is clearly better, once the "
             "p-values are adjusted for the number of models."
         )
     elif best:
         words = (
-            f"The final model is not clearly better than {BASELINE}. {values} On its own, {lines[0].title} is clearly "
+            f"The final model is not clearly better than {constant}. {values} On its own, {lines[0].title} is clearly "
             "better."
         )
     else:
-        words = f"No model is clearly better than {BASELINE}. The {metric.title} of the final model is {scores}"
+        words = f"No model is clearly better than {constant}. The {metric.title} of the final model is {scores}"
     return Verdict(final, best, p, words)
 
 

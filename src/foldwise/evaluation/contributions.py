@@ -1,8 +1,9 @@
-"""Shapley values: the contribution of each column of a row to the log-odds of a class, for any predict_proba.
+"""Shapley values: the contribution of each column of a row to the log-odds of a class, or to a predicted value.
 
 The contribution of a column is how much the log-odds change when its cell replaces that of a background row, averaged
 over background rows and over the orders in which cells are replaced. The contributions of a row sum exactly to its
-log-odds minus the mean log-odds of the background, however few orders are drawn.
+log-odds minus the mean log-odds of the background, however few orders are drawn. For a regressor, the predicted value
+takes the place of the log-odds.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from foldwise.evaluation.label_names import find
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
-PredictProba = Callable[[pl.DataFrame], Floats]
+Predict = Callable[[pl.DataFrame], Floats]
 
 MIN_PROBA = 1e-6  # probabilities are clipped to [1e-6, 1 - 1e-6], so that log-odds are finite (at most ±13.8)
 DEFAULT_PREDICTIONS = 60_000  # rows predicted for each explained row, if n_samples is None
@@ -31,12 +32,12 @@ BATCH_CELLS = 4_000_000
 
 @dataclass(frozen=True)
 class Contributions:
-    """The contribution of each column of one row to the log-odds of one class against all others.
+    """The contribution of each column of one row to the log-odds of one class, or to the predicted value.
 
     Attributes
     ----------
     about : label
-        The class that is explained.
+        The class that is explained; None for a predicted value.
     columns : tuple of str
         The columns.
     cells : tuple
@@ -46,13 +47,13 @@ class Contributions:
     errors : ndarray of shape (n_columns,)
         Their standard errors from the random orders.
     base : float
-        Mean log-odds of the background.
+        Mean log-odds, or mean predicted value, of the background.
     total : float
-        Log-odds of the row.
+        Log-odds, or predicted value, of the row.
     proba : ndarray of shape (n_classes,)
-        Predicted probabilities of the row.
+        Predicted probabilities of the row; empty for a predicted value.
     classes : tuple
-        The classes.
+        The classes; empty for a predicted value.
     n_background : int
         Number of background rows used.
     n_orders : int
@@ -92,10 +93,10 @@ class Contributions:
 
 
 def contributions_of(
-    predict_proba: PredictProba,
+    predict: Predict,
     rows: pl.DataFrame,
     background: pl.DataFrame,
-    classes: Sequence[Any],
+    classes: Sequence[Any] | None,
     *,
     about: Any = None,
     n_samples: int | None = None,
@@ -105,14 +106,14 @@ def contributions_of(
 
     Parameters
     ----------
-    predict_proba : callable
-        Function of a frame that returns probabilities of shape (n_rows, n_classes).
+    predict : callable
+        Function of a frame that returns probabilities of shape (n_rows, n_classes), or values of shape (n_rows,).
     rows : polars.DataFrame
         The rows to explain.
     background : polars.DataFrame
         The rows to compare with, with the same columns.
-    classes : sequence
-        The classes, in the order of the probabilities.
+    classes : sequence or None
+        The classes, in the order of the probabilities. None means that values are predicted.
     about : label, default None
         The class to explain; None means the most probable class of each row.
     n_samples : int or None, default None
@@ -133,31 +134,31 @@ def contributions_of(
     random orders only, not the choice of the background. If the default does not allow two pairs of orders per
     background row, a sample of the background is used.
     """
-    if len(classes) < 2:
+    if classes is not None and len(classes) < 2:
         raise InputError("explanations need at least two classes, but the model has a single class.")
-    chosen = None if about is None else class_index(about, classes)
-    reference = log_odds_of(predict_proba(background))
+    chosen = None if about is None or classes is None else class_index(about, classes)
+    reference = scores_of(predict(background))
     rng = np.random.default_rng(seed)
     results = []
     for i in range(rows.height):
         row = rows[i : i + 1]
-        proba = predict_proba(row)[0]
-        index = int(proba.argmax()) if chosen is None else chosen
+        predicted = predict(row)
+        index = int(np.atleast_1d(predicted[0]).argmax()) if chosen is None else chosen
         n_pairs, used = sampling_plan(n_samples, background.height, rows.width, rng)
-        total = float(log_odds_of(proba[None])[0, index])
-        walks = Walks(predict_proba, index, background[used], row, reference[used, index], total)
+        total = float(scores_of(predicted)[0, index])
+        walks = Walks(predict, index, background[used], row, reference[used, index], total)
         values, errors = shapley_values(walks, n_pairs, rng)
         results.append(
             Contributions(
-                about=classes[index],
+                about=None if classes is None else classes[index],
                 columns=tuple(rows.columns),
                 cells=tuple(row.row(0)),
                 values=values,
                 errors=errors,
                 base=float(reference[used, index].mean()),
                 total=total,
-                proba=proba,
-                classes=tuple(classes),
+                proba=np.empty(0) if classes is None else predicted[0],
+                classes=tuple(classes or ()),
                 n_background=len(used),
                 n_orders=2 * n_pairs * len(used),
             )
@@ -188,6 +189,11 @@ def sampling_plan(
     return max(1, -(-n_samples // (2 * n_background))), used
 
 
+def scores_of(predicted: Floats) -> Floats:  # (rows, classes) or (rows,) -> (rows, classes) or (rows, 1)
+    """Return what contributions are contributions to: the log-odds of probabilities, or values as they are."""
+    return predicted[:, None] if predicted.ndim == 1 else log_odds_of(predicted)
+
+
 def log_odds_of(proba: Floats) -> Floats:
     """Return log p / (1 - p) of each class against all others, within the bounds of `MIN_PROBA`."""
     odds = np.empty_like(proba)
@@ -203,14 +209,14 @@ class Walks:
 
     def __init__(
         self,
-        predict_proba: PredictProba,
+        predict: Predict,
         class_index: int,
         background: pl.DataFrame,
         row: pl.DataFrame,
         start: Floats,
         finish: float,
     ) -> None:
-        self.predict_proba = predict_proba
+        self.predict = predict
         self.class_index = class_index
         self.n_background, self.n_columns = background.height, row.width
         self.start, self.finish = start, finish
@@ -219,7 +225,7 @@ class Walks:
         self.differs = np.column_stack([column[:n].ne_missing(column[n]).to_numpy() for column in self.table])
 
     def gains(self, chosen: Ints, orders: Ints) -> Floats:  # (walks,), (walks, columns) -> (walks, columns)
-        """Return the change of the log-odds at each column, for walks from the chosen background rows.
+        """Return the change of the score at each column, for walks from the chosen background rows.
 
         A cell that equals the one it replaces changes nothing, so only rows that are new are predicted.
         """
@@ -234,7 +240,7 @@ class Walks:
             replaced = np.argsort(orders, axis=1)[walk] <= step[:, None]
             source = np.where(replaced, self.n_background, chosen[walk][:, None])
             frame = pl.DataFrame([self.table[:, j].gather(source[:, j]) for j in range(d)])
-            steps[walk, step + 1] = log_odds_of(self.predict_proba(frame))[:, self.class_index]
+            steps[walk, step + 1] = scores_of(self.predict(frame))[:, self.class_index]
         for k in range(1, d + 1):
             steps[:, k] = np.where(np.isnan(steps[:, k]), steps[:, k - 1], steps[:, k])
         gains = np.empty((n_walks, d))

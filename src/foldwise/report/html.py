@@ -22,11 +22,15 @@ from foldwise.report.sections.headline import headline
 from foldwise.report.sections.leaderboard import leaderboard
 from foldwise.report.sections.predictions import curves, mistakes
 from foldwise.report.sections.reproduction import reproduction
+from foldwise.report.sections.residuals import errors, residuals_by_column
 from foldwise.report.sections.searches import searches
 
 FORMAT = 1
 EXPLORATION = (map_section, clusters, outliers, rules, factors, remarkable, audit, reproduction)
-SECTIONS = (leaderboard, mistakes, curves, importance, examples, bayes, audit, searches, reproduction, glossary)
+SECTIONS = (
+    *(leaderboard, mistakes, curves, errors, residuals_by_column, importance, examples, bayes),
+    *(audit, searches, reproduction, glossary),
+)
 SCRIPTS = ("nomogram", "map")  # for sections that embed facts of this name
 # nothing may be loaded, whatever the facts hold: only the page's own script runs
 POLICY = (

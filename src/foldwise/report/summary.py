@@ -69,7 +69,8 @@ def overview(facts: dict[str, Any]) -> str:
     """One line on the table."""
     task = facts["task"]
     columns = f"{task['n_columns']:,} column{'s' * (task['n_columns'] != 1)}"
-    return f"{facts['title']}: {task['n_rows']:,} rows, {columns}, {len(task['classes'])} classes of {task['target']!r}"
+    what = f"{len(task['classes'])} classes of {task['target']!r}" if task["classes"] else f"target {task['target']!r}"
+    return f"{facts['title']}: {task['n_rows']:,} rows, {columns}, {what}"
 
 
 def estimates(facts: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:

@@ -19,6 +19,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 import foldwise
 from foldwise.data.frames import as_polars
@@ -72,9 +75,11 @@ def save_model(
     >>> open_model(path).predict(table.X[:2]).tolist()
     ['no', 'no']
     """
-    classes = np.asarray(getattr(model, "classes_", ()))
-    if classes.ndim != 1 or not len(classes):
-        raise InputError("only a fitted classifier with a single target can be saved.", "fit the classifier first.")
+    classes = np.empty(0) if is_regressor(model) else np.asarray(getattr(model, "classes_", ()))
+    if classes.ndim != 1 or not (len(classes) or is_fitted_regressor(model)):
+        raise InputError(
+            "only a fitted classifier or regressor with a single target can be saved.", "fit the model first."
+        )
     labels = labels_to_plain(classes)
     kinds = kinds_of(as_polars(X))
     wanted = columns_of(model)
@@ -158,6 +163,17 @@ def encoded_part(archive: Archive, number: int, codec: str) -> EncodedPart:
     )
 
 
+def is_fitted_regressor(model: Any) -> bool:
+    """Whether it is a fitted regressor."""
+    if not is_regressor(model):
+        return False
+    try:
+        check_is_fitted(model)
+    except (NotFittedError, TypeError):
+        return False
+    return True
+
+
 def columns_of(model: Any) -> set[str] | None:
     """Return the columns that a pipeline of the catalog uses; None if unknown, which means all."""
     while isinstance(model, Wrapper):
@@ -187,7 +203,8 @@ def probe(model: Any, kinds: Mapping[str, str], framed: bool) -> NDArray[np.floa
             for name, kind in kinds.items()
         ]
     )
-    ask = next(getattr(model, name) for name in ("predict_proba", "decision_function") if hasattr(model, name))
+    names = ("predict",) if is_regressor(model) else ("predict_proba", "decision_function")
+    ask = next(getattr(model, name) for name in names if hasattr(model, name))
     try:
         return np.asarray(ask(frame if framed else frame.to_numpy()), dtype=np.float64)
     except Exception:  # a model may fail on missing values with any error

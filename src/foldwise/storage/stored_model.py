@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.data.notes import Notes
+from foldwise.data.target import Task
 from foldwise.storage.table_check import match_columns
 
 
@@ -19,12 +20,12 @@ class StoredModel:
 
     Attributes
     ----------
-    model : classifier
-        The fitted classifier.
+    model : estimator
+        The fitted classifier or regressor.
     kinds : mapping of str to str
         What each column must contain: "number", "truth" (booleans), "text" or "date".
     classes_ : ndarray of shape (n_classes,)
-        The classes, in the order of `predict_proba`.
+        The classes, in the order of `predict_proba`; empty for a regressor.
     target : str, optional
         Name of the target column.
     metadata : mapping
@@ -56,6 +57,11 @@ class StoredModel:
     versions: Mapping[str, str]
     framed: bool = True
 
+    @property
+    def task(self) -> Task:
+        """Whether it predicts classes ("classification") or a quantity ("regression")."""
+        return "classification" if len(self.classes_) else "regression"
+
     def check(self, X: Any) -> Notes:
         """Check whether the model can predict a table, and raise `InputError` if not.
 
@@ -72,7 +78,7 @@ class StoredModel:
         return Notes(match_columns(X, self.kinds).notes)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class of each row.
+        """Predict the class of each row, or its value if the model is a regressor.
 
         Parameters
         ----------
@@ -82,7 +88,7 @@ class StoredModel:
         Returns
         -------
         ndarray of shape (n_rows,)
-            The predicted classes.
+            The predicted classes or values.
         """
         return np.asarray(self.model.predict(self._given(X)))
 
@@ -122,4 +128,5 @@ class StoredModel:
 
     def __repr__(self) -> str:
         target = "" if self.target is None else f" of {self.target!r}"
-        return f"StoredModel{target}: {len(self.kinds)} columns, {len(self.classes_)} classes"
+        what = f"{len(self.classes_)} classes" if len(self.classes_) else "a quantity"
+        return f"StoredModel{target}: {len(self.kinds)} columns, {what}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 TAGS = {
     "blend": "app.blend.Blend",
+    "blend.values": "app.blend.ValueBlend",
     "calibrated": "decisions.calibrated.Calibrated",
     "calibration.dirichlet": "decisions.calibration.dirichlet.Dirichlet",
     "calibration.identity": "decisions.calibration.scores.IdentityCalibrator",

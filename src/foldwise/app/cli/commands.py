@@ -14,7 +14,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,  # help as plain text: drawing frames around it takes longer than all the rest
     pretty_exceptions_enable=False,
-    help="Turn a table into a tuned, honestly evaluated and explained classifier.",
+    help="Turn a table into a tuned, honestly evaluated and explained model.",
     epilog="Exit codes: 0 success, 1 internal error, 2 invalid input, 130 interrupted.",
 )
 
@@ -42,6 +42,13 @@ Seed = Annotated[int, typer.Option(**INTEGER, help="Random seed. The same seed g
 Groups = Annotated[
     str | None, typer.Option(help="Group column. Rows of the same group are never split between training and test.")
 ]
+TaskName = Annotated[
+    str | None,
+    typer.Option(help="Predict classes (classification) or a quantity (regression). Default: as the target looks."),
+]
+ScoreName = Annotated[
+    str | None, typer.Option(help="Metric, such as roc_auc or mae. Default: accuracy, or rmse for a quantity.")
+]
 Jobs = Annotated[int | None, typer.Option(**INTEGER, help="Number of worker processes. Default: one per core.")]
 
 
@@ -55,8 +62,10 @@ def fit(
         str | None, typer.Option(help="Models to train, such as knn,naive_bayes. Default: all that suit the table.")
     ] = None,
     metric: Annotated[
-        str | None, typer.Option(help="Metric, such as roc_auc. Default: log_loss, or cost with --costs.")
+        str | None,
+        typer.Option(help="Metric, such as roc_auc or mae. Default: log_loss, cost with --costs, rmse for a quantity."),
     ] = None,
+    task: TaskName = None,
     costs: Annotated[
         Path | None, typer.Option(help="CSV of costs: the header names the true classes, each row is one action.")
     ] = None,
@@ -100,7 +109,7 @@ def fit(
     names = None if models is None else listed(models)
     options: dict[str, Any] = {"target": target, "budget": budget, "models": names, "metric": metric, "costs": costs}
     options |= {"groups": groups, "time": time, "weights": weights, "positive": positive, "test": test}
-    options |= {"drop_unlabeled": drop_unlabeled, "rows": not no_rows, "seed": seed, "n_jobs": jobs}
+    options |= {"drop_unlabeled": drop_unlabeled, "rows": not no_rows, "seed": seed, "n_jobs": jobs, "task": task}
     fit(table, out, options, force=force, as_json=json, quiet=quiet)
 
 
@@ -127,7 +136,8 @@ def predict(
     """Predict the rows of a table.
 
     The output has the predicted class, one probability per class, the decision and its expected cost. Without costs,
-    the decision is the predicted class and the expected cost is the probability of an error.
+    the decision is the predicted class and the expected cost is the probability of an error. For a quantity, the output
+    has the predicted value.
     """
     from foldwise.app.cli.predict import predict
 
@@ -182,7 +192,8 @@ def compare(
     cv: Annotated[
         str | None, typer.Option(help="Folds, or repeats x folds: 10 or 10x10. Default: ten random splits.")
     ] = None,
-    metric: Annotated[str | None, typer.Option(help="Metric, such as roc_auc. Default: accuracy.")] = None,
+    metric: ScoreName = None,
+    task: TaskName = None,
     groups: Groups = None,
     seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of splits and models.")] = 0,
     jobs: Jobs = None,
@@ -192,7 +203,8 @@ def compare(
     """Compare models with default settings on the same splits."""
     from foldwise.app.cli.compare import ComparisonRequest, compare
 
-    compare(ComparisonRequest(table, target, listed(models), cv, metric, groups, seed, jobs), as_json=json, quiet=quiet)
+    request = ComparisonRequest(table, target, listed(models), cv, metric, groups, seed, jobs, task)
+    compare(request, as_json=json, quiet=quiet)
 
 
 @app.command()
@@ -210,7 +222,8 @@ def tune(
     ] = "bayesian",
     trials: Annotated[int | None, typer.Option(**INTEGER, help="Number of settings to try. Default: 50.")] = None,
     budget: Annotated[str | None, typer.Option(help="Time limit instead of --trials, such as 60s, 5m or 1h.")] = None,
-    metric: Annotated[str | None, typer.Option(help="Metric, such as roc_auc. Default: accuracy.")] = None,
+    metric: ScoreName = None,
+    task: TaskName = None,
     groups: Groups = None,
     seed: Seed = 0,
     jobs: Jobs = None,
@@ -227,7 +240,7 @@ def tune(
     from foldwise.app.cli.tune import TuneRequest, tune
 
     request = TuneRequest(
-        table, target, model, strategy, trials, budget, metric, groups, seed, jobs, out, settings, plot
+        table, target, model, strategy, trials, budget, metric, groups, seed, jobs, out, settings, plot, task
     )
     tune(request, as_json=json, quiet=quiet)
 

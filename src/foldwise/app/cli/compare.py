@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ class ComparisonRequest:
     groups: str | None
     seed: int
     jobs: int | None
+    task: str | None = None
 
 
 def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
@@ -37,9 +39,12 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
     from foldwise import evaluation
 
     table, groups = read_grouped(request.table, request.target, request.groups)
-    counts = class_counts(table.y, request.target)
-    check_folds(counts, folds)
-    scoring = scoring_of(request.metric, list(counts))
+    counts = target_counts(table, request.target, request.task)
+    if counts is None:
+        check_value_folds(table.X.height, folds)
+    else:
+        check_folds(counts, folds)
+    scoring = scoring_of(request.metric, counts, table.y)
     estimators = estimators_of(request, table, scoring)
 
     with ProgressLine(not quiet, always=False) as progress:
@@ -51,7 +56,7 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
             estimators,
             table.X,
             table.y,
-            cv=splitter(folds, groups is not None, request.seed),
+            cv=splitter(folds, groups is not None, request.seed, quantity=counts is None),
             scoring=scoring,
             groups=groups,
             n_jobs=request.jobs,
@@ -101,8 +106,15 @@ def folds_of(cv: str | None) -> tuple[int, int] | None:
     return repeats, folds
 
 
-def splitter(folds: tuple[int, int] | None, grouped: bool, seed: int) -> Any:
-    from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedGroupKFold, StratifiedKFold
+def splitter(folds: tuple[int, int] | None, grouped: bool, seed: int, *, quantity: bool = False) -> Any:
+    from sklearn.model_selection import (
+        GroupKFold,
+        KFold,
+        RepeatedKFold,
+        RepeatedStratifiedKFold,
+        StratifiedGroupKFold,
+        StratifiedKFold,
+    )
 
     if folds is None:
         return None
@@ -110,23 +122,34 @@ def splitter(folds: tuple[int, int] | None, grouped: bool, seed: int) -> Any:
     if grouped:
         if repeats > 1:
             raise InputError("grouped folds cannot be repeated.", f"pass --cv {n_folds}.")
+        if quantity:
+            return GroupKFold(n_folds, shuffle=True, random_state=seed)
         return StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+    if quantity:
+        if repeats == 1:
+            return KFold(n_folds, shuffle=True, random_state=seed)
+        return RepeatedKFold(n_splits=n_folds, n_repeats=repeats, random_state=seed)
     if repeats == 1:
         return StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     return RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=repeats, random_state=seed)
 
 
-def scoring_of(metric: str | None, classes: list[Any]) -> Any:
-    """Look up a metric of Foldwise, or check the name of a scikit-learn scorer."""
+def scoring_of(metric: str | None, classes: Iterable[Any] | None, y: Any) -> Any:
+    """Look up a metric of Foldwise, or check the name of a scikit-learn scorer; without classes y is a quantity."""
     import numpy as np
     from sklearn.metrics import get_scorer_names
 
-    from foldwise.evaluation.metrics import class_metric, is_metric
+    from foldwise.evaluation.metrics import class_metric, is_metric, value_metric
 
     if metric is None or is_metric(metric):
-        return class_metric(metric or "accuracy", np.array(classes, dtype=object))
+        if classes is not None:
+            return class_metric(metric or "accuracy", np.array(list(classes), dtype=object))
+        found = value_metric(metric)
+        found.check_target(np.asarray(y, dtype=np.float64))
+        return found
     if metric not in get_scorer_names():
         known = "log_loss, brier_score, accuracy, balanced_accuracy, roc_auc, f1"
+        known = known if classes is not None else "rmse, mae, median_absolute_error, r2"
         raise InputError(f"unknown metric {metric!r}.", f"use {known}, or the name of a scikit-learn scorer.")
     return metric
 
@@ -137,7 +160,7 @@ def estimators_of(request: ComparisonRequest, table: Any, scoring: Any) -> dict[
     from foldwise.folds import Need
     from foldwise.models import models_for, outline
 
-    about = outline(table)
+    about = outline(table, request.task)
     found = {}
     for spec in models_for(about, request.models):
         pipeline = spec.pipeline(about, request.seed)
@@ -146,19 +169,27 @@ def estimators_of(request: ComparisonRequest, table: Any, scoring: Any) -> dict[
     return {name: found[name] for name in dict.fromkeys(request.models) if name in found}
 
 
-def class_counts(y: Any, target: str) -> dict[Any, int]:
-    """Count the rows of each class. Raise if the target does not hold classes."""
+def target_counts(table: Any, target: str, task: str | None) -> dict[Any, int] | None:
+    """Count the rows of each class; None for a quantity. Raise if the target can be neither."""
     import numpy as np
-    import polars as pl
 
-    from foldwise.app.task import refuse_quantity
-    from foldwise.data.target import encode_target
+    from foldwise.app.task import checked_quantity
+    from foldwise.data.target import encode_target, task_of
 
-    refuse_quantity(pl.Series(y.tolist(), strict=False), target)
+    y = table.y
+    if task_of(y, task) == "regression":
+        checked_quantity(table)
+        return None
     encoded = encode_target(y, len(y))
     if len(encoded.classes) < 2:
         raise InputError(f"all rows have the same {target!r}.", "choose a target with at least two classes.")
     return dict(zip(encoded.classes.tolist(), np.bincount(encoded.codes).tolist(), strict=True))
+
+
+def check_value_folds(n_rows: int, folds: tuple[int, int] | None) -> None:
+    """Raise if there are more folds than rows of a quantity."""
+    if folds is not None and folds[1] > n_rows:
+        raise InputError(f"--cv must be at most the number of rows, {n_rows}, got {folds[1]} folds.", "pass fewer.")
 
 
 def check_folds(counts: dict[Any, int], folds: tuple[int, int] | None) -> None:

@@ -110,26 +110,42 @@ def contribution_text(found: Contributions) -> str:
     """Format contributions as a table with bars, the largest first."""
     largest = max(abs(found.values).max(), 1e-12)
     order = abs(found.values).argsort()[::-1]
-    lines = [
+    of_class = [
         shares(found.classes, found.proba),
         "",
         f"contribution of each column to the log-odds of {clipped(found.about, 30)!r}",
+    ]
+    of_value = [f"predicted value {found.total:.6g}", "", "contribution of each column to the predicted value"]
+    size, head = (figure, "log-odds") if found.classes else (wide_figure, "value")
+    lines = [
+        *(of_class if found.classes else of_value),
         "",
-        f"{'column':<{NAME}} {'value':<{CELL}} {'log-odds':>8} {'std err':>7}",
-        f"{f'mean of {found.n_background} training rows':<{NAME + CELL + 1}} {found.base:>+8.3f}",
+        f"{'column':<{NAME}} {'value':<{CELL}} {head:>8} {'std err':>7}",
+        f"{f'mean of {found.n_background} training rows':<{NAME + CELL + 1}} {size(found.base)}",
     ]
     for j in order[:MOST_LINES]:
         value, error = float(found.values[j]), float(found.errors[j])
         cell = "missing" if found.cells[j] is None else found.cells[j]
         cell = f"{cell:.6g}" if isinstance(cell, float) else cell
         start = f"{clipped(found.columns[j], NAME):<{NAME}} {clipped(cell, CELL):<{CELL}}"
-        lines.append(f"{start} {value:>+8.3f} {error:>7.3f}  {both_ways(value / largest)}".rstrip())
+        spread = f"{error:>7.3f}" if found.classes else f"{error:>7.3g}"
+        lines.append(f"{start} {size(value)} {spread}  {both_ways(value / largest)}".rstrip())
     rest = order[MOST_LINES:]
     if len(rest):
         words = f"{len(rest)} other columns"
-        lines.append(f"{words:<{NAME + CELL + 1}} {float(found.values[rest].sum()):>+8.3f}")
-    lines.append(f"{'this row (sum of the above)':<{NAME + CELL + 1}} {found.total:>+8.3f}")
+        lines.append(f"{words:<{NAME + CELL + 1}} {size(float(found.values[rest].sum()))}")
+    lines.append(f"{'this row (sum of the above)':<{NAME + CELL + 1}} {size(found.total)}")
     return "\n".join(lines)
+
+
+def figure(value: float) -> str:
+    """A contribution to log-odds."""
+    return f"{value:>+8.3f}"
+
+
+def wide_figure(value: float) -> str:
+    """A contribution to a value, which may have any size."""
+    return f"{value:>+8.4g}"
 
 
 def both_ways(share: float) -> str:

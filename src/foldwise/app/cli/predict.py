@@ -45,6 +45,8 @@ def predict(
         notes = [note.text for note in done.notes]
         decided = {"decisions": done.decisions, "expected_cost": done.mean_cost}
         decided = {"clusters": done.decisions} if done.are_clusters else decided
+        if done.predicted is not None:
+            decided = {"predicted": dict(zip(("low", "mean", "high"), done.predicted, strict=True))}
         print_json({"out": out, "rows": done.n_rows, **decided, "notes": notes})
     elif not quiet:
         counts = ", ".join(f"{name}: {n:,}" for name, n in sorted(done.decisions.items(), key=lambda one: -one[1])[:8])
@@ -57,4 +59,7 @@ def predict(
         words = f"{done.n_rows:,} rows predicted ({counts}), {expected}"
         if done.are_clusters:
             words = f"{done.n_rows:,} rows assigned to clusters ({counts})"
+        if done.predicted is not None:
+            low, mean, high = done.predicted
+            words = f"{done.n_rows:,} rows predicted ({low:.4g} to {high:.4g}, mean {mean:.4g})"
         print(words if out == "-" else f"{words}\n{out}", file=where)

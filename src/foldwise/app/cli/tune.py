@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foldwise.app.cli.compare import check_folds, class_counts, read_grouped, scoring_of, splitter
+from foldwise.app.cli.compare import (
+    check_folds,
+    check_value_folds,
+    read_grouped,
+    scoring_of,
+    splitter,
+    target_counts,
+)
 from foldwise.app.cli.output import ProgressLine, bar, duration, print_json
 from foldwise.app.cli.paths import check_table
 from foldwise.errors import InputError
@@ -34,6 +41,7 @@ class TuneRequest:
     out: Path | None
     settings: Path | None
     plot: Path | None
+    task: str | None = None
 
 
 def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
@@ -59,7 +67,7 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
     search = search_of(request, task)
     with ProgressLine(not quiet, always=False) as progress:
         progress.show(f"{bar(0.0)} estimating by nested cross-validation: {OUTER} searches", "estimate")
-        outer = splitter((1, OUTER), task.groups is not None, request.seed + 1)
+        outer = splitter((1, OUTER), task.groups is not None, request.seed + 1, quantity=task.is_quantity)
         share = OUTER / (OUTER + 1)  # of the time: all searches get as much
         if seconds is not None:
             search.set_params(timeout=max(0.1, share * (seconds - (time.monotonic() - start))))
@@ -91,19 +99,27 @@ class TuneTask:
     outline: Any
     scoring: Any
 
+    @property
+    def is_quantity(self) -> bool:
+        """Whether values are predicted, not classes."""
+        return bool(self.outline.task == "regression")
+
 
 def read_task(request: TuneRequest) -> TuneTask:
     """Read and check the input."""
     from foldwise.models import models_for, outline
 
     table, groups = read_grouped(request.table, request.target, request.groups)
-    counts = class_counts(table.y, request.target)
-    check_folds(counts, (1, OUTER))
-    about = outline(table)
+    counts = target_counts(table, request.target, request.task)
+    if counts is None:
+        check_value_folds(table.X.height, (1, OUTER))
+    else:
+        check_folds(counts, (1, OUTER))
+    about = outline(table, request.task)
     specs = models_for(about, [request.model])
     if not specs:
         raise InputError(f"--model {request.model!r} does not suit this table.", "choose another model.")
-    return TuneTask(table, groups, specs[0], about, scoring_of(request.metric, list(counts)))
+    return TuneTask(table, groups, specs[0], about, scoring_of(request.metric, counts, table.y))
 
 
 def search_of(request: TuneRequest, task: TuneTask) -> Any:
@@ -124,7 +140,7 @@ def search_of(request: TuneRequest, task: TuneTask) -> Any:
         strategy=request.strategy,
         n_trials=request.trials if request.budget is None else 100_000,
         scoring=task.scoring,
-        cv=splitter((1, INNER), task.groups is not None, request.seed),
+        cv=splitter((1, INNER), task.groups is not None, request.seed, quantity=task.is_quantity),
         n_jobs=-1 if request.jobs is None else request.jobs,
         random_state=request.seed,
     )
@@ -137,7 +153,7 @@ def write_files(request: TuneRequest, task: TuneTask, search: Any) -> None:
         from foldwise.storage import save_model
 
         model = search.best_estimator_
-        if not hasattr(model, "predict_proba"):
+        if not task.is_quantity and not hasattr(model, "predict_proba"):
             model = Calibrated(model).fit(task.table.X, task.table.y)
         save_model(request.out, model, task.table.X, target=request.target)
     if request.settings is not None:

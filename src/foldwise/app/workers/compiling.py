@@ -37,9 +37,11 @@ def compile_all(pipe: int) -> None:
     with os.fdopen(pipe, "w", buffering=1) as out:
         since = state()
         compile_choosing()
-        task = small_task()
+        task, quantity = small_task(), small_task(quantity=True)
         for name in COMPILED:
             compile_model(name, task)
+            if spec_of(name).takes(quantity.outline):
+                compile_model(name, quantity)
             out.write(f"{name}\n")
         note_compiled(since)
 
@@ -55,24 +57,28 @@ def compile_choosing() -> None:
 
 def compile_model(name: str, task: FitTask) -> None:
     """Fits and predictions of a model, as a worker does them."""
-    X, spec = task.table.X, spec_of(name)
+    X, spec = task.table.X, spec_of(name).suited(task.outline.task)
     splits, _ = make_splits(task, 0)
-    data = WorkerData(X, task.codes, splits, None, {name: spec.pipeline(task.outline)})
-    FitAllRows(name, {}).run(data).predict_proba(X)
+    data = WorkerData(X, task.y, splits, None, {name: spec.pipeline(task.outline)})
+    fitted = FitAllRows(name, {}).run(data)
+    (fitted.predict if task.is_quantity else fitted.predict_proba)(X)
     for settings in some_settings(name, task):
         for split in (0, 1):
-            PredictSplit(name, settings, split, task.n_classes, False).run(data)
+            PredictSplit(name, settings, split, task.n_classes, spec.answers).run(data)
 
 
 def some_settings(name: str, task: FitTask) -> Iterator[tuple[Params, ...]]:
     """Settings of all kinds, then one with columns selected."""
     drawn = different(SearchSpace.of(spec_of(name).space(task.outline)), N_SETTINGS, np.random.default_rng(0))
+    if task.is_quantity:
+        yield tuple(drawn)
+        return
     yield tuple({**one, "select": "passthrough"} for one in drawn)
     yield ({"select": SelectInformative(tuple(task.table.X.columns))},)
 
 
-def small_task() -> FitTask:
-    """Numbers, some of them missing, and categories."""
+def small_task(*, quantity: bool = False) -> FitTask:
+    """Numbers, some of them missing, and categories; the target has two classes, or is a quantity."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, N_ROWS)
     columns = {
@@ -81,6 +87,6 @@ def small_task() -> FitTask:
         "whole": rng.integers(0, 50, N_ROWS),
         "few": rng.choice(["a", "b", "c"], N_ROWS),
         "many": rng.choice([f"level {i}" for i in range(20)], N_ROWS),
-        "target": np.where(y == 1, "yes", "no"),
+        "target": rng.normal(size=N_ROWS) if quantity else np.where(y == 1, "yes", "no"),
     }
     return make_task(pl.DataFrame(columns, nan_to_null=True), "target")

@@ -25,6 +25,7 @@ from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Failure, FoldSession, Labels, Need, Params
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split
+from foldwise.models.spec import Answers
 from foldwise.models.wide_tables import used_columns
 
 KEPT_SESSIONS = 4
@@ -36,7 +37,7 @@ class WorkerData:
     """The table of a run, and what a worker keeps between jobs."""
 
     X: pl.DataFrame
-    y: NDArray[np.int64]  # codes of classes
+    y: NDArray[Any]  # codes of classes, or values of a quantity
     splits: Sequence[Split]
     weights: NDArray[np.float64] | None = None
     pipelines: Mapping[str, Any] = field(default_factory=dict)  # by name of the model; may be pickled
@@ -69,7 +70,8 @@ class WorkerData:
 class SplitPredictions:
     """Predictions of some settings for the test rows of one split."""
 
-    values: NDArray[np.float32]  # (settings, rows, classes): probabilities, or decision values; NaN where failed
+    # (settings, rows, classes): probabilities or decision values; (settings, rows): values; NaN where failed
+    values: NDArray[np.floating]
     errors: tuple[tuple[int, str], ...]  # settings that failed
 
 
@@ -87,15 +89,18 @@ class PredictSplit:
     model: str
     settings: tuple[Params, ...]
     split: int
-    n_classes: int
-    decision: bool  # whether the model has decision values only
+    n_classes: int  # 0 for a quantity
+    answers: Answers  # what the model predicts
     rows: NDArray[np.intp] | None = None  # to learn from, instead of the split's
 
     def run(self, data: WorkerData) -> SplitPredictions:
         session, split = data.session(self.model), data.splits[self.split]
         if self.rows is not None:
             split = Split(self.rows, split.test)
-        need = Need.DECISION if self.decision else Need.PROBA
+        if self.answers == "values":
+            return self.quantities(session, split)
+        decides = self.answers == "decision"
+        need = Need.DECISION if decides else Need.PROBA
         values = np.full((len(self.settings), len(split.test), self.n_classes), np.nan, dtype=np.float32)
         errors: dict[int, str] = {}
         present = np.flatnonzero(np.bincount(data.y[split.train], minlength=self.n_classes))
@@ -106,7 +111,7 @@ class PredictSplit:
             if isinstance(block.answer, Failure):
                 errors |= dict.fromkeys(here, error_line(block.answer.error))
                 continue
-            if self.decision and block.answer.decision is not None:
+            if decides and block.answer.decision is not None:
                 found = [
                     finite_scores(class_columns(one, present, self.n_classes), False).values
                     for one in block.answer.decision
@@ -120,6 +125,20 @@ class PredictSplit:
                 values[block.start : block.stop, :, known] = proba
         for i in np.flatnonzero(np.isnan(values).any(axis=(1, 2))).tolist():
             errors.setdefault(i, "the model predicted NaN")
+        return SplitPredictions(values, tuple(errors.items()))
+
+    def quantities(self, session: FoldSession, split: Split) -> SplitPredictions:
+        """Predict the values of a quantity."""
+        values = np.full((len(self.settings), len(split.test)), np.nan)
+        errors: dict[int, str] = {}
+        for block in session.answer(self.settings, split.train, split.test, Need.VALUES):
+            if isinstance(block.answer, Failure):
+                errors |= dict.fromkeys(range(block.start, block.stop), error_line(block.answer.error))
+            else:
+                values[block.start : block.stop] = block.answer.values
+        values[~np.isfinite(values).all(axis=1)] = np.nan
+        for i in np.flatnonzero(np.isnan(values).any(axis=1)).tolist():
+            errors.setdefault(i, "the model predicted NaN or infinity")
         return SplitPredictions(values, tuple(errors.items()))
 
 
@@ -199,8 +218,10 @@ class ShuffleColumns:
                     rises[name].append(self.loss(fitted, shuffled, y) - before)
         return {name: values for name, values in rises.items() if values}
 
-    def loss(self, fitted: Any, X: Any, y: NDArray[np.int64]) -> float:
-        """Log loss where the model has probabilities, else the error rate."""
+    def loss(self, fitted: Any, X: Any, y: NDArray[Any]) -> float:
+        """Root mean squared error of a quantity; log loss where the model has probabilities, else the error rate."""
+        if not self.n_classes:
+            return float(np.sqrt(np.mean((np.asarray(fitted.predict(X), dtype=np.float64) - y) ** 2)))
         if not hasattr(fitted, "predict_proba"):
             return float(np.mean(np.asarray(fitted.predict(X)) != y))
         proba = np.full((len(y), self.n_classes), LEAST)

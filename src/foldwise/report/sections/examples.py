@@ -1,9 +1,9 @@
-"""A few predictions explained: what was predicted, the true class, and the contribution of each column."""
+"""A few predictions explained: what was predicted, what is true, and the contribution of each column."""
 
 from __future__ import annotations
 
 from foldwise.report.facts import ReportFacts, is_number
-from foldwise.report.formatting import percent, signed
+from foldwise.report.formatting import number, percent, signed
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.canvas import share_bar
 from foldwise.report.pictures.intervals import bar
@@ -20,6 +20,13 @@ BARS = (
 )
 
 
+VALUE_BARS = (
+    "These rows have the largest errors of their fold. The bars explain these models, not the final model, which has "
+    "since learned the rows. They show what each column adds to the prediction or takes from it. Together with the "
+    "starting point, the mean prediction of other rows, they sum to the predicted value."
+)
+
+
 def examples(facts: ReportFacts) -> Section | None:
     """Right and wrong predictions, column by column."""
     rows = facts.records("examples")
@@ -28,7 +35,8 @@ def examples(facts: ReportFacts) -> Section | None:
     cards = el("div", *map(example, rows), class_="grid cards")
     fold = rows[0].text("fold")
     words = [WORDS.format(of=f" of fold {fold}" if fold else "")]
-    words += [BARS] if any(row.records("cells") for row in rows) else []
+    bars = BARS if rows[0].part("proba") else VALUE_BARS
+    words += [bars] if any(row.records("cells") for row in rows) else []
     reasons = dict.fromkeys(filter(None, (row.text("unexplained") for row in rows)))
     words += [f"Predictions without bars are not explained, because {reason}." for reason in reasons]
     return Section("examples", "Example predictions", join([paragraph(" ".join(words)), cards]))
@@ -36,6 +44,11 @@ def examples(facts: ReportFacts) -> Section | None:
 
 def example(row: ReportFacts) -> Html:
     """One row as a card."""
+    observed, predicted = row.number("truth"), row.number("predicted")
+    if not row.part("proba") and observed is not None and predicted is not None:
+        error = el("span", f"residual {signed(observed - predicted)}", class_="tag bad")
+        words = paragraph(f"predicted {number(predicted)}, observed {number(observed)}")
+        return el("article", el("h3", f"Row {row.text('row')}", " ", error), words, contributions(row), class_="card")
     right = row.flag("right")
     verdict = el("span", "right" if right else "wrong", class_="tag good" if right else "tag bad")
     head = el("h3", f"Row {row.text('row')}", " ", verdict)
@@ -80,4 +93,5 @@ def contributions(row: ReportFacts) -> Html | None:
     ]
     if (total := row.number("total")) is not None:
         rows.append(strip_row(el("span", el("b", "sum"), class_="name"), None, el("b", signed(total))))
-    return join([el("h4", f"For and against {row.text('about')}".strip()), strips(rows, class_="narrow")])
+    title = f"For and against {row.text('about')}".strip() if row.text("about") else "Contributions to the prediction"
+    return join([el("h4", title), strips(rows, class_="narrow")])

@@ -17,8 +17,8 @@ TERMS = {
         "of all by the metric that selects."
     ),
     "baseline": (
-        "A model that uses no column: it predicts the class frequencies of the training rows for every row. A useful "
-        "model must be better."
+        "A model that uses no column: it predicts the same for every row, the class frequencies of the training rows "
+        "or, for a quantity, their mean. A useful model must be better."
     ),
     "clearly better, p": (
         "Two models are compared fold by fold with a corrected paired t-test. A difference is clear if equally good "
@@ -28,6 +28,8 @@ TERMS = {
         "The difference from the model with the best estimate is not clear: p is above 0.05 after adjusting for the "
         "number of models."
     ),
+}
+CLASS_TERMS = {
     "log loss": (
         "The mean of −log p, where p is the probability predicted for the true class. It is 0 for perfect predictions. "
         "Confident mistakes cost most."
@@ -44,7 +46,18 @@ TERMS = {
         "The number by which log-probabilities are divided to calibrate them. Above 1 it makes predictions less "
         "confident, below 1 more confident."
     ),
-    "weight": "The share of a model in the final model, which is a weighted mean of predicted probabilities.",
+}
+VALUE_TERMS = {
+    "RMSE": (
+        "The root mean squared error: the square root of the mean of squared errors, in the unit of the target. Large "
+        "errors count most."
+    ),
+    "mean absolute error": "The mean size of errors, in the unit of the target.",
+    "R²": (
+        "The share of the variance of the target that predictions explain: 1 for perfect predictions, 0 for predicting "
+        "the mean."
+    ),
+    "residual": "The observed value minus the predicted one.",
 }
 
 
@@ -52,5 +65,9 @@ def glossary(facts: ReportFacts) -> Section | None:
     """The terms of the page, unless it shows no model."""
     if not facts.records("leaderboard"):
         return None
-    entries = [el("div", el("dt", term), el("dd", meaning)) for term, meaning in TERMS.items()]
+    quantity = facts.part("task").text("task") == "regression"
+    predicted = "values" if quantity else "probabilities"
+    weight = f"The share of a model in the final model, which is a weighted mean of predicted {predicted}."
+    terms = {**TERMS, **(VALUE_TERMS if quantity else CLASS_TERMS), "weight": weight}
+    entries = [el("div", el("dt", term), el("dd", meaning)) for term, meaning in terms.items()]
     return Section("glossary", "Glossary", el("dl", *entries, class_="glossary"))

@@ -68,7 +68,8 @@ def performance(facts: ReportFacts) -> Html | None:
     if baseline.number("value") is not None:
         value = estimate_text(baseline)
         mark = interval(scale, baseline, "plain", f"baseline: {value}")
-        rows.append(strip_row(row_label("Baseline", "predicts the class frequencies"), mark, value))
+        constant = "the mean" if is_regression(facts) else "the class frequencies"
+        rows.append(strip_row(row_label("Baseline", f"predicts {constant}"), mark, value))
     better = "higher" if estimate.flag("greater_is_better", task.flag("greater_is_better")) else "lower"
     method = estimate.text("method")
     return figure(
@@ -77,6 +78,11 @@ def performance(facts: ReportFacts) -> Html | None:
         paragraph(f"{method[:1].upper()}{method[1:]}. {task.text('scored_folds')}".strip() if method else "", "note"),
         class_="card",
     )
+
+
+def is_regression(facts: ReportFacts) -> bool:
+    """Whether the run predicts a quantity."""
+    return facts.part("task").text("task") == "regression"
 
 
 def row_label(name: str, about: str) -> Html:

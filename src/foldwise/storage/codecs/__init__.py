@@ -13,10 +13,15 @@ CODECS: dict[str, Codec] = {  # by the tag in the file, which never changes its 
 CODEC_TAGS = {  # by package and class, so that no library needs to be imported
     "foldwise.NaiveBayes": "naive_bayes",
     "foldwise.KNNClassifier": "knn",
+    "foldwise.KNNRegressor": "knn",
     "lightgbm.LGBMClassifier": "booster",
+    "lightgbm.LGBMRegressor": "booster",
     "xgboost.XGBClassifier": "booster",
+    "xgboost.XGBRegressor": "booster",
     "catboost.CatBoostClassifier": "booster",
+    "catboost.CatBoostRegressor": "booster",
     "foldwise.BoosterModel": "booster",
+    "foldwise.BoosterRegressor": "booster",
 }
 
 __all__ = ["CODECS", "CODEC_TAGS", "Codec", "Files"]

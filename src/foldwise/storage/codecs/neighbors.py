@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foldwise.bayes.storage import param_from_plain, param_to_plain
 from foldwise.data.schema import Schema
 from foldwise.errors import InputError
-from foldwise.neighbors import KNNClassifier
+from foldwise.neighbors import KNNClassifier, KNNRegressor
 from foldwise.neighbors.encoding import UNKNOWN, ColumnRoles, EncodedRows
 from foldwise.neighbors.parameters import check_distance
 from foldwise.neighbors.search import NeighborIndex
@@ -35,23 +36,25 @@ def write(model: Any) -> Files:
         raise InputError("a model file contains no code, but weights is a function.", "use the name of a kernel.")
     params = {name: param_to_plain(value) for name, value in model.get_params(deep=False).items()}
     if not hasattr(model, "_index"):
-        return {"json": to_json({"params": params})}
+        return {"json": to_json({"params": params, "quantity": isinstance(model, KNNRegressor)})}
     roles, names = model._roles, getattr(model, "feature_names_in_", None)
     about = {
         "params": params,
+        "quantity": isinstance(model, KNNRegressor),
         "schema": json.loads(model.schema_.to_json()),
         "feature_names_in": None if names is None else names.tolist(),
-        "classes": labels_to_plain(model.classes_),
+        "classes": None if isinstance(model, KNNRegressor) else labels_to_plain(model.classes_),
         "layout": [roles.metric, roles.numbers, roles.categories, roles.levels],
     }
     arrays = {"numbers": model._rows.numbers, "codes": model._rows.codes, "y": model._y}
     return {"json": to_json(about), "npz": to_npz(arrays)}
 
 
-def read(files: Files) -> KNNClassifier:
+def read(files: Files) -> Any:
     """Return the model of such files."""
     about = from_json(files["json"])
-    model = KNNClassifier(**{name: param_from_plain(value) for name, value in about["params"].items()})
+    kind = KNNRegressor if about.get("quantity") is True else KNNClassifier
+    model: Any = kind(**{name: param_from_plain(value) for name, value in about["params"].items()})
     if "npz" not in files:
         return model
     arrays = from_npz(files["npz"])
@@ -67,17 +70,20 @@ def read(files: Files) -> KNNClassifier:
         np.ascontiguousarray(arrays["codes"], dtype=np.int32),
         tuple(len(known) for known in roles.levels),
     )
-    classes = labels_from_plain(about["classes"])
-    y = np.ascontiguousarray(arrays["y"], dtype=np.int64)
+    quantity = kind is KNNRegressor
+    classes = np.empty(0) if quantity else labels_from_plain(about["classes"])
+    y: NDArray[Any] = np.ascontiguousarray(arrays["y"], dtype=np.float64 if quantity else np.int64)
     check(rows, y, len(classes), roles)
     distance = check_distance(roles, model.p, model.scale, model.column_weights, model.pca)
     model._roles, model._rows = roles, rows
-    model._index = NeighborIndex(learn_space(distance, rows, y, len(classes)), rows)
+    model._index = NeighborIndex(learn_space(distance, rows, None if quantity else y, len(classes)), rows)
     model.schema_, model.effective_metric_ = schema, distance.metric
     model.n_samples_fit_, model.n_features_in_ = rows.n_rows, len(schema)
     if about["feature_names_in"] is not None:
         model.feature_names_in_ = np.array([str(name) for name in about["feature_names_in"]], dtype=object)
-    model.classes_, model._y = classes, y
+    model._y = y
+    if not quantity:
+        model.classes_ = classes
     return model
 
 
@@ -86,7 +92,7 @@ def check(rows: EncodedRows, y: Any, n_classes: int, roles: ColumnRoles) -> None
     fits = (
         y.shape == (rows.n_rows,)
         and rows.n_rows > 0
-        and bool(((y >= 0) & (y < n_classes)).all())
+        and bool((np.isfinite(y) if y.dtype.kind == "f" else (y >= 0) & (y < n_classes)).all())
         and rows.numbers.shape[1] == len(roles.numbers)
         and not np.isinf(rows.numbers).any()
         and bool(((rows.codes >= UNKNOWN) & (rows.codes < np.array(rows.n_levels))).all())

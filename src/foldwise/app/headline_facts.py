@@ -1,0 +1,179 @@
+"""The top of the report: honest estimates by several metrics, the verdict, and the sentences that follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from foldwise.app.blend import ValueBlend
+from foldwise.app.estimates import METHOD, VALUES_METHOD, honest_estimate, score_of
+from foldwise.app.fewer_folds import fold_sentences
+from foldwise.app.leaderboard import LeaderboardRow
+from foldwise.app.selection import HonestPredictions
+from foldwise.app.verdict import Verdict, verdict
+from foldwise.evaluation.estimates import Estimate
+from foldwise.evaluation.metrics import Metric, class_metric, cost_metric, value_metric
+from foldwise.evaluation.tables import number
+from foldwise.report.sections.leaderboard import membership
+
+if TYPE_CHECKING:
+    from foldwise.app.result import FitResult
+
+SHOWN_METRICS = ("log_loss", "accuracy", "balanced_accuracy", "roc_auc")
+SHOWN_VALUE_METRICS = ("root_mean_squared_error", "mean_absolute_error", "median_absolute_error", "r2")
+
+
+def estimate_facts(estimate: Estimate, metric: Metric) -> dict[str, Any]:
+    low, high = estimate.interval()
+    return {
+        "value": estimate.value,
+        "low": low,
+        "high": high,
+        "search_score": estimate.search_score,
+        "method": estimate.method,
+        "title": metric.title,
+        "greater_is_better": metric.greater_is_better,
+        "text": str(estimate),
+    }
+
+
+def shown_metrics(result: FitResult) -> list[Metric]:
+    """The metric of the search, the cost if costs were given, then the usual metrics."""
+    task, metric = result.setup.task, result.setup.metric
+    if task.is_quantity:
+        return [metric, *(value_metric(name) for name in SHOWN_VALUE_METRICS if name != metric.name)]
+    costs = [] if task.costs is None else [cost_metric(task.costs, task.classes)]
+    others = [*costs, *(class_metric(name, task.classes) for name in SHOWN_METRICS)]
+    return [metric, *(one for one in others if one.name != metric.name)]
+
+
+def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
+    """Estimate the whole procedure honestly. Its search score comes from the selection that saw all folds."""
+    setup, final = result.setup, result.final
+    tested, honest = final.selection.tested, final.selection.honest
+    search_score = score_of(HonestPredictions(honest.index, final.selection.optimistic, honest.folds), tested, metric)
+    groups, method = setup.task.groups, VALUES_METHOD if setup.task.is_quantity else METHOD
+    found = honest_estimate(
+        honest, tested, metric, setup.splits, search_score=search_score, groups=groups, method=method
+    )
+    gain = final.gain.gain(metric) if final.gain else 0.0
+    if not gain:
+        return found
+    share = len(setup.splits[-1].train) / setup.task.n_rows
+    words = (
+        f"The models tested here learned from {share:.0%} of the rows. The final model learns from all rows and may be "
+        f"better by up to {number(abs(gain))}, so the interval is that much wider on the better side"
+    )
+    return replace(found, gain=gain, method=f"{found.method}. {words}")
+
+
+def headline(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any]:
+    setup = result.setup
+    base = lines[-1].honest
+    assert base is not None
+    estimates: dict[str, Estimate] = {}
+    bases: dict[str, Estimate] = {}
+    facts = {}
+    for metric in shown_metrics(result):
+        estimates[metric.name] = procedure_estimate(result, metric)
+        bases[metric.name] = honest_estimate(
+            base, result.final.selection.tested, metric, setup.splits, groups=setup.task.groups
+        )
+        facts[metric.name] = {
+            "metric": metric.name,
+            "title": metric.title,
+            "greater_is_better": metric.greater_is_better,
+            "estimate": estimate_facts(estimates[metric.name], metric),
+            "baseline": bases[metric.name].value,
+        }
+    chosen = facts.pop(setup.metric.name)
+    against = verdict(result, lines, estimates[setup.metric.name], bases[setup.metric.name])
+    return {
+        "words": [against.words, *words(result, lines, against, estimates, bases)],
+        "verdict": {"final": against.final, "best": against.best, "p": against.p},
+        "estimate": chosen["estimate"],
+        "baseline": estimate_facts(bases[setup.metric.name], setup.metric),
+        "others": list(facts.values()),
+        "test": test_facts(result),
+    }
+
+
+def words(
+    result: FitResult,
+    lines: list[LeaderboardRow],
+    against: Verdict,
+    estimates: Mapping[str, Estimate],
+    bases: Mapping[str, Estimate],
+) -> list[str]:
+    """Write the sentences that follow the verdict, for readers who stop there."""
+    sentences = (
+        value_words(result, estimates, bases)
+        if result.setup.task.is_quantity
+        else class_words(result, estimates, bases)
+    )
+    tied = [line.title for line in lines[:-1] if line.tied]
+    if against.best and len(tied) > 1:
+        members = [line.title for line in lines if line.weight]
+        best = f"Best single model: {tied[0]}. Statistically tied with it: {', '.join(tied[1:])}."
+        sentences.append(f"{best} {membership(tied[0], members)}".strip())
+    sentences += fold_sentences(result.setup, result.search)
+    if result.interrupted:
+        sentences.append("The run was stopped early. With more time it might have found better models.")
+    return sentences
+
+
+def class_words(result: FitResult, estimates: Mapping[str, Estimate], bases: Mapping[str, Estimate]) -> list[str]:
+    """Say how often the model should be right, and what it should cost."""
+    right, usual = estimates["accuracy"], most_frequent_share(result)
+    low, high = right.interval()
+    sentences = []
+    start = "On new data the model should be"
+    if result.setup.task.costs is not None:
+        sentences.append(
+            f"On new data the model should cost {number(estimates['cost'].value)} per row, if it takes the action with "
+            f"the least expected cost. The best single action for all rows would cost {number(bases['cost'].value)}."
+        )
+        start = "If the model predicted the most probable class instead, it would be"
+    sentences.append(
+        f"{start} right {right.value:.1%} of the time (95% interval {low:.1%} to {high:.1%}). Always predicting the "
+        f"most frequent class would be right {usual:.1%} of the time."
+    )
+    return sentences
+
+
+def value_words(result: FitResult, estimates: Mapping[str, Estimate], bases: Mapping[str, Estimate]) -> list[str]:
+    """Say how far off predictions of a quantity should be, and how much of its variance they explain."""
+    off, usual = estimates["mean_absolute_error"], bases["mean_absolute_error"]
+    low, high = off.interval()
+    target, explained = result.setup.task.table.target, estimates["r2"].value
+    share = f"The model explains {explained:.0%} of the variance of {target}." if explained > 0 else ""
+    return [
+        f"On new data, predictions of {target} should be off by {number(off.value)} on average (95% interval "
+        f"{number(low)} to {number(high)}). Always predicting the mean would be off by {number(usual.value)}. "
+        f"{share}".strip()
+    ]
+
+
+def most_frequent_share(result: FitResult) -> float:
+    """The share of the most frequent class among the held-out rows."""
+    selection = result.final.selection
+    index = selection.honest.index
+    counts = np.bincount(selection.tested.truth[index], selection.tested.weights_at(index))
+    return float(counts.max() / counts.sum())
+
+
+def test_facts(result: FitResult) -> dict[str, Any] | None:
+    """Score the final model on a separate test table."""
+    test = result.setup.task.test
+    if test is None:
+        return None
+    X, model = test.X.select(result.setup.X.columns), result.final.model
+    predicted = model.predict(X) if isinstance(model, ValueBlend) else model.predict_proba(X)
+    scores = [
+        {"title": metric.title, "metric": metric.name, "value": test.score(metric, predicted)}
+        for metric in shown_metrics(result)
+    ]
+    return {"n_rows": len(test.y), "n_unseen": test.n_unseen, "scores": scores}
