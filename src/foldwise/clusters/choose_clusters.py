@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from foldwise.clusters.study import ClusterStudy
 from foldwise.clusters.tables import numbers_of
 from foldwise.data.arguments import check_jobs, whole_at_least
 from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.folds.progress import Progress
 from foldwise.summaries.passes import n_threads
 
 TOL = 1e-4  # as in `KMeans`
@@ -155,7 +156,7 @@ def choose_clusters(
     first, sampling, *others = seed.spawn(2 + resamples + references + 1 + len(jobs.ks))
     x, threads = jobs.x, n_threads(n_jobs)
     box = ReferenceBox.of(x)
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+    with Progress("steps") as progress, threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         table = pool.submit(jobs.cluster, x, first)  # first in the queue, so that no job waits for it in vain
         drawing = [pool.submit(lambda rng: jobs.resample(x, table.result(), rng), rng) for rng in others[:resamples]]
         del others[:resamples]
@@ -165,6 +166,11 @@ def choose_clusters(
         testing = [
             pool.submit(jobs.split, table.result(), k, rng) for k, rng in zip(counts, others[references:], strict=True)
         ]
+        progress.expect(len(drawing) + len(comparing) + len(testing))
+        queued: list[Future[Any]] = [*drawing, *comparing, *testing]
+        for done in as_completed(queued):
+            done.result()  # an error ends the study at once
+            progress.advance(1)
         drawn, compared = [one.result() for one in drawing], [one.result() for one in comparing]
         own, split = sample.result(), np.array([one.result() for one in testing])
         found = table.result()

@@ -148,12 +148,21 @@ def category_contrast(here: Any, there: Any, levels: tuple[str, ...]) -> tuple[f
     shares = [np.bincount(cells, minlength=len(levels)) / max(len(cells), 1) for cells in (here, there)]
     if not len(here) or not len(there):
         top = int(shares[0].argmax())
-        words = f"{levels[top]} in {shares[0][top]:.0%} of rows"
+        words = f"{level_text(levels[top])} in {shares[0][top]:.0%} of rows"
         return 0.0, words if len(here) else "missing in all rows of the group"
     effects = 2.0 * (np.arcsin(np.sqrt(shares[0])) - np.arcsin(np.sqrt(shares[1])))
     level = int(np.abs(effects).argmax())
-    words = f"{levels[level]} in {shares[0][level]:.0%} of rows, {shares[1][level]:.0%} elsewhere"
+    words = f"{level_text(levels[level])} in {shares[0][level]:.0%} of rows, {shares[1][level]:.0%} elsewhere"
     return float(effects[level]), words
+
+
+def level_text(level: str) -> str:
+    """Write a level; categories that are whole numbers were read as "2.0".
+
+    >>> level_text("2.0"), level_text("red"), level_text("2.05")
+    ('2', 'red', '2.05')
+    """
+    return level[:-2] if level.endswith(".0") and level[:-2].lstrip("-").isdigit() else level
 
 
 def prototypes_of(rows: EncodedRows, members: NDArray[np.intp], n: int, seed: int) -> tuple[int, ...]:

@@ -35,7 +35,7 @@ class Exploration:
     Examples
     --------
     >>> import foldwise
-    >>> found = foldwise.explore("examples/weather.csv", budget=20)
+    >>> found = foldwise.explore("examples/weather.csv")
     >>> found.rows.height
     14
     """

@@ -62,9 +62,9 @@ def explore(
     Examples
     --------
     >>> import foldwise
-    >>> found = foldwise.explore("examples/weather.csv", budget=20)
-    >>> found.facts["headline"]["words"][0]
-    'Clusters need at least 20 rows, and there are 14.'
+    >>> found = foldwise.explore("examples/weather.csv")
+    >>> found.rows["row"].to_list()[-1]
+    13
     """
     return run_explore(table, budget=budget, rows=rows, seed=seed, n_jobs=n_jobs)
 

@@ -14,6 +14,7 @@ from foldwise.data.arguments import above_zero, check_jobs, one_of, whole_at_lea
 from foldwise.data.frames import as_polars
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
+from foldwise.folds.progress import Progress
 from foldwise.summaries.passes import n_threads
 from foldwise.unsupervised.encoded_rows import learn_encoder, left_out_words
 from foldwise.unsupervised.outliers.models import METHODS, OutlierModel, OutlierOptions, fit_outlier_model
@@ -128,7 +129,8 @@ def unusual_rows(frame: pl.DataFrame, options: OutlierOptions, alpha: float) -> 
     """Find outliers among the rows of one table, by the tail of their own scores."""
     encoder = learn_encoder(frame)
     rows = encoder.encode(frame)
-    model, evidence = fit_outlier_model(rows, options, new_rows=False)
+    with Progress("methods") as progress:
+        model, evidence = fit_outlier_model(rows, options, False, progress)
     p = np.minimum(1.0, evidence.combined)
     q = false_discovery_control(p, method="bh")
     finder = ReasonFinder(frame, encoder, rows, rows, model, evidence)
@@ -168,7 +170,8 @@ def new_outliers(frame: pl.DataFrame, reference: Any, options: OutlierOptions, a
     n_training = min(normal.height // 2, MOST_TRAINING)
     encoded, rows = encoder.encode(normal), encoder.encode(frame)
     training = encoded.take(shuffled[:n_training])
-    model, _ = fit_outlier_model(training, options, new_rows=True)
+    with Progress("methods") as progress:
+        model, _ = fit_outlier_model(training, options, True, progress)
     calibration = -np.log10(model.evidence(encoded.take(shuffled[n_training:])).combined)
     evidence = model.evidence(rows)
     scores = -np.log10(evidence.combined)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.folds.progress import Progress
 from foldwise.neighbors.encoding import EncodedRows
 from foldwise.unsupervised.outliers.cells import CellModel, deviations, fit_cells
 from foldwise.unsupervised.outliers.row_scores import (
@@ -90,7 +91,9 @@ class OutlierModel:
         return RowEvidence(found, cells, nearest)
 
 
-def fit_outlier_model(rows: EncodedRows, options: OutlierOptions, new_rows: bool) -> tuple[OutlierModel, RowEvidence]:
+def fit_outlier_model(
+    rows: EncodedRows, options: OutlierOptions, new_rows: bool, progress: Progress
+) -> tuple[OutlierModel, RowEvidence]:
     """Fit the model, and compute the p-values of its own rows from scores that were held out.
 
     Without `new_rows` the forest of all rows, which only new rows need, is not grown.
@@ -101,19 +104,23 @@ def fit_outlier_model(rows: EncodedRows, options: OutlierOptions, new_rows: bool
     cell_model = neighbors = neighbor_tail = forest = forest_tail = nearest = None
     found: dict[str, Floats] = {}
     cells = np.ones((rows.n_rows, rows.numbers.shape[1] + rows.codes.shape[1]))
+    progress.expect(len(options.methods))
     if "cells" in options.methods:
         cell_model = fit_cells(rows, folds)
         cells = cell_model.p_values(cell_model.own_deviations, rows.codes.shape[1])
         found["cells"] = cells.shape[1] * cells.min(axis=1)
+        progress.advance(1)
     if "neighbors" in options.methods:
         neighbors = fit_neighbors(rows, options.distance, options.n_neighbors, options.max_rows, rng, options.threads)
         scores, nearest = neighbors.own(rows)
         neighbor_tail = fit_tail(scores)
         found["neighbors"] = neighbor_tail.p_values(scores)
+        progress.advance(1)
     if "forest" in options.methods:
         forest = fit_forest(rows, options.seed) if new_rows else None
         scores = held_out_forest(rows, folds, options.seed)
         forest_tail = fit_tail(scores)
         found["forest"] = forest_tail.p_values(scores)
+        progress.advance(1)
     model = OutlierModel(rows.codes.shape[1], cell_model, neighbors, neighbor_tail, forest, forest_tail)
     return model, RowEvidence(found, cells, nearest)
