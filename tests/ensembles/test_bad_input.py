@@ -53,7 +53,7 @@ BAYES = GaussianNB()
         (EnsembleRegressor(Ridge(), combiner="vote"), "combines classes, but y is numeric"),
         (EnsembleRegressor(Ridge(), dependency="residuals"), "use the combiner Sum"),
         (Ensemble(DecisionTreeClassifier(max_depth=1), dependency="adaboost", combiner="best"), "use the combiner"),
-        (EnsembleRegressor(DecisionTreeRegressor(), dependency="adaboost"), "AdaBoost needs a classification target"),
+        (EnsembleRegressor(DecisionTreeRegressor(), dependency="decorate"), "Decorate needs a classification target"),
         (Ensemble(BAYES, diversity=Bootstrap(1.5)), "share must be a float above 0"),
         (Ensemble(BAYES, diversity=Bootstrap(by="row")), "by must be"),
         (Ensemble(BAYES, diversity=Subspaces(9)), "integer from 1 to 4"),

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from foldwise import Ensemble, EnsembleRegressor, NaiveBayes
-from foldwise.ensembles import AdaBoost, Residuals, adaboost, boosted_trees
+from foldwise.ensembles import AdaBoost, Median, MemberPredictions, Residuals, adaboost, boosted_trees
 
 STUMP = DecisionTreeClassifier(max_depth=1)
 LINE = np.arange(10.0)[:, None]
@@ -150,3 +150,40 @@ def test_boosted_trees_are_those_of_scikit_learn(start, weighted):
     tree = DecisionTreeRegressor(max_depth=2)
     ours = EnsembleRegressor(tree, dependency=Residuals(0.2, start), combiner="sum", size=40).fit(X, y, weight)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-9)
+
+
+def test_adaboost_of_values_round_by_round():
+    """Drucker's AdaBoost.R2, by plain loops."""
+    X, y = load_diabetes(return_X_y=True)
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0)
+    model = EnsembleRegressor([tree] * 4, dependency=AdaBoost(learning_rate=0.7), combiner="median").fit(X, y)
+    w, errors, votes = np.full(len(y), 1 / len(y)), [], []
+    for member in model.members_:
+        peer_tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y, sample_weight=w * len(y))
+        np.testing.assert_allclose(member.predict(X), peer_tree.predict(X))
+        loss = np.abs(peer_tree.predict(X) - y)
+        loss /= loss.max()
+        errors.append(np.sum(w * loss))
+        beta = errors[-1] / (1 - errors[-1])
+        votes.append(0.7 * np.log(1 / beta))
+        w = w * beta ** ((1 - loss) * 0.7)
+        w /= w.sum()
+    np.testing.assert_allclose(model.fitted_members_.history["errors"], errors)
+    np.testing.assert_allclose(model.weights_, votes)
+
+
+def test_weighted_medians_are_those_of_scikit_learn():
+    X, y = load_diabetes(return_X_y=True)
+    theirs = peer.AdaBoostRegressor(n_estimators=20, random_state=0).fit(X[:300], y[:300])
+    stored = MemberPredictions(np.array([one.predict(X) for one in theirs.estimators_]), theirs.estimator_weights_)
+    np.testing.assert_allclose(Median().combine(stored), theirs.predict(X))
+
+
+@pytest.mark.parametrize("by", ["weights", "resampling"])
+def test_adaboost_of_values_is_as_good_as_that_of_scikit_learn(by):
+    X, y = load_diabetes(return_X_y=True)
+    tree = DecisionTreeRegressor(max_depth=3)
+    ours = adaboost(tree, 50, by=by, random_state=0).fit(X[:300], y[:300])
+    theirs = peer.AdaBoostRegressor(tree, n_estimators=50, random_state=0).fit(X[:300], y[:300])
+    assert isinstance(ours, EnsembleRegressor)
+    assert ours.score(X[300:], y[300:]) > theirs.score(X[300:], y[300:]) - 0.05

@@ -25,6 +25,7 @@ from foldwise.ensembles import (
     select_greedily,
 )
 from foldwise.errors import InputError
+from foldwise.evaluation.metrics import find_metric
 
 SCORES = {
     "accuracy": lambda y, p: accuracy_score(y, p.argmax(axis=1)),
@@ -235,3 +236,17 @@ def test_no_out_of_bag_rows():
         Ensemble(GaussianNB(), size=EarlyStopping()).fit(X, y)
     with pytest.raises(InputError, match="by must be"):
         bagging(GaussianNB()).set_params(size=EarlyStopping(by="luck")).fit(X, y)
+
+
+@pytest.mark.parametrize("metric", ["neg_mean_squared_error", "rmse", "mean_absolute_error", "pinball_loss_0.9", "r2"])
+def test_greedy_selection_by_any_metric_of_values(rng, metric):
+    """The scores are those of the averages, weighted, and no first step would have been better."""
+    truth, weights = rng.normal(size=120), rng.exponential(size=120)
+    stored = truth + rng.normal(size=(6, 120)) * np.linspace(0.5, 1.5, 6)[:, None]
+    found = select_greedily(stored, truth, metric=metric, sample_weight=weights, start=1, rounds=6, shrinkage=0.0)
+    chosen = find_metric("neg_mean_squared_error" if metric == "rmse" else metric)
+    means = [stored[found.order[: n + 1]].mean(axis=0) for n in range(7)]
+    np.testing.assert_allclose(found.scores, [chosen.signed(chosen(truth, one, weights)) for one in means])
+    assert found.scores[0] == pytest.approx(max(chosen.signed(chosen(truth, one, weights)) for one in stored))
+    with pytest.raises(InputError, match="metric='accuracy' is not supported for values"):
+        select_greedily(stored, truth, metric="accuracy")

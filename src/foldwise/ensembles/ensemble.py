@@ -318,11 +318,12 @@ class EnsembleRegressor(RegressorMixin, ComposedEnsemble):  # type: ignore[misc]
     diversity : str, Diversity or list, default=None
         What makes members differ; as for `Ensemble`, without `OutputCodes`.
     dependency : str or Dependency, default="independent"
-        "independent", or "residuals" for boosting.
+        "independent", or "residuals" or "adaboost" for boosting.
     size : int or EnsembleSize, default=None
         The number of members. None means all members of a list, or 10 copies of one estimator.
     combiner : str or Combiner, default="mean"
-        "mean", "median", "weighted", "best", "stacking", or "sum" for boosting by residuals.
+        "mean", "median", "weighted", "best", "stacking", or "sum" for boosting by residuals. With "adaboost", use
+        "median".
     n_jobs : int, default=None
         The number of workers that train members and predict. It does not change the result.
     random_state : int, Generator, RandomState or None, default=None

@@ -17,10 +17,13 @@ from foldwise.data.arguments import whole_at_least
 from foldwise.data.target import check_weights
 from foldwise.ensembles.protocol import Floats
 from foldwise.errors import InputError
+from foldwise.evaluation.metrics import find_metric, is_metric
+from foldwise.evaluation.metrics.metric import StoredBatch
+from foldwise.folds.protocol import Answer
 
 ROUNDS, START, SMALL = 25, 3, 1000
 BETTER = 1e-12  # smaller improvements do not count, because rounding may cause them
-METRICS = ("accuracy", "neg_log_loss", "neg_brier_score", "neg_mean_squared_error")
+CLASS_METRICS = ("accuracy", "neg_log_loss", "neg_brier_score")
 LEAST = float(np.finfo(np.float64).eps)
 
 Gains = Callable[[Floats, int], Floats]  # from the sum of n members to the score of the mean after adding each member
@@ -76,8 +79,9 @@ def select_greedily(
     y : array of shape (rows,)
         Class indices, or values.
     metric : str or callable, optional
-        "neg_log_loss" (the default), "accuracy" or "neg_brier_score" for probabilities, "neg_mean_squared_error" for
-        values, or a function of (y, average), greater is better.
+        "neg_log_loss" (the default), "accuracy" or "neg_brier_score" for probabilities; for values
+        "neg_mean_squared_error" (the default) or any other metric of values, such as "mean_absolute_error". Or a
+        function of (y, average), greater is better.
     rounds : int, optional
         How many members are added after the first ones; by default min(25, max(5, rows / 20)).
     start : int, default=3
@@ -163,13 +167,12 @@ def gains_of(metric: Any, stored: Floats, truth: NDArray[Any], row: Floats) -> G
     if callable(metric):
         chosen = metric
         return lambda total, n: np.array([float(chosen(truth, (total + one) / (n + 1))) for one in stored])
-    if metric not in METRICS or (metric == "neg_mean_squared_error") != values:
-        raise InputError(
-            f"metric={metric!r} is not supported for {'values' if values else 'probabilities'}.",
-            f"use {'neg_mean_squared_error' if values else ', '.join(METRICS[:3])}, or a function.",
-        )
     if values:
-        return squared_error_gains(stored, truth.astype(np.float64), row)
+        return value_gains(metric, stored, truth.astype(np.float64), row)
+    if metric not in CLASS_METRICS:
+        raise InputError(
+            f"metric={metric!r} is not supported for probabilities.", f"use {', '.join(CLASS_METRICS)}, or a function."
+        )
     codes = truth.astype(np.int64)
     if metric == "neg_log_loss":
         return log_loss_gains(stored, codes, row)
@@ -177,6 +180,23 @@ def gains_of(metric: Any, stored: Floats, truth: NDArray[Any], row: Floats) -> G
         halved = 0.5 if stored.shape[2] == 2 else 1.0  # with two classes, the Brier score counts one of them
         return squared_error_gains(stored, np.eye(stored.shape[2])[codes], halved * row)
     return lambda total, n: np.asarray(accuracy_gains(stored, total, codes, row))
+
+
+def value_gains(metric: str, stored: Floats, truth: Floats, row: Floats) -> Gains:
+    """The score of the mean of values after adding each member."""
+    if not is_metric(metric) or find_metric(metric).task != "regression":
+        raise InputError(
+            f"metric={metric!r} is not supported for values.", "use neg_mean_squared_error, or a function."
+        )
+    chosen = find_metric(metric)
+    if chosen.name in ("mean_squared_error", "root_mean_squared_error"):  # a root does not change the order
+        return squared_error_gains(stored, truth, row)
+
+    def gains(total: Floats, n: int) -> Floats:
+        scores = chosen.of_batch(StoredBatch(truth, Answer(values=(stored + total) / (n + 1)), 0, row))
+        return scores if chosen.greater_is_better else -scores
+
+    return gains
 
 
 def log_loss_gains(stored: Floats, codes: NDArray[np.int64], row: Floats) -> Gains:

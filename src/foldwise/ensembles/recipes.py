@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sklearn.base import is_regressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from foldwise.ensembles.combiners import ArbiterTree, Decode
@@ -166,13 +167,13 @@ def random_forest(
 
 def adaboost(
     member: Any = None, size: int = 50, *, by: str = "auto", learning_rate: float = 1.0, **options: Any
-) -> Ensemble:
-    """Boost copies of a classifier with AdaBoost, or with SAMME for more than two classes.
+) -> Any:
+    """Boost copies of an estimator with AdaBoost, with SAMME for more than two classes, or AdaBoost.R2 for a quantity.
 
     Parameters
     ----------
-    member : classifier, optional
-        The classifier that is copied; by default a tree with one split.
+    member : classifier or regressor, optional
+        The estimator that is copied; by default a classification tree with one split.
     size : int, default=50
         The largest number of members.
     by : {"auto", "weights", "resampling"}, default="auto"
@@ -184,7 +185,7 @@ def adaboost(
 
     Returns
     -------
-    Ensemble
+    Ensemble or EnsembleRegressor
         The unfitted ensemble.
 
     Examples
@@ -193,7 +194,8 @@ def adaboost(
     >>> model = adaboost(size=100, learning_rate=0.5)
     """
     chosen = DecisionTreeClassifier(max_depth=1) if member is None else member
-    return Ensemble(chosen, dependency=AdaBoost(by, learning_rate), size=size, combiner="vote", **options)
+    kind, combiner = (EnsembleRegressor, "median") if is_regressor(chosen) else (Ensemble, "vote")
+    return kind(chosen, dependency=AdaBoost(by, learning_rate), size=size, combiner=combiner, **options)
 
 
 def boosted_trees(

@@ -66,7 +66,7 @@ class GreedySelection(SelectedSize):
     start : int, default=3
         With how many of the best members the selection starts.
     metric : str or callable, optional
-        "neg_log_loss" (the default), "accuracy", "neg_brier_score", "neg_mean_squared_error", or a function.
+        "neg_log_loss" (the default), "accuracy", "neg_brier_score", a metric of values, or a function.
     shrinkage : float, optional
         How far weights are shrunk towards equal ones, from 0 to 1; by default depending on the number of rows.
     cv : int, splitter or iterable, default=5

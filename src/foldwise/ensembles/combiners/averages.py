@@ -54,7 +54,9 @@ class LogMean(Combiner):
 
 @dataclass(repr=False, eq=False)
 class Median(Combiner):
-    """Take the median of values, or of the probabilities of each class. Weights are ignored, except 0.
+    """Take the weighted median of values, or the median of the probabilities of each class.
+
+    Among probabilities, weights are ignored, except 0.
 
     Examples
     --------
@@ -66,9 +68,9 @@ class Median(Combiner):
 
     def combine(self, predictions: MemberPredictions) -> Floats:
         answers, weights = predictions.answers, predictions.weights
-        middle: Floats = np.median(answers[weights > 0], axis=0)
         if predictions.values is not None:
-            return middle
+            return weighted_median(answers[weights > 0], weights[weights > 0])
+        middle: Floats = np.median(answers[weights > 0], axis=0)
         empty = middle.sum(axis=1) <= 0  # each class has probability 0 in more than half of the members
         middle[empty] = average(answers[:, empty], weights)
         return np.asarray(middle / middle.sum(axis=1, keepdims=True))
@@ -106,6 +108,17 @@ class Vote(Combiner):
 
     def combine(self, predictions: MemberPredictions) -> Floats:
         return vote_shares(predictions)
+
+
+def weighted_median(answers: Floats, weights: Floats) -> Floats:  # (rows,)
+    """The smallest value with at least half of the weight at or below it; the usual median if weights are equal."""
+    if (weights == weights[0]).all():
+        return np.asarray(np.median(answers, axis=0))
+    order = np.argsort(answers, axis=0, kind="stable")
+    below = np.cumsum(weights[order], axis=0)
+    middle = (below >= 0.5 * below[-1]).argmax(axis=0)
+    rows = np.arange(answers.shape[1])
+    return np.asarray(answers[order[middle, rows], rows])
 
 
 def vote_shares(predictions: MemberPredictions) -> Floats:  # (rows, classes)

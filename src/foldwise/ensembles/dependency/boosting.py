@@ -20,7 +20,7 @@ from foldwise.folds.protocol import TargetValues
 
 @dataclass(repr=False, eq=False)
 class AdaBoost(Dependency):
-    """Boost members by weights: misclassified rows get a larger weight for the next member.
+    """Boost members by weights: rows that a member predicts badly get a larger weight for the next one.
 
     Parameters
     ----------
@@ -36,13 +36,19 @@ class AdaBoost(Dependency):
     and the weights become w·exp(-α y ŷ), normalized. With K classes (SAMME), α = log((1 - E) / E) + log(K - 1), and
     the weights become w·exp(α·[wrong]), normalized.
 
-    If E = 0, this member alone is kept. If E is not better than guessing (1 - 1/K), the member is dropped unless it is
-    the first. Training stops in both cases. The weights passed to members have the same sum as those passed to `fit`.
+    For a quantity (AdaBoost.R2), a row is wrong by its absolute error, divided by the largest one. E is the weighted
+    mean of that, α = log((1 - E) / E), and the weights become w·exp(α·error), normalized. Predictions are combined by
+    their weighted median.
+
+    If E = 0, this member alone is kept. If E is not better than guessing (1 - 1/K, or ½ for a quantity), the member is
+    dropped unless it is the first. Training stops in both cases. The weights passed to members have the same sum as
+    those passed to `fit`.
 
     References
     ----------
     Y. Freund and R. Schapire (1996). Experiments with a new boosting algorithm. ICML.
     J. Zhu, H. Zou, S. Rosset and T. Hastie (2009). Multi-class AdaBoost. Statistics and Its Interface 2.
+    H. Drucker (1997). Improving regressors using boosting techniques. ICML.
 
     Examples
     --------
@@ -54,13 +60,11 @@ class AdaBoost(Dependency):
 
     by: str = "auto"
     learning_rate: float = 1.0
-    combiners: ClassVar[tuple[str, ...] | None] = ("Vote", "Mean")
+    combiners: ClassVar[tuple[str, ...] | None] = ("Vote", "Mean", "Median")
 
     def train(self, data: TrainingData, specs: Sequence[MemberSpec], trainer: MemberTrainer) -> FittedMembers:
         one_of("by", self.by, ["auto", "weights", "resampling"])
         rate = above_zero("learning_rate", self.learning_rate)
-        if data.n_classes == 0:
-            raise InputError("AdaBoost needs a classification target.", "use dependency='residuals' for a regression.")
         w = np.ones(data.n_rows) if data.weights is None else data.weights
         mean_weight = float(w.mean())  # of the weights passed to fit
         w = w / w.sum()
@@ -69,8 +73,8 @@ class AdaBoost(Dependency):
         errors: list[float] = []
         for spec in specs:
             member = self._fit(spec, replace(data, weights=None), w, mean_weight)
-            wrong = member.predict(data.X, proba=False) != data.encoded
-            error = float(w[wrong].sum())
+            wrong = wrongness(member.predict(data.X, proba=False), data, w)
+            error = float(w @ wrong)
             errors.append(error)
             if error <= 0:
                 return FittedMembers((member,), np.ones(1), {"errors": errors, "votes": [*votes, np.inf]})
@@ -103,15 +107,25 @@ class AdaBoost(Dependency):
         return fit_member(spec.drawn(rows=rows[drawn], weights=weights), data)
 
 
+def wrongness(predicted: NDArray[Any], data: TrainingData, w: Floats) -> Floats:  # (rows,)
+    """1 for a wrong class and 0 for the right one; for a quantity, the error as a share of the largest one."""
+    if data.n_classes:
+        return np.asarray(predicted != data.encoded, dtype=np.float64)
+    errors = np.where(w > 0, np.abs(predicted - data.encoded), 0.0)
+    return np.asarray(errors / (errors.max() or 1.0))
+
+
 def vote_of(error: float, n_classes: int) -> float:
     """α, the weight of a member's vote."""
     odds = float(np.log((1 - error) / error))
+    if n_classes == 0:
+        return odds
     return 0.5 * odds if n_classes <= 2 else odds + float(np.log(n_classes - 1))
 
 
-def reweight(w: Floats, wrong: NDArray[np.bool_], alpha: float, n_classes: int) -> Floats:
+def reweight(w: Floats, wrong: Floats, alpha: float, n_classes: int) -> Floats:
     """The weights of the next round, normalized: times exp(α) for wrong rows, and exp(-α) for others of two classes."""
-    new = w * np.exp(np.where(wrong, alpha, -alpha if n_classes <= 2 else 0.0))
+    new = w * np.exp(alpha * (2 * wrong - 1 if 1 <= n_classes <= 2 else wrong))
     return np.asarray(new / new.sum())
 
 
