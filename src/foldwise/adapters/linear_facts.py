@@ -6,8 +6,10 @@ columns than rows, the products of rows are smaller and serve the same purpose.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 
 import numpy as np
 import scipy.linalg
@@ -46,8 +48,11 @@ class LinearTable:
             return factors
         return self.weights[rows] if factors is None else self.weights[rows] * factors
 
-    def facts(self, train: Rows, factors: Floats | None = None) -> TrainingFacts | None:
-        """Summarize the training rows; None if the model is left to a refit: too few rows, classes or weights."""
+    def facts(self, train: Rows, factors: Floats | None = None, parts: Sequence[Gram] = ()) -> TrainingFacts | None:
+        """Summarize the training rows; None if the model is left to a refit: too few rows, classes or weights.
+
+        `parts` are summaries of disjoint parts of the training rows, if these are known.
+        """
         weights, d = self.weights_of(train, factors), self.X.shape[1]
         if len(train) < 2 or (weights is not None and not weights.sum() > 0):
             return None
@@ -58,14 +63,20 @@ class LinearTable:
                 return None
         if d > len(train):
             return TrainingFacts.of_rows(self.X[train], self.targets(train), weights, present)
-        total, size = Gram.empty(d + self.n_targets), chunk_rows(d)
-        for start in range(0, len(train), size):
-            some = slice(start, start + size)
-            Z = np.empty((len(train[some]), d + self.n_targets))
-            Z[:, :d] = self.X[train[some]]
-            Z[:, d:] = self.targets(train[some])
-            total = total + gram_of_chunk(Z, None if weights is None else weights[some])
+        total = reduce(add, parts) if parts else self.gram(train, weights)
         return TrainingFacts.of_gram(total, d, present)
+
+    def gram(self, rows: Rows, weights: Floats | None) -> Gram:
+        """Summarize the columns and targets of some rows."""
+        d = self.X.shape[1]
+        total, size = Gram.empty(d + self.n_targets), chunk_rows(d)
+        for start in range(0, len(rows), size):
+            some = slice(start, start + size)
+            Z = np.empty((len(rows[some]), d + self.n_targets))
+            Z[:, :d] = self.X[rows[some]]
+            Z[:, d:] = self.targets(rows[some])
+            total = total + gram_of_chunk(Z, None if weights is None else weights[some])
+        return total
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ from foldwise.folds.groups import group_by, value_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession, in_order
 from foldwise.folds.protocol import Answer, Block, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
+from foldwise.folds.splits import LeaveOneOutSplits, Split
+from foldwise.summaries.gram import Gram
 
 KEPT_BYTES = 1 << 28  # of facts about training sets
 FAR = 1e4  # Σ|mean·coefficient| / standard deviation of the target, above which the intercept loses too many digits
@@ -73,6 +75,7 @@ class GramSession(ModelSession, Generic[Setting]):
     shares = "gram"
     threads = True
     order_free = True
+    small_products = True
     LAZY: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
@@ -81,6 +84,8 @@ class GramSession(ModelSession, Generic[Setting]):
         self._read = IdentityCache(self._plain)
         self._tested: KeyedCache[tuple[Rows, Floats]] = KeyedCache()
         self._budget = ByteBudget(KEPT_BYTES // 4)
+        self._unions: KeyedCache[tuple[Rows, list[Rows]]] = KeyedCache(1 << 12)
+        self._grams: KeyedCache[tuple[Rows, Gram]] = KeyedCache(64)
         self._facts: KeyedCache[tuple[Rows, TrainingFacts | None]] = KeyedCache(64)
 
     @abstractmethod
@@ -134,7 +139,8 @@ class GramSession(ModelSession, Generic[Setting]):
             if class_weight:
                 y = take_rows(self.y, train)
                 factors, error = attempt(lambda: compute_sample_weight(class_weight, y))
-            return train, None if error is not None else table.facts(train, factors)
+            parts = () if class_weight else self._parts_of(train)
+            return train, None if error is not None else table.facts(train, factors, parts)
 
         key: Hashable = (id(train), value_key(class_weight))
         known = self._facts.find(key)
@@ -143,6 +149,30 @@ class GramSession(ModelSession, Generic[Setting]):
         found = made()  # holds the rows, so that their id is not reused
         large = found[1] is not None and found[1].n_bytes * 64 > KEPT_BYTES
         return found[1] if large else self._facts.get(key, lambda: found)[1]
+
+    def expect(self, splits: Sequence[Split]) -> None:
+        """Note which training sets are unions of the test rows of the other splits: their summaries are merged."""
+        if (
+            len(splits) < 3
+            or isinstance(splits, LeaveOneOutSplits)
+            or self._unions.find(id(splits[0].train)) is not None
+        ):
+            return
+        for k, union in enumerate(unions_of_tests(splits, self.n_rows)):
+            self._unions.keep(id(splits[k].train), (splits[k].train, union))  # holds the rows, so that ids stay unique
+
+    def _parts_of(self, train: Rows) -> list[Gram]:
+        """The summaries of the parts of which training rows are known to consist."""
+        table, union = self.table, self._unions.find(id(train))
+        assert table is not None
+        if union is None or table.X.shape[1] > len(train):
+            return []
+
+        def part(rows: Rows) -> Gram:
+            found = self._grams.get(id(rows), lambda: (rows, table.gram(rows, table.weights_of(rows, None))))
+            return found[1]
+
+        return [part(rows) for rows in union[1]]
 
     def test_rows(self, test: Rows) -> Floats:
         """The test rows; kept as long as there is room, because many subsets of columns are tested on the same rows."""
@@ -182,6 +212,25 @@ def stacked(solutions: Sequence[Solution]) -> Solution:
     """Solutions of one setting each, as one."""
     coef, intercept = (np.concatenate([getattr(one, name) for one in solutions]) for name in ("coef", "intercept"))
     return Solution(coef, intercept, np.concatenate([one.usable for one in solutions]))
+
+
+def unions_of_tests(splits: Sequence[Split], n_rows: int) -> list[list[Rows]]:
+    """For each split the test rows of all others, if together they are its training rows; empty otherwise."""
+    fold = np.full(n_rows, -1)
+    tests = [split.test for split in splits]
+    total = sum(map(len, tests))
+    for k, test in enumerate(tests):
+        fold[test] = k
+    if np.count_nonzero(fold >= 0) != total:  # a row is tested twice
+        return []
+    for k, split in enumerate(splits):
+        own, once = fold[split.train], np.zeros(n_rows, dtype=bool)
+        once[split.train] = True
+        n_train = len(split.train)
+        inside = bool((own >= 0).all() and (own != k).all())
+        if not inside or n_train != total - len(tests[k]) or np.count_nonzero(once) != n_train:
+            return []
+    return [tests[:k] + tests[k + 1 :] for k in range(len(tests))]
 
 
 def with_predictions(need: Need) -> Need:

@@ -13,6 +13,7 @@ from foldwise.folds.audit import equal_settings
 from foldwise.folds.groups import group_by
 from foldwise.folds.model_session import IndexedAnswer, SubsetRefitSession, in_order
 from foldwise.folds.protocol import Block, Need, Params, Rows
+from foldwise.folds.splits import Split
 
 COLUMNS = frozenset({"columns"})
 
@@ -23,6 +24,7 @@ class LinearSubsets(SubsetRefitSession):
     shares = "gram"
     threads = True
     order_free = True
+    small_products = True
     refit_type = SubsetRefitSession  # what the audit compares with
 
     def __init__(self, session: GramSession[Any], setting: Any) -> None:
@@ -35,6 +37,10 @@ class LinearSubsets(SubsetRefitSession):
     def equal_settings(self, setting: Params) -> list[dict[str, Any]]:
         """The same subset with parameters that lead to the same solution."""
         return [{**setting, **other} for other in equal_settings(self._session, {})]
+
+    def expect(self, splits: Sequence[Split]) -> None:
+        """Note which training sets are unions of the test rows of the other splits."""
+        self._session.expect(splits)
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
         yield from in_order(self._pieces(settings, train, test, with_predictions(need)))

@@ -6,6 +6,7 @@ import multiprocessing
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -122,6 +123,8 @@ def evaluate(
     known: dict[int, list[Group]] = {}  # searches inside outer folds pass the same list of settings
     jobs: list[tuple[int, Group, int | None]] = []  # None for all splits of leave-one-out in one pass
     for t, task in enumerate(tasks):
+        if hasattr(session, "expect"):  # the splits to come, so that the session can share work between them
+            session.expect(task.splits)
         groups = known.get(id(task.settings))
         if groups is None:
             indices = group_settings(session, task.settings)
@@ -233,21 +236,28 @@ def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None, deadline: 
     """Run `score_task` on plain threads: sessions release the GIL, and joblib takes longer to start."""
     # joblib looks up the number of cores on each call, which takes longer than a small search
     threads = min(n_jobs if n_jobs is not None and n_jobs > 0 else effective_n_jobs(n_jobs), len(calls))
-    if threads <= 1:
-        yield from (score_task(*call) for call in calls)
-        return
-    first, second = (score_task(*call) for call in calls[:2])  # the first call also does what is prepared once
-    yield from (first, second)
-    if second.seconds < SMALL:
-        yield from (score_task(*call) for call in calls[2:])
-        return
+    small = bool(calls) and getattr(calls[0][0], "small_products", False)
+    with one_blas_thread() if small else nullcontext():
+        if threads <= 1:
+            yield from (score_task(*call) for call in calls)
+            return
+        first, second = (score_task(*call) for call in calls[:2])  # the first call also does what is prepared once
+        yield from (first, second)
+        if second.seconds < SMALL:
+            yield from (score_task(*call) for call in calls[2:])
+            return
 
-    def in_time(call: tuple[Any, ...]) -> TaskResult | None:
-        return None if deadline is not None and time.monotonic() > deadline else score_task(*call)
+        def in_time(call: tuple[Any, ...]) -> TaskResult | None:
+            return None if deadline is not None and time.monotonic() > deadline else score_task(*call)
 
-    # BLAS must not start threads of its own on each of these
-    with blas_libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(in_time, calls[2:])
+        with nullcontext() if small else one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(in_time, calls[2:])
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Multiply matrices without threads of BLAS: for threads of ours, and for products too small to be divided."""
+    limited: AbstractContextManager[Any] = blas_libraries().limit(limits=1, user_api="blas")
+    return limited
 
 
 @cache
