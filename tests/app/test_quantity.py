@@ -163,13 +163,18 @@ NUMBERS = np.random.default_rng(0).normal(size=100)
         (NUMBERS, {"metric": "mean_gamma_deviance"}, "needs true values above 0"),
         (NUMBERS, {"costs": {"a": {"a": 0}}}, "costs= describes classes"),
         (NUMBERS, {"positive": "a"}, "positive= describes classes"),
-        ([None, *NUMBERS[1:]], {}, "'y' is missing in 1 of 100 rows"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(y, asked, says):
     table = pl.DataFrame({"x": NUMBERS, "y": y})
     with pytest.raises(InputError, match=says):
         fake_fit(table, target="y", budget=5, **asked)
+
+
+def test_rows_without_a_value_are_left_out():
+    task = make_task(pl.DataFrame({"x": NUMBERS, "y": [None, None, *NUMBERS[2:]]}), "y")
+    assert task.n_unlabeled == 2
+    np.testing.assert_array_equal(task.y, NUMBERS[2:])
 
 
 def test_three_rows_are_too_few():

@@ -175,19 +175,18 @@ class ScoredRows:
     def influence(self, metric: Metric) -> Floats | None:
         """How far each row moves a score: the score is about its expected value plus the weighted mean of these.
 
-        For a mean over rows, these are the deviations from the mean. The root mean squared error and R² are functions
-        of such means and are linearized. None for other scores.
+        For a mean over rows, these are the deviations from the mean. Roots of means and R² are functions of such means
+        and are linearized. None for other scores.
         """
         share = self.weights / self.weights.sum()
-        if metric.averages_rows:
+        if metric.row_scores is not None:
             losses = metric.by_row(self.truth, self.predicted)
-            return np.asarray(losses - share @ losses)
-        if metric.name not in ("root_mean_squared_error", "r2"):
+            mean = float(share @ losses)
+            return np.asarray((losses - mean) / (2 * max(np.sqrt(mean), SMALLEST) if metric.root else 1.0))
+        if metric.name != "r2":
             return None
         squares = (self.predicted - self.truth) ** 2
         mean = float(share @ squares)
-        if metric.name == "root_mean_squared_error":
-            return np.asarray((squares - mean) / (2 * max(np.sqrt(mean), SMALLEST)))
         around = (self.truth - share @ self.truth) ** 2
         variance = max(float(share @ around), SMALLEST)
         return np.asarray(mean / variance**2 * (around - variance) - (squares - mean) / variance)

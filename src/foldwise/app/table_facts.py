@@ -33,6 +33,7 @@ def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
     warnings += audit.unchecked
     if task.n_unlabeled:
         warnings.append(f"{task.n_unlabeled:,} rows without a value of {task.table.target!r} were dropped.")
+    warnings += setup.metric.check_target(task.y)
     warnings += [*never_predicted(result), *missing_members(result), *unfinished_models(result, times)]
     warnings += [*overrun(times), *shared_rows(result), *unseen_classes(result)]
     names = {result.final.selection.candidates[i].model for i in result.final.weights}

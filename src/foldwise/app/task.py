@@ -128,6 +128,9 @@ def make_task(
 ) -> FitTask:
     """Read and check the input of a run. The target decides between classes and a quantity, unless `task` does."""
     whole = read_any(table, target)
+    assert whole.y is not None
+    # a missing class may have a meaning, which the user must tell; a missing number has none
+    drop_unlabeled = drop_unlabeled or task_of(whole.y, task) == "regression"
     read = labeled(whole, drop_unlabeled)
     n_unlabeled = whole.X.height - read.X.height
     columns = {"groups": groups, "time": time, "weights": weights}

@@ -38,7 +38,7 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
         )
     from foldwise import evaluation
 
-    table, groups = read_grouped(request.table, request.target, request.groups)
+    table, groups = read_grouped(request.table, request.target, request.groups, request.task)
     counts = target_counts(table, request.target, request.task)
     if counts is None:
         check_value_folds(table.X.height, folds)
@@ -77,12 +77,15 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
         print(found)
 
 
-def read_grouped(path: Path, target: str, groups: str | None) -> tuple[Any, Any]:
-    """Read a table, and take its group column out of it, if there is one."""
-    from foldwise.app.task import check_named, grouped, without
+def read_grouped(path: Path, target: str, groups: str | None, task: str | None = None) -> tuple[Any, Any]:
+    """Read a table, and take its group column out of it, if there is one. Rows without a quantity are left out."""
+    from foldwise.app.task import check_named, grouped, labeled, without
     from foldwise.data import read_table
+    from foldwise.data.target import task_of
 
     table = read_table(path, target=target)
+    if task_of(table.y, task) == "regression":
+        table = labeled(table, drop=True)
     if groups is None:
         return table, None
     check_named(table, {"groups": groups})

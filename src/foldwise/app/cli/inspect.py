@@ -19,18 +19,23 @@ def inspect(path: Path, target: str | None, *, as_json: bool) -> None:
     """Describe a table file."""
     check_table(path)
     from foldwise.data import read_table
+    from foldwise.data.target import task_of
 
     table = read_table(path, target=target)
     audit = None if target is None else table.audit(seconds=AUDIT_SECONDS)
+    task = None if target is None else task_of(table.y)
     findings = list(table.findings)
     columns = [column_facts(table, finding) for finding in (findings if as_json else findings[:SHOWN])]
     if as_json:
         concerns = None if audit is None else audit.to_frame().to_dicts()
         notes = [{"topic": note.topic, "column": note.column, "text": note.text} for note in table.notes]
-        about = {"table": table.name, "rows": table.X.height, "target": table.target}
+        about = {"table": table.name, "rows": table.X.height, "target": table.target, "task": task}
         print_json({**about, "columns": columns, "notes": notes, "audit": concerns})
         return
     print(repr(table).splitlines()[0])
+    if task is not None:
+        what = "a quantity (regression)" if task == "regression" else "classes (classification)"
+        print(f"The target {target!r} contains {what}.")
     width = max(6, min(NAME, max((len(facts["column"]) for facts in columns), default=0)))
     print(f"\n{'column':<{width}}  {'kind':<11}  {'missing':>7}  {'distinct':>8}  values")
     for facts in columns:

@@ -109,7 +109,7 @@ def read_task(request: TuneRequest) -> TuneTask:
     """Read and check the input."""
     from foldwise.models import models_for, outline
 
-    table, groups = read_grouped(request.table, request.target, request.groups)
+    table, groups = read_grouped(request.table, request.target, request.groups, request.task)
     counts = target_counts(table, request.target, request.task)
     if counts is None:
         check_value_folds(table.X.height, (1, OUTER))
