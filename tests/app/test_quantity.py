@@ -94,6 +94,14 @@ class TestRun:
             assert together == pytest.approx(one["total"])
             assert one["total"] == pytest.approx(one["predicted"], rel=1e-6)
 
+    def test_the_report_says_that_the_mean_is_predicted(self):
+        skewed = TABLE.select(*FEATURES, y=(pl.col("y") / 8).exp())
+        found = fake_fit(skewed, target="y", budget=8, models=["ridge"])
+        decides = found.facts["final"]["decides"]
+        assert "its mean" in decides
+        [member] = found.facts["final"]["members"][:1]
+        assert ("smearing" in decides) == (member["settings"].get("transform", "none") != "none")
+
     def test_the_run_folder_predicts_its_own_table(self, run, tmp_path):
         folder = run.save(tmp_path / "run")
         TABLE.write_csv(tmp_path / "table.csv")

@@ -220,7 +220,7 @@ def final_facts(result: FitResult) -> dict[str, Any]:
     inverse, quantity = getattr(final.selection.chosen.calibration, "inverse", 1.0), setup.task.is_quantity
     decides = "Predictions are the most probable class."
     if quantity:
-        decides = "Predictions are the expected value of the target, i.e. its mean given the columns."
+        decides = " ".join(["Predictions are the expected value of the target, i.e. its mean.", *smearing(result)])
     elif setup.task.costs is not None:
         decides = "The model takes the action with the least expected cost."
     n_models = len({member["title"] for member in members})
@@ -242,6 +242,20 @@ def final_facts(result: FitResult) -> dict[str, Any]:
         "decides": decides,
         "n_rows": setup.task.n_rows,
     }
+
+
+def smearing(result: FitResult) -> list[str]:
+    """Say how predictions of members that were fitted to a transformed target become predictions of its mean."""
+    setup, final = result.setup, result.final
+    members = [final.selection.candidates[i] for i in final.weights]
+    found = {setup.params(one.batch, one.setting).get("model__transform", "none") for one in members}
+    named = sorted(found - {"none", "scale"})
+    if not named:
+        return []
+    return [
+        f"Some members were fitted to a transformed target ({', '.join(named)}). Their predictions are converted back "
+        "and corrected from the median to the mean (Duan's smearing)."
+    ]
 
 
 def nomogram_facts(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any] | None:

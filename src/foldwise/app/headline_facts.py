@@ -118,7 +118,7 @@ def words(
     if against.best and len(tied) > 1:
         members = [line.title for line in lines if line.weight]
         best = f"Best single model: {tied[0]}. Statistically tied with it: {', '.join(tied[1:])}."
-        sentences.append(f"{best} {membership(tied[0], members)}".strip())
+        sentences.append(f"{best} {membership(tied[0], members, quantity=result.setup.task.is_quantity)}".strip())
     sentences += fold_sentences(result.setup, result.search)
     if result.interrupted:
         sentences.append("The run was stopped early. With more time it might have found better models.")

@@ -118,18 +118,21 @@ def by_column(columns: pl.DataFrame, residuals: Floats, weights: Floats) -> list
     found = []
     total = float(np.average((residuals - np.average(residuals, weights=weights)) ** 2, weights=weights))
     for column in columns.get_columns()[:COLUMNS]:
-        numeric = column.dtype.is_numeric() or column.dtype.is_temporal()
-        bins = number_bins(column) if numeric else level_bins(column)
+        ordered = column.dtype.is_numeric() or column.dtype.is_temporal()
+        bins = number_bins(column) if ordered else level_bins(column)
         bins = {name: some for name, some in bins.items() if len(some) >= LEAST_ROWS}
         if len(bins) < 2:
             continue
         facts = [{"value": name, **bin_facts(residuals, weights, some)} for name, some in bins.items()]
+        if column.dtype.is_numeric():
+            for one, some in zip(facts, bins.values(), strict=True):
+                one["at"] = None if one["value"] == MISSING else column.gather(some).cast(pl.Float64).mean()
         n_rows = sum(one["n"] for one in facts)
         mean = sum(one["n"] * one["bias"] for one in facts) / n_rows
         between = sum(one["n"] * (one["bias"] - mean) ** 2 for one in facts) / n_rows
         explained = between / total if total > 0 else 0.0
         strength = max(0.0, explained - (len(facts) - 1) / n_rows)
-        found.append({"column": column.name, "numeric": numeric, "bins": facts, "strength": strength})
+        found.append({"column": column.name, "bins": facts, "strength": strength})
     return sorted(found, key=lambda one: -one["strength"])
 
 

@@ -47,12 +47,13 @@ def tied_words(facts: ReportFacts, scored: list[ReportFacts]) -> str:
         return f"Best estimate: {first}. {tied}"
     if verdict.flag("best"):
         members = [entry.text("title") for entry in models if (entry.number("weight") or 0) > 0]
-        related = membership(first, members) or other_calibration(facts, models[0])
+        quantity = facts.part("task").text("task") == "regression"
+        related = membership(first, members, quantity=quantity) or other_calibration(facts, models[0])
         return f"Best single model: {first}. {tied} {related}".strip()
     return f"No model is clearly better than the baseline. Best estimate: {first}. {tied}"
 
 
-def membership(best: str, members: Sequence[str]) -> str:
+def membership(best: str, members: Sequence[str], *, quantity: bool = False) -> str:
     """Say what the best single model has to do with the final model, unless they are the same.
 
     >>> membership("kNN", ["CatBoost", "kNN"])
@@ -66,6 +67,8 @@ def membership(best: str, members: Sequence[str]) -> str:
     if best in members:
         named = ", ".join(others[:-1]) + f" and {others[-1]}" if len(others) > 1 else others[0]
         return f"The final model combines it with {named}."
+    if quantity:
+        return "It is not part of the final model, because others are better together, or are fitted in the time left."
     return (
         "It is not part of the final model, because the selection looks at scores before calibration and at the time "
         "that is left."
@@ -74,7 +77,7 @@ def membership(best: str, members: Sequence[str]) -> str:
 
 def other_calibration(facts: ReportFacts, best: ReportFacts) -> str:
     """Say why the final model, if it is this model alone, has another estimate."""
-    alone = best.number("weight") == 1
+    alone = best.number("weight") == 1 and facts.part("task").text("task") != "regression"
     here, above = (part.number("value") for part in (best.part("estimate"), facts.part("headline", "estimate")))
     if not alone or number(here) == number(above):
         return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import counted, number, signed
+from foldwise.report.formatting import counted, number, short, signed
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures import residuals as draw
 from foldwise.report.pictures.scales import around
@@ -28,8 +28,8 @@ def errors(facts: ReportFacts) -> Section | None:
         f"These are {counted(n_rows, 'held-out row', 'held-out rows')}. Each was predicted by models that were "
         f"selected and trained without it. {SIGN} {facts.part('task').text('scored_folds')}"
     )
-    pictures = [*scatter(predictions), error_sizes(facts, sizes)]
-    body = [paragraph(words.strip()), paragraph(spread_words(predictions)), el("div", *pictures, class_="grid")]
+    pictures = el("div", *scatter(predictions), class_="grid")
+    body = [paragraph(words.strip()), paragraph(spread_words(predictions)), pictures, error_sizes(facts, sizes)]
     return Section("errors", "Observed and predicted values", join([*body, largest(predictions)]))
 
 
@@ -68,7 +68,7 @@ def error_sizes(facts: ReportFacts, sizes: list[ReportFacts]) -> Html:
     """The errors by the size of the observed value."""
     rows = [
         [
-            f"{number(one.number('low'))} to {number(one.number('high'))}",
+            f"{short(one.number('low'))} to {short(one.number('high'))}",
             number(one.number("mean_absolute_error")),
             number(one.number("root_mean_squared_error")),
             signed(one.number("bias") or 0.0),
@@ -97,6 +97,16 @@ def largest(predictions: ReportFacts) -> Html | None:
     return details("Rows with the largest errors", table(heads, rows, class_="small"), paragraph(note, "note"))
 
 
+def missing_words(column: ReportFacts) -> Html | None:
+    """The mean residual of rows without a number, which are not on the axis."""
+    bins = column.records("bins")
+    gaps = [one for one in bins if one.text("value") == "missing" and any(b.number("at") is not None for b in bins)]
+    if not gaps:
+        return None
+    bias, n_rows = gaps[0].number("bias") or 0.0, gaps[0].number("n") or 0
+    return paragraph(f"Missing in {counted(n_rows, 'row', 'rows')}, with a mean residual of {signed(bias)}.", "note")
+
+
 def residuals_by_column(facts: ReportFacts) -> Section | None:
     """The mean residual by the values of each column."""
     columns = facts.part("predictions").records("by_column")
@@ -105,7 +115,7 @@ def residuals_by_column(facts: ReportFacts) -> Section | None:
     ends = [end for column in columns for one in column.records("bins") for end in draw.interval_of(one)]
     limits = around([*ends, 0.0], 0.05)
     drawn = [
-        figure(name, draw.residuals_against_column(name, column.records("bins"), limits))
+        figure(name, draw.residuals_against_column(name, column.records("bins"), limits), missing_words(column))
         for column in columns[: SHOWN_COLUMNS + FOLDED_COLUMNS]
         if (name := column.text("column"))
     ]
