@@ -213,6 +213,16 @@ class TestSelection:
         alone = min(RMSE(tested.truth, one) for one in values)
         assert RMSE(tested.truth, chosen.predict(values)) < alone
 
+    def test_members_are_selected_by_the_metric_itself(self):
+        rng = np.random.default_rng(0)
+        truth = rng.normal(size=400)
+        # one member is off by a constant in few rows, the other a little everywhere
+        rare = truth + np.where(rng.random(400) < 0.1, 6.0, 0.0)
+        often = truth + rng.normal(size=400)
+        by_mae = choose_weights(np.stack([rare, often]), truth, None, value_metric("mae"))
+        by_rmse = choose_weights(np.stack([rare, often]), truth, None, RMSE)
+        assert by_mae.weights[0] > by_rmse.weights[0]
+
     def test_the_selection_for_a_fold_does_not_look_at_it(self):
         tested, among, _ = stacked()
         before = select(among, tested, RMSE, 4).honest

@@ -32,11 +32,7 @@ DOUBTFUL_ROWS, NO_DOUBT = 40, 100  # weight of random labels in rows; it fades o
 MOST_SOFTENED = 1_000  # rows: with more, what a selection fits by chance is too little to matter
 FEW_ROWS = 200  # with so many, the logarithm of a temperature below 1 is halved; a choice
 MOST_MAP_CELLS, LEAST_MAP_ROWS = 1e4, 500  # rows × classes that a leaderboard row's temperature is learned from
-# by task: the score of the greedy selection, and the metrics that rank models as it does
-SELECTED_BY = {
-    "classification": ("neg_log_loss", ("log_loss",)),
-    "regression": ("neg_mean_squared_error", ("root_mean_squared_error", "mean_squared_error", "r2")),
-}
+SQUARED = ("root_mean_squared_error", "mean_squared_error", "r2")  # metrics that rank models by squared errors
 MOST_CELLS = 3e7  # members × rows × classes: more are thinned, so that a choice takes a second or two
 
 
@@ -185,17 +181,19 @@ def choose_weights(
 ) -> EnsembleWeights:
     """Weights by greedy selection, at most so many members; the best single where it scores better.
 
-    Members are selected by log loss for classes, and by the squared error for a quantity.
+    Members are selected by log loss for classes, and by the metric itself for a quantity.
     """
     n_members, n_rows = stack.shape[:2]
-    loss, same = SELECTED_BY[metric.task]
+    loss = "neg_log_loss"
+    if metric.task == "regression":
+        loss = "neg_mean_squared_error" if metric.name in SQUARED else metric.name
     scores = np.array([metric.signed(metric(truth, one.astype(np.float64), weights)) for one in stack])
     single = np.eye(n_members)[int(np.nanargmax(scores))]
     found = single
     if n_members > 1 and most > 1:
         selected = select_greedily(stack, truth, metric=loss, sample_weight=weights, shrinkage=0.0).weights
         found = pruned(selected, most)
-        if metric.name not in same:
+        if metric.name != "log_loss":
             together = metric.signed(metric(truth, weighted_mean(stack, found), weights))
             found = found if together >= scores.max() else single
     if metric.task == "regression":
