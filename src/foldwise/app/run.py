@@ -82,7 +82,7 @@ def fit(
     test : path, frame or Table, default=None
         Separate test table. The final model is scored on it once.
     drop_unlabeled : bool, default=False
-        Whether to drop rows without a target. By default they are an error.
+        Whether to drop rows without a class. By default they are an error. Rows without a quantity are always dropped.
     rows : bool, default=True
         Whether rows of data may appear in the report and in the run folder.
     seed : int, default=0

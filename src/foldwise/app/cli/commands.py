@@ -85,7 +85,7 @@ def fit(
     ] = None,
     drop_unlabeled: Annotated[
         bool,
-        typer.Option("--drop-unlabeled", help="Drop rows without a target. Without this option they are an error."),
+        typer.Option("--drop-unlabeled", help="Drop rows without a class. Without this option they are an error."),
     ] = False,
     no_rows: Annotated[
         bool,
