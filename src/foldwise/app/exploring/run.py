@@ -39,7 +39,7 @@ def explore(
     """Answer the questions of a table without a target: clusters, outliers, rules, factors, map and remarkable rows.
 
     "There are no clusters" and "no row is an outlier" are possible answers. Columns that identify rows are left out
-    and named. A large table is first asked about 1,000 of its rows, then about more, as long as the budget allows.
+    and named. A large table is first asked about 500 of its rows, then about more, as long as the budget allows.
 
     Parameters
     ----------
