@@ -70,14 +70,15 @@ def ask_clusters(frame: pl.DataFrame, rows: Rows, seed: int) -> QuestionAnswer:
     labels = np.asarray(model.predict(frame))  # as `predict` will assign these rows
     found = describe_clusters(frame, labels, recluster=recluster(frame, study.best_k, seed), random_state=seed)
     facts["cards"] = [card(one, frame, rows) for one in sorted(found, key=lambda one: int(one.label))]
+    facts["k"] = len(facts["cards"])
     return QuestionAnswer(facts, rows, {"cluster": labels}, model)
 
 
 def comparable(frame: pl.DataFrame) -> tuple[Pipeline, list[str]]:
     """Scale numbers to variance 1 and make indicators of categories, so that each column counts about the same.
 
-    Two rows of different categories are √2 apart; so are two average rows in a number of variance 1, one of them in the
-    middle. Texts are compared by their words if there is hardly anything else.
+    Two rows of different categories are √2 apart, which is also the root mean square distance of two rows in a number
+    of variance 1. Texts are compared by their words if there is hardly anything else.
     """
     texts = texts_alone(findings_of(frame))
     if texts:
