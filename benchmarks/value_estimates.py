@@ -1,0 +1,224 @@
+"""How honest are estimates of a root mean squared error? Searches of 60 settings whose true worth is known.
+
+Each run draws a table, searches it by 10-fold cross-validation, and compares what each estimate says of the winner with
+its true root mean squared error: by a formula, or on 10,000 new rows. Writes benchmarks/value_estimates.md.
+`python benchmarks/value_estimates.py --runs 200`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
+from sklearn.tree import DecisionTreeRegressor
+
+from foldwise import Estimate, GridSearchCV, KNNRegressor, bias_corrected, nested_cv
+from foldwise.evaluation.intervals import corrected_spread
+from foldwise.folds.splits import freeze_splits
+
+HERE = Path(__file__).parent
+SIZES = (200, 500, 1000, 2000)
+FOLDS = 10
+N_TEST = 10_000
+RMSE = "neg_root_mean_squared_error"
+
+Floats = NDArray[np.float64]
+Draw = Callable[[int, np.random.Generator], tuple[Floats, Floats]]
+
+
+class OneLine(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """The least-squares line of one column."""
+
+    def __init__(self, column: int = 0) -> None:
+        self.column = column
+
+    def fit(self, X: Floats, y: Floats) -> OneLine:
+        x = X[:, self.column]
+        self.slope_ = float(np.cov(x, y)[0, 1] / x.var(ddof=1))
+        self.start_ = float(y.mean() - self.slope_ * x.mean())
+        return self
+
+    def predict(self, X: Floats) -> Floats:
+        return np.asarray(self.start_ + self.slope_ * X[:, self.column])
+
+
+EFFECTS = np.linspace(0.1, 0.25, 60)  # of 60 independent columns, each of which tells a little
+
+
+def draw_columns(n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    X = rng.normal(size=(n, 60))
+    return X, 5 + X @ EFFECTS + rng.normal(size=n)
+
+
+def worth_of_line(model: OneLine, rng: np.random.Generator) -> float:
+    """Exactly: the variance that the column leaves, and the errors of slope and start."""
+    effect = EFFECTS[model.column]
+    left = 1 + float((EFFECTS**2).sum()) - effect**2
+    return float(np.sqrt(left + (effect - model.slope_) ** 2 + (5 - model.start_) ** 2))
+
+
+def draw_waves(n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """A smooth function of two of four columns, with heavy tails."""
+    X = rng.uniform(-2, 2, size=(n, 4))
+    return X, 3 * np.sin(X[:, 0]) + X[:, 1] ** 2 + rng.standard_t(6, size=n)
+
+
+def draw_steps(n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Steps, and errors that grow with the value."""
+    X = rng.random((n, 8))
+    level = 2.0 * (X[:, 0] > 0.5) + 1.5 * ((X[:, 1] > 0.3) & (X[:, 2] > 0.4)) + 1
+    return X, level + 0.4 * level * rng.normal(size=n)
+
+
+def draw_correlated(n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Forty columns, each like its neighbors, of which every fourth tells a little."""
+    X = rng.normal(size=(n, 40))
+    for j in range(1, 40):
+        X[:, j] = 0.7 * X[:, j - 1] + np.sqrt(1 - 0.7**2) * X[:, j]
+    return X, X[:, ::4].sum(axis=1) * 0.3 + 2 * rng.normal(size=n)
+
+
+def draw_skewed(n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """A positive target with a long tail, such as a price."""
+    X = rng.normal(size=(n, 5))
+    return X, np.exp(0.5 * X[:, 0] + 0.3 * X[:, 1] * (X[:, 2] > 0) + 0.4 * rng.normal(size=n))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Tables drawn from a known distribution, and a search of 60 settings."""
+
+    name: str
+    draw: Draw
+    model: Any
+    grid: dict[str, Any]
+    worth: Callable[[Any, np.random.Generator], float] | None = None  # None: on new rows
+    nested_up_to: int = 500  # rows
+
+    def truth(self, model: Any, rng: np.random.Generator) -> float:
+        if self.worth is not None:
+            return self.worth(model, rng)
+        X, y = self.draw(N_TEST, rng)
+        return float(np.sqrt(np.mean((model.predict(X) - y) ** 2)))
+
+
+KS = {"n_neighbors": list(range(1, 60, 2)), "weights": ["uniform", "distance"]}
+PROBLEMS = (
+    Problem("one column of 60", draw_columns, OneLine(), {"column": list(range(60))}, worth_of_line, nested_up_to=0),
+    Problem("kNN, heavy tails", draw_waves, KNNRegressor(), KS),
+    Problem(
+        "tree, errors that grow with the value",
+        draw_steps,
+        DecisionTreeRegressor(random_state=0),
+        {"ccp_alpha": [0.0, *np.geomspace(1e-3, 0.3, 59)]},
+        nested_up_to=200,
+    ),
+    Problem("ridge, correlated columns", draw_correlated, Ridge(), {"alpha": list(np.geomspace(0.1, 1e5, 60))}),
+    Problem("kNN, skewed target", draw_skewed, KNNRegressor(), KS),
+)
+
+
+def one_run(problem: Problem, n: int, seed: int) -> dict[str, tuple[float, float, float]]:
+    """By estimate: the value and the ends of its interval, all as shares of the truth above it."""
+    warnings.filterwarnings("ignore")
+    rng = np.random.default_rng([n, seed])
+    X, y = problem.draw(n, rng)
+    folds = KFold(FOLDS, shuffle=True, random_state=seed)
+    search = GridSearchCV(problem.model, problem.grid, cv=folds, scoring=RMSE, audit=False).fit(X, y)
+    truth = problem.truth(search.best_estimator_, rng)
+    splits = freeze_splits(folds, X, y, n_rows=n)
+    scores = np.array([search.cv_results_[f"split{k}_test_score"][search.best_index_] for k in range(FOLDS)])
+    found: dict[str, Estimate] = {
+        "search score": Estimate(float(search.best_score_), "search score", corrected_spread(scores, splits)),
+        "bias-corrected": bias_corrected(search, random_state=seed),
+    }
+    if n <= problem.nested_up_to:
+        outer = KFold(FOLDS, shuffle=True, random_state=seed + 10_000)
+        found["nested"] = nested_cv(search, X, y, cv=outer).estimate
+    errors = {name: (-one.value, -one.interval()[1], -one.interval()[0]) for name, one in found.items()}
+    return {name: tuple(np.array(numbers) / truth - 1) for name, numbers in errors.items()}
+
+
+def measured(problem: Problem, n: int, runs: int) -> dict[str, list[float]]:
+    """By estimate: its bias, the standard error of that, the share of intervals that cover, their mean width."""
+    results = Parallel(os.cpu_count())(delayed(one_run)(problem, n, seed) for seed in range(runs))
+    found = {}
+    for name in results[0]:
+        off, low, high = np.array([run[name] for run in results]).T
+        covers = np.mean((low <= 0) & (high >= 0))
+        found[name] = [off.mean(), off.std(ddof=1) / np.sqrt(len(off)), covers, np.mean(high - low)]
+    return {name: [float(one) for one in numbers] for name, numbers in found.items()}
+
+
+ABOUT = """# How honest the estimates of a root mean squared error are
+
+{runs} tables of each size are drawn from a known distribution. A search of 60 settings runs on each by 10-fold
+cross-validation. The *bias* is the mean of the estimate minus the true error of the winner, in percent of that error,
+with its standard error. Made by `python benchmarks/value_estimates.py`.
+
+- **search score**: the mean over folds of the best setting (optimistic), with the corrected resampled t interval.
+- **bias-corrected**: `bias_corrected` with 500 bootstrap samples; the interval is a jackknife over folds. Errors are
+  averaged over all held-out rows before the root is taken.
+- **nested**: `nested_cv` with 10 outer folds and the corrected resampled t interval.
+
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--problems", type=int, nargs="+", default=range(len(PROBLEMS)))
+    parser.add_argument("--cache", type=Path, help="a JSON file of what is measured already, to go on from")
+    asked = parser.parse_args()
+    known = json.loads(asked.cache.read_text()) if asked.cache and asked.cache.exists() else {}
+    for number in asked.problems:
+        for n in asked.sizes:
+            key = f"{number} {n} {asked.runs}"
+            if key not in known:
+                known[key] = measured(PROBLEMS[number], n, asked.runs)
+                if asked.cache:
+                    asked.cache.write_text(json.dumps(known))
+            print("\n".join(rows_of(number, n, known[key])), flush=True)
+    write_page(known, asked.runs)
+
+
+def rows_of(number: int, n: int, found: dict[str, list[float]]) -> list[str]:
+    """The rows of the table for one problem and size."""
+    return [
+        f"| {PROBLEMS[number].name} | {n:,} | {name} | {100 * bias:+.2f}% ± {100 * error:.2f} | "
+        f"{100 * covers:.1f}% | {100 * width:.1f}% |"
+        for name, (bias, error, covers, width) in found.items()
+    ]
+
+
+def write_page(known: dict[str, dict[str, list[float]]], runs: int) -> None:
+    """Write all that is measured so far; the conclusions of the page stay."""
+    lines = ["| problem | rows | estimate | bias | coverage of the 95% interval | width |", "|---|---|---|---|---|---|"]
+    keys = [(number, n) for number in range(len(PROBLEMS)) for n in SIZES]
+    done = [(number, n) for number, n in keys if f"{number} {n} {runs}" in known]
+    for number, n in done:
+        lines += rows_of(number, n, known[f"{number} {n} {runs}"])
+    missing = [f"{PROBLEMS[number].name} ({n:,} rows)" for number, n in keys if (number, n) not in done]
+    body = ABOUT.format(runs=runs) + "\n".join(lines) + "\n"
+    if missing:
+        body += f"\nNot measured yet: {'; '.join(missing)}.\n"
+    path = HERE / "value_estimates.md"
+    verdict = path.read_text().partition("## Conclusions")[1:] if path.exists() else ()
+    path.write_text(body + ("\n" + "".join(verdict) if verdict else ""))
+
+
+if __name__ == "__main__":
+    main()
