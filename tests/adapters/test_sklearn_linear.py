@@ -108,6 +108,8 @@ def test_when_settings_are_solved_from_the_gram_matrix(rng):
     assert was_shared(LinearRegression(), np.c_[X, blocks[:, 1:]], y, {}, train)
     assert was_shared(Ridge(), np.c_[X, blocks], y, {"alpha": 1.0}, train)
     assert not was_shared(Ridge(), np.c_[X, blocks], y, {"alpha": 1e-4}, train)
+    for mean, shared in ((0.0, True), (1e6, False)):  # without an intercept, digits of a large mean are lost
+        assert was_shared(LinearRegression(), X, y + mean, {"fit_intercept": False}, train) is shared
     wide, close = rng.normal(size=(200, 4)), rng.normal(size=(200, 1))
     for gap, shared in ((0.02, True), (0.002, False)):  # the condition number of X is about 100 and 1000
         together = np.c_[wide, close, close + gap * rng.normal(size=(200, 1))]

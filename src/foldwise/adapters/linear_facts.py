@@ -153,6 +153,18 @@ class TrainingFacts:
         """Return the equations of a model with or without an intercept."""
         return self.centered if fit_intercept else self.about_zero
 
+    def offset(self, fit_intercept: bool) -> float:
+        """Return how many times larger targets are than their deviations, if no intercept removes their mean."""
+        if fit_intercept:
+            return 1.0
+        spread = self.spread / self.weight
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(np.max(np.sqrt(1.0 + np.where(self.y_mean == 0, 0.0, self.y_mean**2 / spread))))
+
+    def conditions(self, fit_intercept: bool, alphas: Floats) -> Floats:  # (settings,)
+        """Return how much rounding errors may grow: the condition numbers of XᵀX + αI times the offset."""
+        return self.offset(fit_intercept) * self.spectrum(fit_intercept).conditions(alphas)
+
     @cached_property
     def spectra(self) -> dict[bool, Spectrum]:
         """Return the decompositions that were computed so far, by `fit_intercept`."""

@@ -49,7 +49,7 @@ def leave_one_out_blocks(
             (1.0 / (spectrum.values + alphas[some, None])) @ along.T
         )  # (settings, rows)
         left = 1.0 - leverage
-        limit = spectrum.conditions(alphas[some]) / worst[some]
+        limit = facts.conditions(intercept, alphas[some]) / worst[some]
         poor = ~(left >= np.maximum(limit, LEAST_LEFT)[:, None]) | ~solution.usable[some, None]
         refit[some] |= poor
         scores[some] = Y - (Y - scores[some]) / np.where(poor, 1.0, left)[:, None]

@@ -69,14 +69,13 @@ class LeastSquaresSession(GramSession[LeastSquaresSetting]):
         usable = np.zeros(len(settings), dtype=bool)
         for intercept in set(intercepts.tolist()):
             some = np.flatnonzero(intercepts == intercept)
-            spectrum = facts.spectrum(intercept)
-            some = some[spectrum.conditions(alphas[some]) <= worst[some]]
+            some = some[facts.conditions(intercept, alphas[some]) <= worst[some]]
             if some.size:
-                coef[some], usable[some] = spectrum.coefficients(alphas[some]), True
+                coef[some], usable[some] = facts.spectrum(intercept).coefficients(alphas[some]), True
         return Solution.of(coef, intercepts, facts, usable)
 
     def solve_subsets(self, setting: LeastSquaresSetting, facts: TrainingFacts, columns: NDArray[np.intp]) -> Solution:
-        whole = facts.spectrum(setting.fit_intercept).conditions(np.array([setting.alpha]))[0]
+        whole = facts.conditions(setting.fit_intercept, np.array([setting.alpha]))[0]
         if whole > setting.worst:  # some subsets may still be well conditioned
             return super().solve_subsets(setting, facts, columns)
         # eigenvalues of a part of a matrix lie between those of the whole, so no subset is conditioned worse
