@@ -162,7 +162,7 @@ NUMBERS = np.random.default_rng(0).normal(size=100)
         (
             [f"{x:.3f}" if i else "broken" for i, x in enumerate(NUMBERS)],
             {},
-            "most values .* are numbers, but 1 are text",
+            "most values .* are numbers, but text was found in 1 row",
         ),
         (["a", "b"] * 50, {"task": "regression"}, "must contain numbers, but 'y' contains text in 100 of 100 rows"),
         (NUMBERS * 1e300, {}, "too large"),

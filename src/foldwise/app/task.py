@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from foldwise.data.frames import as_polars
 from foldwise.data.levels import is_missing
-from foldwise.data.notes import Note
+from foldwise.data.notes import Note, counted
 from foldwise.data.reading import read_table
 from foldwise.data.reading.dates import dates_of
 from foldwise.data.schema import Schema, listing
@@ -243,7 +243,8 @@ def check_target(table: Table) -> None:
         strange = not_numbers(labels) if labels.dtype == pl.String else labels
         if 0 < len(strange) < n_rows / 2:
             raise InputError(
-                f"most values of the target {table.target!r} are numbers, but {len(strange):,} are text: "
+                f"most values of the target {table.target!r} are numbers, but text was found in "
+                f"{counted(len(strange), 'row')}: "
                 f"{listing(strange.unique(maintain_order=True).to_list())}.",
                 "replace or remove them, or declare them as missing.",
             )
