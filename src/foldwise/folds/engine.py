@@ -250,12 +250,12 @@ def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None, deadline: 
         def in_time(call: tuple[Any, ...]) -> TaskResult | None:
             return None if deadline is not None and time.monotonic() > deadline else score_task(*call)
 
-        with nullcontext() if small else one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+        with ThreadPoolExecutor(threads) as pool:
             yield from pool.map(in_time, calls[2:])
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Multiply matrices without threads of BLAS: for threads of ours, and for products too small to be divided."""
+    """Multiply without threads of BLAS: products are too small to be divided, and run on threads of ours."""
     limited: AbstractContextManager[Any] = blas_libraries().limit(limits=1, user_api="blas")
     return limited
 
