@@ -1,4 +1,4 @@
-"""Foldwise: from a table to a tuned, honestly evaluated, explained classifier.
+"""Foldwise: from a table to a tuned, honestly evaluated, explained model.
 
 The names below are loaded when first used, so `import foldwise` itself costs almost nothing.
 """

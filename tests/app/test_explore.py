@@ -99,7 +99,14 @@ def test_the_model_assigns_rows_as_the_file_says(found, tmp_path):
 def test_the_report_shows_every_answer_and_is_written_again(found, tmp_path):
     folder = found.save(tmp_path / "out")
     page = (folder / "report.html").read_text()
-    for title in ("Map", "Clusters", "Outliers", "What occurs together", "What rows are made of", "Remarkable rows"):
+    for title in (
+        "Map",
+        "Clusters",
+        "Outliers",
+        "What occurs together",
+        "Columns that vary together",
+        "Remarkable rows",
+    ):
         assert f"<h2>{title}</h2>" in page
     code, _, error = ask("report", folder, "-o", tmp_path / "again.html")
     assert code == 0, error
@@ -116,7 +123,7 @@ def test_rows_stay_private(tmp_path):
 def test_noise_has_no_clusters_and_no_model(tmp_path):
     table = pl.DataFrame(np.random.default_rng(1).normal(size=(300, 4)), schema=list("abcd"))
     found = explored(table)
-    assert found.facts["headline"]["words"][0] == "There are no clusters: the rows form one group."
+    assert found.facts["headline"]["words"][0] == "There are no clusters: all rows form a single group."
     assert found.model is None
     assert found.rows["cluster"].unique().to_list() == [1]
     folder = found.save(tmp_path / "out")
@@ -263,7 +270,7 @@ def test_texts_alone_are_explored():
     words = ["red", "green", "house", "tree", "river", "apple", "quick", "slow", "bird", "stone", "light", "dark"]
     found = explored(pl.DataFrame({"text": [" ".join(rng.choice(words, 12)) for _ in range(60)]}))
     assert found.facts["clusters"]["k"] == 1
-    assert "Texts are compared by their" in found.facts["clusters"]["notes"][0]
+    assert "Texts were compared by their" in found.facts["clusters"]["notes"][0]
     assert "text" in found.facts["outliers"]["none"]
 
 

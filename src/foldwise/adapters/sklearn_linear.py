@@ -1,8 +1,8 @@
 """The session of scikit-learn's `LinearRegression`, `Ridge` and `RidgeClassifier`.
 
-One eigendecomposition of the Gram matrix of the training rows serves all penalties. Squaring the design squares its
-condition number, so a setting is solved this way only while XᵀX + αI is well conditioned; all others are refitted, and
-so are positive coefficients, several targets, sparse tables and iterative solvers.
+One eigendecomposition of the Gram matrix of the training rows serves all penalties. The condition number of XᵀX
+is the square of that of X. So a setting is solved this way only if XᵀX + αI is well conditioned. All other settings are
+refitted, as are models with positive coefficients, several targets, sparse tables or iterative solvers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SOLVERS = ("auto", "cholesky", "svd")
 
 @dataclass(frozen=True)
 class LeastSquaresSetting:
-    """A penalty, and the condition number up to which it is solved from the Gram matrix."""
+    """A penalty, and the largest condition number for which it is solved from the Gram matrix."""
 
     alpha: float
     fit_intercept: bool
@@ -115,7 +115,7 @@ class LeastSquaresSession(GramSession[LeastSquaresSetting]):
 
 
 def blank_answer(target: Any, n_settings: int, n_rows: int, need: Need) -> Answer:
-    """An answer whose rows are all written by refits; decision values of several classes have one column per class."""
+    """An answer whose rows are filled in by refits; decision values of several classes have one column per class."""
     shape = (n_settings, n_rows)
     if not isinstance(target, Labels):
         return Answer(values=np.zeros(shape) if need & Need.VALUES else None)
@@ -127,7 +127,7 @@ def blank_answer(target: Any, n_settings: int, n_rows: int, need: Need) -> Answe
 
 
 def usual(params: dict[str, Any]) -> bool:
-    """Whether the parameters that all these models have are valid, and supported."""
+    """Whether the parameters that all these models share are valid and supported."""
     flags = (params["fit_intercept"], params["copy_X"], params["positive"])
     return (
         all(isinstance(flag, bool | np.bool_) for flag in flags) and not params["positive"] and is_number(params["tol"])

@@ -79,7 +79,7 @@ class StudyJobs(NamedTuple):
         return ReferenceResult(self.log_inertias(drawn, found), self.resample(drawn, found, rng).agreement)
 
     def split(self, found: Clusterings, k: int, rng: np.random.Generator) -> float:
-        """Return the p-value of "no cluster holds two groups", corrected for the number of clusters."""
+        """Return the p-value of "no cluster contains two groups", corrected for the number of clusters."""
         labels = np.zeros(len(self.x), dtype=np.int32) if k == 1 else found.labels[self.ks.tolist().index(k)]
         return min(1.0, k * float(split_p_values(self.x, labels, k, rng).min()))
 
@@ -94,12 +94,12 @@ def choose_clusters(
     references: int = 10,
     n_jobs: int | None = None,
 ) -> ClusterStudy:
-    """Study numbers of clusters of k-means, and suggest one, or say that there are no clusters.
+    """Compare numbers of clusters for k-means, and suggest one, or say that there are no clusters.
 
     Parameters
     ----------
     X : array, data frame or Table of shape (n_rows, n_columns)
-        Numeric rows without missing cells. Scale the columns before, if their units differ.
+        Numeric rows without missing cells. Scale the columns first if their units differ.
     ks : iterable of int, default range(2, 21)
         The numbers of clusters. Values above the number of different rows are left out. k = 1 is always tested.
     restarts : int, default 10
@@ -107,9 +107,9 @@ def choose_clusters(
     resamples : int, default 20
         Number of bootstrap samples for stability.
     random_state : int, Generator or None, default None
-        Seed of seeds and resamples.
+        Seed of the first centers and of the resamples.
     references : int, default 10
-        Number of structureless tables for the gap statistic and for the stability to compare with.
+        Number of random tables without clusters, for the gap statistic and as a comparison for stability.
     n_jobs : int or None, default None
         Number of threads; None uses all cores. The result does not depend on it.
 
@@ -120,13 +120,14 @@ def choose_clusters(
 
     Notes
     -----
-    A cluster holds two groups if its density on held-out rows has two peaks with a valley between them, along the line
-    that splits it best. `best_k` is the smallest k for which, and for the next k, no cluster does. It grows while, for
-    the next k, even the least stable cluster reappears in resamples (Jaccard index of at least 0.92). If no cluster of
-    any k holds two groups, k = 1 cannot be rejected. A single peak may be skewed or elongated.
+    A cluster contains two groups if its density on held-out rows has two peaks with a valley between them, along the
+    line that splits it best. A single peak may be skewed or elongated. If no cluster contains two groups, whatever the
+    k, then k = 1 cannot be rejected. Otherwise `best_k` is the smallest k such that no cluster contains two groups, for
+    k and for the next k. It is raised as long as even the least stable cluster of the next k reappears in resamples
+    (Jaccard index of at least 0.92).
 
-    Structureless tables are uniform in the box of the principal axes. Above 3,000 rows, they have 3,000 rows, and the
-    gap statistic compares them with 3,000 rows of the table.
+    Structureless tables are random and have no clusters: they are uniform in the box of the principal axes of X. If X
+    has more than 3,000 rows, they have 3,000 rows, and the gap statistic compares them with 3,000 rows of X.
 
     References
     ----------

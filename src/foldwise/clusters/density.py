@@ -20,15 +20,15 @@ REACH = 0.95  # quantile of the distances within a cluster up to which a new row
 class DensityClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Cluster rows by density with scikit-learn's HDBSCAN, and assign new rows to the clusters found.
 
-    Rows in sparse regions get the label -1. So does a new row that is farther from the nearest clustered row than 95%
-    of the rows of that cluster are from their own nearest neighbor.
+    Rows in sparse regions get the label -1. So do new rows that are far from every cluster: farther from the nearest
+    clustered row than 95% of the rows of its cluster are from their own nearest neighbor.
 
     Parameters
     ----------
     min_cluster_size : int or None
-        Fewest rows of a cluster. None stands for 2% of the rows, but at least 10 and at most 200.
+        Least number of rows in a cluster. None means 2% of the rows, but at least 10 and at most 200.
     min_samples : int or None
-        Number of neighbors, the row itself included, that define the density around a row. None stands for
+        Number of neighbors, the row itself included, that define the density around a row. None means
         `min_cluster_size`, but at most 10.
 
     Attributes
@@ -36,7 +36,7 @@ class DensityClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     labels_ : ndarray of shape (n_rows,)
         Cluster of each row, from 0, or -1.
     probabilities_ : ndarray of shape (n_rows,)
-        How firmly each row belongs to its cluster, between 0 and 1.
+        How strongly each row belongs to its cluster, between 0 and 1.
     n_clusters_ : int
         Number of clusters. It may be 0.
     n_features_in_ : int

@@ -1,4 +1,4 @@
-"""`KMeans`: k-means in scikit-learn's shape, with the same fixed points, faster, and with missing cells if wanted."""
+"""`KMeans`: k-means with scikit-learn's interface and results, but faster, and optionally with missing cells."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def column_means(X: Floats) -> Floats:  # (d,)
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Group rows around k centers so that the squared distances to the centers are small.
 
-    From the same centers it reaches the same fixed point as scikit-learn's `KMeans`, with the same labels. Bounds on
-    the distances skip most of the work.
+    From the same first centers, it converges to the same centers and labels as scikit-learn's `KMeans`. Bounds on the
+    distances save most of the work.
 
     Parameters
     ----------
@@ -48,10 +48,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     init : {"k-means++", "random"} or array of shape (n_clusters, n_columns), default "k-means++"
         How to choose the first centers: by greedy k-means++, at random among the rows, or the centers themselves.
     n_init : int or "auto", default "auto"
-        Number of runs with other first centers; the run with the smallest inertia is kept. "auto" means 10 runs from
-        random rows and 1 run otherwise.
+        Number of runs with different first centers; the run with the smallest inertia is kept. "auto" means 10 runs for
+        init="random" and 1 run otherwise.
     max_iter : int, default 300
-        Greatest number of iterations of one run.
+        Maximum number of iterations of one run.
     tol : float, default 1e-4
         A run stops when the centers move by at most this share of the mean variance of the columns.
     missing : {"refuse", "partial"}, default "refuse"

@@ -1,6 +1,6 @@
 """`KMedoids`: groups around real rows, for tables with numbers, categories and missing cells.
 
-FasterPAM (Schubert & Rousseeuw 2021, package `kmedoids`) needs all distances at once. Past `max_rows` rows, CLARA
+FasterPAM (Schubert & Rousseeuw 2021, package `kmedoids`) needs all distances at once. Above `max_rows` rows, CLARA
 (Kaufman & Rousseeuw 1990) finds the medoids of some samples and keeps those that are best for all rows.
 """
 
@@ -33,9 +33,9 @@ class MedoidsError(FoldwiseError, ImportError):
 
 
 class KMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Cluster rows around k of them, the medoids, by the sum of distances to the nearest one.
+    """Cluster rows around k medoids, which are rows themselves, so that the distances to the nearest medoid are small.
 
-    Any table can be clustered: Gower's distance compares numbers and categories, and leaves missing cells out. The
+    Any table can be clustered: Gower's distance compares numbers and categories, and skips missing cells. The
     search for medoids needs `pip install 'foldwise[clusters]'`.
 
     Parameters
@@ -48,8 +48,8 @@ class KMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     categorical : list of str or int, optional
         Numeric columns whose values are codes of categories.
     max_rows : int
-        Number of rows up to which all distances are computed, which takes 4 bytes each. For more rows, medoids are
-        found from samples.
+        Number of rows up to which all pairwise distances are computed, at 4 bytes per distance. For more rows, medoids
+        are found from samples.
     n_samples : int
         Number of samples in that case.
     random_state : int, RandomState or None

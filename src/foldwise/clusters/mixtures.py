@@ -67,7 +67,7 @@ class MixtureStudy:
         other = "one" if self.best_held_out.k == 1 else str(self.best_held_out.k)
         agrees = self.best_held_out.k == self.best.k
         return f"BIC is lowest with {counted}" + (
-            ", and so many also fit held-out rows best." if agrees else f". Held-out rows are fitted best by {other}."
+            ". This number also fits held-out rows best." if agrees else f". Held-out rows are fitted best by {other}."
         )
 
     def to_frame(self) -> pl.DataFrame:
@@ -86,12 +86,12 @@ class MixtureStudy:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw. A new figure by default.
+            Axes to draw into. By default, a new figure is made.
 
         Returns
         -------
         matplotlib.axes.Axes
-            The axis.
+            The axes with the plot.
         """
         import matplotlib.pyplot as plt
 
@@ -119,7 +119,7 @@ def choose_mixture(
     X : array of shape (n_rows, n_columns)
         Numbers without missing values, on comparable scales.
     ks : iterable of int
-        Numbers of components. With 1 among them, "no clusters" is a possible answer.
+        Numbers of components. If 1 is among them, "no clusters" is a possible answer.
     shapes : iterable of {"spherical", "diag", "full", "tied"}
         Shapes of the components, as scikit-learn's `covariance_type`.
     folds : int
@@ -138,14 +138,14 @@ def choose_mixture(
     >>> from foldwise.clusters import choose_mixture
     >>> noise = np.random.default_rng(0).normal(size=(200, 2))
     >>> choose_mixture(noise, ks=[1, 2, 3], random_state=0).reason
-    'BIC is lowest with one component, and so many also fit held-out rows best.'
+    'BIC is lowest with one component. This number also fits held-out rows best.'
     """
     X = check_array(X, dtype=np.float64, ensure_min_samples=2)
     wanted = sorted({whole_at_least("ks", k, 1) for k in ks})
     n_folds = min(whole_at_least("folds", folds, 2), len(X))
     able = [k for k in wanted if k <= len(X) - -(-len(X) // n_folds)]
     if not able:
-        raise InputError(f"ks must hold a number of components below the number of rows, {len(X)}, got {wanted}.")
+        raise InputError(f"ks must contain a number of components below the number of rows, {len(X)}, got {wanted}.")
     seed = int(check_random_state(random_state).randint(2**31))
     splits = list(KFold(n_folds, shuffle=True, random_state=seed).split(X))
     scores, best, chosen = [], None, None
@@ -163,7 +163,7 @@ def choose_mixture(
 
 
 def fitted(X: Any, k: int, shape: str, seed: int) -> GaussianMixture:
-    """A fitted mixture. A floor keeps components from shrinking to a single row."""
+    """Fit a mixture. A floor on variances keeps components from shrinking to a single row."""
     floor = 1e-3 * float(np.mean(X.var(axis=0))) or 1e-6
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a mixture that is not converged scores worse

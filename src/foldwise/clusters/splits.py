@@ -1,4 +1,4 @@
-"""Does a cluster hold two groups? A test of its density on held-out rows, with few assumptions about its shape.
+"""Does a cluster contain two groups? A test of its density on held-out rows, with few assumptions about its shape.
 
 Half of the rows of a cluster are split by 2-means, and all rows are projected on the line through the two centers. The
 training half also chooses three windows of equal width: a peak, a valley, a peak. A density with a single peak, however
@@ -85,7 +85,7 @@ def count_windows(train: Floats, test: Floats, uniforms: Floats) -> tuple[float,
 
 
 def valley_p_value(peaks: tuple[float, float], valley: float) -> float:
-    """Return the p-value of "the valley is at least as deep as the lower peak": binomial, the worse of both peaks."""
+    """Return the p-value of "the valley is at least as dense as the lower peak": binomial, the worse of both peaks."""
     if min(peaks) <= 0:
         return 1.0
     # P(B ≤ v) for B binomial of n = v + peak trials and probability 1/2, also for averages of counts

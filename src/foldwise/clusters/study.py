@@ -14,14 +14,13 @@ from foldwise.errors import InputError
 from foldwise.evaluation.plotting import axes
 from foldwise.evaluation.tables import TextTable, number, probability
 
-LEVEL = 0.05  # of the test whether a cluster holds two groups
+LEVEL = 0.05  # of the test whether a cluster contains two groups
 STABLE = 0.92  # Jaccard index that the least stable cluster needs, for a k that the test does not demand
 
 
 def p_text(p: float) -> str:
     """Write a p-value as in a sentence."""
-    text = probability(p)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,11 +46,12 @@ class ClusterStudy:
     agreement : ndarray of shape (n_ks, n_resamples)
         Adjusted Rand index between the clustering of the table and that of each resample, on their common rows.
     reference_agreement : ndarray of shape (n_ks,)
-        Mean adjusted Rand index of structureless tables.
+        Mean adjusted Rand index of structureless tables, which are random and have no clusters.
     least_stable : ndarray of shape (n_ks,)
         Mean Jaccard index of the least stable cluster over the resamples.
     split_p_values : ndarray of shape (n_ks + 1,)
-        p-value of "no cluster holds two groups", first for k = 1, then for `ks`. Small if more clusters are needed.
+        p-value of "no cluster contains two groups", first for k = 1, then for `ks`. If it is small, more clusters are
+        needed.
     labels : ndarray of shape (n_ks, n_rows)
         Cluster of each row for each k.
     centers : tuple of ndarray of shape (k, n_columns)
@@ -109,7 +109,7 @@ class ClusterStudy:
 
     @property
     def _needed(self) -> int:
-        """The smallest k of at least 2 for which, and for the next k, no cluster holds two groups."""
+        """The smallest k of at least 2 such that no cluster contains two groups, for k and for the next k."""
         single = np.r_[self.split_p_values[1:] >= LEVEL, True]
         both = np.flatnonzero(single[:-1] & single[1:])
         return self.ks[int(both[0]) if len(both) else -1]
@@ -129,9 +129,9 @@ class ClusterStudy:
         """Why `best_k` is suggested, in words."""
         if not self.has_clusters:
             return (
-                "No clusters: k = 1 cannot be rejected. For no k does a cluster hold two groups on held-out rows "
-                f"(smallest p-value: {probability(float(self.split_p_values.min()))}). The clusters of k-means are "
-                "pieces of one group."
+                "No clusters: k = 1 cannot be rejected. Whatever the number of clusters, none of them contains two "
+                f"groups on held-out rows (smallest p-value: {probability(float(self.split_p_values.min()))}). k-means "
+                "only cuts a single group into pieces."
             )
         best, needed = self.best_k, self._needed
         t = self.ks.index(best)
@@ -139,19 +139,19 @@ class ClusterStudy:
         tested = (1, *self.ks)
         at = tested.index(needed)
         if self.split_p_values[at] < LEVEL:
-            words.append(f"Even with {needed} clusters, the most that were tried, one holds two groups.")
+            words.append(f"Even with {needed} clusters, the largest number tried, one of them contains two groups.")
         else:
             last = int(np.flatnonzero(self.split_p_values < LEVEL)[-1])
             split = at - 1 if self.split_p_values[at - 1] < LEVEL else last
-            whole = "one cluster, it" if tested[split] == 1 else f"{tested[split]} clusters, one of them"
+            whole = "All rows together contain" if tested[split] == 1 else f"One of {tested[split]} clusters contains"
             p = p_text(float(self.split_p_values[split]))
-            words.append(f"With {whole} holds two groups on held-out rows ({p}). With {needed}, no cluster does.")
+            words.append(f"{whole} two groups on held-out rows ({p}). With {needed} clusters, none of them does.")
         if best > needed:
-            words.append(f"Up to {best} clusters, every cluster reappears in resamples.")
+            words.append(f"With up to {best} clusters, every cluster reappears in resampled rows.")
         words.append(
-            f"Stability of k = {best}: adjusted Rand index {self.stability[t]:.2f}, against "
-            f"{self.reference_agreement[t]:.2f} in structureless tables; its least stable cluster has a Jaccard index "
-            f"of {self.least_stable[t]:.2f}."
+            f"The stability of {best} clusters (adjusted Rand index) is {self.stability[t]:.2f}, compared with "
+            f"{self.reference_agreement[t]:.2f} in random tables without clusters. The least stable cluster has a "
+            f"Jaccard index of {self.least_stable[t]:.2f}."
         )
         return " ".join(words)
 
@@ -205,7 +205,7 @@ class ClusterStudy:
         )
 
     def plot(self, ax: Any = None) -> Any:
-        """Plot the stability of each k with its interval, beside structureless tables and the mean silhouette.
+        """Plot the stability of each k with its interval, that of structureless tables, and the mean silhouette.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class ClusterStudy:
         low, high = self.stability_interval
         ax.fill_between(self.ks, low, high, alpha=0.2, linewidth=0, label="95% of the resamples")
         ax.plot(self.ks, self.stability, marker="o", markersize=3, label="Stability (adjusted Rand index)")
-        ax.plot(self.ks, self.reference_agreement, "--", color="gray", linewidth=1, label="The same, no structure")
+        ax.plot(self.ks, self.reference_agreement, "--", color="gray", linewidth=1, label="Stability without clusters")
         ax.plot(self.ks, self.silhouette, marker="s", markersize=3, label="Mean silhouette")
         if self.has_clusters:
             ax.axvline(self.best_k, color="black", linewidth=1, linestyle=":", label=f"Suggested k = {self.best_k}")
@@ -234,7 +234,7 @@ class ClusterStudy:
 
     def _table(self) -> TextTable:
         low, high = self.stability_interval
-        heads = ["k", "inertia", "silhouette", "gap", "stability", "interval", "no structure", "split p"]
+        heads = ["k", "inertia", "silhouette", "gap", "stability", "interval", "no clusters", "split p"]
         rows = [
             [
                 str(k),

@@ -47,7 +47,7 @@ def numbers_of(estimator: Any, X: Any, *, reset: bool, missing: str = "refuse") 
 
 
 def refuse_text(X: Any) -> None:
-    """Raise if a column of a frame holds text, categories or dates."""
+    """Raise if a column of a frame contains text, categories or dates."""
     types = frame_of(X).schema.items()
     others = [
         str(name) for name, kind in types if not (kind.is_numeric() or kind in (nw.Boolean, nw.Object, nw.Unknown))

@@ -95,7 +95,7 @@ def quantile_bins(values: Floats, n_bins: int) -> list[NDArray[np.intp]]:
 
 
 def bin_facts(residuals: Floats, weights: Floats, some: NDArray[np.intp]) -> dict[str, Any]:
-    """Describe the residuals of some rows: their mean with its standard error, and the usual size of errors."""
+    """Describe the residuals of some rows: their mean with its standard error, and the typical size of errors."""
     here, share = residuals[some], weights[some] / weights[some].sum()
     bias = float(share @ here)
     error = float(np.sqrt((share**2 * (here - bias) ** 2).sum())) if len(some) > 1 else None

@@ -1,8 +1,8 @@
 """`TransformedTarget`: fit a regressor to a transformed target, and predict the mean or the median of the target.
 
-A model of log(y) predicts the mean of log(y). Its exponential is the median of y, if errors are symmetric, and lies
-below the mean. Duan's smearing estimate corrects that: the mean of what the inverse makes of the prediction plus each
-residual.
+A model of log(y) predicts the mean of log(y). Its exponential is the median of y if errors are symmetric, which is
+usually below the mean. Duan's smearing estimate corrects this: it adds each residual to the prediction, applies the
+inverse transformation, and takes the mean.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ class TransformedTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The regressor to wrap. Its parameters have the prefix `regressor__`.
     transform : {"none", "scale", "log", "yeo-johnson", "quantiles"}, default="none"
         The transformation of the target. "scale" only standardizes it, for regressors whose parameters are in its
-        units. "log" needs values of at least 0. All but "none" standardize the result.
+        units. "log" needs values of at least 0. All except "none" standardize the result.
     predicts : {"mean", "median"}, default="mean"
-        Whether predictions are corrected to be means of the target, or stay medians.
+        Whether predictions are means of the target, by a correction, or medians.
 
     Attributes
     ----------
@@ -134,10 +134,10 @@ class TransformedTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     The mean is Duan's smearing estimate: the average of g⁻¹(f(x) + r) over residuals r, where g is the transformation.
-    The residuals are those of a fifth of the training rows, predicted by a second fit on the others, because a flexible
-    model is too close to the rows it was fitted on. If the mean of these rows is still missed by clearly more than its
-    standard error, as by a model whose own predictions are noisy, predictions are multiplied by a constant. They stay
-    within the range of the transformed training values.
+    The residuals come from a fifth of the training rows, predicted by a second fit on the other rows, because residuals
+    of the rows that a flexible model was fitted to are too small. If the mean of these predictions still differs from
+    the observed mean by more than its standard error, for example because the model is noisy, predictions are
+    multiplied by a constant. Predictions stay within the range of the transformed training values.
 
     References
     ----------
@@ -239,7 +239,7 @@ class TransformedTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class FoldTarget:
-    """The target that a regressor is fitted to, and the way back."""
+    """The target that a regressor is fitted to, and how its predictions are converted back."""
 
     values: Floats
     learned: LearnedTransform | None = None
@@ -257,7 +257,7 @@ class FoldTarget:
         return cls(learned.values, learned)
 
     def to_median(self) -> Floats:  # (2, points)
-        """Return points of the way back to the target: one pair for a line, none for the target itself."""
+        """Return points of the curve back to the target: one pair for a line, none for the target itself."""
         if self.scale is not None:
             return np.array([[self.scale[0]], [self.scale[1]]])
         return np.empty((2, 0)) if self.learned is None else np.stack(self.learned.curve(None))
@@ -265,14 +265,14 @@ class FoldTarget:
     def to_mean(
         self, truth: Floats, left: NDArray[np.intp], predicted: Floats, weights: Floats | None
     ) -> Floats:  # (2, points)
-        """Return points of the way back to the mean, by predictions of rows that the model was not fitted on."""
+        """Return points of the curve back to the mean, from predictions of rows that the model was not fitted to."""
         assert self.learned is not None
         grid, curve = self.learned.curve(*spread_out(self.values[left] - predicted, weights))
         return np.stack([grid, recentered(curve, truth, np.interp(predicted, grid, curve), weights)])
 
 
 def recentered(curve: Floats, truth: Floats, predicted: Floats, weights: Floats | None) -> Floats:
-    """Multiply, or shift, a way back by what its mean misses, shrunk by what may be chance (James and Stein)."""
+    """Scale or shift a curve by the error of its mean, shrunk by the part that may be chance (James and Stein)."""
     share = np.full(len(truth), 1 / len(truth)) if weights is None else weights / weights.sum()
     errors = truth - predicted
     missed, mean = float(share @ errors), float(share @ predicted)

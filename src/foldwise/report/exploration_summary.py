@@ -72,5 +72,5 @@ def outlier_line(one: dict[str, Any]) -> str:
 
 def rule_line(one: dict[str, Any]) -> str:
     """One rule with its confidence."""
-    held = f"{one['confidence']:.0%} instead of {one['base_rate']:.0%} of rows"
+    held = f"{one['confidence']:.0%} of these rows, {one['base_rate']:.0%} of all rows"
     return f"{', '.join(one['if'])} → {one['then']} ({held})"

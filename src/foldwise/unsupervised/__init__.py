@@ -1,4 +1,4 @@
-"""Questions about a table without a target: what occurs together, what rows are made of, what the table looks like."""
+"""Questions about a table without a target: what occurs together, which columns vary together, what it looks like."""
 
 from foldwise.unsupervised.associations.itemsets import FrequentItemsets, frequent_itemsets
 from foldwise.unsupervised.associations.rule_list import AssociationRule, AssociationRules

@@ -44,7 +44,9 @@ Groups = Annotated[
 ]
 TaskName = Annotated[
     str | None,
-    typer.Option(help="Predict classes (classification) or a quantity (regression). Default: as the target looks."),
+    typer.Option(
+        help="Predict classes (classification) or a quantity (regression). Default: inferred from the target."
+    ),
 ]
 ScoreName = Annotated[
     str | None, typer.Option(help="Metric, such as roc_auc or mae. Default: accuracy, or rmse for a quantity.")
@@ -133,11 +135,11 @@ def predict(
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Predict the rows of a table.
+    """Predict the target for each row of a table.
 
-    The output has the predicted class, one probability per class, the decision and its expected cost. Without costs,
-    the decision is the predicted class and the expected cost is the probability of an error. For a quantity, the output
-    has the predicted value.
+    The output contains the predicted class, one probability per class, the decision and its expected cost. Without
+    costs, the decision is the predicted class and the expected cost is the probability of an error. For a quantity, the
+    output contains the predicted value. With a folder written by explore, it contains the cluster of each row.
     """
     from foldwise.app.cli.predict import predict
 
@@ -233,7 +235,7 @@ def tune(
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Tune one model and estimate how good it will be.
+    """Tune one model and estimate its performance on new data.
 
     The estimate comes from nested cross-validation: the whole search is repeated inside each of five folds.
     """
@@ -253,17 +255,18 @@ def explore(
     out: Annotated[
         Path | None, typer.Option(help="Folder to write. Default: TABLE-explore, or TABLE-explore-2 if that exists.")
     ] = None,
-    seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of samples, starts and resamples.")] = 0,
+    seed: Annotated[int, typer.Option(**INTEGER, help="Random seed for samples, k-means starts and resampling.")] = 0,
     no_rows: Annotated[bool, typer.Option("--no-rows", help="Leave rows of data out of the report.")] = False,
     jobs: Jobs = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing folder.")] = False,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Explore a table without a target: clusters, outliers, rules, factors, a map and remarkable rows.
+    """Explore a table that has no target.
 
-    The report, the cluster of each row and a model that assigns new rows are written to a folder, even if Ctrl-C stops
-    the run early.
+    Finds clusters, outliers, rules, factors and remarkable rows, and draws a map of the rows. The report, the cluster
+    of each row and a model that assigns new rows to clusters are written to a folder, even if Ctrl-C stops the run
+    early.
     """
     from foldwise.app.cli.explore import explore
 

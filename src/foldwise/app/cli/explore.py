@@ -58,5 +58,5 @@ def line_of(now: RunProgress) -> str:
     if now.n_models:
         line += f" · {now.n_models} answered"
     if now.doing:
-        line += f" · asking about: {clipped(', '.join(now.doing), 40)}"
+        line += f" · working on: {clipped(', '.join(now.doing), 40)}"
     return line

@@ -1,4 +1,4 @@
-"""`foldwise tune`: one model, tuned by any search strategy, with a nested estimate of how good it will be."""
+"""`foldwise tune`: one model, tuned by any search strategy, with a nested estimate of its performance on new data."""
 
 from __future__ import annotations
 

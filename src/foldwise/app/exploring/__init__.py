@@ -1,1 +1,1 @@
-"""`foldwise explore`: the questions of a table without a target, asked within a budget, and their answers."""
+"""`foldwise explore`: questions about a table without a target, answered within a budget."""

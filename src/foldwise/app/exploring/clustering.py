@@ -42,14 +42,15 @@ def ask_clusters(frame: pl.DataFrame, rows: Rows, seed: int) -> QuestionAnswer:
     """Study the number of clusters, and describe them if there are any."""
     if frame.height < FEWEST_ROWS:
         return QuestionAnswer(
-            {"none": f"Clusters need at least {FEWEST_ROWS} rows, and there are {frame.height}."}, rows
+            {"none": f"At least {FEWEST_ROWS} rows are needed to find clusters, and the table has {frame.height}."},
+            rows,
         )
     steps, notes = comparable(frame)
     X = np.ascontiguousarray(steps.fit_transform(frame), dtype=np.float64)
     different = len(np.unique(X, axis=0))
     if different < 3:
         return QuestionAnswer(
-            {"none": "There are no clusters, because there are fewer than three different rows."}, rows
+            {"none": "There are no clusters, because the table has fewer than three different rows."}, rows
         )
     ks = range(2, min(MOST_CLUSTERS, different - 1, frame.height // 5) + 1)
     shown = blurred(frame, steps, X, seed)
@@ -78,13 +79,13 @@ def comparable(frame: pl.DataFrame) -> tuple[Pipeline, list[str]]:
     """Scale numbers to variance 1 and make indicators of categories, so that each column counts about the same.
 
     Two rows of different categories are √2 apart, which is also the root mean square distance of two rows in a number
-    of variance 1. Texts are compared by their words if there is hardly anything else.
+    of variance 1. Texts are compared by their words if there is hardly any other column.
     """
     texts = texts_alone(findings_of(frame))
     if texts:
         parts = [(f"words{i}", TextTfidf(most=MOST_WORDS, dense=True), [name]) for i, name in enumerate(texts)]
         others = [name for name in frame.columns if name not in texts]
-        notes = [f"Texts are compared by their {MOST_WORDS} most frequent words."]
+        notes = [f"Texts were compared by their {MOST_WORDS} most frequent words."]
         notes += [f"Not compared: {', '.join(map(repr, others))}."] if others else []
         return Pipeline([("prepare", ColumnTransformer(parts, sparse_threshold=0.0))]), notes
     encoder = learn_encoder(frame)
@@ -105,10 +106,10 @@ def comparable(frame: pl.DataFrame) -> tuple[Pipeline, list[str]]:
     ]
     notes = [left_out_words(left_out)] if left_out else []
     if skewed:
-        notes.append(f"Compared after a Yeo-Johnson transformation, because skewed: {listing(skewed)}.")
+        notes.append(f"Skewed columns were transformed (Yeo-Johnson) before rows were compared: {listing(skewed)}.")
     gaps = [name for name in numbers if frame[name].is_null().any() or frame[name].cast(pl.Float64).is_nan().any()]
     if gaps:
-        notes.append("To compare rows, missing numbers count as the mean of their column.")
+        notes.append("When rows were compared, missing numbers were replaced with the mean of their column.")
     return Pipeline([("prepare", ColumnTransformer([one for one in given if one[2]], sparse_threshold=0.0))]), notes
 
 
@@ -144,7 +145,7 @@ def filled(scaler: Any) -> Pipeline:
 
 
 def is_skewed(column: pl.Series) -> bool:
-    """Whether few large values would decide over distances, as with amounts of money."""
+    """Whether a few large values would dominate the distances, as with amounts of money."""
     cells = column.cast(pl.Float64).fill_nan(None).drop_nulls()
     return cells.n_unique() > FEW_VALUES and abs(cells.skew() or 0.0) > SKEWED
 

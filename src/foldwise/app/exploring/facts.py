@@ -20,7 +20,7 @@ from foldwise.storage.model_file import versions
 FORMAT = 1
 SHOWN_COLUMNS = 200
 AUDIT_SHARE = 0.03  # of the budget
-LATE = "This question was not answered within the budget. A larger budget may answer it."
+LATE = "The run ended before this question was answered. Try a larger budget."
 ABOUT_ROWS = {  # parts of answers that show cells of single rows
     "outliers": ("rows",),
     "map": ("cells", "names"),
@@ -129,9 +129,9 @@ def cluster_words(facts: dict[str, Any]) -> str:
     """How many clusters there are."""
     found = facts["clusters"]
     if "none" in found:
-        return "Whether there are clusters is not known." if found["none"] == LATE else found["none"]
+        return "The run ended before clusters were looked for." if found["none"] == LATE else found["none"]
     if found["k"] == 1:
-        return "There are no clusters: the rows form one group."
+        return "There are no clusters: all rows form a single group."
     sizes = [f"{card['size']:,}" for card in found["cards"]]
     return f"The rows form {found['k']} clusters, of {', '.join(sizes[:-1])} and {sizes[-1]} rows."
 

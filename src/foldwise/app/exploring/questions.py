@@ -61,7 +61,7 @@ def ask_rules(frame: pl.DataFrame, rows: Rows, seed: int) -> QuestionAnswer:
 
 
 def ask_factors(frame: pl.DataFrame, rows: Rows, seed: int) -> QuestionAnswer:
-    """What parts are rows made of?"""
+    """Which columns vary together?"""
     found = find_factors(frame, random_state=seed)
     factors = []
     for f in range(min(found.n_factors, SHOWN_FACTORS)):

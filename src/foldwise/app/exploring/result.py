@@ -18,19 +18,19 @@ from foldwise.storage import save_model
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exploration:
-    """The result of `explore`: answers to the questions of a table without a target.
+    """The result of `explore`: answers to questions about a table without a target.
 
     Attributes
     ----------
     facts : dict
         Everything the report shows, as plain values that can be written as JSON.
     rows : polars.DataFrame
-        One row per row of the table: its cluster, whether it is an outlier, and its place on the map. Cells are
-        missing for rows that a question was not asked about.
+        One row per row of the table: its cluster, whether it is an outlier, and its position on the map.
+        Cells are missing for rows that were not in the sample of a question.
     model : estimator or None
         Assigns new rows to clusters. None if there are no clusters.
     sample : polars.DataFrame
-        A few rows of the table, which tell the types of its columns.
+        A few rows of the table, from which the model file learns the types of its columns.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Exploration:
         Parameters
         ----------
         path : path
-            The file to write.
+            File to write.
 
         Returns
         -------
@@ -70,7 +70,7 @@ class Exploration:
         Parameters
         ----------
         folder : path
-            The folder to write.
+            Folder to write.
         force : bool, default=False
             Whether to replace an existing run folder. A folder with anything else in it is never replaced.
 

@@ -36,10 +36,11 @@ SHORTEST = 3.0  # seconds of questions, without which there is hardly an answer
 def explore(
     table: Any, *, budget: float | str = 60.0, rows: bool = True, seed: int = 0, n_jobs: int | None = None
 ) -> Exploration:
-    """Answer the questions of a table without a target: clusters, outliers, rules, factors, map and remarkable rows.
+    """Find clusters, outliers, rules, factors and remarkable rows in a table without a target, and draw a map.
 
-    "There are no clusters" and "no row is an outlier" are possible answers. Columns that identify rows are left out
-    and named. A large table is first asked about 500 of its rows, then about more, as long as the budget allows.
+    "There are no clusters" and "no row is an outlier" are possible answers. Columns that identify rows are left
+    out, and the report names them. For a large table, every question is first answered from 500 random rows, then
+    from more rows as long as the budget allows.
 
     Parameters
     ----------
@@ -50,14 +51,15 @@ def explore(
     rows : bool, default=True
         Whether rows of data may appear in the report.
     seed : int, default=0
-        Random seed of samples, starts and resamples.
+        Random seed for samples, k-means starts and resampling.
     n_jobs : int, default=None
         Number of worker processes. By default one per core.
 
     Returns
     -------
     Exploration
-        The answers, with a report, a frame of all rows, and a model that assigns new rows to clusters.
+        The answers, with a report, a frame with one row per row of the table, and a model that assigns new rows to
+        clusters.
 
     Examples
     --------
@@ -88,7 +90,7 @@ def run_explore(
         clock = clock or Clock(seconds)
         clock.enter("reading")
         read = table_without_target(table)
-        clock.enter("asking questions")
+        clock.enter("answering questions")
         frame = read.X.select([name for name, kind in read.X.schema.items() if not is_nested(kind)])
         deadline = LATEST * seconds - ENDING - ENDING_PER_ROW * frame.height
         check_time(seconds, clock.elapsed, deadline)

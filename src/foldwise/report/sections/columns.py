@@ -70,7 +70,7 @@ def class_frequencies(task: ReportFacts) -> Html | None:
     ]
     hidden = len(classes) - SHOWN
     note = paragraph(f"{hidden} more classes are not shown." if hidden > 0 else None, "note")
-    return figure(f"Rows per class of {task.text('target')}", strips(rows), note, class_="card")
+    return figure(f"Rows per class of “{task.text('target')}”", strips(rows), note, class_="card")
 
 
 def columns_table(columns: list[ReportFacts], n_columns: int) -> Html:

@@ -10,15 +10,15 @@ TERMS = {
     "honest estimate": (
         "The expected score on new data. For each fold, models, settings and weights are selected again from the "
         "other folds (with a time column, from earlier folds), and the result is scored on this fold. The rows that "
-        "are scored have no say in the selection."
+        "are scored do not influence the selection."
     ),
     "search score": (
-        "The cross-validated score of the selected models on the rows that selected them. It is usually too good, most "
-        "of all by the metric that selects."
+        "The cross-validated score of the selected models on the rows that selected them. It is usually too good, "
+        "especially for the metric that was used for the selection."
     ),
     "baseline": (
-        "A model that uses no column: it predicts the same for every row, the class frequencies of the training rows "
-        "or, for a quantity, their mean. A useful model must be better."
+        "A model that ignores all columns and predicts the same for every row: the class frequencies of the training "
+        "rows or, for a quantity, the mean of the target. A useful model must be better."
     ),
     "clearly better, p": (
         "Two models are compared fold by fold with a corrected paired t-test. A difference is clear if equally good "

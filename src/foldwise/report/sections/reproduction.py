@@ -10,11 +10,11 @@ from foldwise.report.sections.elements import Section, details, figure, paragrap
 
 WORDS = (
     "The same command on the same table, with the same versions and seed, uses the same folds and settings. How many "
-    "settings are tried depends on the time each takes."
+    "settings are tried depends on how long each takes."
 )
 EXPLORE_WORDS = (
     "The same command on the same table, with the same versions and seed, gives the same answers. How many "
-    "rows of a large table are looked at depends on the time that takes."
+    "rows of a large table are used depends on how long each answer takes."
 )
 
 

@@ -14,7 +14,7 @@ FOLDED_COLUMNS = 24
 SIGN = "A residual is the observed value minus the predicted one: positive where the prediction is too low."
 COLUMN_WORDS = (
     "Mean residual by the values of each column, with intervals of two standard errors. The columns with the clearest "
-    "pattern come first. If the means of a column are far from 0, the model has not learned all that the column tells."
+    "pattern come first. If the means of a column are far from 0, the model has not fully used the column."
 )
 
 
@@ -78,7 +78,7 @@ def error_sizes(facts: ReportFacts, sizes: list[ReportFacts]) -> Html:
     ]
     target = facts.part("task").text("target") or "observed value"
     heads = [target, "mean absolute error", "RMSE", "mean residual", "rows"]
-    note = "Small values are usually predicted too high and large ones too low, because predictions lean to the mean."
+    note = "Small values are usually predicted too high and large ones too low: predictions are pulled toward the mean."
     return figure("Errors by size of the target", table(heads, rows, class_="small"), paragraph(note, "note"))
 
 

@@ -1,4 +1,4 @@
-"""`AssociationRules`: tested rules as sentences, as a frame and as a picture."""
+"""`AssociationRules`: tested rules in words, as a frame and as a plot."""
 
 from __future__ import annotations
 
@@ -41,11 +41,12 @@ class AssociationRule:
     lift : float
         Confidence divided by base rate.
     p_value : float
-        Fisher's exact test: probability of such a rule if the consequent, or an item, did not matter.
+        P-value of Fisher's exact test: the probability of a rule at least as strong if the antecedent, or one item of
+        it, made no difference to the consequent.
     q_value : float
         The p-value corrected for the number of rules tested (Benjamini and Hochberg).
     found_confidence : float
-        The confidence on the rows where the rule was found. It is too good on average.
+        The confidence on the rows where the rule was found. It is optimistic on average.
     found_lift : float
         The lift on those rows.
 
@@ -83,9 +84,9 @@ class AssociationRules:
     level : float
         False discovery rate at which rules are confirmed.
     min_support : float
-        Least share of rows of the itemsets.
+        Least share of rows that contain an itemset.
     n_candidates : int
-        Number of rules found. If there were too many, only those of the greatest leverage were tested.
+        Number of rules found. If there were too many, only those with the greatest leverage were tested.
     n_rows : int
         Number of rows of the table.
     n_test_rows : int
@@ -119,15 +120,15 @@ class AssociationRules:
         """What was found, in a sentence or two."""
         n = len(self.rules)
         if not n:
-            return "No rules: no items occur together often enough and more often than by chance."
+            return "No rules: no items occur together often enough, and more often than by chance."
         confirmed = len(self.confirmed)
         if not confirmed:
             return (
-                f"None of {n:,} rules tested was confirmed on {self.n_test_rows:,} held-out rows: what occurs together "
-                "does so no more often than by chance."
+                f"None of the {n:,} rules tested was confirmed on {self.n_test_rows:,} held-out rows: nothing occurs "
+                "together more often than by chance."
             )
         return (
-            f"{confirmed:,} of {n:,} rules tested {'was' if confirmed == 1 else 'were'} confirmed on "
+            f"{confirmed:,} of the {n:,} rules tested {'was' if confirmed == 1 else 'were'} confirmed on "
             f"{self.n_test_rows:,} held-out rows (false discovery rate {self.level:.0%})."
         )
 

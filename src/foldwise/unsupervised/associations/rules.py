@@ -45,8 +45,8 @@ def association_rules(
     """Find rules "rows with A and B mostly have C", and test them on rows that were not used to find them.
 
     The table is split at random. Rules come from the frequent itemsets of one part. Their support, confidence, lift
-    and p-value are measured on the other part, so that they are not too good by selection. A rule counts as confirmed
-    if it holds there after correction for the number of rules tested.
+    and p-value are measured on the other part, so that selection does not make them look too good. A rule counts as
+    confirmed if it is significant there after correction for the number of rules tested.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ def association_rules(
         other table, an item is a value of a column, or a range of a numeric column. Identifiers, texts and dates are
         left out.
     min_support : float, optional
-        Least share of rows for which a rule holds. By default 0.05, or as much more as keeps the number of sets
-        below `max_itemsets`.
+        Least share of rows that contain antecedent and consequent. By default 0.05; if that gives more than
+        `max_itemsets` itemsets, it is raised.
     min_confidence : float, default 0.5
         Least share of the rows with the antecedent that also have the consequent.
     min_lift : float, default 1.05
-        Least ratio of the confidence and the share of all rows that have the consequent.
+        Least lift: confidence divided by the share of all rows that have the consequent.
     max_length : int, default 4
         Greatest number of items in a rule.
     bins : int, default 3
@@ -70,9 +70,10 @@ def association_rules(
     level : float, default 0.05
         False discovery rate: expected share of wrong rules among those confirmed.
     max_rules : int, default 1000
-        Number of rules tested at most: those of the greatest leverage.
+        Greatest number of rules tested: those with the greatest leverage, which is the support minus the support
+        expected by chance.
     max_itemsets : int, default 200,000
-        Number of frequent itemsets at most.
+        Greatest number of frequent itemsets.
     random_state : int, Generator or None, default 0
         Seed of the split into two parts.
 
@@ -84,11 +85,11 @@ def association_rules(
     Notes
     -----
     Candidates are rules with one item as consequent whose confidence is greater than that of every rule with one item
-    less in the antecedent. The p-value of a rule is the greatest of several one-sided Fisher's exact tests on held-out
+    fewer in the antecedent. The p-value of a rule is the greatest of several one-sided Fisher's exact tests on held-out
     rows: of antecedent and consequent, and of each item of the antecedent and the consequent among the rows that
-    contain the other items (Webb, Machine Learning 68 (2007) 1-33). So an item that adds nothing confirms no rule.
-    q-values are corrected by Benjamini and Hochberg. Counts are taken over rows where all columns of the rule are
-    known. Itemsets are found by Eclat (Zaki 2000).
+    contain the other items (Webb, Machine Learning 68 (2007) 1-33). So a rule with an item that adds nothing is not
+    confirmed. q-values are corrected by Benjamini and Hochberg. Rows with a missing cell in a column of the rule are
+    not counted. Itemsets are found by Eclat (Zaki 2000).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`find_factors`: what parts rows are made of, and how many there are."""
+"""`find_factors`: which columns vary together, and how many factors explain this."""
 
 from __future__ import annotations
 
@@ -38,23 +38,24 @@ def find_factors(
     max_rows: int = 2000,
     random_state: int | np.random.Generator | None = 0,
 ) -> Factors:
-    """Find the parts that rows are made of, and choose their number by predicting held-out cells.
+    """Find factors behind columns that vary together, and choose their number by predicting held-out cells.
 
-    Principal components, nonnegative parts and factors of text are fitted to all rows. Their number is the smallest one
-    that predicts cells nearly as well as any: cells of some columns in some rows, from the other columns of these rows
-    and from other rows. In noise, nothing predicts better than the column mean, and the answer is 0.
+    Factors are principal components, nonnegative parts or factors of text. To choose their number, some columns of some
+    rows are held out and predicted from the rest of the table. The smallest number that predicts nearly as well as the
+    best one is kept, and the factors are fitted to all rows. In noise, no factor predicts better than the column mean,
+    and the number is 0.
 
     Parameters
     ----------
     table : data frame, Table or array
-        The rows. Categories become indicators, and missing cells the column mean. Identifiers, dates and constant
-        columns are left out.
+        The rows. Categories become indicators, and missing cells are replaced with the column mean. Identifiers, dates
+        and constant columns are left out.
     method : {"auto", "pca", "nmf", "svd"}, default "auto"
-        "pca": principal components of standardized columns. "nmf": nonnegative matrix factorization, for numbers of at
-        least 0 such as counts and amounts. "svd": truncated singular value decomposition of the words in text columns.
-        "auto" is "svd" if a text column is all there is, but for one column at most, and "pca" otherwise.
+        "pca": principal components of standardized columns. "nmf": nonnegative matrix factorization, for numbers that
+        are not negative, such as counts and amounts. "svd": truncated singular value decomposition of the words in
+        text columns. "auto" is "svd" if there are text columns and at most one other column, and "pca" otherwise.
     n_factors : int, optional
-        Number of factors. By default, it is chosen.
+        Number of factors. By default, it is chosen by predicting held-out cells.
     max_factors : int, default 10
         Greatest number of factors tried.
     text : str, optional
@@ -62,7 +63,7 @@ def find_factors(
     repeats : int, default 10
         Number of random divisions into held-out blocks.
     max_rows : int, default 2000
-        The number of factors is chosen on a random sample of at most so many rows; fewer in wide tables.
+        The number of factors is chosen on a random sample of at most this many rows; fewer in wide tables.
     random_state : int, Generator or None, default 0
         Seed of the divisions and samples.
 

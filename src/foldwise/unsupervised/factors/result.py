@@ -1,4 +1,4 @@
-"""`Factors`: what rows are made of, in words, as frames and as pictures."""
+"""`Factors`: which columns vary together, in words, as frames and as plots."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Factors:
     scores : ndarray of shape (n_rows, n_factors)
         How much each row has of each factor.
     explained : ndarray of shape (n_factors,)
-        Share of the variance of each factor; for "nmf", its share of the sum of all factors.
+        Share of the variance that each factor explains; for "nmf", its share of the sum of all factors.
     errors : ndarray of shape (n_repeats, n_tried + 1)
-        Squared error of held-out cells with 0, 1, 2, … factors, relative to that of column means.
+        Squared error of predicting held-out cells with 0, 1, 2, … factors, divided by the error of column means.
     is_chosen : bool
-        Whether the number of factors was chosen by these errors, and not by the caller.
+        Whether the number of factors was chosen by these errors rather than given by the caller.
     left_out : tuple of str
         Columns that were not used, each with the reason.
 
@@ -78,9 +78,9 @@ class Factors:
         if not self.n_factors:
             return "No factors: no column can be predicted from the others better than by its mean."
         kind = METHODS[self.method][self.n_factors > 1]
-        how = "chosen by held-out reconstruction" if self.is_chosen else "as requested"
+        how = "chosen by predicting held-out cells" if self.is_chosen else "as requested"
         share = "" if self.method == "nmf" else f" with {self.explained.sum():.0%} of the variance"
-        return f"{self.n_factors} {kind}{share}, {how}.{self._held_out()}"
+        return f"{self.n_factors} {kind}{share}. The number was {how}.{self._held_out()}"
 
     def _held_out(self) -> str:
         """How well factors predict cells that were held out, where this is known."""
@@ -88,7 +88,7 @@ class Factors:
             return ""
         explained = 1.0 - self.errors.mean(axis=0)[self.n_factors]
         it = "It explains" if self.n_factors == 1 else "They explain"
-        last = " More than that were not tried." if self.n_factors == self.errors.shape[1] - 1 else ""
+        last = " Larger numbers were not tried." if self.n_factors == self.errors.shape[1] - 1 else ""
         return f" {it} {max(explained, 0.0):.1%} of the variance of held-out cells.{last}"
 
     @property

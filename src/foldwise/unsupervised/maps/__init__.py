@@ -1,1 +1,1 @@
-"""What a table looks like: rows as points in the plane, with a figure of how much the map distorts."""
+"""What a table looks like: rows as points in the plane, and how much the map distorts distances."""

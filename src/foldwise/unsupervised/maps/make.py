@@ -40,15 +40,16 @@ def map_table(
         by their words if there are fewer than two other columns, and are left out otherwise.
     method : {"auto", "pca", "mds", "umap"}, default "auto"
         "pca": the first two principal components of standardized columns; categories become indicators, and missing
-        cells the column mean. "mds": metric multidimensional scaling of the distances. "umap": UMAP of umap-learn
-        (`pip install 'foldwise[maps]'`). "auto" tries "pca" and "mds", and keeps the one that distorts less.
+        cells are replaced with the column mean. "mds": metric multidimensional scaling of the distances. "umap": UMAP
+        from umap-learn (`pip install 'foldwise[maps]'`). "auto" tries "pca" and "mds", and keeps the one that
+        distorts less.
     distance : {"auto", "euclidean", "gower"}, default "auto"
         Distance between rows. "euclidean" compares standardized columns. "gower" is for mixed columns and missing
         cells. "auto" is "euclidean" for numbers without missing cells, and "gower" otherwise.
     n_neighbors : int, default 10
-        Number of neighbors for the figures of distortion, and for UMAP.
+        Number of neighbors for trustworthiness and continuity, and for UMAP.
     max_measured : int, default 2000
-        Distortion is measured on a random sample of so many rows.
+        Distortion is measured on a random sample of at most this many rows.
     random_state : int, Generator or None, default 0
         Seed of samples and of the methods.
 

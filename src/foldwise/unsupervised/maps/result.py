@@ -76,7 +76,7 @@ class TableMap:
     @property
     def summary(self) -> str:
         """What the map is, and how far it can be trusted."""
-        sample = "" if self.n_measured == len(self.points) else f", measured on {self.n_measured:,} of them"
+        sample = "" if self.n_measured == len(self.points) else f" (distortion measured on {self.n_measured:,} of them)"
         return (
             f"Map of {len(self.points):,} rows by {METHODS[self.method]}{sample}. Rows that are close on the map are "
             f"{in_words(self.trustworthiness)} close in the table (trustworthiness {self.trustworthiness:.2f}). Rows "

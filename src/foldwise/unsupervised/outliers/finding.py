@@ -1,4 +1,4 @@
-"""`find_outliers`: which rows of a table do not look like the others, and which cells make them so."""
+"""`find_outliers`: which rows of a table do not look like the others, and which cells make them unusual."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ Floats = NDArray[np.float64]
 MOST_EXPLAINED = 1000
 MOST_TRAINING = 2000  # reference rows that the model is fitted to; all others calibrate it
 FEWEST_REFERENCE = 10
-MODEL_WORDS = (
-    "P-values come from a model of the tail of held-out scores (generalized Pareto). They are not a guarantee."
-)
+MODEL_WORDS = "P-values come from a model of the tail of held-out scores (generalized Pareto). They are approximate."
 GUARANTEE_WORDS = (
     "P-values are conformal: on average at most {alpha:.3g} of the flagged rows are false alarms, provided that the "
     "reference rows are normal and come from the same source."
@@ -58,13 +56,14 @@ def find_outliers(
     table : frame, array or Table
         The rows. The target of a `Table` is not used.
     reference : frame, array or Table, optional
-        Rows known to be normal, with the same columns. With them, p-values are guaranteed; otherwise they come from a
-        model of the tail of the scores.
+        Rows known to be normal, with the same columns. With them, p-values are valid for any distribution (conformal);
+        otherwise they come from a model of the tail of the scores.
     method : {"combined", "cells", "neighbors", "forest"}, default "combined"
         "cells" asks how unusual each cell is within its column and given the other columns. "neighbors" is the
         distance to the k-th nearest row. "forest" is scikit-learn's isolation forest. "combined" uses all three.
     alpha : float, default 0.05
-        Level of the Benjamini-Hochberg correction. In a table without outliers, it is the probability of any alarm.
+        Level of the Benjamini-Hochberg correction. In a table without outliers, it is the probability
+        that any row is flagged.
     distance : {"gower", "heom"}, default "gower"
         Distance between rows, for "neighbors".
     n_neighbors : int, default 10
@@ -72,7 +71,7 @@ def find_outliers(
     max_rows : int, default 20000
         Rows that "neighbors" compares each row with. In larger tables they are drawn at random.
     random_state : int, default 0
-        Seed of the forest, of the halves that hold rows out, and of random draws.
+        Seed of the forest, of the split into halves for held-out scores, and of random draws.
     n_jobs : int, optional
         Number of threads. None uses all cores.
 
@@ -212,23 +211,27 @@ def size_note(m: int, n_reference: int, n_rows: int, alpha: float) -> str:
     needed += min(needed, MOST_TRAINING)
     return (
         f"The reference of {n_reference:,} rows is too small to flag a single row: no p-value is below 1/{m + 1:,}, so "
-        f"at least {fewest:,} of the {n_rows:,} rows must be extreme at once. About {needed:,} reference rows are "
-        "needed, or fewer rows to test."
+        f"outliers are found only if at least {fewest:,} of the {n_rows:,} rows are extreme. Pass about {needed:,} "
+        "reference rows, or test fewer rows."
     )
 
 
 def tail_notes(model: OutlierModel, n_rows: int) -> list[str]:
     """Say where no tail could be fitted, so that p-values are ranks."""
     if n_rows < FEWEST:
-        return [f"With fewer than {FEWEST} rows, p-values are ranks, and no row can be flagged."]
+        return [f"With fewer than {FEWEST} rows, p-values are only ranks, and no row can be flagged."]
     tails = {"neighbors": model.neighbor_tail, "forest": model.forest_tail}
     if model.cells is not None:
         fitted = [tail for tails in model.cells.tails for tail in tails] + list(model.cells.category_tails)
         tails["cells"] = next((tail for tail in fitted if tail.excesses is not None), None)
         if tails["cells"] is None:
-            return ["All columns take few values: p-values of cells are ranks, which cannot flag a single row."]
+            return ["All columns have few different values. P-values of cells are only ranks and cannot flag a row."]
     ranks = [name for name, tail in tails.items() if tail is not None and tail.excesses is None]
-    return [f"Scores of {listing(ranks)} take few values: their p-values are ranks."] if ranks else []
+    return (
+        [f"The scores of {listing(ranks)} have few different values, so their p-values are only ranks."]
+        if ranks
+        else []
+    )
 
 
 def explained(finder: ReasonFinder, p: Floats, q: Floats, scores: Floats, alpha: float) -> tuple[Outlier, ...]:

@@ -12,8 +12,8 @@ from foldwise.report.sections.exploration.answers import answer, folded_rows
 
 EFFECTS = (
     "Bars are effect sizes: how far the cluster is from all other rows, in standard deviations. About 0.2 is small, "
-    "0.5 medium and 0.8 large. A p-value tests a column against clusters that were formed without it, corrected over "
-    "columns."
+    "0.5 medium and 0.8 large. The p-value of a column is tested with clusters that were formed without it, and is "
+    "corrected for the number of columns."
 )
 MOST_EFFECT = 3.0  # a longer bar would leave the others too short
 
@@ -40,8 +40,8 @@ def unstable(found: ReportFacts) -> str:
     if not found.records("cards") or stability is None or by_chance is None or stability >= by_chance:
         return ""
     return (
-        "These clusters are less stable than those that k-means finds in a table without clusters. Where one "
-        "ends and the next begins is uncertain."
+        "These clusters are less stable than those that k-means finds in a table without clusters. The borders between "
+        "them are uncertain."
     )
 
 
@@ -101,8 +101,9 @@ def study(found: ReportFacts) -> Html | None:
     ]
     heads = ["k", "stability", "95% of resamples", "without clusters", "least stable", "silhouette", "gap", "split p"]
     words = (
-        "Stability is the agreement of the clusters of resampled rows with those of all rows (adjusted Rand index: 1 "
-        "is perfect), beside that of tables without clusters. “Least stable” is the Jaccard index of the least stable "
-        "cluster. “Split p” is the p-value of “no cluster holds two groups”: a small one calls for more clusters."
+        "Stability says how well clusters of resampled rows agree with the clusters of all rows (adjusted Rand index; "
+        "1 is perfect). “Without clusters” is the stability in random tables that have no clusters. “Least stable” is "
+        "the Jaccard index of the least stable cluster. “Split p” tests whether a cluster contains two groups: a small "
+        "p-value means that more clusters are needed."
     )
     return details("How the number of clusters was chosen", join([paragraph(words), table(heads, rows, left=())]))

@@ -13,11 +13,12 @@ from foldwise.report.sections.exploration.answers import answer, row_table
 
 SHOWN_RULES = 8
 RULE_WORDS = (
-    "Of the rows where the left side of a rule holds, the filled dot is the share where the right side holds too. The "
-    "hollow dot is its share among all rows. Both are measured on rows that were not used to find the rules."
+    "The filled dot shows how often the right side of a rule holds in rows where the left side holds. The hollow dot "
+    "shows how often it holds in all rows. Both are measured on rows that were not used to find the rules."
 )
 LEVERAGE_WORDS = (
-    "The rows with the highest leverage could move a linear model most. The mean leverage of this table is {mean}."
+    "These rows have the highest leverage: they could change a linear model most. The mean leverage of all rows "
+    "is {mean}."
 )
 
 
@@ -33,11 +34,11 @@ def outliers(facts: ReportFacts) -> Section | None:
         for one in found.records("rows")
     ]
     n = found.number("n") or 0
-    words = "No row is so unusual that chance cannot explain it." if not n else ""
-    more = f"{n - len(lines):,.0f} more are in rows.csv." if lines and n > len(lines) else ""
+    words = "No row is more unusual than chance alone would explain." if not n else ""
+    more = f"{n - len(lines):,.0f} more outliers are listed in rows.csv." if lines and n > len(lines) else ""
     body = [
         paragraph(words),
-        table(["row", "q-value", "the cells that make it one"], lines, left=(2,)) if lines else None,
+        table(["row", "q-value", "unusual cells"], lines, left=(2,)) if lines else None,
         paragraph(more, "note"),
         bullets(found.texts("notes")),
     ]
@@ -68,7 +69,7 @@ def rules(facts: ReportFacts) -> Section | None:
         for one in shown
     ]
     more = (
-        f"{int(found.number('n') or 0) - len(shown):,} more rules are confirmed."
+        f"{int(found.number('n') or 0) - len(shown):,} more rules were confirmed."
         if (found.number("n") or 0) > len(shown)
         else ""
     )
@@ -99,7 +100,7 @@ def rule_row(one: ReportFacts, scale: Scale) -> Html:
 
 
 def factors(facts: ReportFacts) -> Section | None:
-    """What parts rows are made of."""
+    """Which columns vary together."""
     found = facts.part("factors")
     cards = []
     for i, one in enumerate(found.records("factors")):
@@ -120,12 +121,12 @@ def factors(facts: ReportFacts) -> Section | None:
     body = [
         paragraph(found.text("summary")),
         el("div", *cards, class_="grid cards") if cards else None,
-        paragraph("Bars are loadings: how much a column belongs to the factor, and with which sign.", "note")
+        paragraph("Bars are loadings: how strongly a column belongs to the factor, and in which direction.", "note")
         if cards
         else None,
         left_out(found),
     ]
-    return answer("factors", "What rows are made of", found, *body)
+    return answer("factors", "Columns that vary together", found, *body)
 
 
 def remarkable(facts: ReportFacts) -> Section | None:
@@ -148,7 +149,11 @@ def remarkable(facts: ReportFacts) -> Section | None:
         row_table(central),
         el("h3", f"Look-alikes of row {alike.text('row')}") if lines else None,
         table(["row", "distance", "what differs"], lines, left=(2,)) if lines else None,
-        paragraph("foldwise.similar(table, row=17) finds the look-alikes of any other row.", "note") if lines else None,
+        paragraph(
+            "In Python, foldwise.similar(table, row=17) finds the look-alikes of any row, such as row 17.", "note"
+        )
+        if lines
+        else None,
         el("h3", "Most influential") if influential else None,
         paragraph(LEVERAGE_WORDS.format(mean=number(found.number("mean_leverage")))) if influential else None,
         row_table(influential),
