@@ -57,6 +57,23 @@ def runs(path: Path, target: str, place: Path, budget: float) -> float:
     return seconds
 
 
+def explores(path: Path, place: Path, budget: float) -> float:
+    """Explore a table, and assign its rows to the clusters again if there are any; the seconds it took."""
+    start = time.monotonic()
+    done = command("explore", path, "--budget", f"{budget}s", "--out", place / "out", "--json")
+    seconds = time.monotonic() - start
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["headline"]["words"]
+    assert len((place / "out" / "report.html").read_text()) < 3_000_000
+    rows = pl.read_csv(place / "out" / "rows.csv")
+    if "model" in told:
+        said = command("predict", place / "out", path, "-o", place / "said.csv")
+        assert said.returncode == 0, said.stderr
+        assert pl.read_csv(place / "said.csv")["cluster"].to_list() == rows["cluster"].to_list()
+    return seconds
+
+
 def a_target(path: Path) -> str | None:
     """A column that classes could be: the last without a gap that has two to twenty values."""
     X = read_table(path).X
@@ -78,6 +95,20 @@ def test_a_raw_file_runs(name, tmp_path):
     target = a_target(raw_files()[name])
     assert target is not None
     runs(raw_files()[name], target, tmp_path, 15.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["penguins", "wine"])
+def test_a_table_is_explored(name, tmp_path):
+    explores(Path(catalogue()[name]["path"]), tmp_path, 30.0)
+
+
+@pytest.mark.tables
+@pytest.mark.parametrize("name", catalogue())
+def test_every_table_is_explored_within_the_budget(name, tmp_path):
+    seconds = explores(Path(catalogue()[name]["path"]), tmp_path, BUDGET)
+    print(f"explore {name}: {seconds:.1f} s")
+    assert seconds <= OVERRUN * BUDGET
 
 
 @pytest.mark.tables
