@@ -71,6 +71,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/neighbors.py
 	$(BIN)/python benchmarks/bias_corrected.py
 	$(BIN)/python benchmarks/fit_intervals.py
+	$(BIN)/python benchmarks/fit_value_intervals.py
 	$(BIN)/python benchmarks/ensembles.py
 	$(BIN)/python benchmarks/leaks.py > docs/leaks.md
 	$(BIN)/python benchmarks/leave_one_out.py
