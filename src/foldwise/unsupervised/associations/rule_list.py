@@ -129,7 +129,7 @@ class AssociationRules:
             )
         return (
             f"{confirmed:,} of the {n:,} rules tested {'was' if confirmed == 1 else 'were'} confirmed on "
-            f"{self.n_test_rows:,} held-out rows (false discovery rate {self.level:.0%})."
+            f"{self.n_test_rows:,} held-out rows. At most {self.level:.0%} of confirmed rules are expected to be wrong."
         )
 
     def to_frame(self) -> pl.DataFrame:

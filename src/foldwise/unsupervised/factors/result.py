@@ -79,7 +79,8 @@ class Factors:
             return "No factors: no column can be predicted from the others better than by its mean."
         kind = METHODS[self.method][self.n_factors > 1]
         how = "chosen by predicting held-out cells" if self.is_chosen else "as requested"
-        share = "" if self.method == "nmf" else f" with {self.explained.sum():.0%} of the variance"
+        explain = "explains" if self.n_factors == 1 else "explain"
+        share = "" if self.method == "nmf" else f" {explain} {self.explained.sum():.0%} of the variance"
         return f"{self.n_factors} {kind}{share}. The number was {how}.{self._held_out()}"
 
     def _held_out(self) -> str:
@@ -87,9 +88,9 @@ class Factors:
         if self.n_factors >= self.errors.shape[1]:
             return ""
         explained = 1.0 - self.errors.mean(axis=0)[self.n_factors]
-        it = "It explains" if self.n_factors == 1 else "They explain"
+        these = "This factor explains" if self.n_factors == 1 else "These factors explain"
         last = " Larger numbers were not tried." if self.n_factors == self.errors.shape[1] - 1 else ""
-        return f" {it} {max(explained, 0.0):.1%} of the variance of held-out cells.{last}"
+        return f" {these} {max(explained, 0.0):.1%} of the variance of held-out cells.{last}"
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from foldwise.report.sections.exploration.answers import answer, folded_rows
 
 EFFECTS = (
     "Bars are effect sizes: how far the cluster is from all other rows, in standard deviations. About 0.2 is small, "
-    "0.5 medium and 0.8 large. The p-value of a column is tested with clusters that were formed without it, and is "
-    "corrected for the number of columns."
+    "0.5 medium and 0.8 large. Each p-value tests whether a column differs between clusters that were formed without "
+    "it, and is corrected for the number of columns."
 )
 MOST_EFFECT = 3.0  # a longer bar would leave the others too short
 
@@ -51,8 +51,8 @@ def card(one: ReportFacts) -> Html:
     rule = one.text("rule")
     recall, precision = one.number("rule_recall"), one.number("rule_precision")
     held = "" if recall is None else f"holds for {percent(recall)} of the cluster"
-    of_those = "" if precision is None else f"; {percent(precision)} of the rows where it holds are in the cluster"
-    named = [el("p", el("b", rule)), paragraph(f"This {held}{of_those}.", "note")] if rule else []
+    of_those = "" if precision is None else f". Of all rows where it holds, {percent(precision)} are in the cluster"
+    named = [el("p", el("b", rule)), paragraph(f"This rule {held}{of_those}.", "note")] if rule else []
     return el(
         "article",
         el("h3", f"Cluster {one.text('cluster')} ", el("span", size, class_="tag")),
