@@ -71,8 +71,8 @@ def test_folds_are_answered_as_by_refits(task, name):
     spec = spec_of(name)
     pipeline = spec.pipeline(task.outline)
     settings = [{"filter__k": 5}, {"filter__k": 40}]
-    splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(task.table.X, task.codes))
-    check_foldable(pipeline, task.table.X, task.codes, settings, splits)
+    splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(task.table.X, task.y))
+    check_foldable(pipeline, task.table.X, task.y, settings, splits)
 
 
 def test_every_model_starts_with_the_filter_and_searches_how_many_columns(task):
@@ -85,7 +85,7 @@ def test_every_model_starts_with_the_filter_and_searches_how_many_columns(task):
 
 def test_a_stored_blend_explains_the_columns_it_looks_at(task, tmp_path):
     X = task.table.X
-    model = spec_of("logistic_regression").pipeline(task.outline).set_params(filter__k=6).fit(X, task.codes)
+    model = spec_of("logistic_regression").pipeline(task.outline).set_params(filter__k=6).fit(X, task.y)
     used = used_columns(model, X.columns)
     assert len(used) == 7  # and the column that passes
     blend = Blend([model], [1.0], [None], None, [0.5, 0.5], 0.01, ["a", "b"])

@@ -54,7 +54,7 @@ class ObservedSession(RefitSession):
         self.tasks: list[tuple[Params, Rows, Any]] = []
         self._context, self._n_tasks = None, 0  # the parent of the last tasks, and how many it has
 
-    def expect(self, context: Any, settings: Sequence[Params], splits: Sequence[Split]) -> None:
+    def create_tasks(self, context: Any, settings: Sequence[Params], splits: Sequence[Split]) -> None:
         """Create the tasks of the next settings and splits, before any of them is sent to another process."""
         first = self._n_tasks if context is self._context else 0
         pairs = enumerate(product(settings, splits), first)

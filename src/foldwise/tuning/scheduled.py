@@ -77,7 +77,7 @@ class ScheduledSearch(RunningSearch):
             )
         check_names(search.estimator, settings)
         if isinstance(self.session, ObservedSession) and callback_ctx is not None:
-            self.session.expect(callback_ctx, settings, splits)
+            self.session.create_tasks(callback_ctx, settings, splits)
         announce(search, len(settings), len(splits))
         self.question = EvaluationTask(settings, splits)
         keeper, why = None, NOT_KEPT
