@@ -16,6 +16,7 @@ from foldwise.ensembles import Ensemble
 from foldwise.errors import InputError
 from foldwise.evaluation.contributions import DEFAULT_PREDICTIONS, MIN_PROBA, log_odds_of
 from foldwise.models import catalogue, outline
+from foldwise.models.feature_selection import SelectInformative
 from tests.models.tables import mixed
 
 TABLE = mixed(90)
@@ -191,3 +192,13 @@ class TestTheWorkedTable:
 
     def test_none_of_other_models(self):
         assert worked_tables(fitted("decision_tree"), TABLE.X[:1]) is None
+
+    def test_a_column_that_was_not_selected_is_not_called_missing(self):
+        model = catalogue()["naive_bayes"].pipeline(outline(TABLE))
+        names = tuple(outline(TABLE).columns("number", "category"))
+        model = model.set_params(select=SelectInformative(names, share=0.35)).fit(TABLE.X, TABLE.y)
+        blank = set(model.named_steps["select"].blank_)
+        assert blank
+        [worked] = worked_tables(model, TABLE.X[:1])
+        notes = {one.column: one.note for one in worked.explanation.factors}
+        assert {name for name, note in notes.items() if note == "left out by feature selection"} == blank

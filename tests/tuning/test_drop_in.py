@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from joblib.externals.loky import get_reusable_executor
 from sklearn import model_selection as peer
 from sklearn.callback.tests._utils import MaxIterEstimator, RecordingAutoPropagatedCallback, RecordingCallback
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
@@ -210,6 +211,8 @@ class TestCallbacks:
         ("ours", "n_jobs"), [(GridSearchCV, 1), (SearchCV, 1), pytest.param(GridSearchCV, 2, marks=pytest.mark.slow)]
     )
     def test_every_fit_is_a_task(self, ours, n_jobs):
+        if n_jobs > 1:  # processes of its own: after other tests, joblib's pool once waited for a result for ever
+            get_reusable_executor().shutdown(wait=True, kill_workers=True)
         callbacks = [RecordingCallback(), RecordingAutoPropagatedCallback()]
         table, y = X[:30], Y[:30] + np.arange(30) / 30
         grid = {"max_iter": [1, 2, 3]}

@@ -30,6 +30,12 @@ def test_leverage_is_the_diagonal_of_the_hat_matrix():
     np.testing.assert_allclose(rank_rows(X).leverages, np.diag(hat))
 
 
+def test_a_missing_category_adds_no_leverage():
+    frame = pl.DataFrame({"color": ["red", "blue"] * 20, "size": np.arange(40.0) % 7})
+    gap = frame.with_columns(pl.when(pl.int_range(40) == 7).then(None).otherwise("color").alias("color"))
+    assert rank_rows(gap).leverages[7] < rank_rows(frame).leverages[7]
+
+
 def test_leverage_of_categories_with_a_rare_level():
     frame = pl.DataFrame({"a": ["x"] * 9 + ["y"] * 9 + ["rare"], "b": np.arange(19.0) ** 2 % 7})
     assert rank_rows(frame).most_influential(1) == [18]

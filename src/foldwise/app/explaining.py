@@ -16,6 +16,7 @@ from sklearn.base import is_regressor
 from foldwise.app.blend import Blend, ValueBlend
 from foldwise.bayes import NaiveBayes
 from foldwise.bayes.explanation import Explanation
+from foldwise.bayes.families.protocol import Factor
 from foldwise.data.frames import as_polars
 from foldwise.data.schema import listing
 from foldwise.decisions import Calibrated, CostSensitive
@@ -141,9 +142,15 @@ def worked_tables(model: Any, rows: Any) -> list[WorkedTable] | None:
         frame = inner[:-1].transform(frame)
     if not isinstance(bayes, NaiveBayes) or len(bayes.classes_) != len(classes):
         return None
+    blank = {name for _, step in getattr(inner, "steps", ()) for name in getattr(step, "blank_", ())}
     # models of a run are trained on class codes
-    named = [replace(one, classes=classes) for one in bayes.explain(frame)]
+    named = [replace(one, classes=classes, factors=noted(one.factors, blank)) for one in bayes.explain(frame)]
     return [WorkedTable(one, classes, of_row) for one, of_row in zip(named, proba, strict=True)]
+
+
+def noted(factors: tuple[Factor, ...], blank: set[str]) -> tuple[Factor, ...]:
+    """The factors, where columns that feature selection left out are not called missing."""
+    return tuple(replace(one, note="left out by feature selection") if one.column in blank else one for one in factors)
 
 
 def unwrapped(model: Any) -> Any:

@@ -207,8 +207,8 @@ def rank_rows(
     Notes
     -----
     The leverage of a row is the diagonal of the hat matrix Z (ZᵀZ)⁺ Zᵀ, where Z holds a column of ones, the numbers
-    (means where missing) and one indicator per category. Typicality is the silhouette (b - a) / max(a, b): a is the
-    mean distance to the other rows of the own group, b the smallest mean distance to another group.
+    and one indicator per category, with means for missing cells. Typicality is the silhouette (b - a) / max(a, b): a is
+    the mean distance to the other rows of the own group, b the smallest mean distance to another group.
     """
     one_of("distance", distance, ("gower", "heom"))
     max_rows, seed = whole_at_least("max_rows", max_rows, 2), whole_at_least("random_state", random_state, 0)
@@ -267,7 +267,10 @@ def leverages(rows: EncodedRows) -> Floats:
     parts = [numbers]
     for j, n_levels in enumerate(rows.n_levels):
         if n_levels <= MOST_LEVELS:
-            parts.append((rows.codes[:, [j]] == np.arange(n_levels)).astype(np.float64))
+            codes = rows.codes[:, [j]]
+            known = codes >= 0
+            flags = (codes == np.arange(n_levels)).astype(np.float64)
+            parts.append(np.where(known, flags, flags[known[:, 0]].mean(axis=0) if known.any() else 0.0))
     z = np.concatenate(parts, axis=1)
     z = z - z.mean(axis=0)
     z /= np.where(z.std(axis=0) > 0, z.std(axis=0), 1.0)

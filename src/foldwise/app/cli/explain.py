@@ -39,6 +39,11 @@ def explain(
     from foldwise.app.run_folder import open_run
 
     opened = open_run(run)
+    if opened.model.metadata.get("task") == "clusters":
+        raise InputError(
+            "a model of clusters predicts no class to explain.",
+            "see the report of explore, which describes each cluster.",
+        )
     one = row_of(table, row, opened.model)
     worked = explaining.worked_tables(opened.model, one) if about is None and background is None else None
     if worked is not None:

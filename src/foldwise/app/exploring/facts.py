@@ -20,6 +20,13 @@ from foldwise.storage.model_file import versions
 FORMAT = 1
 SHOWN_COLUMNS = 200
 AUDIT_SHARE = 0.03  # of the budget
+ROLES = {  # as in the report of a fit
+    "numeric": "number",
+    "categorical": "category",
+    "binary": "category",
+    "identifier": "left out",
+    "constant": "left out",
+}
 LATE = "The run ended before this question was answered. Try a larger budget."
 ABOUT_ROWS = {  # parts of answers that show cells of single rows
     "outliers": ("rows",),
@@ -92,7 +99,7 @@ def audit_facts(table: Table, times: RunTimes) -> dict[str, Any]:
     columns = [
         {
             "name": column.name,
-            "role": table.findings[column.name].kind,
+            "role": ROLES.get(kind := table.findings[column.name].kind, kind),
             "missing": column.null_count() / max(1, len(column)),
             "n_distinct": column.drop_nulls().n_unique(),
             "summary": summary(column),
@@ -108,7 +115,7 @@ def audit_facts(table: Table, times: RunTimes) -> dict[str, Any]:
 def left_out(table: Table, name: str) -> str:
     """Why a column does not count; empty if it does."""
     found = table.findings[name]
-    return f"left out: {found.reason}" if found.kind in ("identifier", "constant") else ""
+    return found.reason if found.kind in ("identifier", "constant") else ""
 
 
 def left_out_note(table: Table) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import counted, number, percent
+from foldwise.report.formatting import counted, number, percent, signed
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.intervals import bar
 from foldwise.report.pictures.scales import Scale
@@ -78,7 +78,7 @@ def contrast(one: ReportFacts) -> Html:
         "bar for" if effect >= 0 else "bar against",
     )
     label = el("span", one.text("column"), " ", el("small", f"{one.text('words')}{tested}"), class_="name", title=words)
-    return strip_row(label, mark, number(effect, 1))
+    return strip_row(label, mark, signed(effect))
 
 
 def study(found: ReportFacts) -> Html | None:
