@@ -97,8 +97,8 @@ def open_run(path: str | Path) -> OpenRun:
     if path.is_dir():
         if not (path / MODEL).is_file() and (path / ROWS).is_file():
             raise InputError(
-                f"{str(path)!r} contains no model, because the exploration found no clusters.",
-                "pass a folder written by fit.",
+                f"{str(path)!r} contains no model: the exploration found no clusters, or ended before.",
+                "see report.html in the folder.",
             )
         return OpenRun(open_model(file_in(path, MODEL)), path)
     check_exists(path)

@@ -255,7 +255,7 @@ def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None, deadline: 
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Multiply without threads of BLAS: products are too small to be divided, and run on threads of ours."""
+    """Limit BLAS to one thread: the products are too small to divide, and several run at once."""
     limited: AbstractContextManager[Any] = blas_libraries().limit(limits=1, user_api="blas")
     return limited
 

@@ -27,7 +27,10 @@ ROLES = {  # as in the report of a fit
     "identifier": "left out",
     "constant": "left out",
 }
-LATE = "The run ended before this question was answered. Try a larger budget."
+LATE = (
+    "The run ended before this question was answered. Try a larger budget. If this was the first run after the "
+    "installation, try again: code was compiled, which takes no time later."
+)
 ABOUT_ROWS = {  # parts of answers that show cells of single rows
     "outliers": ("rows",),
     "map": ("cells", "names"),

@@ -34,7 +34,7 @@ def clusters(facts: ReportFacts) -> Section | None:
 
 
 def unstable(found: ReportFacts) -> str:
-    """A warning if the clusters are no more stable than those of a table without any."""
+    """Warn if the clusters are less stable than those found in tables without clusters."""
     chosen = next((one for one in found.records("study") if one.number("k") == found.number("k")), ReportFacts())
     stability, by_chance = chosen.number("stability"), chosen.number("structureless")
     if not found.records("cards") or stability is None or by_chance is None or stability >= by_chance:
