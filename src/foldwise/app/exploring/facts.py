@@ -29,7 +29,7 @@ ROLES = {  # as in the report of a fit
 }
 LATE = (
     "The run ended before this question was answered. Try a larger budget. If this was the first run after the "
-    "installation, try again: code was compiled, which takes no time later."
+    "installation, compiling code took part of the time. The default budget of 60 s is enough for that."
 )
 ABOUT_ROWS = {  # parts of answers that show cells of single rows
     "outliers": ("rows",),
