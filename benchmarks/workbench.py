@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def frames(train: str, test: str, target: str) -> Any:
     import pandas as pd
 
     first, second = (pl.read_parquet(path).to_pandas() for path in (train, test))
-    y = first.pop(target).astype(str)
+    y = first.pop(target)
     for name in first.columns:
         if not pd.api.types.is_numeric_dtype(first[name]):
             both = sorted({str(v) for v in first[name].dropna()})
@@ -142,21 +143,23 @@ def held_out(labels: pl.Series, seed: int) -> pl.Series:
     return pl.Series(marked)
 
 
-def run_one(system: str, train: pl.DataFrame, test: pl.DataFrame, target: str) -> dict[str, Any]:
-    """What a system says of the test rows, and how long it took."""
+def run_one(
+    system: str, train: pl.DataFrame, test: pl.DataFrame, target: str, start: Sequence[str] = (sys.executable, __file__)
+) -> dict[str, Any]:
+    """What a system says of the test rows, and how long it took. `start` is the beginning of its command line."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [str(Path(folder) / name) for name in ("train.parquet", "test.parquet", "out.json")]
         train.write_parquet(paths[0])
         test.drop(target).write_parquet(paths[1])
-        start = time.monotonic()
-        command = [sys.executable, __file__, "--play", system, *paths, target]
+        command = [*start, "--play", system, *paths, target]
+        started = time.monotonic()
         try:
             done = subprocess.run(command, timeout=PATIENCE, capture_output=True, text=True, env=two_cores())
             said: dict[str, Any] = json.loads(Path(paths[2]).read_text())
         except (subprocess.TimeoutExpired, FileNotFoundError) as error:
             told = getattr(error, "stderr", None) or (done.stderr if isinstance(error, FileNotFoundError) else "")
             said = {"failed": str(told)[-400:] or type(error).__name__}
-        said["seconds"] = time.monotonic() - start
+        said["seconds"] = time.monotonic() - started
     return said
 
 
