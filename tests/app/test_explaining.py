@@ -177,17 +177,18 @@ class TestTheWorkedTable:
     def test_of_a_pipeline_and_of_naive_bayes_itself(self):
         model = fitted("naive_bayes")
         [found] = worked_tables(model, TABLE.X[:1])
-        assert str(found.explanation) == str(model[-1].explain(model[:-1].transform(TABLE.X[:1]))[0])
-        assert not found.changed
+        assert str(found) == str(model[-1].explain(model[:-1].transform(TABLE.X[:1]))[0])
+        assert found.calibrated is None
         plain = NaiveBayes().fit(TABLE.X.select("color"), TABLE.y)
-        assert str(worked_tables(plain, TABLE.X.select("color")[:1])[0].explanation).startswith("Predicted:")
+        assert str(worked_tables(plain, TABLE.X.select("color")[:1])[0]).startswith("Predicted:")
 
     def test_inside_wrappers(self):
         inner = catalogue()["naive_bayes"].pipeline(outline(TABLE))
         costs = {"buy": {"up": -1, "down": 3}, "wait": {"up": 0, "down": 0}}
         model = CostSensitive(Calibrated(Ensemble([inner]), method="temperature", cv=3), costs).fit(TABLE.X, TABLE.y)
         [found] = worked_tables(model, TABLE.X[:1])
-        assert found.changed
+        assert found.uncalibrated != pytest.approx(found.proba, abs=1e-6)
+        assert sum(found.uncalibrated) == pytest.approx(1)
         np.testing.assert_allclose(found.proba, model.predict_proba(TABLE.X[:1])[0])
 
     def test_none_of_other_models(self):
@@ -200,5 +201,5 @@ class TestTheWorkedTable:
         blank = set(model.named_steps["select"].blank_)
         assert blank
         [worked] = worked_tables(model, TABLE.X[:1])
-        notes = {one.column: one.note for one in worked.explanation.factors}
+        notes = {one.column: one.note for one in worked.factors}
         assert {name for name, note in notes.items() if note == "left out by feature selection"} == blank

@@ -5,7 +5,7 @@ The Shapley values are computed in `evaluation/contributions.py`. This file unwr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -112,22 +112,11 @@ def prepared(model: Any, rows: Any, background: Any) -> tuple[pl.DataFrame, pl.D
     return rows, background, as_array
 
 
-@dataclass(frozen=True)
-class WorkedTable:
-    """The worked table of naive Bayes for one row, and the probabilities of the whole model."""
+def worked_tables(model: Any, rows: Any) -> list[Explanation] | None:
+    """Return the worked tables if the model is naive Bayes: alone, in a pipeline, calibrated, or cost-sensitive.
 
-    explanation: Explanation
-    classes: tuple[Any, ...]
-    proba: Floats  # (classes,), of the whole model
-
-    @property
-    def changed(self) -> bool:
-        """Whether calibration changed the probabilities of naive Bayes."""
-        return not np.allclose(self.proba, self.explanation.proba, rtol=0, atol=1e-9)
-
-
-def worked_tables(model: Any, rows: Any) -> list[WorkedTable] | None:
-    """Return the worked tables if the model is naive Bayes: alone, in a pipeline, calibrated, or cost-sensitive."""
+    Their probabilities are those that the whole model predicts.
+    """
     if is_regressor(getattr(model, "model", model)):
         return None
     proba = np.asarray(model.predict_proba(rows), dtype=np.float64)
@@ -145,7 +134,13 @@ def worked_tables(model: Any, rows: Any) -> list[WorkedTable] | None:
     blank = {name for _, step in getattr(inner, "steps", ()) for name in getattr(step, "blank_", ())}
     # models of a run are trained on class codes
     named = [replace(one, classes=classes, factors=noted(one.factors, blank)) for one in bayes.explain(frame)]
-    return [WorkedTable(one, classes, of_row) for one, of_row in zip(named, proba, strict=True)]
+    return [with_final(one, of_row) for one, of_row in zip(named, proba, strict=True)]
+
+
+def with_final(worked: Explanation, proba: Floats) -> Explanation:
+    """The worked table with the probabilities of the whole model, where they differ from those of naive Bayes."""
+    same = np.allclose(proba, worked.proba, rtol=0, atol=1e-9)
+    return worked if same else replace(worked, calibrated=tuple(proba.tolist()))
 
 
 def noted(factors: tuple[Factor, ...], blank: set[str]) -> tuple[Factor, ...]:

@@ -33,12 +33,16 @@ class Explanation:
         The factor of each column. The logarithms of the prior and the factors sum to `joint`.
     temperature : float
         `joint` is divided by it before it is normalized.
+    calibrated : tuple of float or None
+        The probabilities of a model that calibrates those of naive Bayes. They are then the probabilities of this
+        prediction. None means that naive Bayes itself predicts.
     """
 
     classes: tuple[Any, ...]
     prior: Factor
     factors: tuple[Factor, ...]
     temperature: float = 1.0
+    calibrated: tuple[float, ...] | None = None
 
     @property
     def joint(self) -> tuple[float, ...]:
@@ -66,18 +70,29 @@ class Explanation:
         return top + math.log(sum(math.exp(v - top) for v in self.tempered))
 
     @property
+    def uncalibrated(self) -> tuple[float, ...]:
+        """P(class | row) of naive Bayes, before a wrapper calibrates it, per class."""
+        return tuple(math.exp(v) for v in self._log_uncalibrated)
+
+    @property
     def log_proba(self) -> tuple[float, ...]:
         """log P(class | row), per class."""
+        if self.calibrated is not None:
+            return tuple(math.log(p) if p > 0 else -math.inf for p in self.calibrated)
+        return self._log_uncalibrated
+
+    @property
+    def proba(self) -> tuple[float, ...]:
+        """P(class | row), per class."""
+        return self.uncalibrated if self.calibrated is None else self.calibrated
+
+    @property
+    def _log_uncalibrated(self) -> tuple[float, ...]:
         if self.contradictory and self.temperature == 1:
             return self.prior.log
         top = max(self.tempered)
         total = top + math.log(sum(math.exp(v - top) for v in self.tempered))
         return tuple(v - total for v in self.tempered)
-
-    @property
-    def proba(self) -> tuple[float, ...]:
-        """P(class | row), per class."""
-        return tuple(math.exp(v) for v in self.log_proba)
 
     @property
     def predicted(self) -> Any:
@@ -97,6 +112,7 @@ class Explanation:
             "classes": labels,
             "predicted": plain(self.predicted),
             "proba": list(self.proba),
+            "uncalibrated_proba": list(self.uncalibrated),
             "log_proba": list(self.log_proba),
             "joint_log_proba": list(self.joint),
             "temperature": self.temperature,
@@ -129,11 +145,10 @@ class Explanation:
             powers = self.tempered
             name = f"^(1/{self.temperature:.4g})"
             lines.append([name, *(product_text(powers[c]) for c in shown), odds_text(powers, versus)])
-        if self.contradictory:
-            lines.append(["prior", *(number_text(self.proba[c]) for c in shown), ""])
-        else:
-            total = product_text(self.log_normalizer)
-            lines.append([f"÷ sum {total}", *(number_text(self.proba[c]) for c in shown), ""])
+        name = "prior" if self.contradictory else f"÷ sum {product_text(self.log_normalizer)}"
+        lines.append([name, *(number_text(self.uncalibrated[c]) for c in shown), ""])
+        if self.calibrated is not None:
+            lines.append(["calibrated", *(number_text(self.calibrated[c]) for c in shown), ""])
         return header, lines
 
     def _telling(self, versus: Sequence[int]) -> list[Factor]:
@@ -149,7 +164,8 @@ class Explanation:
     def _notes(self) -> list[str]:
         """Explain numbers that are not simply a share or a density."""
         notes = dict.fromkeys(f.note for f in self._telling(self._versus()) if marked(f))
-        return [f"* {note}" for note in notes]
+        before = ["Log-odds are those of naive Bayes before calibration."]
+        return [f"* {note}" for note in notes] + before * (self.calibrated is not None)
 
     def __str__(self) -> str:
         header, lines = self._lines(self._order(CLASSES_SHOWN))

@@ -11,7 +11,7 @@ from foldwise.app.run_folder import check_exists
 from foldwise.errors import InputError
 
 if TYPE_CHECKING:
-    from foldwise.app.explaining import WorkedTable
+    from foldwise.bayes.explanation import Explanation
     from foldwise.evaluation.contributions import Contributions
 
 MOST_LINES = 20
@@ -47,7 +47,7 @@ def explain(
     one = row_of(table, row, opened.model)
     worked = explaining.worked_tables(opened.model, one) if about is None and background is None else None
     if worked is not None:
-        facts, text = worked_facts(worked[0]), worked_text(worked[0])
+        facts, text = worked_facts(worked[0]), str(worked[0])
     else:
         rows = opened.background() if background is None else first_rows(background, opened.model)
         [found] = explaining.explain(opened.model, one, rows, about, n_samples, seed)
@@ -82,16 +82,9 @@ def first_rows(table: Path, model: Any) -> Any:
     return frame if frame.height <= MOST_ROWS else frame.sample(MOST_ROWS, seed=0)
 
 
-def worked_text(worked: WorkedTable) -> str:
-    text = str(worked.explanation)
-    if worked.changed:
-        text += f"\nafter calibration: {shares(worked.classes, worked.proba)}"
-    return text
-
-
-def worked_facts(worked: WorkedTable) -> dict[str, Any]:
+def worked_facts(worked: Explanation) -> dict[str, Any]:
     classes = [str(name) for name in worked.classes]
-    return {"worked": worked.explanation.to_dict(), "proba": dict(zip(classes, worked.proba.tolist(), strict=True))}
+    return {"worked": worked.to_dict(), "proba": dict(zip(classes, worked.proba, strict=True))}
 
 
 def contribution_facts(found: Contributions) -> dict[str, Any]:
