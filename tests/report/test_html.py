@@ -339,17 +339,30 @@ def test_numbers_read_well() -> None:
 
 def test_a_search_counts_all_its_settings_and_names_the_best_category() -> None:
     facts = copy.deepcopy(weather_facts())
+    tried = (("uniform", 0.5, 3, 1), ("distance", 0.4, 3, 2), ("gaussian", 0.1, 1, 4))
     facts["searches"] = [
         {
             "model": "knn",
             "title": "kNN",
             "n_settings": 1500,
             "trials": [
-                {"settings": {"weights": name}, "score": score, "folds": folds, "at": 1.0}
-                for name, score, folds in (("uniform", 0.5, 3), ("distance", 0.4, 3), ("gaussian", 0.1, 1))
+                {"settings": {"weights": name, "p": p}, "score": score, "folds": folds, "at": float(p)}
+                for name, score, folds, p in tried
             ],
         }
     ]
     page = render(facts)
     assert "kNN: 1,500 settings tried (3 of them shown), best log loss 0.400 on 3 of 3 folds" in page
-    assert "best: 0.100 with weights = gaussian" in page
+    named = re.findall(r"best: ([\d.]+ [^<]+)<", page)
+    assert named == ["0.400 with weights = distance", "0.400 with p = 2", "0.400 after 2 s"]
+    assert page.count('class="cloud part"') == 3
+
+
+def test_the_best_setting_is_marked_only_where_it_has_the_hyperparameter() -> None:
+    facts = copy.deepcopy(weather_facts())
+    settings = [{"C": 1.0}, {"C": 10.0, "gamma": 0.1}, {"C": 10.0, "gamma": 1.0}]
+    trials = [{"settings": one, "score": 0.3 + 0.1 * i, "folds": 3} for i, one in enumerate(settings)]
+    many = [{"settings": {"kind": f"kind {i}"}, "score": 1 - 0.01 * i, "folds": 3} for i in range(12)]
+    facts["searches"] = [{"title": "SVM", "trials": trials}, {"title": "kNN", "trials": many}]
+    named = re.findall(r"best: ([\d.]+ [^<]+)<", render(facts))
+    assert named == ["0.300 with C = 1", "0.890 with kind = kind 11"]

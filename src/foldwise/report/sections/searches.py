@@ -5,7 +5,7 @@ from __future__ import annotations
 from foldwise.report.facts import ReportFacts, is_number
 from foldwise.report.formatting import counted, number, settings_text, short
 from foldwise.report.markup import Html, el, join
-from foldwise.report.pictures.trials import against_category, against_number, over_time
+from foldwise.report.pictures.trials import TrialDot, against_category, against_number, over_time
 from foldwise.report.sections.elements import Section, details, figure, paragraph, table
 
 BEST = 5  # settings in the table
@@ -14,7 +14,8 @@ PICTURES = 8  # per search
 WORDS = (
     "Each dot is the mean score of one setting over the folds it was evaluated on. Some settings may have been "
     "evaluated on fewer folds, because they looked weak or the time was up. These scores are computed before "
-    "calibration, so they can differ from the search scores above. A ring marks the best dot of each picture. "
+    "calibration, so they can differ from the search scores above. A ring marks the best setting among those on the "
+    "most folds, and settings on fewer folds are drawn lighter. "
     "A setting that leaves a hyperparameter at its default is not in the picture of that hyperparameter."
 )
 FIRST_FOLD = "The scores of a search include fold 1, which the estimates leave out."
@@ -41,9 +42,13 @@ def search(entry: ReportFacts, metric: str, greater: bool, n_folds: float) -> Ht
     most = max(trial.number("folds") or 0 for trial, _ in trials)
     whole = [pair for pair in trials if (pair[0].number("folds") or 0) == most]  # on fewer folds, luck decides
     ranked = sorted(whole, key=lambda pair: -pair[1] if greater else pair[1])
-    pictures = [picture_of(name, trials, metric, greater) for name in varied(trials)[:PICTURES]]
-    timed = [(at, score) for trial, score in trials if (at := trial.number("at")) is not None]
-    if len(timed) > 1:
+    named = ranked[0][0]
+    shown = [
+        (trial, TrialDot(0.0, score, (trial.number("folds") or 0) == most, trial is named)) for trial, score in trials
+    ]
+    pictures = [picture_of(name, shown, metric, greater) for name in varied(trials)[:PICTURES]]
+    timed = [one._replace(at=at) for trial, one in shown if (at := trial.number("at")) is not None]
+    if len(timed) > 1 and any(one.whole for one in timed):
         pictures.append(figure("over time", over_time(timed, metric, greater)))
     tried = entry.number("n_settings") or len(trials)
     hidden = f" ({len(trials):,} of them shown)" if len(trials) < tried else ""
@@ -67,10 +72,12 @@ def varied(trials: list[Trial]) -> list[str]:
     return [name for name, found in values.items() if len(found) > 1]
 
 
-def picture_of(name: str, trials: list[Trial], metric: str, greater: bool) -> Html:
+def picture_of(name: str, trials: list[tuple[ReportFacts, TrialDot]], metric: str, greater: bool) -> Html:
     """Score against one hyperparameter, numeric or categorical."""
-    found = [(trial.part("settings").values, score) for trial, score in trials]
-    points = [(settings[name], score) for settings, score in found if name in settings]
-    if all(is_number(value) for value, _ in points):
-        return figure(name, against_number(name, [(float(v), score) for v, score in points], metric, greater))
-    return figure(name, against_category(name, [(short(v), score) for v, score in points], metric, greater))
+    found = [(trial.part("settings").values, dot) for trial, dot in trials]
+    values = [settings[name] for settings, _ in found if name in settings]
+    dots = [dot for settings, dot in found if name in settings]
+    if all(is_number(value) for value in values):
+        placed = [dot._replace(at=float(value)) for value, dot in zip(values, dots, strict=True)]
+        return figure(name, against_number(name, placed, metric, greater))
+    return figure(name, against_category(name, dots, [short(value) for value in values], metric, greater))
