@@ -133,6 +133,8 @@ def test_where_a_run_is_written(here):
 def test_a_line_of_progress():
     line = line_of(RunProgress("reading", 1.0, 60.0, 0, 0, "", ()))
     assert line.endswith("59 s left · reading")
+    line = line_of(RunProgress("searching", 1.0, 60.0, 2, 3, "", ("naive_bayes", "naive_bayes", "knn")))
+    assert line.endswith("fitting: naive_bayes ×2, knn")
     assert output.plain({"a": (np.float64("nan"), -np.inf, 1)}) == {"a": [None, None, 1]}
 
 

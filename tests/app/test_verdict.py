@@ -9,7 +9,7 @@ import pytest
 from foldwise.app.facts import make_facts
 from foldwise.app.leaderboard import leaderboard
 from foldwise.app.timing import RunTimes
-from foldwise.app.verdict import p_text
+from foldwise.app.verdict import verdict_p
 from foldwise.report.summary import summary_text
 from tests.app.fakes import made_up_result
 
@@ -58,4 +58,4 @@ def test_without_a_p_value_nothing_is_clear(monkeypatch):
     monkeypatch.setattr("foldwise.app.verdict.paired_test", lambda *_: None)
     head = make_facts(result, [*rows[:-1], replace(rows[-1], p=None)], [], TIMES)["headline"]
     assert head["verdict"] == {"final": False, "best": False, "p": None}
-    assert p_text(None) in head["words"][0]
+    assert verdict_p(None) in head["words"][0]

@@ -168,6 +168,15 @@ def test_names_of_nothing_are_refused(name, message):
         spec_of(name)
 
 
+def test_a_wrong_name_suggests_models_of_the_task(rng):
+    X = pl.DataFrame({"x": rng.normal(size=40)})
+    for y, other in ((rng.normal(size=40), "naive_bayes"), (["a", "b"] * 20, "ridge")):
+        with pytest.raises(InputError, match="there is no model called 'forest'") as refused:
+            models_for(table_of(X, y), ["knn", "forest"])
+        assert "random_forest" in str(refused.value)
+        assert other not in str(refused.value)
+
+
 def test_boosting_is_tried_on_few_rows_only_if_it_is_asked_for():
     few = replace(outline(table_of(pl.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]}), ["a", "b"] * 2)), n_rows=30)
     assert not {spec.name for spec in models_for(few)} & {"lightgbm", "xgboost", "hist_gradient_boosting"}

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from foldwise.errors import InputError
+from foldwise.evaluation import tables
 from foldwise.evaluation.prediction_curves import prediction_facts
 from foldwise.report import render
-from foldwise.report.formatting import decimals, duration, fixed, number, percent
+from foldwise.report.formatting import decimals, duration, fixed, number, p_equation, p_text, percent
 from foldwise.report.markup import el, embedded
 from foldwise.report.pictures.scales import Scale, round_values
 from tests.report.hostile import PAYLOAD, hostile
@@ -335,6 +336,12 @@ def test_numbers_read_well() -> None:
     assert [percent(v) for v in (0.5, 0.004, 0.0001, 0.0, None)] == ["50%", "0.4%", "<0.1%", "0%", "–"]
     assert [duration(v) for v in (0.25, 75, 600, 9000)] == ["0.2 s", "75 s", "10 min", "2.5 h"]
     assert fixed(-0.00061, decimals([0.25, 0.0039])) == "−0.001"
+
+
+@pytest.mark.parametrize("p", [0.0, 0.0006, 0.000999, 0.001, 0.0423, 0.9999, 1.0, None])
+def test_p_values_are_written_as_in_a_comparison(p: float | None) -> None:
+    assert p_text(p) == tables.p_text(p)
+    assert p is None or p_equation(p) == tables.p_equation(p)
 
 
 def test_a_search_counts_all_its_settings_and_names_the_best_category() -> None:

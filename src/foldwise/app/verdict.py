@@ -10,7 +10,7 @@ import numpy as np
 from foldwise.app.estimates import paired_test
 from foldwise.app.leaderboard import LEVEL, LeaderboardRow
 from foldwise.evaluation.estimates import Estimate
-from foldwise.evaluation.tables import number
+from foldwise.evaluation.tables import number, p_equation
 
 if TYPE_CHECKING:
     from foldwise.app.result import FitResult
@@ -48,7 +48,7 @@ def verdict(result: FitResult, lines: list[LeaderboardRow], estimate: Estimate, 
     better = metric.signed(estimate.value) > metric.signed(base.value)
     final = clearly(better, p)
     best = clearly(leads(lines, result), frequencies.p)
-    tested = f" ({p_text(p)})" if better or p is None else ""
+    tested = f" ({verdict_p(p)})" if better or p is None else ""
     scores = f"{number(estimate.value)}, that of the baseline {number(base.value)}{tested}."
     values = f"Its {metric.title} is {scores}"
     if final and best:
@@ -75,13 +75,12 @@ def leads(lines: list[LeaderboardRow], result: FitResult) -> bool:
     return first is not None and base is not None and signed(first.value) > signed(base.value)
 
 
-def p_text(p: float | None) -> str:
+def verdict_p(p: float | None) -> str:
     """Format a p-value as the words of a report.
 
-    >>> p_text(0.0001), p_text(0.0423), p_text(None)
+    >>> verdict_p(0.0001), verdict_p(0.0423), verdict_p(None)
     ('p\\xa0<\\xa00.001', 'p\\xa0=\\xa00.042', 'too few rows for a test')
     """
     if p is None:
         return "too few rows for a test"
-    text = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-    return text.replace(" ", "\u00a0")  # on one line
+    return p_equation(p).replace(" ", "\u00a0")  # on one line

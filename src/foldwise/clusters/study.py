@@ -12,15 +12,10 @@ from foldwise.clusters.references import gap_choice
 from foldwise.data.html import html_table
 from foldwise.errors import InputError
 from foldwise.evaluation.plotting import axes
-from foldwise.evaluation.tables import TextTable, number, probability
+from foldwise.evaluation.tables import TextTable, number, p_equation, p_text
 
 LEVEL = 0.05  # of the test whether a cluster contains two groups
 STABLE = 0.92  # Jaccard index that the least stable cluster needs, for a k that the test does not demand
-
-
-def p_text(p: float) -> str:
-    """Write a p-value as in a sentence."""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,7 +125,7 @@ class ClusterStudy:
         if not self.has_clusters:
             return (
                 "No clusters: k = 1 cannot be rejected. Whatever the number of clusters, none of them contains two "
-                f"groups on held-out rows (smallest p-value: {probability(float(self.split_p_values.min()))}). k-means "
+                f"groups on held-out rows (smallest {p_equation(float(self.split_p_values.min()))}). k-means "
                 "only cuts a single group into pieces."
             )
         best, needed = self.best_k, self._needed
@@ -144,7 +139,7 @@ class ClusterStudy:
             last = int(np.flatnonzero(self.split_p_values < LEVEL)[-1])
             split = at - 1 if self.split_p_values[at - 1] < LEVEL else last
             whole = "All rows together contain" if tested[split] == 1 else f"One of {tested[split]} clusters contains"
-            p = p_text(float(self.split_p_values[split]))
+            p = p_equation(float(self.split_p_values[split]))
             words.append(f"{whole} two groups on held-out rows ({p}). With {needed} clusters, none of them does.")
         if best > needed:
             words.append(f"With up to {best} clusters, every cluster reappears in resampled rows.")
@@ -244,7 +239,7 @@ class ClusterStudy:
                 f"{self.stability[t]:.2f}",
                 f"{low[t]:.2f} to {high[t]:.2f}",
                 f"{self.reference_agreement[t]:.2f}",
-                probability(float(self.split_p_values[t + 1])),
+                p_text(float(self.split_p_values[t + 1])),
             ]
             for t, k in enumerate(self.ks)
         ]

@@ -78,11 +78,24 @@ def number(value: float | None, sign: str = "") -> str:
     return f"{value:{sign}.3f}" if abs(value) < 100 else f"{value:{sign}.4g}"
 
 
-def probability(p: float | None) -> str:
-    """Format a p-value: three decimals, or "<.001"; empty if it is None."""
+def p_text(p: float | None) -> str:
+    """Format a p-value for a table: three decimals, or "<0.001"; empty if it is None.
+
+    >>> p_text(0.0001), p_text(0.0423), p_text(None)
+    ('<0.001', '0.042', '')
+    """
     if p is None:
         return ""
-    return "<.001" if p < 0.0005 else f"{p:.3f}"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def p_equation(p: float) -> str:
+    """Format a p-value for a sentence.
+
+    >>> p_equation(0.0001), p_equation(0.0423)
+    ('p < 0.001', 'p = 0.042')
+    """
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def interval_text(low: float, high: float) -> str:

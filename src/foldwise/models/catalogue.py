@@ -98,7 +98,7 @@ def unregister(name: str) -> None:
     del _REGISTERED[name]
 
 
-def spec_of(name: str | ModelSpec) -> ModelSpec:
+def spec_of(name: str | ModelSpec, about: Outline | None = None) -> ModelSpec:
     """Return the model of a name, or declare one for the import path of an estimator.
 
     Parameters
@@ -106,6 +106,8 @@ def spec_of(name: str | ModelSpec) -> ModelSpec:
     name : str or ModelSpec
         A name of the catalog, an import path such as "sklearn.ensemble.BaggingClassifier", or a declaration, which
         is returned as it is.
+    about : Outline, optional
+        The table to model. If there is no model of that name, the error suggests those that can be trained on it.
 
     Returns
     -------
@@ -124,9 +126,10 @@ def spec_of(name: str | ModelSpec) -> ModelSpec:
         return known[name]
     if "." in name:
         return dotted(name)
+    names = known if about is None else able_names(about)
     raise InputError(
         f"there is no model called {name!r}.",
-        f"choose among {', '.join(known)}, or pass the import path of an estimator, 'package.module.Class'.",
+        f"choose among {', '.join(names)}, or pass the import path of an estimator, 'package.module.Class'.",
     )
 
 
@@ -162,7 +165,7 @@ def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None =
         able = [spec.suited(about.task) for spec in catalogue().values() if spec.available and spec.takes(about)]
         found = [spec for spec in able if about.n_rows >= spec.least_rows] or able
     else:
-        found = [spec_of(name).suited(about.task) for name in ([names] if isinstance(names, str) else names)]
+        found = [spec_of(name, about).suited(about.task) for name in ([names] if isinstance(names, str) else names)]
         for spec in found:
             spec.require()
             if about.task not in spec.tasks:
@@ -175,12 +178,17 @@ def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None =
     return sorted(found, key=lambda spec: spec.seconds(about))
 
 
+def able_names(about: Outline) -> list[str]:
+    """Return the names of the models that can be trained on a table."""
+    return [one.name for one in catalogue().values() if one.available and one.takes(about)]
+
+
 def wrong_task(spec: ModelSpec, about: Outline) -> tuple[str, str]:
     """Return the message and the hint for a model that does not serve the task of a table."""
-    able = [one.name for one in catalogue().values() if one.available and one.takes(about)]
     target = "is a quantity" if about.task == "regression" else "contains classes"
     other = "classes" if about.task == "regression" else "a quantity"
-    return f"the target {target}, but the model {spec.name!r} predicts {other}.", f"choose among {', '.join(able)}."
+    hint = f"choose among {', '.join(able_names(about))}."
+    return f"the target {target}, but the model {spec.name!r} predicts {other}.", hint
 
 
 def usable_columns(spec: ModelSpec) -> str:

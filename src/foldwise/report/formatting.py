@@ -64,6 +64,18 @@ def duration(seconds: Any) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
+def p_text(p: Any) -> str:
+    """A p-value in a table, as `foldwise.evaluation.tables` writes it, which is slow to load."""
+    if not is_number(p):
+        return ""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def p_equation(p: float) -> str:
+    """A p-value in a sentence."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
 def counted(n: Any, one: str, many: str) -> str:
     """A number with its noun."""
     return f"{number(n)} {one if n == 1 else many}"

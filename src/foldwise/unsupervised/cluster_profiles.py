@@ -11,7 +11,7 @@ import polars as pl
 
 from foldwise.data.html import html_table
 from foldwise.evaluation.plotting import axes
-from foldwise.evaluation.tables import probability
+from foldwise.evaluation.tables import p_equation
 from foldwise.unsupervised.encoded_rows import left_out_words
 
 SHOWN = 4  # columns named per group
@@ -174,7 +174,7 @@ class ClusterDescriptions:
             if one.rule:
                 lines.append(f"  rule: {one.rule} (covers {one.rule_recall:.0%} of the group)")
             for contrast in one.contrasts[:SHOWN]:
-                p = "" if contrast.p_value is None else f" (p {probability(contrast.p_value)})"
+                p = "" if contrast.p_value is None else f" ({p_equation(contrast.p_value)})"
                 lines.append(f"  {contrast}{p}")
         return "\n".join([*lines, *self._notes()])
 

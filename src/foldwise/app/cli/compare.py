@@ -34,7 +34,8 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
     folds = folds_of(request.cv)
     if len(set(request.models)) < 2:
         raise InputError(
-            f"a comparison needs at least two models, got {len(set(request.models))}.", "pass --models knn,naive_bayes."
+            f"a comparison needs at least two models, got {len(set(request.models))}.",
+            "pass --models knn,random_forest.",
         )
     from foldwise import evaluation
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from foldwise.app import cli
 from foldwise.app.cli.fit import run_folder_for
-from foldwise.app.cli.output import ProgressLine, bar, clipped, duration, print_json
+from foldwise.app.cli.output import ProgressLine, bar, clipped, counted_names, duration, print_json
 from foldwise.app.cli.paths import check_table
 from foldwise.app.interrupts import finish_despite_interrupt
 from foldwise.app.progress import RunProgress
@@ -58,5 +58,5 @@ def line_of(now: RunProgress) -> str:
     if now.n_models:
         line += f" · {now.n_models} answered"
     if now.doing:
-        line += f" · working on: {clipped(', '.join(now.doing), 40)}"
+        line += f" · working on: {clipped(counted_names(now.doing), 40)}"
     return line

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from foldwise.app import cli
-from foldwise.app.cli.output import ProgressLine, bar, clipped, duration, print_json
+from foldwise.app.cli.output import ProgressLine, bar, clipped, counted_names, duration, print_json
 from foldwise.app.cli.paths import check_table
 from foldwise.app.interrupts import finish_despite_interrupt
 from foldwise.app.progress import RunProgress
@@ -84,5 +84,5 @@ def line_of(now: RunProgress) -> str:
     if now.best:
         line += f" · best on the first fold: {clipped(now.best, 60)}"
     if now.doing:
-        line += f" · fitting: {clipped(', '.join(now.doing), 40)}"
+        line += f" · fitting: {clipped(counted_names(now.doing), 40)}"
     return line

@@ -6,6 +6,8 @@ import json
 import math
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
 
@@ -52,6 +54,15 @@ class ProgressLine:
             if phase != self._phase or now - self._last >= EVERY:
                 self._phase, self._last = phase, now
                 print(line, file=sys.stderr, flush=True)
+
+
+def counted_names(names: Iterable[str]) -> str:
+    """List names, each once, with the number of times that it occurs.
+
+    >>> counted_names(["knn", "mlp", "knn"])
+    'knn ×2, mlp'
+    """
+    return ", ".join(name if n == 1 else f"{name} ×{n}" for name, n in Counter(names).items())
 
 
 def bar(share: float, width: int = BAR) -> str:

@@ -96,10 +96,10 @@ def compare(
     >>> compare({"bayes": NaiveBayes(), "knn, tuned": search, "sepals": NaiveBayes(columns=[0, 1])}, X, y)
     Accuracy of 3 models on the same 10 splits
     <BLANKLINE>
-      model       score    95% interval  search    diff      p  P(>)  P(=)  P(<)
+      model       score    95% interval  search    diff       p  P(>)  P(=)  P(<)
     * knn, tuned  0.960  0.910 to 1.000   0.966
-    * bayes       0.952  0.912 to 0.991          -0.008  0.737  0.23  0.29  0.47
-      sepals      0.768  0.723 to 0.814          -0.192  <.001  0.00  0.00  1.00
+    * bayes       0.952  0.912 to 0.991          -0.008   0.737  0.23  0.29  0.47
+      sepals      0.768  0.723 to 0.814          -0.192  <0.001  0.00  0.00  1.00
     <BLANKLINE>
     *: the best model, and models statistically tied with it (p of 0.05 or more).
     search: search score (optimistic), the best score inside the search.

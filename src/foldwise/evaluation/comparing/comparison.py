@@ -20,7 +20,7 @@ from foldwise.evaluation.metrics.scoring import metric_behind, title_of
 from foldwise.evaluation.nested import NestedResult
 from foldwise.evaluation.plotting import axes
 from foldwise.evaluation.split_record import SplitsRecord
-from foldwise.evaluation.tables import capitalized, interval_text, number, probability
+from foldwise.evaluation.tables import capitalized, interval_text, number, p_text
 
 Floats = NDArray[np.float64]
 
@@ -252,7 +252,7 @@ class Comparison(ComparedModels):
         cells = {"score": number(row["score"]), f"{self.level:.0%} interval": interval_text(row["low"], row["high"])}
         if self._searched:
             cells["search"] = number(row["search_score"])
-        return {**cells, "diff": number(row["difference"], sign="+"), "p": probability(row["p_holm"])}
+        return {**cells, "diff": number(row["difference"], sign="+"), "p": p_text(row["p_holm"])}
 
     def _notes(self) -> list[str]:
         tied, *notes = super()._notes()

@@ -29,7 +29,7 @@ from foldwise.evaluation.comparing.ranked import (
     signed_rank_test,
 )
 from foldwise.evaluation.estimates import check_level
-from foldwise.evaluation.tables import TextTable, number, probability
+from foldwise.evaluation.tables import TextTable, number, p_equation, p_text
 
 Floats = NDArray[np.float64]
 
@@ -231,7 +231,7 @@ class TablesComparison(ComparedModels):
 
     def _cells(self, row: dict[str, Any]) -> dict[str, str]:
         cells = {"mean score": number(row["score"]), "mean rank": f"{row['rank']:.2f}"}
-        return {**cells, "p": probability(row["p_holm"]), "Nemenyi": probability(row["p_nemenyi"])}
+        return {**cells, "p": p_text(row["p_holm"]), "Nemenyi": p_text(row["p_nemenyi"])}
 
     def _tested_on(self) -> str:
         return f"{len(self.tables)} tables"
@@ -242,8 +242,8 @@ class TablesComparison(ComparedModels):
             *super()._notes(),
             f"Nemenyi: p of Nemenyi's test against the best model; ranks that differ by {self.critical_difference:.2f} "
             "or more are significantly different.",
-            f"Friedman test of equal ranks: chi2 {test.chi2:.2f}, p {probability(test.p)}; F {test.f:.2f}, p "
-            f"{probability(test.p_f)}.",
+            f"Friedman test of equal ranks: chi2 {test.chi2:.2f}, {p_equation(test.p)}; F {test.f:.2f}, "
+            f"{p_equation(test.p_f)}.",
         ]
 
     def _scores_table(self) -> TextTable:

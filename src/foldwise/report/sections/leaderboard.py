@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import counted, duration, estimate_text, number, percent, settings_text
+from foldwise.report.formatting import counted, duration, estimate_text, number, p_text, percent, settings_text
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.intervals import ends_of, interval
 from foldwise.report.pictures.scales import around
@@ -130,7 +130,7 @@ def all_models(entries: list[ReportFacts]) -> Html:
         figures = [
             estimate_text(estimate),
             number(estimate.number("search_score")),
-            "" if p is None else "<0.001" if p < 0.001 else number(p),
+            p_text(p),
             tried,
         ]
         rows.append([entry.text("title"), *figures, duration(entry.number("seconds")), why or settings])

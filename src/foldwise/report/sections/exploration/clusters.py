@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import counted, number, percent, signed
+from foldwise.report.formatting import counted, number, p_equation, percent, signed
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.intervals import bar
 from foldwise.report.pictures.scales import Scale
@@ -66,7 +66,7 @@ def card(one: ReportFacts) -> Html:
 def contrast(one: ReportFacts) -> Html:
     """One column that sets a cluster apart."""
     effect, p = one.number("effect") or 0.0, one.number("p")
-    tested = "" if p is None else f", p {number(p)}" if p >= 0.001 else ", p < 0.001"
+    tested = "" if p is None else f", {p_equation(p)}"
     words = f"{one.text('column')}: {one.text('words')} (effect {number(effect, 2)}{tested})"
     shown = max(-MOST_EFFECT, min(MOST_EFFECT, effect))
     mark = bar(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import NOTHING, number, percent, signed
+from foldwise.report.formatting import NOTHING, number, p_text, percent, signed
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.canvas import strip
 from foldwise.report.pictures.intervals import across, bar
@@ -28,7 +28,7 @@ def outliers(facts: ReportFacts) -> Section | None:
     lines = [
         [
             one.text("row"),
-            "<0.001" if (q := one.number("q")) is not None and q < 0.001 else number(q),
+            p_text(one.number("q")) or NOTHING,
             join(reason(cell) for cell in one.records("cells")) or NOTHING,
         ]
         for one in found.records("rows")
