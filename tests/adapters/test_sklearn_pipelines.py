@@ -358,8 +358,8 @@ def test_scorers_that_look_into_the_pipeline(numbers):
 class Leaky(PipelineSession):
     """Its earlier steps learn from the test rows too."""
 
-    def _prepare(self, name, asked, rows, question):
-        both = PipelineSession._prepare(self, name, asked, rows, question)
+    def prepare(self, name, asked, rows, question):
+        both = PipelineSession.prepare(self, name, asked, rows, question)
         step = clone(both.steps[-1][1]).fit(np.vstack([rows.train, rows.test]))
         return type(rows)(step.transform(rows.train), step.transform(rows.test), (*rows.steps, (name, step)))
 

@@ -103,7 +103,7 @@ class PipelineSession(ModelSession):
         *self.earlier, self.last = self.bases
         deep = estimator.get_params(deep=True)
         self._known = frozenset(name for name in deep if name.split("__")[0] in self.bases)
-        self._columns = dense_columns(X)
+        self.n_columns = dense_columns(X)
         self._last_is_plain = not has_seed(self.bases[self.last]) and not writes_in_place(self.bases[self.last])
         self._steady: KeyedCache[bool] = KeyedCache()  # for the steps of the estimator itself
         self._lazy: KeyedCache[frozenset[str]] = KeyedCache()
@@ -113,14 +113,14 @@ class PipelineSession(ModelSession):
         """Whether neither the last step's session nor an earlier step depends on the order of rows."""
         everything = np.arange(self.n_rows)
         request = SplitRequest([{}], [{}], everything, everything[:1], Need.LABELS)
-        rows = self._rows(request)
+        rows = self.rows_of(request)
         for name in self.earlier:
             # an exception is not lost: answering a split raises it again
-            further, _ = attempt(partial(self._prepare, name, {}, own_copy(rows), request))
+            further, _ = attempt(partial(self.prepare, name, {}, own_copy(rows), request))
             if further is None or depends_on_order(self.bases[name]):
                 return False
             rows = further
-        session, _ = attempt(lambda: self._open_last(clone(self.bases[self.last]), rows, request))
+        session, _ = attempt(lambda: self.open_last(clone(self.bases[self.last]), rows, request))
         return session is not None and session.order_free
 
     def lazy(self, params: Params) -> frozenset[str]:
@@ -137,11 +137,17 @@ class PipelineSession(ModelSession):
 
         return self._lazy.get((first, unknown, shared), names)
 
+    def subsets(self) -> FoldSession | None:
+        """A session whose settings are subsets of columns; None if these are refitted."""
+        from foldwise.adapters.sklearn_pipeline_subsets import open_pipeline_subsets  # it imports this file
+
+        return open_pipeline_subsets(self)
+
     def can_share(self, step_params: dict[str, StepParams], n_rows: int) -> bool:
         """Whether fits of the setting are repeatable and do not overwrite their rows."""
         if not step_params.keys() <= self.bases.keys():
             return False
-        columns = self._columns
+        columns = self.n_columns
         for name in self.earlier:
             step = self._step(name, step_params)
             if not self._is_steady(name, step, TableSize(n_rows, columns)):
@@ -180,14 +186,14 @@ class PipelineSession(ModelSession):
             self._refit([i], request, self._step_error(request.by_step[i]))
             for i in sorted({*range(len(settings))} - {*shared})
         )
-        yield from in_order(chain(self._walk(shared, 0, self._rows(request), request), *alone))
+        yield from in_order(chain(self._walk(shared, 0, self.rows_of(request), request), *alone))
 
     def _step_error(self, step_params: dict[str, StepParams]) -> Exception | None:
         """The error of setting the parameters of the steps, if any."""
         known = {name: own for name, own in step_params.items() if name in self.bases}
         return attempt(lambda: [configured(self.bases[name], own) for name, own in known.items()])[1]
 
-    def _rows(self, request: SplitRequest) -> PreparedRows:
+    def rows_of(self, request: SplitRequest) -> PreparedRows:
         return PreparedRows(take_rows(self.X, request.train), take_rows(self.X, request.test))
 
     def _walk(
@@ -213,7 +219,7 @@ class PipelineSession(ModelSession):
                     further, error = attempt(partial(transformed, name, fitted[k], given))
                 else:
                     first = request.by_step[branches[b][0]]
-                    further, error = attempt(partial(self._prepare, name, first, given, request))
+                    further, error = attempt(partial(self.prepare, name, first, given, request))
                 if further is None:
                     refused = True
                     yield from self._refit(branches[b], request, error)
@@ -241,7 +247,7 @@ class PipelineSession(ModelSession):
         params = self._fit_params_of(name, request.train)
         return list(step.fit_settings(settings, rows.train, take_rows(self.y, request.train), **params))
 
-    def _prepare(
+    def prepare(
         self, name: str, step_params: dict[str, StepParams], rows: PreparedRows, request: SplitRequest
     ) -> PreparedRows:
         """Fit one step as `Pipeline.fit` does: `fit_transform` may differ from `transform` on the training rows."""
@@ -264,7 +270,7 @@ class PipelineSession(ModelSession):
         for branch in group_by(indices, lambda i: value_key(own[i][""]) if "" in own[i] else None):
             estimator = configured(self.bases[self.last], {k: v for k, v in own[branch[0]].items() if k == ""})
             settings = [{name: value for name, value in own[i].items() if name} for i in branch]
-            session, error = attempt(partial(self._open_last, estimator, rows, request))
+            session, error = attempt(partial(self.open_last, estimator, rows, request))
             if session is None:
                 for indices, answer in self._fit_last(estimator, branch, settings, rows, request):
                     yield indices, refitted(answer, error)
@@ -276,7 +282,7 @@ class PipelineSession(ModelSession):
                     answer = self._globally(answer, session, rows)
                 yield branch[block.start : block.stop], answer
 
-    def _open_last(self, estimator: Any, rows: PreparedRows, request: SplitRequest) -> FoldSession | None:
+    def open_last(self, estimator: Any, rows: PreparedRows, request: SplitRequest) -> FoldSession | None:
         """A session of the transformed rows, training rows first; None if it would refit anyway."""
         if opener_of(type(estimator)) is None:
             return None
@@ -324,8 +330,11 @@ class PipelineSession(ModelSession):
             yield [i], refitted(answer, error)
 
     def _globally(self, answer: Answer, session: FoldSession, rows: PreparedRows) -> Answer:
+        """An answer with whole pipelines as models, in terms of all classes."""
+        return self.among_all(self._with_pipelines(answer, rows), session)
+
+    def among_all(self, answer: Answer, session: FoldSession) -> Answer:
         """An answer in terms of all classes, from one in terms of the classes of the training rows."""
-        answer = self._with_pipelines(answer, rows)
         if not (isinstance(self.target, Labels) and isinstance(session.target, Labels)):
             return answer
         return answer.among(class_indices(session.target.classes, self.target.classes), len(self.target.classes))

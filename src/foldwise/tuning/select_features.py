@@ -45,8 +45,8 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
     """Select columns by the cross-validated score of an estimator: forward, backward or floating.
 
     All subsets are scored on the same splits. `NaiveBayes` computes the terms of each column once per split, and linear
-    models of scikit-learn one Gram matrix per split, so that a step is fast. Other estimators are refitted on each
-    subset.
+    models of scikit-learn one Gram matrix per split, also with a scaler or an encoder in front, so that a step is fast.
+    Other estimators are refitted on each subset.
 
     Parameters
     ----------
