@@ -35,13 +35,13 @@ def cluster_from_seeds(
     n_restarts, k_max = uniforms.shape[0], uniforms.shape[1]
     squares = np.empty((k_max, n))
     bounds = new_bounds(n)
-    lowest = np.full(ks.size, np.inf)
     near, far = np.empty(n), np.empty(n)
     first = np.empty(n, dtype=np.int32)
+    slack = (d + 4) * 2.0**-52
     for r in range(n_restarts):
         seeds = draw_seeds(rows.x, rows.w, blocks, uniforms[r], squares)
-        near[:] = np.inf
-        far[:] = np.inf
+        for i in range(n):
+            near[i] = far[i] = np.inf
         used = 0
         for t in range(ks.size):
             k = ks[t]
@@ -53,20 +53,33 @@ def cluster_from_seeds(
                     near[i] = square if nearer else near[i]
                     first[i] = s if nearer else first[i]
             used = k
-            slack = (d + 4) * 2.0**-52
             for i in range(n):
                 bounds.labels[i] = first[i]
                 bounds.upper[i] = np.sqrt(near[i]) * (1.0 + slack)
                 bounds.lower[i] = np.sqrt(far[i]) * (1.0 - slack)
             start = np.empty((k, d))
             for s in range(k):
-                start[s] = rows.x[seeds[s]]
+                for j in range(d):
+                    start[s, j] = rows.x[seeds[s], j]
             centers, inertia, _ = run_lloyd(rows, bounds, start, max_iter, tol)
             found.inertias[t, r] = inertia
-            if inertia < lowest[t]:
-                lowest[t] = inertia
-                found.labels[t] = bounds.labels
-                found.centers[t, :k] = centers
+            is_best = True
+            for other in range(r):
+                is_best &= inertia < found.inertias[t, other]
+            if is_best:
+                for i in range(n):
+                    found.labels[t, i] = bounds.labels[i]
+                for s in range(k):
+                    for j in range(d):
+                        found.centers[t, s, j] = centers[s, j]
+
+
+def new_clusterings(x: Floats, ks: Ints, restarts: int) -> Clusterings:
+    """Make room for the best clusterings."""
+    n, d = x.shape
+    return Clusterings(
+        np.zeros((len(ks), n), dtype=np.int32), np.zeros((len(ks), int(ks[-1]), d)), np.empty((len(ks), restarts))
+    )
 
 
 def cluster_all(x: Floats, w: Floats, ks: Ints, restarts: int, tol: float, rng: np.random.Generator) -> Clusterings:
@@ -74,11 +87,7 @@ def cluster_all(x: Floats, w: Floats, ks: Ints, restarts: int, tol: float, rng: 
 
     `tol` is relative to the mean variance of the columns, as in `KMeans`.
     """
-    n, d = x.shape
-    k_max = int(ks[-1])
-    found = Clusterings(
-        np.zeros((len(ks), n), dtype=np.int32), np.zeros((len(ks), k_max, d)), np.empty((len(ks), restarts))
-    )
+    k_max, found = int(ks[-1]), new_clusterings(x, ks, restarts)
     total = w.sum()
     mean = w @ x / total
     variance = float(np.mean(w @ (x * x) / total - mean * mean))

@@ -153,18 +153,21 @@ def keep_two(sums: Floats, label: int, work: TileWork) -> None:
 def search_tile(centers: Centers, work: TileWork, n_columns: int) -> None:
     """Find the nearest two of all centers for each row of a tile."""
     k = centers.c.shape[0]
-    work.best[:] = np.inf
-    work.second[:] = np.inf
-    work.labels[:] = 0
+    for i in range(TILE):
+        work.best[i] = np.inf
+        work.second[i] = np.inf
+        work.labels[i] = 0
     groups = k // GROUP * GROUP
     for first in range(0, groups, GROUP):
         for g in range(GROUP):
-            work.sums[g * TILE : (g + 1) * TILE] = centers.norms[first + g]
+            for i in range(TILE):
+                work.sums[g * TILE + i] = centers.norms[first + g]
         add_products(work.x, n_columns, centers.c, first, work.sums)
         for g in range(GROUP):
             keep_two(work.sums[g * TILE : (g + 1) * TILE], first + g, work)
     for c in range(groups, k):
-        work.sums[:TILE] = centers.norms[c]
+        for i in range(TILE):
+            work.sums[i] = centers.norms[c]
         add_products_of_one(work.x, n_columns, centers.c[c], work.sums[:TILE])
         keep_two(work.sums[:TILE], c, work)
 
@@ -224,7 +227,7 @@ def assign_rows(rows: Rows, bounds: Bounds, centers: Centers, start: int, stop: 
     """
     work = tile_work(rows.x.shape[1])
     greatest, runner_up, error = centers.extremes[0], centers.extremes[1], centers.extremes[2]
-    filled = n_changed = 0
+    filled = n_changed = start - start  # for a constant 0, numba would compile `finish_tile` once more
     for i in range(start, stop):
         a = bounds.labels[i]
         if a >= 0:
@@ -278,8 +281,8 @@ def measure_centers(centers: Centers, largest_norm: float) -> None:
         centers.norms[a] = total
         largest_norm = max(largest_norm, total)
     centers.extremes[2] = 4 * (d + 4) * EPSILON * largest_norm
-    centers.halves[:] = np.inf
     for a in range(k):
+        centers.halves[a] = np.inf
         for b in range(a):
             half = 0.5 * np.sqrt(squared_distance(centers.c[a], centers.c[b])) * (1.0 - (d + 4) * EPSILON)
             centers.halves[a] = min(centers.halves[a], half)

@@ -2,6 +2,8 @@
 
 Stops as scikit-learn does: when no label changes, when the centers move by at most `tol`, or after `max_iter`
 iterations. An empty cluster moves to the row that is farthest from its own center.
+
+Kernels use loops where numpy has a word for it, because numba compiles loops in a tenth of the time.
 """
 
 from __future__ import annotations
@@ -55,7 +57,11 @@ def rows_of(x: Floats, w: Floats) -> Rows:
 @njit(nogil=True, cache=True)
 def new_bounds(n: int) -> Bounds:
     """Return bounds that know nothing."""
-    return Bounds(np.full(n, -1, dtype=np.int32), np.full(n, np.inf), np.zeros(n))
+    labels, upper = np.empty(n, dtype=np.int32), np.empty(n)
+    for i in range(n):
+        labels[i] = -1
+        upper[i] = np.inf
+    return Bounds(labels, upper, np.zeros(n))
 
 
 @njit(nogil=True, cache=True)
@@ -76,17 +82,23 @@ def new_totals(k: int, d: int) -> Totals:
 @njit(nogil=True, cache=True)
 def merge(totals: Totals, part: Totals) -> None:
     """Add the sums of a part."""
-    totals.sums[:] += part.sums
-    totals.weights[:] += part.weights
-    totals.counts[:] += part.counts
+    k, d = totals.sums.shape
+    for c in range(k):
+        totals.weights[c] += part.weights[c]
+        totals.counts[c] += part.counts[c]
+        for j in range(d):
+            totals.sums[c, j] += part.sums[c, j]
 
 
 @njit(nogil=True, cache=True)
 def clear(totals: Totals) -> None:
     """Set all sums to 0."""
-    totals.sums[:] = 0.0
-    totals.weights[:] = 0.0
-    totals.counts[:] = 0
+    k, d = totals.sums.shape
+    for c in range(k):
+        totals.weights[c] = 0.0
+        totals.counts[c] = 0
+        for j in range(d):
+            totals.sums[c, j] = 0.0
 
 
 @njit(nogil=True, cache=True)
@@ -102,6 +114,16 @@ def total_part(rows: Rows, labels: Labels, start: int, stop: int, totals: Totals
 
 
 @njit(nogil=True, cache=True)
+def greatest(values: Floats) -> int:
+    """Return the index of the greatest value, the first of equal ones."""
+    at = 0
+    for i in range(values.size):
+        if values[i] > values[at]:
+            at = i
+    return at
+
+
+@njit(nogil=True, cache=True)
 def fill_empty(rows: Rows, labels: Labels, centers: Floats, totals: Totals) -> bool:
     """Give each empty cluster the row that is farthest from its center. Returns whether any row was moved."""
     n_empty = 0
@@ -113,12 +135,12 @@ def fill_empty(rows: Rows, labels: Labels, centers: Floats, totals: Totals) -> b
     far = np.empty(n)
     for i in range(n):
         far[i] = squared_distance(rows.x[i], centers[labels[i]])
-    if far.max() == 0.0:
+    if far[greatest(far)] == 0.0:
         return False
     for c in range(totals.counts.size):
         if totals.counts[c] > 0:
             continue
-        i = int(np.argmax(far))
+        i = greatest(far)
         far[i] = -1.0
         old, w = labels[i], rows.w[i]
         for j in range(d):
@@ -133,7 +155,7 @@ def fill_empty(rows: Rows, labels: Labels, centers: Floats, totals: Totals) -> b
 def move_centers(totals: Totals, centers: Centers, largest_norm: float) -> float:
     """Move the centers to the means of their rows. Returns the sum of the squared moves."""
     k, d = centers.c.shape
-    biggest = np.argmax(totals.weights)
+    biggest = greatest(totals.weights)
     fresh = np.empty((k, d))
     for c in range(k):
         source = c if totals.weights[c] > 0.0 else biggest
@@ -152,7 +174,8 @@ def move_centers(totals: Totals, centers: Centers, largest_norm: float) -> float
             centers.extremes[0] = drift
         elif drift > centers.extremes[1]:
             centers.extremes[1] = drift
-        centers.c[c] = fresh[c]
+        for j in range(d):
+            centers.c[c, j] = fresh[c, j]
     measure_centers(centers, largest_norm)
     return total
 
@@ -174,17 +197,18 @@ def run_lloyd(rows: Rows, bounds: Bounds, start: Floats, max_iter: int, tol: flo
     """
     n, d = rows.x.shape
     k = start.shape[0]
-    largest = rows.norms.max()
+    largest = rows.norms[greatest(rows.norms)]
     centers = new_centers(start, largest)
     totals, moved = new_totals(k, d), new_totals(k, d)
     settled, refilled, n_iter = False, False, 0
+    zero = n - n  # a plain 0 would be a constant, for which numba compiles the functions it is passed to once more
     for step in range(max_iter):
         n_iter = step + 1
         clear(moved)
-        n_changed = assign_rows(rows, bounds, centers, 0, n, moved)
+        n_changed = assign_rows(rows, bounds, centers, zero, n, moved)
         if step % RENEW == 0 or refilled:
             clear(totals)
-            add_totals(rows, bounds.labels, 0, n, totals)
+            add_totals(rows, bounds.labels, zero, n, totals)
         else:
             merge(totals, moved)
         refilled = fill_empty(rows, bounds.labels, centers.c, totals)
@@ -193,8 +217,8 @@ def run_lloyd(rows: Rows, bounds: Bounds, start: Floats, max_iter: int, tol: flo
         if settled or shift <= tol:
             break
     if not settled:
-        assign_rows(rows, bounds, centers, 0, n, moved)
-    return centers.c, inertia_part(rows, bounds.labels, centers.c, 0, n), n_iter
+        assign_rows(rows, bounds, centers, zero, n, moved)
+    return centers.c, inertia_part(rows, bounds.labels, centers.c, zero, n), n_iter
 
 
 def run_lloyd_on_threads(rows: Rows, start: Floats, max_iter: int, tol: float, n_threads: int) -> LloydRun:

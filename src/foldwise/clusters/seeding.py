@@ -29,7 +29,8 @@ def blocks_of(x: Floats) -> Floats:  # (n, d) -> (n_blocks, d * TILE)
 @njit(nogil=True, fastmath=REORDER)
 def distances_to_trials(block: Floats, n_columns: int, trials: Floats, sums: Floats) -> None:
     """Compute the squared distances (TRIALS * TILE,) of a block to TRIALS rows, from differences."""
-    sums[:] = 0.0
+    for i in range(TRIALS * TILE):
+        sums[i] = 0.0
     for j in range(n_columns):
         v = block[j * TILE : (j + 1) * TILE]
         a, b, c, e = trials[0, j], trials[1, j], trials[2, j], trials[3, j]
@@ -68,7 +69,11 @@ def draw_row(mass: Floats, closest: Floats, w: Floats, target: float) -> int:
         target -= step
     if last >= 0:
         return last
-    return int(np.argmax(closest * (w > 0.0)))  # only through rounding, or when every row equals a seed
+    farthest = 0  # only through rounding, or when every row equals a seed
+    for i in range(w.size):
+        if w[i] > 0.0 and (closest[i] > closest[farthest] or w[farthest] <= 0.0):
+            farthest = i
+    return farthest
 
 
 @njit(nogil=True, cache=True)
@@ -89,29 +94,40 @@ def draw_seeds(x: Floats, w: Floats, blocks: Floats, uniforms: Floats, kept: Flo
     potentials = np.empty(rounds * TRIALS)
     distances = np.empty((rounds * TRIALS, n))
     for s in range(k):
-        total = mass.sum()
+        total = 0.0
+        for b in range(blocks.shape[0]):
+            total += mass[b]
         n_drawn = n_trials if s else 1
         n_rounds = -(-n_drawn // TRIALS)
         for t in range(n_drawn):
             drawn[t] = draw_row(mass, closest, w, uniforms[s, t] * total)
-        drawn[n_drawn:] = drawn[0]
+        for t in range(n_drawn, drawn.size):
+            drawn[t] = drawn[0]
         if s == 0:
-            closest[:] = np.inf
-        potentials[:] = 0.0
+            for i in range(n):
+                closest[i] = np.inf
+        for t in range(potentials.size):
+            potentials[t] = 0.0
         for r in range(n_rounds):
             for t in range(TRIALS):
-                trials[t] = x[drawn[r * TRIALS + t]]
+                for j in range(d):
+                    trials[t, j] = x[drawn[r * TRIALS + t], j]
             for b in range(blocks.shape[0]):
                 first, last = b * TILE, min((b + 1) * TILE, n)
                 distances_to_trials(blocks[b], d, trials, sums[r])
                 for t in range(min(TRIALS, n_drawn - r * TRIALS)):
                     part = sums[r, t * TILE : t * TILE + last - first]
-                    distances[r * TRIALS + t, first:last] = part
+                    for i in range(first, last):
+                        distances[r * TRIALS + t, i] = part[i - first]
                     potentials[r * TRIALS + t] += potential_part(closest[first:last], w[first:last], part)
-        best = np.argmin(potentials[:n_drawn])
+        best = 0
+        for t in range(n_drawn):
+            if potentials[t] < potentials[best]:
+                best = t
         seeds[s] = drawn[best]
         if kept.shape[0]:
-            kept[s] = distances[best]
+            for i in range(n):
+                kept[s, i] = distances[best, i]
         for b in range(blocks.shape[0]):
             total = 0.0
             for i in range(b * TILE, min((b + 1) * TILE, n)):

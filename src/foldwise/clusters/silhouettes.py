@@ -38,10 +38,13 @@ def distances_by_cell(x: Floats, blocks: Floats, ends: Ints, start: int, stop: i
     """
     n, d = x.shape
     q, out = np.empty((QUERIES, d)), np.empty(QUERIES * TILE)
-    sums[:] = 0.0
+    for i in range(sums.shape[0]):
+        for cell in range(sums.shape[1]):
+            sums[i, cell] = 0.0
     for first in range(start, stop, QUERIES):
         for t in range(QUERIES):
-            q[t] = x[min(first + t, stop - 1)]
+            for j in range(d):
+                q[t, j] = x[min(first + t, stop - 1), j]
         cell = 0
         for b in range(blocks.shape[0]):
             distances_to_trials(blocks[b], d, q, out)

@@ -12,18 +12,34 @@ import numpy as np
 from numba import njit
 from scipy.special import betainc
 
+from foldwise.clusters.all_k import cluster_from_seeds, new_clusterings
 from foldwise.clusters.assignment import Floats, Ints, Labels
-from foldwise.clusters.lloyd import new_bounds, rows_of, run_lloyd
-from foldwise.clusters.seeding import blocks_of, draw_seeds
+from foldwise.clusters.lloyd import greatest, rows_of
+from foldwise.clusters.seeding import blocks_of
 
 REPEATS = 5  # of the division into halves
 STARTS = 3  # of 2-means
 FEWEST = 16  # rows of a cluster that is tested
 MOST = 4000  # rows of a cluster that are used
+MAX_ITER = 100  # of 2-means
+TWO = np.array([2])
 FINEST, COARSEST = 16, 6  # windows in the range of the projections
 
 
-@njit(nogil=True)
+@njit(nogil=True, cache=True)
+def n_below(z: Floats, value: float) -> int:
+    """Count the sorted values below `value`."""
+    low, high = 0, z.size
+    while low < high:
+        middle = (low + high) // 2
+        if z[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(nogil=True, cache=True)
 def choose_windows(z: Floats) -> tuple[float, float, float, float]:
     """Return the start of three windows (lower peak, valley, higher peak) and their width.
 
@@ -41,9 +57,9 @@ def choose_windows(z: Floats) -> tuple[float, float, float, float]:
         counts = np.empty(n_starts)
         for s in range(n_starts):
             a = low + 0.5 * h * s
-            counts[s] = np.searchsorted(z, a + h) - np.searchsorted(z, a)
+            counts[s] = n_below(z, a + h) - n_below(z, a)
         for s in range(2, n_starts - 2):
-            first, last = np.argmax(counts[: s - 1]), s + 2 + np.argmax(counts[s + 2 :])
+            first, last = greatest(counts[: s - 1]), s + 2 + greatest(counts[s + 2 :])
             peak = min(counts[first], counts[last])
             score = (peak - counts[s]) / np.sqrt(peak + counts[s] + 1.0)
             if score > best:
@@ -54,34 +70,17 @@ def choose_windows(z: Floats) -> tuple[float, float, float, float]:
     return lower, valley, higher, width
 
 
-@njit(nogil=True, cache=True)
-def count_windows(train: Floats, test: Floats, uniforms: Floats) -> tuple[float, float, float]:
+def count_windows(train: Floats, test: Floats, uniforms: Floats) -> list[int]:
     """Split the training rows in two, choose windows, and count the test rows in them.
 
     Returns the counts of the lower peak, the valley and the higher peak; which is lower was decided in training.
     """
-    n, d = train.shape
-    ones, blocks, kept = np.ones(n), blocks_of(train), np.empty((0, n))
-    rows, lowest, line = rows_of(train, ones), np.inf, np.zeros(d)
-    for s in range(uniforms.shape[0]):
-        seeds = draw_seeds(train, ones, blocks, uniforms[s], kept)
-        start = np.empty((2, d))
-        start[0], start[1] = train[seeds[0]], train[seeds[1]]
-        centers, inertia, _ = run_lloyd(rows, new_bounds(n), start, 100, 0.0)
-        if inertia < lowest:
-            lowest = inertia
-            line = centers[1] - centers[0]
-    z = np.empty(n)
-    for i in range(n):
-        z[i] = (train[i] * line).sum()
-    lower, valley, higher, width = choose_windows(np.sort(z))
-    in_lower = in_valley = in_higher = 0.0
-    for i in range(test.shape[0]):
-        t = (test[i] * line).sum()
-        in_lower += lower <= t < lower + width
-        in_valley += valley <= t < valley + width
-        in_higher += higher <= t < higher + width
-    return in_lower, in_valley, in_higher
+    found = new_clusterings(train, TWO, len(uniforms))
+    cluster_from_seeds(rows_of(train, np.ones(len(train))), blocks_of(train), uniforms, TWO, MAX_ITER, 0.0, found)
+    line = found.centers[0, 1] - found.centers[0, 0]
+    *starts, width = choose_windows(np.sort(train @ line))
+    projected = test @ line
+    return [int(np.sum((start <= projected) & (projected < start + width))) for start in starts]
 
 
 def valley_p_value(peaks: tuple[float, float], valley: float) -> float:

@@ -198,7 +198,8 @@ def sum_numbers(dist: CompiledDistance, tiles: Floats, block: Floats, sums: Floa
 
     A panel of columns stays in the cache from tile to tile; a block of many columns would not.
     """
-    sums[:] = 0.0
+    for i in range(sums.size):
+        sums[i] = 0.0
     n_columns = dist.factors.size
     for first in range(0, n_columns, PANEL):
         last = min(first + PANEL, n_columns)
@@ -209,7 +210,8 @@ def sum_numbers(dist: CompiledDistance, tiles: Floats, block: Floats, sums: Floa
 @njit(nogil=True)
 def mark_differences(values: Bytes, bits: Bytes, planes: Bytes, marks: Bytes) -> None:
     """Set the bits of the planes in which each row differs from the query, in `marks` (BLOCK,)."""
-    marks[:] = 0
+    for i in range(BLOCK):
+        marks[i] = 0
     for j in range(values.size):
         x = planes[j * BLOCK : (j + 1) * BLOCK]
         value, bit = values[j], bits[j]
@@ -250,8 +252,8 @@ def add_overlap(
     is_ratio = dist.form == RATIO
     marks, differ, absent = work[:BLOCK], work[BLOCK : 2 * BLOCK], work[2 * BLOCK : 3 * BLOCK]
     if dist.all_ones:
-        differ[:] = 0
-        absent[:] = 0
+        for i in range(BLOCK):
+            differ[i] = absent[i] = 0
         for g in range(n_bytes):
             first, last = dist.plane_starts[g], dist.plane_starts[g + 1]
             mark_differences(values[first:last], dist.plane_bits[first:last], planes[first * BLOCK :], marks)
@@ -263,7 +265,8 @@ def add_overlap(
                 weights[i] = dist.total_weight - absent[i]
         return
     over = np.zeros(BLOCK)  # separate from `sums`, which would round at every step
-    weights[:] = dist.total_weight
+    for i in range(BLOCK):
+        weights[i] = dist.total_weight
     for g in range(n_bytes):
         first, last = dist.plane_starts[g], dist.plane_starts[g + 1]
         mark_differences(values[first:last], dist.plane_bits[first:last], planes[first * BLOCK :], marks)
@@ -317,8 +320,10 @@ class Workspace(NamedTuple):
 @njit(nogil=True)
 def workspace(dist: CompiledDistance, queries: Queries) -> Workspace:
     m, n_columns = queries.numbers.shape
-    tiles = np.full((-(-m // TILE) * TILE, n_columns), np.nan)
-    tiles[:m] = queries.numbers
+    tiles = np.empty((-(-m // TILE) * TILE, n_columns))
+    for i in range(tiles.shape[0]):  # numba compiles loops sooner than np.full and slices
+        for j in range(n_columns):
+            tiles[i, j] = queries.numbers[i, j] if i < m else np.nan
     look_ups = np.empty((m, dist.slot_weights.size))
     if queries.slots.shape[1]:
         for i in range(m):
@@ -347,7 +352,8 @@ def tile_sums(
             s, w = sums[t * BLOCK : (t + 1) * BLOCK], work.weights[t * BLOCK : (t + 1) * BLOCK]
             add_overlap(dist, values, own_gaps, blocks.planes[b], blocks.gaps[b], marks, s, w)
     elif dist.form == RATIO:
-        work.weights[:] = 0.0
+        for i in range(TILE * BLOCK):
+            work.weights[i] = 0.0
     if queries.slots.shape[1]:
         for t in range(n):
             s = sums[t * BLOCK : (t + 1) * BLOCK]

@@ -60,7 +60,9 @@ def keep_nearest(distances: Floats, indices: Ints, n: int, k: int, most: int, li
     """
     low, high = 0.0, limit
     if limit == np.inf:
-        high = distances[:n].max()
+        high = 0.0
+        for i in range(n):
+            high = max(high, distances[i])
     for _ in range(GUESSES):
         limit = 0.5 * (low + high)
         n_below = 0
@@ -77,8 +79,10 @@ def keep_nearest(distances: Floats, indices: Ints, n: int, k: int, most: int, li
                 distances[n_below], indices[n_below] = d, indices[i]
                 n_below += d <= limit
             return n_below, limit
-    limit = np.partition(distances[:n], k - 1)[k - 1]
-    n_below, kept = (distances[:n] < limit).sum(), 0
+    limit = distances[np.argsort(distances[:n], kind="mergesort")[k - 1]]
+    n_below = kept = 0
+    for i in range(n):
+        n_below += distances[i] < limit
     for i in range(n):
         d = distances[i]
         if d <= limit and (d < limit or n_below < k):
@@ -97,7 +101,9 @@ def find_nearest(
     room = k + max(k, 64)  # rows are collected until this many are held, then about the k nearest stay
     held_distances, held_indices = np.empty((m, room)), np.empty((m, room), dtype=np.int64)
     n_held = np.zeros(m, dtype=np.int64)
-    limits, bounds = np.full(m, np.inf), np.full(m, np.inf)
+    limits, bounds = np.empty(m), np.empty(m)
+    for query in range(m):
+        limits[query] = bounds[query] = np.inf
     work = workspace(dist, queries)
     hits = np.empty(BLOCK + 1, dtype=np.int64)
 

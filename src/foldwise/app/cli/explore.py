@@ -21,7 +21,7 @@ def explore(table: Path, out: Path | None, options: dict[str, Any], *, force: bo
     """Explore, save, and print the answers. `options` are arguments of `foldwise.explore`."""
     check_table(table)
     folder = run_folder_for(out, table, force, "explore")
-    executor = open_executor(count_workers(options.get("n_jobs")))
+    executor = open_executor(count_workers(options.get("n_jobs")), "explore")
     try:  # imported late: the workers load their libraries at the same time
         from foldwise.app.exploring.run import run_explore
         from foldwise.app.timing import Clock, seconds_of

@@ -85,7 +85,8 @@ def run_explore(
 ) -> Exploration:
     """Run `explore`; the command line passes a clock that it started, a watcher, and the command."""
     seconds, seed = seconds_of(budget), check_seed(seed)
-    executor = executor or open_executor(count_workers(n_jobs))  # workers load libraries while the table is read
+    # workers load libraries while the table is read
+    executor = executor or open_executor(count_workers(n_jobs), "explore")
     try:
         clock = clock or Clock(seconds)
         clock.enter("reading")

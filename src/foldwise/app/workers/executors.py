@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import cloudpickle
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA")
 ONE_THREAD = {**{f"{name}_NUM_THREADS": "1" for name in THREADS}, "POLARS_MAX_THREADS": "1"}
-START_SERVER = "from foldwise.app.workers.fork_server import main; import sys; main(*map(int, sys.argv[1:]))"
+START_SERVER = "import sys; from foldwise.app.workers.fork_server import main; main(*sys.argv[1:])"
+Purpose = Literal["fit", "explore"]
 COMPILED = ("naive_bayes", "knn")  # models whose kernels are compiled on a new machine, in this order
 
 
@@ -81,11 +82,11 @@ def count_workers(n_jobs: int | None = None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def open_executor(n_workers: int) -> Executor:
-    """Forked workers where the system forks, else this process."""
+def open_executor(n_workers: int, purpose: Purpose = "fit") -> Executor:
+    """Forked workers where the system forks, else this process. They load libraries for their purpose."""
     if n_workers < 1 or not hasattr(os, "fork") or not hasattr(socket, "send_fds"):
         return InProcessExecutor()
-    return ProcessExecutor(n_workers)
+    return ProcessExecutor(n_workers, purpose)
 
 
 @dataclass
@@ -103,7 +104,7 @@ class Worker:
 class ProcessExecutor:
     """Workers forked from a server that is started at once, so that libraries load while the table is read."""
 
-    def __init__(self, n_workers: int) -> None:
+    def __init__(self, n_workers: int, purpose: Purpose = "fit") -> None:
         self._n_workers = n_workers
         self._workers: list[Worker] = []
         self._packed = b""
@@ -117,7 +118,7 @@ class ProcessExecutor:
         mine.sendall("\n".join([p or os.getcwd() for p in sys.path]).encode() + b"\n\n")
         self._socket = mine
         self._server = subprocess.Popen(
-            [sys.executable, "-P", "-c", START_SERVER, str(theirs.fileno()), str(writing)],
+            [sys.executable, "-P", "-c", START_SERVER, str(theirs.fileno()), str(writing), purpose],
             pass_fds=[theirs.fileno(), writing],
             env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
             stdin=subprocess.DEVNULL,

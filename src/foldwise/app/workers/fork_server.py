@@ -17,19 +17,20 @@ from multiprocessing.connection import Connection
 from foldwise.app.workers.compiled_stamp import is_compiled
 
 
-def main(socket_number: int, compiled_pipe: int) -> None:
+def main(socket_number: str, pipe_number: str, purpose: str) -> None:
     """Fork a worker for each connection that comes through the socket, until it is closed.
 
-    What is compiled is written to the pipe.
+    What is compiled is written to the pipe. The workers of `explore` compile what their questions need themselves.
     """
-    requests = socket.socket(fileno=socket_number)
+    requests, compiled_pipe = socket.socket(fileno=int(socket_number)), int(pipe_number)
     sys.path[:] = receive_paths(requests)
-    load()
-    if is_compiled():
+    load(purpose)
+    compiles = purpose == "fit" and not is_compiled()
+    if not compiles:
         use_a_kernel()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for workers that end
     gc.freeze()
-    if not is_compiled() and os.fork() == 0:
+    if compiles and os.fork() == 0:
         requests.close()
         from foldwise.app.workers.compiling import compile_all
 
@@ -63,10 +64,15 @@ def receive_paths(requests: socket.socket) -> list[str]:
     return text.decode().removesuffix("\n\n").split("\n")
 
 
-def load() -> None:
+def load(purpose: str) -> None:
     """Import what every worker needs."""
     import foldwise.app.workers.jobs
-    import foldwise.models  # noqa: F401
+
+    if purpose == "explore":
+        import foldwise.app.exploring.clustering
+        import foldwise.app.exploring.questions
+    else:
+        import foldwise.models  # noqa: F401
 
 
 def use_a_kernel() -> None:

@@ -144,5 +144,6 @@ def grow_sets(
 def longer(values: Ints, room: int) -> Ints:  # pragma: no cover
     """Copy values into an array with more room."""
     out = np.empty(room, np.int64)
-    out[: len(values)] = values
+    for i in range(len(values)):
+        out[i] = values[i]
     return out

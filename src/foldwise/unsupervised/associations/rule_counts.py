@@ -83,9 +83,9 @@ def count_rules(
             every[w] |= known[j, w]
     rows, a = np.empty(n_words, np.uint64), np.empty(n_words, np.uint64)
     for r in range(len(consequents)):
-        rows[:] = every
+        for w in range(n_words):
+            rows[w] = a[w] = every[w]
         restrict(rows, known, is_complete, columns[consequents[r]])
-        a[:] = every
         for i in antecedents[r]:
             if i >= 0:
                 restrict(rows, known, is_complete, columns[i])
@@ -107,7 +107,8 @@ def count_contexts(
             every[w] |= known[j, w]
     rows = np.empty(n_words, np.uint64)
     for r in range(len(consequents)):
-        rows[:] = every
+        for w in range(n_words):
+            rows[w] = every[w]
         restrict(rows, known, is_complete, columns[consequents[r]])
         restrict(rows, known, is_complete, columns[added[r]])
         for i in others[r]:

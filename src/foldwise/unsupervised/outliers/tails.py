@@ -128,7 +128,10 @@ def log_posterior(excesses: Floats, top: float, n_censored: float, shape: float,
 @njit(nogil=True, cache=True)
 def predict_beyond(excesses: Floats, top: float, n_censored: float, queries: Floats, out: Floats) -> None:
     """Fill `out` with the probability that a score above `top` also exceeds each query."""
-    unit = (excesses.sum() + n_censored * top) / len(excesses)
+    unit = n_censored * top
+    for excess in excesses:
+        unit += excess
+    unit /= len(excesses)
     low_x, high_x, low_s, high_s = SHAPES[0], SHAPES[1], LOG_SCALES[0], LOG_SCALES[1]
     weights = np.empty((POINTS, POINTS))
     # a coarse grid finds where the posterior lies, a fine one integrates over it
@@ -159,7 +162,8 @@ def predict_beyond(excesses: Floats, top: float, n_censored: float, queries: Flo
         wide_s = max(6.0 * np.sqrt(max(square_s / total - mean_s**2, 0.0)), 1.5 * (high_s - low_s) / (POINTS - 1))
         low_x, high_x = max(SHAPES[0], mean_x - wide_x), min(SHAPES[1], mean_x + wide_x)
         low_s, high_s = max(LOG_SCALES[0], mean_s - wide_s), min(LOG_SCALES[1], mean_s + wide_s)
-    out[:] = 0.0
+    for q in range(len(queries)):
+        out[q] = 0.0
     for a in range(POINTS):
         shape = low_x + (high_x - low_x) * a / (POINTS - 1)
         for b in range(POINTS):
