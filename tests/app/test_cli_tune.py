@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 
+import numpy as np
 import polars as pl
 import pytest
 from sklearn.datasets import load_iris
@@ -11,6 +14,8 @@ from sklearn.datasets import load_iris
 from foldwise import open_model
 from foldwise.app.cli.tune import TuneRequest, tune
 from foldwise.errors import InputError
+from foldwise.report.formatting import number
+from foldwise.report.sections.tuning import KINDS
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +90,52 @@ def test_a_budget_instead_of_trials(iris, capsys):
 def test_bad_input(iris, options, words):
     with pytest.raises(InputError, match=words):
         tune(request(iris, **options), as_json=False, quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("model", "strategy", "metric", "kinds"),
+    [
+        ("rbf_svm", "bayesian", None, ["heat_map", "process", "best_so_far", "importance"]),
+        ("rbf_svm", "evolutionary", "log_loss", ["heat_map", "generations", "best_so_far", "importance"]),
+        ("logistic_regression", "gradient", "log_loss", ["process", "paths", "best_so_far"]),
+        ("decision_tree", "random", None, ["parallel", "best_so_far", "importance"]),
+    ],
+)
+def test_the_report_shows_the_strategy(model, strategy, metric, kinds, iris, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("foldwise.app.cli.tune.OUTER", 2)
+    monkeypatch.setattr("foldwise.app.cli.tune.INNER", 2)
+    path = tmp_path / "report.html"
+    options = {"model": model, "strategy": strategy, "metric": metric, "trials": 10, "report": path}
+    tune(request(iris, **options), as_json=True, quiet=False)
+    found, page = json.loads(capsys.readouterr().out), path.read_text()
+    captions = re.findall(r"<figcaption>([^<]*)</figcaption><img", page)
+    assert captions == [KINDS[kind][0] for kind in kinds]
+    for encoded in re.findall(r'src="data:image/png;base64,([^"]+)"', page):
+        assert base64.b64decode(encoded, validate=True).startswith(b"\x89PNG")
+    estimate, best = found["estimate"], found["best"]
+    interval = f"{number(estimate['value'])} (95% interval {number(estimate['low'])} to {number(estimate['high'])})"
+    assert f"Expected {estimate['metric']} on new data: {interval}" in page
+    assert f"{found['settings']} settings tried, best {estimate['metric']} {number(best['score'])} on 2 of 2" in page
+    assert "Search score (optimistic)" in page
+    assert "Baseline" in page
+    assert len(page) < 1_000_000
+
+
+def test_the_report_of_a_quantity(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("foldwise.app.cli.tune.OUTER", 2)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    frame = pl.DataFrame(X, schema=["a", "b", "c"]).with_columns(kind=X[:, 0] + rng.normal(size=60))
+    frame.write_csv(tmp_path / "t.csv")
+    path = tmp_path / "r.html"
+    tune(request(tmp_path / "t.csv", model="ridge", strategy="grid", trials=5, report=path), as_json=False, quiet=False)
+    assert f"report   {path}" in capsys.readouterr().out
+    page = path.read_text()
+    assert "root mean squared error, lower is better" in page
+    assert "predicts the mean" in page
+    assert ": 5 settings tried" in page  # quantiles of the distribution of alpha
+
+
+def test_a_file_that_cannot_be_written_is_refused_first(iris, tmp_path):
+    with pytest.raises(InputError, match="--report must be a file in an existing folder"):
+        tune(request(iris, report=tmp_path / "nowhere" / "r.html"), as_json=False, quiet=True)

@@ -157,8 +157,8 @@ def test_the_best_setting_is_shown_however_many_were_tried():
     metric = class_metric("log_loss", np.array(["a", "b"]))
     trials = [{"folds": 10, "at": float(i), "score": 1 - i / 1000} for i in range(500)]
     lucky = {"folds": 1, "at": 0.0, "score": 0.1}  # on a single fold, so not the best
-    shown = shown_trials([lucky, *trials], metric)
+    shown = shown_trials([lucky, *trials], metric.signed)
     assert len(shown) == 400
     assert shown[-1] == trials[-1]
     assert lucky not in shown
-    assert shown_trials([], metric) == []
+    assert shown_trials([], metric.signed) == []

@@ -36,7 +36,7 @@ ALL = {
     "repeat",
     "glossary",
 }
-VOID = {"meta", "input", "br", "link"}
+VOID = {"meta", "input", "br", "img", "link"}
 
 
 class Page(HTMLParser):
@@ -336,6 +336,18 @@ def test_numbers_read_well() -> None:
     assert [percent(v) for v in (0.5, 0.004, 0.0001, 0.0, None)] == ["50%", "0.4%", "<0.1%", "0%", "–"]
     assert [duration(v) for v in (0.25, 75, 600, 9000)] == ["0.2 s", "75 s", "10 min", "2.5 h"]
     assert fixed(-0.00061, decimals([0.25, 0.0039])) == "−0.001"
+
+
+def test_a_picture_must_be_an_encoded_file() -> None:
+    pictures = [
+        {"kind": PAYLOAD, "png": text} for text in ("AAAA", 'x" onerror="alert(1)', "https://example.com/a.png")
+    ]
+    words = {"title": PAYLOAD, "no_pictures": PAYLOAD, "made": {"strategy": PAYLOAD}}
+    facts = {"kind": "tune", "pictures": pictures, **words}
+    elements = Page(render(facts)).elements
+    [image] = [attributes for tag, attributes in elements if tag == "img"]
+    assert image["src"] == "data:image/png;base64,AAAA"
+    assert not any(name.startswith("on") for _, attributes in elements for name in attributes)
 
 
 @pytest.mark.parametrize("p", [0.0, 0.0006, 0.000999, 0.001, 0.0423, 0.9999, 1.0, None])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from foldwise.decisions.calibration import CalibrationData, ClassScores
 from foldwise.decisions.calibration.temperature import Temperature
 from foldwise.errors import InputError
 from foldwise.evaluation.decision import choose
-from foldwise.evaluation.metrics import Metric, class_metric
+from foldwise.evaluation.metrics import class_metric
 from foldwise.evaluation.prediction_curves import prediction_facts
 from foldwise.evaluation.residuals import residual_facts
 from foldwise.evaluation.tables import number
@@ -170,15 +170,15 @@ def search_facts(line: LeaderboardRow, result: FitResult) -> dict[str, Any]:
                     "at": batch.opened,
                 }
             )
-    shown = shown_trials(trials, result.setup.metric)
+    shown = shown_trials(trials, result.setup.metric.signed)
     return {"model": line.name, "title": line.title, "n_settings": len(trials), "trials": shown}
 
 
-def shown_trials(trials: list[dict[str, Any]], metric: Metric) -> list[dict[str, Any]]:
+def shown_trials(trials: list[dict[str, Any]], signed: Callable[[float], float]) -> list[dict[str, Any]]:
     """The settings evaluated on the most folds, with the best of them in any case."""
-    trials = sorted(trials, key=lambda one: (-one["folds"], one["at"]))
+    trials = sorted(trials, key=lambda one: (-one["folds"], one.get("at", 0.0)))
     rated = [one for one in trials if one["score"] is not None and one["folds"] == trials[0]["folds"]]
-    best = max(rated, key=lambda one: metric.signed(one["score"]), default=None)
+    best = max(rated, key=lambda one: signed(one["score"]), default=None)
     shown = trials[:MOST_TRIALS]
     return shown if best is None or best in shown else [*shown[:-1], best]
 

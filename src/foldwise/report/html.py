@@ -24,17 +24,20 @@ from foldwise.report.sections.predictions import curves, mistakes
 from foldwise.report.sections.reproduction import reproduction
 from foldwise.report.sections.residuals import errors, residuals_by_column
 from foldwise.report.sections.searches import searches
+from foldwise.report.sections.tuning import strategy_pictures, tuning_top
 
 FORMAT = 1
 EXPLORATION = (map_section, clusters, outliers, rules, factors, remarkable, audit, reproduction)
+TUNING = (strategy_pictures, searches, reproduction)
 SECTIONS = (
     *(leaderboard, mistakes, curves, errors, residuals_by_column, importance, examples, bayes),
     *(audit, searches, reproduction, glossary),
 )
 SCRIPTS = ("nomogram", "map")  # for sections that embed facts of this name
-# nothing may be loaded, whatever the facts hold: only the page's own script runs
+# nothing may be loaded, whatever the facts hold: only the page's own script runs, and pictures lie in the page
 POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'"
 )
 
 
@@ -63,10 +66,11 @@ def render(facts: dict[str, Any]) -> str:
             "use the version of Foldwise that made the run.",
         )
     read = ReportFacts(facts)
-    is_exploration = read.text("kind") == "explore"
-    made = [section(read) for section in (EXPLORATION if is_exploration else SECTIONS)]
+    kinds = {"explore": (top, EXPLORATION), "tune": (tuning_top, TUNING)}
+    first_of, sections = kinds.get(read.text("kind"), (headline, SECTIONS))
+    made = [section(read) for section in sections]
     shown = [section for section in made if section is not None]
-    first = top(read) if is_exploration else headline(read)
+    first = first_of(read)
     body = el("main", first, contents(shown), *(section.html() for section in shown), footer(read))
     wanted = [name for name in SCRIPTS if any(f'id="{name}-facts"' in section.body for section in shown)]
     scripts = [Html(f"<script>{page(f'{name}.js')}</script>") for name in ("page", *wanted)]

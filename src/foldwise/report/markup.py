@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-VOID = frozenset({"br", "meta", "input", "link"})
+VOID = frozenset({"br", "img", "meta", "input", "link"})
 
 
 class Html(str):

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.tuning.space import SearchSpace
 from foldwise.tuning.strategies.protocol import Trial
 from foldwise.tuning.trial_table import trials_to_frame
 
@@ -40,6 +41,20 @@ class SearchViews:
             One row per setting: its parameters, its mean score and the standard deviation over splits.
         """
         return trials_to_frame(self.trials_, std=self._of_metric("std"))
+
+    def plot_kinds(self) -> list[str]:
+        """Return the kinds of pictures that suit the search, that of its strategy among them.
+
+        Returns
+        -------
+        list of str
+            Kinds for `plot`.
+        """
+        from foldwise.tuning.pictures.choosing import suitable_kinds
+
+        search: Any = self
+        space, strategy, _ = search._space()
+        return suitable_kinds(SearchSpace.of(space), self.trials_, getattr(search, "strategy_", strategy))
 
     def plot(self, kind: str | None = None, ax: Any = None) -> Any:
         """Draw the trials of the search.

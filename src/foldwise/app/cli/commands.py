@@ -232,6 +232,7 @@ def tune(
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Model file to write.")] = None,
     settings: Annotated[Path | None, typer.Option(help="CSV file to write with all settings and scores.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture file to write: .png, .svg or .pdf.")] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML report to write, with the pictures of the search.")] = None,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -242,7 +243,7 @@ def tune(
     from foldwise.app.cli.tune import TuneRequest, tune
 
     request = TuneRequest(
-        table, target, model, strategy, trials, budget, metric, groups, seed, jobs, out, settings, plot, task
+        table, target, model, strategy, trials, budget, metric, groups, seed, jobs, out, settings, plot, report, task
     )
     tune(request, as_json=json, quiet=quiet)
 

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from foldwise.errors import InputError
+
+
+def check_outputs(files: Mapping[str, Path | None]) -> None:
+    """Raise if a file cannot be written, before an hour of work; files are given by the names of their options."""
+    for option, path in files.items():
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            raise InputError(
+                f"--{option} must be a file in an existing folder, got {str(path)!r}.", "choose another path."
+            )
 
 
 def check_table(*paths: Path | None) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +19,12 @@ from foldwise.app.cli.compare import (
     target_counts,
 )
 from foldwise.app.cli.output import ProgressLine, bar, duration, print_json
-from foldwise.app.cli.paths import check_table
+from foldwise.app.cli.paths import check_outputs, check_table
 from foldwise.errors import InputError
 
 OUTER, INNER = 5, 5  # folds that estimate, and folds inside them that select
 SHOWN = 5  # settings
+GRID = 5  # values of each parameter in a grid
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,14 @@ class TuneRequest:
     out: Path | None
     settings: Path | None
     plot: Path | None
+    report: Path | None = None
     task: str | None = None
 
 
 def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
     """Tune a model and print what was found."""
     check_table(request.table)
+    check_outputs({"out": request.out, "settings": request.settings, "plot": request.plot, "report": request.report})
     from sklearn.base import clone
 
     from foldwise.app.plain_values import plain
@@ -77,6 +82,8 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
             search.set_params(timeout=max((1 - share) * seconds, seconds - (time.monotonic() - start)))
         search.fit(task.table.X, task.table.y, groups=task.groups)
     write_files(request, task, search)
+    if request.report is not None:
+        write_report(request, task, search, nested, time.monotonic() - start)
     if as_json:
         sign, title = sign_and_title(nested.metric)
         best = {"setting": plain(search.best_params_), "score": sign * float(search.best_score_)}
@@ -132,6 +139,8 @@ def search_of(request: TuneRequest, task: TuneTask) -> Any:
     space = {name: values for name, values in task.spec.space(task.outline).items() if name != "select"}
     if not space:
         raise InputError(f"--model {request.model!r} has nothing to tune on this table.", "choose another model.")
+    if request.strategy == "grid":
+        space = {name: values_of(name, values) for name, values in space.items()}
     if task.spec.answers == "decision" and getattr(task.scoring, "need", None) == Need.PROBA:
         pipeline, space = Calibrated(pipeline), {f"estimator__{name}": values for name, values in space.items()}
     return SearchCV(
@@ -144,6 +153,16 @@ def search_of(request: TuneRequest, task: TuneTask) -> Any:
         n_jobs=-1 if request.jobs is None else request.jobs,
         random_state=request.seed,
     )
+
+
+def values_of(name: str, values: Any) -> Any:
+    """The values of a parameter in a grid: of a distribution, some evenly spaced quantiles."""
+    from foldwise.tuning.dimensions import dimension_of
+
+    if not hasattr(values, "rvs"):
+        return values
+    dimension = dimension_of(name, values)
+    return list(dict.fromkeys(dimension.from_unit(i / (GRID - 1)) for i in range(GRID)))
 
 
 def write_files(request: TuneRequest, task: TuneTask, search: Any) -> None:
@@ -162,6 +181,32 @@ def write_files(request: TuneRequest, task: TuneTask, search: Any) -> None:
         without_formulas(search.to_frame()).write_csv(request.settings)
     if request.plot is not None:
         search.plot("overview").figure.savefig(request.plot, dpi=150)
+
+
+def write_report(request: TuneRequest, task: TuneTask, search: Any, nested: Any, seconds: float) -> None:
+    """Write the report: the honest estimate, the pictures of the strategy, and all settings."""
+    from foldwise.app.cli.report import write_whole
+    from foldwise.app.timing import seconds_of
+    from foldwise.app.tune_facts import TunedModel, baseline_of, tune_facts
+    from foldwise.evaluation import estimate
+    from foldwise.report import render
+
+    assert request.report is not None
+    sign, title = sign_and_title(nested.metric)
+    cv = splitter((1, OUTER), task.groups is not None, request.seed + 1, quantity=task.is_quantity)
+    baseline = estimate(
+        baseline_of(task.is_quantity), task.table.X, task.table.y, cv=cv, scoring=task.scoring, groups=task.groups
+    )
+    folds = f"{'grouped' if request.groups else 'random' if task.is_quantity else 'stratified'} folds"
+    made = {
+        "command": shlex.join(["foldwise", *sys.argv[1:]]),
+        "strategy": request.strategy,
+        "seed": request.seed,
+        "budget": None if request.budget is None else seconds_of(request.budget),
+        "seconds": seconds,
+    }
+    tuned = TunedModel(task, search, nested, baseline, sign, title, (OUTER, INNER), folds, made)
+    write_whole(request.report, render(tune_facts(tuned)))
 
 
 def summary(request: TuneRequest, task: TuneTask, search: Any, nested: Any, seconds: float) -> str:
@@ -191,9 +236,8 @@ def summary(request: TuneRequest, task: TuneTask, search: Any, nested: Any, seco
         for i in order
     ]
     lines += ["", f"{nested.models_scored + search.models_scored_:,} models scored in {duration(seconds)}."]
-    for what, path in (("model", request.out), ("settings", request.settings), ("plot", request.plot)):
-        if path is not None:
-            lines.append(f"{what:9}{path}")
+    files = {"model": request.out, "settings": request.settings, "plot": request.plot, "report": request.report}
+    lines += [f"{what:9}{path}" for what, path in files.items() if path is not None]
     return "\n".join(lines)
 
 

@@ -32,9 +32,9 @@ def bullets(words: Sequence[str]) -> Html | None:
     return el("ul", each("li", words)) if words else None
 
 
-def details(summary: str, *children: str | None) -> Html:
-    """Content that a click opens."""
-    return el("details", el("summary", summary), *children)
+def details(summary: str, *children: str | None, is_open: bool = False) -> Html:
+    """Content that a click opens or closes."""
+    return el("details", el("summary", summary), *children, open=is_open)
 
 
 def table(

@@ -12,6 +12,10 @@ WORDS = (
     "The same command on the same table, with the same versions and seed, uses the same folds and settings. How many "
     "settings are tried depends on how long each takes."
 )
+TUNE_WORDS = (
+    "The same command on the same table, with the same versions and seed, uses the same folds. With --trials it also "
+    "tries the same settings."
+)
 EXPLORE_WORDS = (
     "The same command on the same table, with the same versions and seed, gives the same answers. How many "
     "rows of a large table are used depends on how long each answer takes."
@@ -24,7 +28,7 @@ def reproduction(facts: ReportFacts) -> Section | None:
     if not made:
         return None
     body = [
-        paragraph(EXPLORE_WORDS if facts.text("kind") == "explore" else WORDS),
+        paragraph({"explore": EXPLORE_WORDS, "tune": TUNE_WORDS}.get(facts.text("kind"), WORDS)),
         el("pre", el("code", made.text("command") or made.text("python"))),
         configuration(facts),
         costs(facts.part("task")),

@@ -18,6 +18,10 @@ WORDS = (
     "most folds, and settings on fewer folds are drawn lighter. "
     "A setting that leaves a hyperparameter at its default is not in the picture of that hyperparameter."
 )
+TUNE_WORDS = (
+    "Each dot is the mean score of one setting over the folds. A ring marks the best setting. A setting that leaves a "
+    "hyperparameter at its default is not in the picture of that hyperparameter."
+)
 FIRST_FOLD = "The scores of a search include fold 1, which the estimates leave out."
 
 Trial = tuple[ReportFacts, float]  # with its score
@@ -28,12 +32,14 @@ def searches(facts: ReportFacts) -> Section | None:
     task = facts.part("task")
     metric = task.text("metric_title") or "score"
     greater, n_folds = task.flag("greater_is_better"), task.number("n_folds") or 0
-    found = [search(entry, metric, greater, n_folds) for entry in facts.records("searches")]
-    words = f"{WORDS} {FIRST_FOLD if task.text('scored_folds') else ''}".strip()
-    return Section("searches", "Hyperparameter searches", join([paragraph(words), *found])) if any(found) else None
+    is_only = facts.text("kind") == "tune"
+    found = [search(entry, metric, greater, n_folds, is_only) for entry in facts.records("searches")]
+    words = TUNE_WORDS if is_only else f"{WORDS} {FIRST_FOLD if task.text('scored_folds') else ''}".strip()
+    title = "Settings that were tried" if is_only else "Hyperparameter searches"
+    return Section("searches", title, join([paragraph(words), *found])) if any(found) else None
 
 
-def search(entry: ReportFacts, metric: str, greater: bool, n_folds: float) -> Html | None:
+def search(entry: ReportFacts, metric: str, greater: bool, n_folds: float, is_open: bool) -> Html | None:
     """The pictures of one model."""
     scored = ((trial, trial.number("score")) for trial in entry.records("trials"))
     trials = [(trial, float(score)) for trial, score in scored if score is not None]
@@ -60,7 +66,7 @@ def search(entry: ReportFacts, metric: str, greater: bool, n_folds: float) -> Ht
         for trial, score in ranked[:BEST]
     ]
     best = table(["score", "folds", "settings"], rows, left=(2,), class_="small")
-    return details(title, el("div", *pictures, class_="grid small") if pictures else None, best)
+    return details(title, el("div", *pictures, class_="grid small") if pictures else None, best, is_open=is_open)
 
 
 def varied(trials: list[Trial]) -> list[str]:

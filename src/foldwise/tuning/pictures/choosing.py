@@ -52,11 +52,9 @@ def plot_search(
     known = SearchSpace.of(space)
     if not finished(trials):
         raise InputError("there is nothing to draw, because no trial has a score.", "score some settings first.")
-    n_varied = len([one for one in known.columns if one.dimension.n_values > 1])
-    usual = {1: "process", 2: "heat_map"}.get(n_varied, "parallel")
     if kind == "overview":
-        return overview(known, list(trials), usual, strategy, ax)
-    kind = usual if kind is None else kind
+        return overview(known, list(trials), strategy, ax)
+    kind = usual_kind(known) if kind is None else kind
     if kind not in KINDS:
         raise InputError(f"kind must be one of {', '.join(map(repr, (*KINDS, 'overview')))}, got {kind!r}.")
     return drawing(kind)(known, list(trials), axes(ax), strategy)
@@ -68,13 +66,27 @@ def drawing(kind: str) -> Callable[..., Any]:
     return found
 
 
-def overview(space: SearchSpace, trials: list[Trial], usual: str, strategy: Any, ax: Any) -> Any:
+def usual_kind(space: SearchSpace) -> str:
+    """The picture for the number of parameters that vary."""
+    n_varied = len([one for one in space.columns if one.dimension.n_values > 1])
+    return {1: "process", 2: "heat_map"}.get(n_varied, "parallel")
+
+
+def suitable_kinds(space: SearchSpace, trials: list[Trial], strategy: Any) -> list[str]:
+    """The pictures that suit a search, that of its strategy among them."""
+    from foldwise.tuning.pictures.overview import kinds_of
+
+    usual = usual_kind(space)
+    if usual == "process" and len(finished(trials)) < 2:
+        usual = "best_so_far"  # a process of one trial is not known
+    return kinds_of(space, trials, usual, strategy)
+
+
+def overview(space: SearchSpace, trials: list[Trial], strategy: Any, ax: Any) -> Any:
     """Draw the pictures that suit a search in one figure."""
-    from foldwise.tuning.pictures.overview import draw_overview, kinds_of
+    from foldwise.tuning.pictures.overview import draw_overview
 
     if ax is not None:
         raise InputError("an overview has several axes of its own, but ax was passed.", "leave ax out.")
-    if usual == "process" and len(finished(trials)) < 2:
-        usual = "best_so_far"  # a process of one trial is not known
-    kinds = kinds_of(space, trials, usual, strategy)
+    kinds = suitable_kinds(space, trials, strategy)
     return draw_overview(kinds, lambda kind, own: drawing(kind)(space, trials, axes(own), strategy))
