@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -29,11 +28,11 @@ from foldwise.tuning.smooth_losses import (
     smooth_names,
 )
 from foldwise.tuning.space import SearchSpace, Space
+from foldwise.tuning.strategies.gradient_starts import is_continuous, starts
 from foldwise.tuning.strategies.protocol import Trial, is_tried, search_generator
 
 Path = list[tuple[dict[str, Any], float]]  # settings and losses
 
-MOST_COMBINATIONS = 32  # of values of the parameters that are not smooth
 CLOSE = 0.05  # end points whose parameters differ by less than about 5% count as one
 SPARE_POWER = 3  # of 2: the number of points to try in place of starts where the loss is flat
 LOWEST_SHARE = 1e-6  # of the upper bound: the lower bound in place of 0, which has no logarithm
@@ -285,75 +284,6 @@ class BoundGradient:
 
     def _is_over(self) -> bool:
         return self._end is not None and time.monotonic() >= self._end
-
-
-def starts(
-    space: SearchSpace, estimator: Any, n_starts: int, rng: np.random.Generator
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The starts for each combination of discrete values: the estimator's own numbers and an even design; the ends."""
-    own = estimator.get_params(deep=True)
-    n_columns, n_even = len(space.columns), min(n_starts - 1, max(2, n_starts - 3))
-    even: list[dict[str, Any]] = []
-    ends: list[dict[str, Any]] = []
-    for branch, units in combinations(space, rng):
-        design = qmc.Sobol(max(1, n_columns), rng=rng).random_base2(math.ceil(math.log2(n_starts)))
-        rows = [[to_unit(one.dimension, own.get(one.name)) for one in space.columns], *design[:n_even, :n_columns]]
-        at_ends = [np.ones(n_columns), np.zeros(n_columns)][: n_starts - len(rows)]
-        for number, row in enumerate([*rows, *at_ends]):
-            mixed = np.where(np.isnan(units), np.asarray(row, dtype=np.float64), units)
-            setting = space.from_units(mixed, branch)
-            if number == 0:  # exactly, without rounding errors
-                setting |= own_values(space, branch, setting, own)
-            if not is_tried(setting, [Trial(one, math.nan) for one in even + ends]):
-                (even if number < len(rows) else ends).append(setting)
-    return even, ends
-
-
-def combinations(space: SearchSpace, rng: np.random.Generator) -> list[tuple[int, NDArray[np.float64]]]:
-    """Branches with the positions of their discrete values; NaN for continuous parameters."""
-    found: list[tuple[int, NDArray[np.float64]]] = []
-    discrete = [
-        [i for i, one in enumerate(space.columns) if branch in one.branches and not is_continuous(one.dimension)]
-        for branch in range(len(space.branches))
-    ]
-    n_values = [math.prod(float(space.columns[i].dimension.n_values) for i in part) for part in discrete]
-    if sum(n_values) <= MOST_COMBINATIONS:
-        for branch, part in enumerate(discrete):
-            for cells in product(*(middles(int(space.columns[i].dimension.n_values)) for i in part)):
-                units = np.full(len(space.columns), np.nan)
-                units[part] = cells
-                found.append((branch, units))
-        return found
-    for units in qmc.Sobol(max(1, len(space.columns)), rng=rng).random_base2(int(math.log2(MOST_COMBINATIONS))):
-        branch = space.draw_branch(rng)
-        kept = np.full(len(space.columns), np.nan)
-        kept[discrete[branch]] = units[discrete[branch]]
-        found.append((branch, kept))
-    return found
-
-
-def middles(n_values: int) -> list[float]:
-    """The positions of so many values on the scale from 0 to 1."""
-    return [(k + 0.5) / n_values for k in range(n_values)]
-
-
-def to_unit(dimension: Any, value: Any) -> float:
-    """The position of a value, or the middle if the dimension does not contain it."""
-    return float(dimension.to_unit(value)) if is_continuous(dimension) and dimension.contains(value) else 0.5
-
-
-def own_values(space: SearchSpace, branch: int, setting: Params, own: Params) -> dict[str, Any]:
-    """The estimator's own values of continuous parameters that lie in the space."""
-    return {
-        name: own[name]
-        for name, dimension in space.active(branch, setting)
-        if is_continuous(dimension) and dimension.contains(own.get(name))
-    }
-
-
-def is_continuous(dimension: Any) -> bool:
-    """Whether a parameter may have any value between bounds."""
-    return bool(math.isinf(dimension.n_values)) and not getattr(dimension, "discrete", False)
 
 
 def log_bounds(dimension: Any) -> tuple[float, float]:

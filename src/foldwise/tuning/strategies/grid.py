@@ -12,7 +12,7 @@ from sklearn.model_selection import ParameterGrid
 
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.folds.protocol import Params
-from foldwise.tuning.dimensions import Float, Int
+from foldwise.tuning.dimensions import Float, Int, same
 from foldwise.tuning.space import SearchSpace, Space, holds
 from foldwise.tuning.strategies.protocol import Trial, is_tried, search_generator
 
@@ -65,7 +65,7 @@ class Grid:
 
 def grid_points(space: SearchSpace, n_points: int) -> Iterator[dict[str, Any]]:
     """All combinations in a space with bounds and conditions, each once."""
-    for dimensions in space.branches:
+    for number, dimensions in enumerate(space.branches):
         found: list[dict[str, Any]] = [{}]
         for name, dimension in dimensions.items():  # parents come before the parameters that depend on them
             values, when = grid_values(dimension, n_points), getattr(dimension, "when", None)
@@ -75,7 +75,15 @@ def grid_points(space: SearchSpace, n_points: int) -> Iterator[dict[str, Any]]:
                 for active in [holds(when, one)]
                 for value in (values if active else [None])
             ]
-        yield from found
+        yield from (one for one in found if not any(on_grid(space, k, one, n_points) for k in range(number)))
+
+
+def on_grid(space: SearchSpace, branch: int, setting: Params, n_points: int) -> bool:
+    """Whether the grid of a branch contains a setting."""
+    return space.in_branch(branch, setting) and all(
+        any(same(value, one) for one in grid_values(space.branches[branch][name], n_points))
+        for name, value in setting.items()
+    )
 
 
 def grid_values(dimension: Any, n_points: int) -> list[Any]:
