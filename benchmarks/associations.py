@@ -115,7 +115,7 @@ def main() -> None:
     print("\n".join(lines))
     about = (
         "Frequent itemsets by Eclat on bitsets and by mlxtend's `fpgrowth` in one run, from a pandas table of booleans "
-        "to a frame of names. One thread each; the least of several times. Made by `make bench` "
+        "to a frame of names. One thread each, best of several runs. Made by `make bench` "
         "(`benchmarks/associations.py`)."
     )
     page = f"# Benchmarks: association rules\n\n{about}\n\n" + "\n".join(lines) + "\n"

@@ -35,7 +35,7 @@ epsilon. All parameters are defaults. The best of each row is **bold**. Made by 
 |---|--:|--:|--:|--:|--:|--:|--:|--:|"""
 
 TAIL = """
-These tables are not an independent test of `best`. A first version used every gain in the inner folds, and was at
+These tables are not an independent test of `best`. A first version accepted every gain in the inner folds, and was at
 least as good as gaussian on 15 of 17 (88%) and 29 of 32 (91%) tables. The rule that a gain within its standard error
 does not count was added after that, with these tables in view.
 

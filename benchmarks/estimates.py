@@ -255,8 +255,8 @@ def one_run(problem: Problem, n: int, seed: int, methods: Sequence[str]) -> dict
 
 ABOUT = """# How honest the estimates are
 
-Each estimate is compared with the truth. {runs} tables of each size are drawn from a known distribution. A search of
-60 settings runs on each by 10-fold cross-validation. The *bias* is the mean of the estimate minus the true accuracy
+Each estimate is compared with the truth. {runs} tables of each size are drawn from a known distribution. On each table,
+a search tries 60 settings by 10-fold cross-validation. The *bias* is the mean of the estimate minus the true accuracy
 of the winner, in percentage points, with its standard error. Made by `python benchmarks/estimates.py`.
 
 - **search score**: the best score of the search (optimistic), with the corrected resampled t interval of its folds.

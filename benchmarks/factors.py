@@ -66,8 +66,9 @@ def main() -> None:
         print(lines[-1], flush=True)
     about = (
         f"How often the planted number of factors is found in {TABLES} tables of each kind, and the mean of the "
-        "numbers found. Bi-cross-validation beside two usual rules. Minka's choice gets the columns before they are "
-        "standardized, where their noise is equal, as it assumes. Made by `make bench` (`benchmarks/factors.py`)."
+        "numbers found. Bi-cross-validation (foldwise) is compared with two usual rules. Minka's rule assumes that the "
+        "noise of all columns is equal, so it gets the columns before they are standardized. Made by `make bench` "
+        "(`benchmarks/factors.py`)."
     )
     page = f"# Benchmarks: number of factors\n\n{about}\n\n" + "\n".join(lines) + "\n"
     (HERE / "factors.md").write_text(page, encoding="utf-8")

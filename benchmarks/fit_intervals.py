@@ -235,7 +235,7 @@ def summary(found: list[dict[str, Outcome]], name: str) -> str:
     )
 
 
-HEAD = """# Do the intervals of `fit` hold the truth?
+HEAD = """# Do the intervals of `fit` contain the truth?
 
 Runs of `benchmarks/fit_intervals.py`: {n_rows} rows, {n_settings} settings of unstable trees, ten folds. The first
 fold eliminates two thirds of the settings and is not scored. Settings are selected by the metric in the first column.
@@ -247,16 +247,16 @@ multiplied by {inflation}, and {leaked:.0%} of the apparent gain of the selectio
 rows. That is left out here.
 
 The two numbers were set after trying 24 pairs on the first 750 tables of coin tosses selected by accuracy, and on 750
-tables with equally many labels of each class. The other cases had no part in it.
+tables with equally many labels of each class. The other cases played no part in this choice.
 
 Where log loss selects among coin tosses, accuracy is overestimated by more than a point, but balanced accuracy is not.
-Probably the models lean to the class that happens to be more frequent in the table. Intervals for tables with a signal
-are wider than they need to be.
+Probably the models lean toward the class that happens to be more frequent in the table. Intervals for tables with a
+signal are wider than they need to be.
 
 """
 COLUMNS = (
     *("selected by", "runs", "metric", "truth", "bias of the search score", "bias earlier", "bias now"),
-    *("interval holds the truth, earlier", "now", "mean width earlier", "now"),
+    *("interval contains the truth, earlier", "now", "mean width earlier", "now"),
 )
 
 

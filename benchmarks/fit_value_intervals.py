@@ -41,9 +41,9 @@ PAGE = """# How honest the estimates of `fit` are for a quantity
 
 {runs} tables of {rows} rows are drawn from each distribution: a smooth function of three of eight columns plus noise.
 Of 16 regression trees, the best six of the first fold are evaluated on all ten folds, and `app/selection.py` selects
-members and weights. The *bias* is the mean of the honest estimate minus the true score of the final model, in percent
-of it, with its standard error. *Coverage* is that of the true score by the 95% interval, and of the score on {test} new
-rows by `on_test`. Made by `python benchmarks/fit_value_intervals.py`.
+members and weights. The *bias* is the mean of the honest estimate minus the true score of the final model, as a
+percentage of the true score, with its standard error. *Coverage* is how often the 95% interval contains the true score,
+and how often `on_test` contains the score on {test} new rows. Made by `python benchmarks/fit_value_intervals.py`.
 
 | problem | metric | bias | bias of the search score | coverage | coverage of `on_test` |
 |---|---|---|---|---|---|

@@ -24,16 +24,16 @@ to leak, planted in a table of noise. Labels have nothing to do with the columns
 curve is 0.5 on average.
 
 *Wrong* does the step by hand before the split, with scikit-learn's cross-validation. *Foldwise* does the same step
-inside, by a pipeline, a splitter or a corrected estimate. The figures are means of 20 seeds with their standard
-errors. They are made by `benchmarks/leaks.py` from `tests/evaluation/leaks/cases.py`, and
+inside each split, or corrects for it, by a pipeline, a splitter or a corrected estimate. The figures are means of 20
+seeds with their standard errors. They are made by `benchmarks/leaks.py` from `tests/evaluation/leaks/cases.py`, and
 `tests/evaluation/leaks/test_cases.py` checks that they stay within 0.50 ± 0.02.
 
 | leak | wrong | Foldwise | how | `find_leaks` reports |
 |---|--:|--:|---|---|"""
 
 TAIL = """
-- Scaling and imputing by columns do not use labels, so noise cannot reveal them. They leak little, and nothing inside
-  a pipeline.
+- Scaling and imputing by columns do not use labels, so noise cannot reveal them. They leak little before the split, and
+  nothing inside a pipeline.
 - A threshold does not change an area, so labels are scored there. The area under the curve of labels is the balanced
   accuracy.
 - `nested_cv` repeats the whole study on the training rows of each outer fold, so it is 0.5 up to chance.
@@ -54,9 +54,9 @@ three:
 Each comes with numbers, rows to look at, and what to do.
 
 - **duplicates**: test rows that equal training rows of their split, and how often their labels agree. They are a leak
-  if they make up at least 1% of the test rows, are at least ten, and are more than three times as many as expected if
-  columns were independent given the class. Otherwise they are a note. **Near duplicates** differ by rounding (a
-  millionth of a column's standard deviation) or in a column that numbers the rows.
+  if there are at least ten, if they make up at least 1% of the test rows, and if there are more than three times as
+  many as expected for columns that are independent given the class. Otherwise they are a note. **Near duplicates**
+  differ by rounding (a millionth of a column's standard deviation) or in a column that numbers the rows.
 - **groups**: with `groups=`, groups on both sides of a split. Without it, a column with many values that each occur
   in several rows is suspected if its values almost determine the label, or if it has a name like `patient_id`.
 - **time**: with `time=`, test rows that are earlier than training rows. Without it, date columns in which test rows
@@ -65,7 +65,8 @@ Each comes with numbers, rows to look at, and what to do.
 - **target**: a column that determines the target in 99.9% of the rows is suspected.
 
 Searches, `nested_cv` and `estimate` do not run these checks themselves. A search of 9 ms would spend more time on the
-checks than on its work, and tables with few distinct values would warn every time. Run `find_leaks` once per table.
+checks than on its work, and tables with few distinct values would cause a warning every time. Run `find_leaks` once per
+table.
 
 ## What helps
 

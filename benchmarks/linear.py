@@ -129,8 +129,8 @@ def main() -> None:
         print(lines[-1], flush=True)
     about = (
         f"{N_ROWS:,} rows and {N_COLUMNS} columns, both libraries with `n_jobs=2` in one run. The time of foldwise is "
-        "the best of nine, that of scikit-learn of one. Differences are those of mean scores, or of the selected "
-        "columns. Made by `make bench` (`benchmarks/linear.py`)."
+        "the best of nine runs, that of scikit-learn comes from one run. Differences are those of mean scores, or of "
+        "the selected columns. Made by `make bench` (`benchmarks/linear.py`)."
     )
     page = f"# Benchmarks: linear models\n\n{about}\n\n" + "\n".join(lines) + "\n"
     (HERE / "linear.md").write_text(page, encoding="utf-8")

@@ -308,18 +308,19 @@ Other tests, on {few} tables of each kind (5% can appear as 1% to 9%):
 
 - Do not use the plain test on repeated splits. It finds a difference between equal models in a quarter to two thirds
   of cases.
-- No way of splitting keeps the corrected test at exactly 5% for every learner. The correction assumes that the scores
-  of two splits correlate by the share of test rows. Naive Bayes hardly changes with its training rows, so the assumed
-  correlation is too large. Nearest neighbors change a lot, and it is too small. More splits do not help, because they
-  reduce only the known part of the variance. A larger share of test rows helps. Training sets then overlap less, and
-  both kinds of learners come closer to the assumption.
+- No way of splitting keeps the corrected test at exactly 5% for every learner. The correction assumes that the
+  correlation between the scores of two splits equals the share of test rows. Naive Bayes hardly changes with its
+  training rows, so the assumed correlation is too large. Nearest neighbors change a lot, so it is too small. More
+  splits do not help, because they reduce only the known part of the variance. A larger share of test rows helps.
+  Training sets then overlap less, and both kinds of learners come closer to the assumption.
 - Ten resamples of 60/40 come closest to 5% for the learner that suits them least, so they are the default of
   `compare`. They are conservative for stable models, and find as many real differences as 80/20. The price is that
   models learn from 60% of the rows. Scores are a little below those of the whole table, and a model that needs many
   rows is at a disadvantage. Pass `cv` if that matters.
-- The other tests are not better, as far as so few tables can show. The 5 × 2 tests estimate the variance from pairs
-  of halves that agree too well. A jackknife that also removes each fold from training counts random answers twice,
-  and finds little with four times as many fits. The conservative Z test has less power with ten times as many fits.
+- The other tests are not better, as far as so few tables can show. The 5 × 2 tests estimate the variance from pairs of
+  halves that agree too well. A jackknife that also removes each fold from training counts random variation twice. It
+  finds few differences, although it needs four times as many fits. The conservative Z test has less power with ten
+  times as many fits.
 - For stable models, ten times ten folds also keep the level and have more power. A single round of ten folds is
   conservative for every learner and finds the least.
 """

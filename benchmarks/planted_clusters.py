@@ -61,8 +61,8 @@ def main() -> None:
         "# Planted clusters",
         "",
         "Made by `benchmarks/planted_clusters.py`. 100 tables have 1 to 10 normal groups of equal or unequal size and",
-        "0 to 5 noise columns, which are normal, uniform or skewed. 100 tables have no groups. The seeds 0 to 99 were",
-        "fixed before the rule was tuned, on seeds from 1,000 on. Centers are at least "
+        "0 to 5 noise columns, which are normal, uniform or skewed. 100 tables have no groups. The tables have the",
+        "seeds 0 to 99. The rule was tuned on other tables, with seeds from 1,000 on. Centers are at least "
         f"{SEPARATION[0]:g} to {SEPARATION[1]:g} standard deviations",
         f"apart. Noise columns have standard deviations from {NOISE[0]:g} to {NOISE[1]:g}. `choose_clusters` studies "
         "k = 2 … 15",
@@ -77,7 +77,7 @@ def main() -> None:
         "",
         f"Overlapping groups (seeds 100 to 199): centers {NEAR[0]:g} to {NEAR[1]:g} standard deviations apart, noise "
         f"columns from {NARROW[0]:g} to {NARROW[1]:g}. There, groups",
-        "often have no valley between them, and the gap statistic, which suits normal groups, is a match.",
+        "often have no valley between them, and the gap statistic, which suits normal groups, does equally well.",
         "",
         f"Of the planted tables, {near} are at most one off; {over} suggestions are too high and "
         f"{len(found) - right - over} too low.",

@@ -230,7 +230,7 @@ def report(options: argparse.Namespace) -> str:
         "`benchmarks/make_tuning_problems.py`.\n",
         "Three defaults of our Bayesian search (the prior of the warping, which trials set the scale of scores, the "
         "second start of the fit) were chosen after runs on the four functions, *SVM, glass* and *Boosting, diabetes* "
-        "with seeds 0 to 7. On these the comparison is not blind.\n",
+        "with seeds 0 to 7. On these problems the comparison is not blind.\n",
         "A proposal of our Bayesian search with default options after 100 trials in six dimensions takes "
         f"{proposal_seconds():.3f} s of CPU time (median of 15, BLAS threads: "
         f"{os.environ.get('OMP_NUM_THREADS', 'as many as there are cores')}, {platform.machine()}).\n",

@@ -164,9 +164,9 @@ def measured(problem: Problem, n: int, runs: int) -> dict[str, list[float]]:
 
 ABOUT = """# How honest the estimates of a root mean squared error are
 
-{runs} tables of each size are drawn from a known distribution. A search of 60 settings runs on each by 10-fold
-cross-validation. The *bias* is the mean of the estimate minus the true error of the winner, in percent of that error,
-with its standard error. Made by `python benchmarks/value_estimates.py`.
+{runs} tables of each size are drawn from a known distribution. On each table, a search tries 60 settings by 10-fold
+cross-validation. The *bias* is the mean of the estimate minus the true error of the winner, as a percentage of that
+error, with its standard error. Made by `python benchmarks/value_estimates.py`.
 
 - **search score**: the mean over folds of the best setting (optimistic), with the corrected resampled t interval.
 - **bias-corrected**: `bias_corrected` with 500 bootstrap samples; the interval is a jackknife over folds. Errors are

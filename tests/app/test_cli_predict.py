@@ -53,7 +53,7 @@ class TestPredict:
         code, _, error = ask("predict", tree_run, new, "-o", "out.csv")
         assert code == 0
         assert "foldwise: note: column 'more' was ignored, because the model was trained without it.\n" in error
-        assert "120 cells of 'color' contain categories that the training data did not: 'pink'" in error
+        assert "120 cells of 'color' contain categories that do not occur in the training data: 'pink'" in error
 
     @pytest.mark.parametrize(
         ("change", "words"),

@@ -123,7 +123,8 @@ def test_categories_that_are_new_are_noted(tmp_path, name):
     done = predict_file(run, path, tmp_path / "out.csv")
     assert done.n_rows == 120
     assert [note.text for note in done.notes.about("categories")] == [
-        "3 cells of 'color' contain categories that the training data did not: 'pink'. They were treated as unknown."
+        "3 cells of 'color' contain categories that do not occur in the training data: 'pink'. They were treated as "
+        "unknown."
     ]
 
 

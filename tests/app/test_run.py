@@ -168,7 +168,7 @@ def test_weights_and_costs_and_a_test():
     assert found.facts["predictions"]["expected_cost"] is not None
     assert "least expected cost" in found.facts["final"]["decides"]
     words = found.facts["headline"]["words"]
-    assert words[1].startswith("On new data the model should cost")
+    assert words[1].startswith("On new data the decisions of the model should cost")
     assert words[2].startswith("If the model predicted the most probable class instead, it would be right")
     told = found.facts["predictions"]
     leaked = LEAKED * max(0.0, told["expected_cost"]["chosen"] - found.estimate.search_score)
@@ -394,7 +394,7 @@ def test_rows_without_a_target_are_left_out_only_when_that_is_asked_for(labels, 
         assert task.table.X["x"].to_list() == [i for i in range(60) if i % 10 != 3]
         np.testing.assert_array_equal(task.y, [i % 2 for i in range(60) if i % 10 != 3])
     run = fake_fit(frame, target="y", budget=5, models=["decision_tree"], drop_unlabeled=True)
-    assert "6 rows without a value of 'y' were dropped." in run.facts["audit"]["warnings"]
+    assert "6 rows without a value in 'y' were dropped." in run.facts["audit"]["warnings"]
 
 
 def looked_up(n_rows=900):

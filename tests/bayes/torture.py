@@ -319,12 +319,12 @@ def scoreboard() -> str:
 
 PAGE = """# The torture suite
 
-34 difficult inputs for naive Bayes, each with the result that must come out, for `NaiveBayes` and four other
-libraries. Made by `make torture` from `tests/bayes/torture.py`.
+34 difficult inputs for naive Bayes, each with its known correct result. `NaiveBayes` and four other libraries are
+tested on them. Made by `make torture` from `tests/bayes/torture.py`.
 
 - *pass*: the result is right.
 - *wrong*: the result is not finite, its probabilities do not sum to 1 (to 1e-9, in single precision 1e-6), or it
-  differs from the result that must come out.
+  differs from the correct result.
 - *raises*: an error is raised.
 - *no class*: the library has no class for such columns, or none that takes weights.
 

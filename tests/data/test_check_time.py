@@ -45,7 +45,8 @@ def test_columns_until_the_time_is_over():
     assert set(first) <= set(names)
     assert len(list(time.columns("rare categories", names))) == FEWEST
     assert time.sentences[0] == (
-        f"The time for checks was over: only {len(first)} of 1,000 columns, chosen at random, were checked for leaks."
+        f"There was not enough time for all checks: only {len(first)} of 1,000 columns, chosen at random, were checked "
+        "for leaks."
     )
     assert len(time.sentences) == 2
     assert list(CheckTime(1e9, TickingClock()).columns("leaks", names[:3])) != []
@@ -77,6 +78,6 @@ def test_an_audit_without_time_checks_a_sample_and_says_so(monkeypatch):
     names = [concern.column for concern in audit.of("target")]
     assert names == sorted(names, key=table.X.columns.index)
     assert any("checked for leaks of the target" in text for text in audit.unchecked)
-    assert "The time for checks was over" in repr(audit)
+    assert "There was not enough time for all checks" in repr(audit)
     assert clock.now < 60 + 340 + 10
     assert len(table.notes.about("disguised missing")) == len(audit.of("disguised"))

@@ -141,7 +141,7 @@ def settings_shown(setting: Mapping[str, Any]) -> dict[str, str]:
 
 
 def short_name(name: str) -> str:
-    return name.removeprefix("model__").removeprefix("estimator__")
+    return name.removeprefix("model__").removeprefix("estimator__").removeprefix("regressor__")
 
 
 def short_value(value: Any) -> str:
@@ -220,7 +220,7 @@ def final_facts(result: FitResult) -> dict[str, Any]:
     inverse, quantity = getattr(final.selection.chosen.calibration, "inverse", 1.0), setup.task.is_quantity
     decides = "Predictions are the most probable class."
     if quantity:
-        decides = " ".join(["Predictions are the expected value of the target, i.e. its mean.", *smearing(result)])
+        decides = " ".join(["Predictions are the expected value of the target in each row.", *smearing(result)])
     elif setup.task.costs is not None:
         decides = "The model takes the action with the least expected cost."
     n_models = len({member["title"] for member in members})

@@ -14,6 +14,7 @@ from foldwise.app.schedule import settings_to_keep
 from foldwise.app.schedule_rules import FEWEST_FOLDS
 from foldwise.app.search_state import SearchState, SettingBatch
 from foldwise.app.timing import MARGIN
+from foldwise.evaluation.tables import number
 
 if TYPE_CHECKING:
     from foldwise.app.search import Search
@@ -65,8 +66,8 @@ def fold_sentences(setup: RunSetup, state: SearchState) -> list[str]:
     sentences = []
     if state.fewer_folds:
         sentences.append(
-            f"A slow model was far ahead on the first fold, and there was time for {n_folds} of {setup.time.n_splits} "
-            "folds only. All models are compared on these folds."
+            f"A slow model was far ahead on the first fold, and there was time for only {n_folds} of "
+            f"{setup.time.n_splits} folds. All models are compared on these folds."
         )
     ahead = far_ahead(state, *setup.scale)
     if ahead is not None:
@@ -74,7 +75,7 @@ def fold_sentences(setup: RunSetup, state: SearchState) -> list[str]:
         title = setup.specs[ahead.model].title
         sentences.append(
             f"{title[:1].upper()}{title[1:]} was far ahead on the first fold ({metric.title} "
-            f"{metric.signed(ahead.first):.3g}, best finished model {metric.signed(best):.3g}), but there was no time "
-            "to finish it. A larger budget may give a better model."
+            f"{number(metric.signed(ahead.first))}, best finished model {number(metric.signed(best))}), but there was "
+            "no time to finish it. A larger budget may give a better model."
         )
     return sentences

@@ -125,10 +125,14 @@ def predict_file(
     model = run if isinstance(run, StoredModel) else open_run(run).model
     is_clustering = model.metadata.get("task") == "clusters"
     if is_clustering and costs is not None:
-        raise InputError("a model of clusters takes no decisions, so costs= cannot be used.", "leave costs= out.")
+        raise InputError(
+            "a model that assigns clusters makes no decisions, so costs= cannot be used.", "leave costs= out."
+        )
     quantity = model.task == "regression" and not is_clustering
     if quantity and costs is not None:
-        raise InputError("costs= decides between classes, but the model predicts a quantity.", "leave costs= out.")
+        raise InputError(
+            "costs= needs classes to decide between, but the model predicts a quantity.", "leave costs= out."
+        )
     if not quantity and not hasattr(model.model, "predict_proba"):
         raise InputError("the model does not predict probabilities.", "wrap it in Calibrated(model) before saving it.")
     path = None if str(out) == "-" else checked_output(Path(out), Path(table))
@@ -179,7 +183,7 @@ class Predictor:
         taken = set(self._output_names()) & set(keep)
         if taken:
             raise InputError(
-                f"keep= names {listing(sorted(taken))}, which the output contains already.", "remove it from keep=."
+                f"keep= names {listing(sorted(taken))}, which the output already contains.", "remove it from keep=."
             )
 
     def _output_names(self) -> list[str]:

@@ -133,8 +133,9 @@ def class_words(result: FitResult, estimates: Mapping[str, Estimate], bases: Map
     start = "On new data the model should be"
     if result.setup.task.costs is not None:
         sentences.append(
-            f"On new data the model should cost {number(estimates['cost'].value)} per row, if it takes the action with "
-            f"the least expected cost. The best single action for all rows would cost {number(bases['cost'].value)}."
+            f"On new data the decisions of the model should cost {number(estimates['cost'].value)} per row. It takes "
+            "the action with the least expected cost. The best single action for all rows would cost "
+            f"{number(bases['cost'].value)} per row."
         )
         start = "If the model predicted the most probable class instead, it would be"
     sentences.append(

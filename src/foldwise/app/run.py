@@ -20,6 +20,7 @@ from foldwise.app.task import FitTask, make_task
 from foldwise.app.timing import Clock, seconds_of
 from foldwise.app.workers.executors import Executor, count_workers, open_executor
 from foldwise.evaluation.metrics import Metric, class_metric, value_metric
+from foldwise.evaluation.tables import number
 from foldwise.models.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -214,6 +215,6 @@ class Teller:
         scored = [one for one in state.batches if one.first > float("-inf")]
         if scored:
             top = max(scored, key=lambda one: one.first)
-            best = f"{setup.specs[top.model].title} ({setup.metric.title} {setup.metric.signed(top.first):.3g})"
+            best = f"{setup.specs[top.model].title} ({setup.metric.title} {number(setup.metric.signed(top.first))})"
         counts = (state.n_models, state.n_settings)
         self.watch(RunProgress(clock.phase, clock.elapsed, clock.budget, *counts, best, tuple(doing)))

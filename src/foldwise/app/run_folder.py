@@ -97,7 +97,8 @@ def open_run(path: str | Path) -> OpenRun:
     if path.is_dir():
         if not (path / MODEL).is_file() and (path / ROWS).is_file():
             raise InputError(
-                f"{str(path)!r} contains no model: the exploration found no clusters, or ended before.",
+                f"{str(path)!r} contains no model: the exploration found no clusters, or ended before it looked for "
+                "them.",
                 "see report.html in the folder.",
             )
         return OpenRun(open_model(file_in(path, MODEL)), path)

@@ -77,7 +77,7 @@ def forward(task: FitTask, k: int) -> tuple[list[Split], str]:
         )
     check_splits(splits, task)
     folds = f"{len(splits)} fold{'s' * (len(splits) > 1)}"
-    words = f"{folds} in order of {named.get('time', 'time')}, each predicted by models of earlier rows"
+    words = f"{folds} in order of {named.get('time', 'time')}, each predicted by models trained on earlier rows"
     return splits, words + (f" of other {named['groups']} groups" if task.groups is not None else "")
 
 

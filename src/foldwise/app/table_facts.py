@@ -32,14 +32,17 @@ def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
     warnings = few([warning(c) for c in audit if c.check in ("target", "duplicates", "alike")])
     warnings += audit.unchecked
     if task.n_unlabeled:
-        warnings.append(f"{task.n_unlabeled:,} rows without a value of {task.table.target!r} were dropped.")
+        warnings.append(f"{task.n_unlabeled:,} rows without a value in {task.table.target!r} were dropped.")
     warnings += setup.metric.check_target(task.y)
     warnings += [*never_predicted(result), *missing_members(result), *unfinished_models(result, times)]
     warnings += [*overrun(times), *shared_rows(result), *unseen_classes(result)]
     names = {result.final.selection.candidates[i].model for i in result.final.weights}
     inside = sorted(setup.specs[name].title for name in names if name in HOLDING_ROWS)
     if inside and not setup.config.rows:
-        warnings.append(f"The model file contains rows of data, because {', '.join(inside)} predicts from them.")
+        predict = "predict" if len(inside) > 1 else "predicts"
+        warnings.append(
+            f"The model file contains rows of data, because its {' and '.join(inside)} {predict} from them."
+        )
     rare = [str(c) for c, n in zip(task.classes.tolist(), task.counts, strict=True) if n < len(setup.splits)]
     if rare:
         warnings.append(f"Some classes have fewer rows than there are folds: {listing(rare)}.")

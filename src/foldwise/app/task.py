@@ -418,7 +418,7 @@ def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], wei
     if absent:
         raise InputError(
             f"the test table must have all columns of the training table, but it lacks {listing(absent)}.",
-            "add what is missing.",
+            "add the missing columns.",
         )
     assert table.y is not None
     weighed = weighted(table.X[weights], weights) if weights in table.X.columns else None
@@ -427,7 +427,7 @@ def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], wei
         if y.dtype.kind not in "iuf" or not np.isfinite(y).all():
             raise InputError(
                 f"the target {table.target!r} of the test table must contain finite numbers.",
-                "replace or remove other rows.",
+                "replace other values, or remove these rows.",
             )
         return HeldOut(table.X.select(columns), y.astype(np.float64), weighed)
     labels = plain_labels(np.asarray(table.y)).tolist()

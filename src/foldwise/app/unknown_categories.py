@@ -52,7 +52,7 @@ class UnknownCategories:
         return [
             Note(
                 "categories",
-                f"{sum(cells.values()):,} cells of {name!r} contain categories that the training data did not: "
+                f"{sum(cells.values()):,} cells of {name!r} contain categories that do not occur in the training data: "
                 f"{listing([c for c, _ in cells.most_common()], 3)}. They were treated as unknown.",
                 name,
             )

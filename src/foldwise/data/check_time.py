@@ -62,6 +62,7 @@ class CheckTime:
     def sentences(self) -> tuple[str, ...]:
         """What was not checked, one sentence per check."""
         return tuple(
-            f"The time for checks was over: only {done:,} of {n:,} columns, chosen at random, were checked for {check}."
+            f"There was not enough time for all checks: only {done:,} of {n:,} columns, chosen at random, were checked "
+            f"for {check}."
             for check, (done, n) in self._unfinished.items()
         )

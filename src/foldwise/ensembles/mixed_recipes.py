@@ -88,7 +88,7 @@ def stacking(members: Several, final: Any = None, *, cv: Any = 5, passthrough: b
     members : list or dict of estimators
         The members; a dict gives their names.
     final : estimator, optional
-        The final model; by default `LogisticRegression()`, or `RidgeCV()` for a regression.
+        The final model; by default `LogisticRegression()`, or `RidgeCV()` for regression.
     cv : int, splitter or iterable, default=5
         The splits of the out-of-fold predictions.
     passthrough : bool, default=False
@@ -122,7 +122,7 @@ def greedy_selection(
     rounds : int, optional
         How many members are added after the first ones; by default depending on the number of rows.
     metric : str or callable, optional
-        What is optimized; by default log loss, or squared error for a regression.
+        What is optimized; by default log loss, or squared error for regression.
     start : int, default=3
         With how many of the best members the selection starts.
     cv : int, splitter or iterable, default=5

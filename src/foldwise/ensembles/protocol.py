@@ -55,7 +55,7 @@ class TrainingData:
 
     @property
     def n_classes(self) -> int:
-        """The number of classes; 0 for a regression."""
+        """The number of classes; 0 for regression."""
         return len(self.target.classes) if isinstance(self.target, Labels) else 0
 
     @property

@@ -137,7 +137,7 @@ def random_forest(
     regression : bool, default=False
         Whether to build a regressor.
     tree : dict, optional
-        Parameters of the trees; `max_features` is "sqrt" by default, and 1/3 for a regression.
+        Parameters of the trees; `max_features` is "sqrt" by default, and 1/3 for regression.
     **options
         Further parameters of the ensemble, such as `n_jobs` and `random_state`.
 

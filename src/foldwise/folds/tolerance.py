@@ -25,7 +25,7 @@ def tolerance(expected: Any, scale: float = 1.0, moved: float = 0.0) -> NDArray[
         The predictions of a refit. Infinite ones count as 0.
     scale : float, default=1.0
         Lower bound of the magnitude: 1 for log-probabilities and decision values, the standard deviation of the
-        training targets for a regression.
+        training targets for regression.
     moved : float, default=0.0
         How far the predictions of the refit move when its rows are permuted.
 

@@ -43,18 +43,25 @@ def listed(facts: dict[str, Any]) -> list[tuple[str, list[str]]]:
     """The clusters, the first outliers and rules, what was not answered, and warnings; empty lists are left out."""
     titles = {"clusters": "clusters", "outliers": "outliers", "associations": "rules", "factors": "factors"}
     titles |= {"map": "map", "ranking": "remarkable rows"}
-    unanswered = [f"{title}: {facts[name]['none']}" for name, title in titles.items() if "none" in facts[name]]
-    samples = sorted({facts[name]["sample"] for name in titles if "sample" in facts[name]})
     found = [
         ("clusters", [cluster_line(card) for card in facts["clusters"].get("cards", [])]),
         ("outliers", [outlier_line(one) for one in facts["outliers"].get("rows", [])[:SHOWN]]),
         ("rules", [rule_line(one) for one in facts["associations"].get("rules", [])[:SHOWN]]),
-        ("not answered", unanswered),
-        ("samples", samples),
+        ("not answered", sentences_of(facts, titles, "none")),
+        ("samples", sentences_of(facts, titles, "sample")),
         ("notes", [note for note in facts["audit"]["notes"] if note.endswith("left out.")]),
         ("warnings", facts["audit"]["warnings"]),
     ]
     return [(title, entries) for title, entries in found if entries]
+
+
+def sentences_of(facts: dict[str, Any], titles: dict[str, str], key: str) -> list[str]:
+    """What is said about single questions. A sentence that holds for several of them is written once."""
+    found: dict[str, list[str]] = {}
+    for name, title in titles.items():
+        if key in facts[name]:
+            found.setdefault(facts[name][key], []).append(title)
+    return [f"{', '.join(about)}: {words}" for words, about in found.items()]
 
 
 def cluster_line(card: dict[str, Any]) -> str:
@@ -72,5 +79,5 @@ def outlier_line(one: dict[str, Any]) -> str:
 
 def rule_line(one: dict[str, Any]) -> str:
     """One rule with its confidence."""
-    held = f"{one['confidence']:.0%} of these rows, {one['base_rate']:.0%} of all rows"
+    held = f"in {one['confidence']:.0%} of these rows, in {one['base_rate']:.0%} of all rows"
     return f"{', '.join(one['if'])} → {one['then']} ({held})"

@@ -149,7 +149,7 @@ def predict(
 @app.command()
 @guarded
 def explain(
-    run: RunFolder,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit, or a model file.")],
     table: TableFile,
     row: Annotated[int, typer.Option(**INTEGER, help="Index of the row in TABLE, starting at 0.")],
     about: Annotated[
@@ -164,7 +164,7 @@ def explain(
     seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of the sampled column orders.")] = 0,
     json: AsJson = False,
 ) -> None:
-    """Explain the prediction of one row, column by column."""
+    """Explain the prediction for one row, column by column."""
     from foldwise.app.cli.explain import explain
 
     explain(run, table, row, about=about, background=background, n_samples=samples, seed=seed, as_json=json)

@@ -202,7 +202,7 @@ def check_folds(counts: dict[Any, int], folds: tuple[int, int] | None) -> None:
     most = max(counts.values())
     if folds is None and (least < 2 or sum(counts.values()) < 5 * len(counts)):
         raise InputError(
-            "random splits need at least two rows of each class, and on average five. "
+            "random splits need at least two rows of each class, and five per class on average. "
             f"Of {sum(counts.values())} rows, only {least} {'belongs' if least == 1 else 'belong'} to class {name!r}.",
             "remove the class, or pass the number of folds, such as --cv 5.",
         )

@@ -41,7 +41,7 @@ def explain(
     opened = open_run(run)
     if opened.model.metadata.get("task") == "clusters":
         raise InputError(
-            "a model of clusters predicts no class to explain.",
+            "the clusters that a model assigns cannot be explained row by row.",
             "see the report of explore, which describes each cluster.",
         )
     one = row_of(table, row, opened.model)
@@ -106,6 +106,8 @@ def contribution_facts(found: Contributions) -> dict[str, Any]:
 
 def contribution_text(found: Contributions) -> str:
     """Format contributions as a table with bars, the largest first."""
+    from foldwise.evaluation.tables import number
+
     largest = max(abs(found.values).max(), 1e-12)
     order = abs(found.values).argsort()[::-1]
     of_class = [
@@ -113,8 +115,8 @@ def contribution_text(found: Contributions) -> str:
         "",
         f"contribution of each column to the log-odds of {clipped(found.about, 30)!r}",
     ]
-    of_value = [f"predicted value {found.total:.6g}", "", "contribution of each column to the predicted value"]
-    size, head = (figure, "log-odds") if found.classes else (wide_figure, "value")
+    of_value = [f"predicted value {number(found.total)}", "", "contribution of each column to the predicted value"]
+    size, head = (figure, "log-odds") if found.classes else (wide_figure, "change")
     lines = [
         *(of_class if found.classes else of_value),
         "",
@@ -126,7 +128,7 @@ def contribution_text(found: Contributions) -> str:
         cell = "missing" if found.cells[j] is None else found.cells[j]
         cell = f"{cell:.6g}" if isinstance(cell, float) else cell
         start = f"{clipped(found.columns[j], NAME):<{NAME}} {clipped(cell, CELL):<{CELL}}"
-        spread = f"{error:>7.3f}" if found.classes else f"{error:>7.3g}"
+        spread = f"{error:>7.3f}" if found.classes else f"{error if error > 1e-6 * largest else 0.0:>7.3g}"
         lines.append(f"{start} {size(value)} {spread}  {both_ways(value / largest)}".rstrip())
     rest = order[MOST_LINES:]
     if len(rest):
@@ -143,7 +145,7 @@ def figure(value: float) -> str:
 
 def wide_figure(value: float) -> str:
     """A contribution to a value, which may have any size."""
-    return f"{value:>+8.4g}"
+    return f"{value:>+8,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:>+8.4g}"
 
 
 def both_ways(share: float) -> str:

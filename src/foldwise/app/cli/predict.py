@@ -26,6 +26,7 @@ def predict(
         )
     from foldwise.app.file_predictions import predict_file
     from foldwise.evaluation import CostMatrix
+    from foldwise.evaluation.tables import number
 
     matrix = None if costs is None else CostMatrix.from_csv(costs)
     with ProgressLine(not quiet, always=False) as progress:
@@ -52,7 +53,7 @@ def predict(
         counts = ", ".join(f"{name}: {n:,}" for name, n in sorted(done.decisions.items(), key=lambda one: -one[1])[:8])
         where = sys.stderr if out == "-" else sys.stdout
         expected = (
-            f"expected cost per row: {done.mean_cost:.4g}"
+            f"expected cost per row: {number(done.mean_cost)}"
             if done.costs_given
             else f"expected error rate: {done.mean_cost:.1%}"
         )
@@ -61,5 +62,5 @@ def predict(
             words = f"{done.n_rows:,} rows assigned to clusters ({counts})"
         if done.predicted is not None:
             low, mean, high = done.predicted
-            words = f"{done.n_rows:,} rows predicted ({low:.4g} to {high:.4g}, mean {mean:.4g})"
+            words = f"{done.n_rows:,} rows predicted ({number(low)} to {number(high)}, mean {number(mean)})"
         print(words if out == "-" else f"{words}\n{out}", file=where)

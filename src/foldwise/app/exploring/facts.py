@@ -139,7 +139,7 @@ def cluster_words(facts: dict[str, Any]) -> str:
     """How many clusters there are."""
     found = facts["clusters"]
     if "none" in found:
-        return "The run ended before clusters were looked for." if found["none"] == LATE else found["none"]
+        return "The run ended before it looked for clusters." if found["none"] == LATE else found["none"]
     if found["k"] == 1:
         return "There are no clusters: all rows form a single group."
     sizes = [f"{card['size']:,}" for card in found["cards"]]

@@ -49,7 +49,7 @@ class ArbiterTree(Combiner):
 
     def learn(self, info: CombinerData) -> CombinerRule:
         if info.data.n_classes == 0:
-            raise InputError("ArbiterTree needs a classification target.", "use combiner='mean' for a regression.")
+            raise InputError("ArbiterTree needs a classification target.", "use combiner='mean' for regression.")
         assert info.fitted is not None
         members = info.fitted.members
         nodes: list[ArbiterNode] = [

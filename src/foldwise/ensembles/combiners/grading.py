@@ -55,7 +55,7 @@ class Grading(Combiner):
                 f"grader must have predict_proba, but {type(grader).__name__} does not.", "pass grader=NaiveBayes()."
             )
         if info.data.n_classes == 0:
-            raise InputError("Grading needs a classification target.", "use combiner='weighted' for a regression.")
+            raise InputError("Grading needs a classification target.", "use combiner='weighted' for regression.")
         predictions = info.out_of_fold(self.cv)
         right = predictions.labels() == info.data.encoded
         graders = []

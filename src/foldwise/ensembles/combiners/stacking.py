@@ -27,7 +27,7 @@ class Stacking(Combiner):
     Parameters
     ----------
     final : estimator, optional
-        The final model; by default `LogisticRegression()`, or `RidgeCV()` for a regression.
+        The final model; by default `LogisticRegression()`, or `RidgeCV()` for regression.
     cv : int, splitter or iterable, default=5
         The splits of the out-of-fold predictions.
     use : {"auto", "proba", "labels"}, default="auto"

@@ -81,7 +81,7 @@ class Best(Combiner):
     ----------
     metric : str or callable, optional
         The name of a metric, such as "log_loss", or a function of the target and the predictions (labels,
-        probabilities or values), greater is better. By default accuracy, or mean squared error for a regression.
+        probabilities or values), greater is better. By default accuracy, or mean squared error for regression.
     cv : int, splitter or iterable, default=5
         The splits of the out-of-fold predictions.
 

@@ -63,7 +63,7 @@ class Decorate(Dependency):
         n = max(1, round(above_zero("share", self.share) * data.n_rows))
         whole_at_least("trials", self.trials, 1)
         if data.n_classes == 0:
-            raise InputError("Decorate needs a classification target.", "use dependency='residuals' for a regression.")
+            raise InputError("Decorate needs a classification target.", "use dependency='residuals' for regression.")
         monitor, proba = trainer.monitor, trainer.proba
         members = [fit_member(specs[0], data)]
         votes = member_votes(members[0], data.X, data.n_classes, proba)

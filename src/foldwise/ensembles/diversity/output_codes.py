@@ -56,7 +56,7 @@ class OutputCodes(Diversity):
 
     def vary(self, specs: Sequence[MemberSpec], data: TrainingData) -> list[MemberSpec]:
         if data.n_classes < 1:
-            raise InputError("OutputCodes needs a classification target.", "leave OutputCodes out for a regression.")
+            raise InputError("OutputCodes needs a classification target.", "leave OutputCodes out for regression.")
         found = []
         for spec in specs:
             for number, letters in enumerate(self._letters(spec, data.n_classes)):

@@ -50,7 +50,8 @@ def tied_words(facts: ReportFacts, scored: list[ReportFacts]) -> str:
         quantity = facts.part("task").text("task") == "regression"
         related = membership(first, members, quantity=quantity) or other_calibration(facts, models[0])
         return f"Best single model: {first}. {tied} {related}".strip()
-    return f"No model is clearly better than the baseline. Best estimate: {first}. {tied}"
+    related = other_calibration(facts, models[0])
+    return f"No model is clearly better than the baseline. Best estimate: {first}. {tied} {related}".strip()
 
 
 def membership(best: str, members: Sequence[str], *, quantity: bool = False) -> str:
@@ -68,19 +69,26 @@ def membership(best: str, members: Sequence[str], *, quantity: bool = False) -> 
         named = ", ".join(others[:-1]) + f" and {others[-1]}" if len(others) > 1 else others[0]
         return f"The final model combines it with {named}."
     if quantity:
-        return "It is not part of the final model, because others are better together, or are fitted in the time left."
+        return (
+            "It is not part of the final model, because other models are better together, or because there was only "
+            "time to fit others."
+        )
     return (
-        "It is not part of the final model, because the selection looks at scores before calibration and at the time "
-        "that is left."
+        "It is not part of the final model, because models are selected by their scores before calibration and by the "
+        "time that is left."
     )
 
 
 def other_calibration(facts: ReportFacts, best: ReportFacts) -> str:
     """Say why the final model, if it is this model alone, has another estimate."""
-    alone = best.number("weight") == 1 and facts.part("task").text("task") != "regression"
     here, above = (part.number("value") for part in (best.part("estimate"), facts.part("headline", "estimate")))
-    if not alone or number(here) == number(above):
+    if best.number("weight") != 1 or number(here) == number(above):
         return ""
+    if facts.part("task").text("task") == "regression":
+        return (
+            "The final model is this model alone. Its estimate at the top also corrects for the choice among models, "
+            "so the two estimates differ slightly."
+        )
     return "The final model is the same model with another calibration, so the two estimates differ slightly."
 
 

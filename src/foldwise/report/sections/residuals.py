@@ -93,7 +93,7 @@ def largest(predictions: ReportFacts) -> Html | None:
     if not rows:
         return None
     heads = ["row", "observed", "predicted", "residual"]
-    note = "Row numbers start at 0. Example predictions show some of these rows column by column."
+    note = "Row numbers start at 0. The example predictions below explain some of these rows column by column."
     return details("Rows with the largest errors", table(heads, rows, class_="small"), paragraph(note, "note"))
 
 
@@ -123,6 +123,8 @@ def residuals_by_column(facts: ReportFacts) -> Section | None:
     body = [
         paragraph(COLUMN_WORDS),
         el("div", *drawn[:SHOWN_COLUMNS], class_="grid"),
-        details(f"{len(more)} more columns", el("div", *more, class_="grid")) if more else None,
+        details(f"{counted(len(more), 'more column', 'more columns')}", el("div", *more, class_="grid"))
+        if more
+        else None,
     ]
     return Section("residuals", "Residuals by column", join(body))

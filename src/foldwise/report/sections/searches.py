@@ -13,11 +13,12 @@ PICTURES = 8  # per search
 
 WORDS = (
     "Each dot is the mean score of one setting over the folds it was evaluated on. Some settings may have been "
-    "evaluated on fewer folds, because they looked weak or the time was up. These scores are computed before "
-    "calibration, so they can differ from the search scores above. A ring marks the best setting among those on the "
-    "most folds, and settings on fewer folds are drawn lighter. "
-    "A setting that leaves a hyperparameter at its default is not in the picture of that hyperparameter."
+    "evaluated on fewer folds, because they looked weak or the time was up. {other} so they can differ from the search "
+    "scores above. A ring marks the best setting among those on the most folds, and settings on fewer folds are drawn "
+    "lighter. A setting that leaves a hyperparameter at its default is not in the picture of that hyperparameter."
 )
+OF_CLASSES = "These scores are computed before calibration,"
+OF_VALUES = "These scores are means over folds, but those above are computed from all held-out rows together,"
 TUNE_WORDS = (
     "Each dot is the mean score of one setting over the folds. A ring marks the best setting. A setting that leaves a "
     "hyperparameter at its default is not in the picture of that hyperparameter."
@@ -34,7 +35,9 @@ def searches(facts: ReportFacts) -> Section | None:
     greater, n_folds = task.flag("greater_is_better"), task.number("n_folds") or 0
     is_only = facts.text("kind") == "tune"
     found = [search(entry, metric, greater, n_folds, is_only) for entry in facts.records("searches")]
-    words = TUNE_WORDS if is_only else f"{WORDS} {FIRST_FOLD if task.text('scored_folds') else ''}".strip()
+    other = OF_VALUES if task.text("task") == "regression" else OF_CLASSES
+    words = f"{WORDS.format(other=other)} {FIRST_FOLD if task.text('scored_folds') else ''}".strip()
+    words = TUNE_WORDS if is_only else words
     title = "Settings that were tried" if is_only else "Hyperparameter searches"
     return Section("searches", title, join([paragraph(words), *found])) if any(found) else None
 

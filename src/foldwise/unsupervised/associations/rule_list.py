@@ -120,7 +120,7 @@ class AssociationRules:
         """What was found, in a sentence or two."""
         n = len(self.rules)
         if not n:
-            return "No rules: no items occur together often enough, and more often than by chance."
+            return "No rules: no items occur together both often enough and more often than by chance."
         confirmed = len(self.confirmed)
         if not confirmed:
             return (

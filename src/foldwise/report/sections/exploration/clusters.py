@@ -103,7 +103,8 @@ def study(found: ReportFacts) -> Html | None:
     words = (
         "Stability says how well clusters of resampled rows agree with the clusters of all rows (adjusted Rand index; "
         "1 is perfect). “Without clusters” is the stability in random tables that have no clusters. “Least stable” is "
-        "the Jaccard index of the least stable cluster. “Split p” tests whether a cluster contains two groups: a small "
-        "p-value means that more clusters are needed."
+        "the Jaccard index of the least stable cluster. The silhouette is close to 1 for compact and separate "
+        "clusters. The gap compares the inertia with that of uniform tables. “Split p” tests whether a cluster "
+        "contains two groups: a small p-value means that more clusters are needed."
     )
     return details("How the number of clusters was chosen", join([paragraph(words), table(heads, rows, left=())]))

@@ -115,7 +115,7 @@ def factors(facts: ReportFacts) -> Section | None:
             )
             for name, v in pairs
         ]
-        of = "of the sum of all" if found.flag("share_of_sum") else "of the variance"
+        of = "of the sum of all factors" if found.flag("share_of_sum") else "of the variance"
         head = el("h3", f"Factor {i + 1} ", el("span", f"{percent(one.number('share'))} {of}", class_="tag"))
         cards.append(el("article", head, strips(rows, class_="narrow"), class_="card"))
     body = [

@@ -38,7 +38,7 @@ def picture(found: ReportFacts, xs: list[float], ys: list[float]) -> Html:
     if len(axes) > 1 and axes[1]:
         turned = f"rotate(-90 10 {HEIGHT / 2:.0f})"
         names.append(el("text", axes[1], x=10, y=HEIGHT / 2, transform=turned, class_="label middle"))
-    about = f"{len(points)} rows of the table as points"
+    about = f"{len(points):,} rows of the table as points"
     box = {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "role": "img", "class_": "map", "id": "map-picture"}
     drawn = el("svg", el("title", "Map of the rows"), el("desc", about), el("g", *points), *names, **box)
     choice = el("label", "color by ", el("select", id="map-color"), class_="map-choice")
