@@ -64,7 +64,7 @@ class Run:
     task : FitTask
         The checked table, target and options of the run.
     background : polars.DataFrame
-        A sample of training rows, to which `explain` compares predictions. Empty with `rows=False`.
+        A sample of training rows, with which `explain` compares a row. Empty with `rows=False`.
 
     Examples
     --------

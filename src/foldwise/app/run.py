@@ -83,7 +83,8 @@ def fit(
     test : path, frame or Table, default=None
         Separate test table. The final model is scored on it once.
     drop_unlabeled : bool, default=False
-        Whether to drop rows without a class. By default they are an error. Rows without a quantity are always dropped.
+        Whether to drop rows without a class. By default they are an error. If the target is a quantity, rows without
+        a value are always dropped.
     rows : bool, default=True
         Whether rows of data may appear in the report and in the run folder.
     seed : int, default=0
@@ -91,7 +92,7 @@ def fit(
     n_jobs : int, default=None
         Number of worker processes. By default one per core.
     task : {"classification", "regression"}, default=None
-        Whether to predict classes or a quantity. By default the target decides.
+        Whether to predict classes or a quantity. By default it is inferred from the target.
 
     Returns
     -------

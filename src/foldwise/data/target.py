@@ -71,8 +71,8 @@ def number_target(y: Any, n_rows: int) -> NDArray[np.float64]:
 def task_of(y: Any, task: str | None = None) -> Task:
     """Decide the task of a target: classification of classes, or regression of a quantity.
 
-    This is the only rule of the package: more than 20 different numbers are a quantity, and so are numbers with
-    decimals. Everything else contains classes.
+    All of Foldwise uses this rule: more than 20 different numbers are a quantity, and so are numbers with decimals.
+    Everything else contains classes.
 
     Parameters
     ----------

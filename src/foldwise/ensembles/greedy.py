@@ -87,7 +87,7 @@ def select_greedily(
     start : int, default=3
         With how many of the best members the selection starts.
     shrinkage : float, optional
-        How far weights are shrunk towards equal ones; by default (1 - rows / 1000) / 2, but at least 0.
+        How far weights are shrunk toward equal ones; by default (1 - rows / 1000) / 2, but at least 0.
     sample_weight : array, optional
         One weight per row.
     replacement : bool, default=True

@@ -68,7 +68,7 @@ class GreedySelection(SelectedSize):
     metric : str or callable, optional
         "neg_log_loss" (the default), "accuracy", "neg_brier_score", a metric of values, or a function.
     shrinkage : float, optional
-        How far weights are shrunk towards equal ones, from 0 to 1; by default depending on the number of rows.
+        How far weights are shrunk toward equal ones, from 0 to 1; by default depending on the number of rows.
     cv : int, splitter or iterable, default=5
         The splits of the out-of-fold predictions.
     n : int, optional

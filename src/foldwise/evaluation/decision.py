@@ -66,7 +66,7 @@ def check_proba(proba: Floats) -> None:
 
 
 def choose(proba: Floats, costs: Floats) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """Return the index of the cheapest action of each row, its expected cost, and the difference to the second."""
+    """Return the cheapest action of each row as an index, its expected cost, and the margin to the next action."""
     action = np.empty(len(proba), dtype=np.intp)
     cost, margin = np.empty(len(proba)), np.empty(len(proba))
     _choose(proba, costs, action, cost, margin)

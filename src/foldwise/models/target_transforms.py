@@ -121,10 +121,10 @@ class TransformedTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     regressor : regressor
         The regressor to wrap. Its parameters have the prefix `regressor__`.
     transform : {"none", "scale", "log", "yeo-johnson", "quantiles"}, default="none"
-        The transformation of the target. "scale" only standardizes it, for regressors whose parameters are in its
-        units. "log" needs values of at least 0. All except "none" standardize the result.
+        The transformation of the target. "scale" only standardizes it, for regressors whose parameters are in
+        the units of the target. "log" needs values of at least 0. All except "none" standardize the result.
     predicts : {"mean", "median"}, default="mean"
-        Whether predictions are means of the target, by a correction, or medians.
+        Whether to predict means of the target, which takes a correction, or medians.
 
     Attributes
     ----------

@@ -85,7 +85,7 @@ class HalvingGridSearchCV(HalvingSearch, model_selection.HalvingGridSearchCV):  
         The most that a round may use. "auto" means all rows; it is allowed only if the resource is rows.
     min_resources : int, "exhaust" or "smallest", default "exhaust"
         What the first round uses. If the resource is rows, "smallest" means 2 × folds rows for regression and
-        2 × folds × classes rows for a classification. For any other resource it means 1. "exhaust" chooses the amount
+        2 × folds × classes rows for classification. For any other resource it means 1. "exhaust" chooses the amount
         with which the last round uses as much of `max_resources` as possible.
     aggressive_elimination : bool, default False
         Whether the first round is repeated with fewer settings if there are too few resources to end with at most

@@ -40,7 +40,7 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
     timeout : float, default None
         Seconds after which no fit starts. Settings that are not scored on all splits by then are left out.
     initial_settings : list of dict, default None
-        Settings to start with. All strategies but "grid" and "design" then try the defaults of the estimator, if the
+        Settings to start with. All strategies except "grid" and "design" then try the defaults of the estimator, if the
         space contains them.
     reshuffle : bool, default False
         Whether each setting is scored on new splits. A search is then less likely to adapt to one division into folds,
@@ -135,7 +135,7 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
 class GridSearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
     """Search a grid of settings; scikit-learn's `GridSearchCV` with shared work done once.
 
-    Results are those of scikit-learn. Times in `cv_results_` are equal parts of the time of shared work.
+    Results are those of scikit-learn. `cv_results_` divides the time of shared work equally among the settings.
 
     Parameters
     ----------

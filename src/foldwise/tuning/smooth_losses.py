@@ -38,7 +38,7 @@ class SmoothLoss(Protocol):
     """The mean out-of-fold loss of an estimator as a function of some of its parameters."""
 
     def loss_and_gradient(self, values: Mapping[str, float]) -> tuple[float, dict[str, float]]:
-        """Compute the loss, averaged over splits, and its derivatives by the logarithms of the parameters."""
+        """Compute the loss, averaged over splits, and its derivatives with respect to the log parameters."""
 
 
 LossOpener = Callable[[Any, Sequence[FoldTables], Sequence[str]], SmoothLoss]  # estimator, folds, names of parameters

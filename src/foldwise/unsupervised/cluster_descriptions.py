@@ -73,8 +73,9 @@ def describe_clusters(
     Notes
     -----
     P-values are those of the Kruskal-Wallis test for numbers and of the chi-squared test for categories, corrected over
-    columns by Holm's method. A column that has nothing to do with the others is then rejected with probability 5% at
-    most. Testing a column against groups that it helped to form has no such meaning (Gao, Bien & Witten 2022).
+    columns by Holm's method. A column that has nothing to do with the others then has a p-value below 0.05 with
+    a probability of at most 5%. Testing a column against groups that it helped to form has no such meaning (Gao, Bien &
+    Witten 2022).
 
     Rules are learned by RIPPER, one group against all other rows, from the 20 columns with the largest effects.
 

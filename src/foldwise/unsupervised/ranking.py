@@ -35,7 +35,7 @@ class RowRanking:
         Mean distance to the other rows. The row with the smallest is the most central one.
     leverages : ndarray of shape (n_rows,)
         Leverage, between 0 and 1: how much a row could move a linear model of any target. The mean is the number of
-        independent columns (and 1) divided by the number of rows.
+        independent columns, plus 1 for the intercept, divided by the number of rows.
     typicality : ndarray of shape (n_rows,) or None
         Between -1 and 1: high for rows near their own group and far from others (silhouette), NaN for rows without a
         group. None without groups.

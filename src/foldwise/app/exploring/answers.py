@@ -34,7 +34,7 @@ class ExploredTable:
         return self.frame[rows], rows
 
     def to_send(self) -> ExploredTable:
-        """The same, as it is sent to a worker."""
+        """What is sent to a worker: the table itself."""
         return self
 
 

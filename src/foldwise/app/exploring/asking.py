@@ -1,4 +1,4 @@
-"""Ask all questions within the time: first about some rows, then about more, as long as an answer can be expected."""
+"""Ask all questions within the time: first about some rows, then about more, if the answer is expected in time."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class QuestionState:
 
     @property
     def expected(self) -> float:
-        """Seconds that the next answer will take, by the last one."""
+        """Seconds that the next answer will take, judging by the last one."""
         return self.seconds * (self.next_rows / self.n_rows) ** STEEPNESS if self.n_rows else 0.0
 
 
@@ -111,7 +111,7 @@ class Asking:
         self.progress = {name: QuestionState(name, n) for name in QUESTIONS}
 
     def run(self) -> None:
-        """Ask. An interrupt ends it early and keeps the answers so far."""
+        """Ask all questions. An interrupt ends this early and keeps the answers so far."""
         self.executor.give(self.table)
         asked: set[str] = set()
         try:

@@ -78,7 +78,7 @@ def ask_clusters(frame: pl.DataFrame, rows: Rows, seed: int) -> QuestionAnswer:
 def comparable(frame: pl.DataFrame) -> tuple[Pipeline, list[str]]:
     """Scale numbers to variance 1 and make indicators of categories, so that each column counts about the same.
 
-    Two rows of different categories are √2 apart, which is also the root mean square distance of two rows in a number
+    Two rows of different categories are √2 apart, which is also the root mean square distance of two rows in a column
     of variance 1. Texts are compared by their words if there is hardly any other column.
     """
     texts = texts_alone(findings_of(frame))
@@ -122,8 +122,9 @@ def blurred(frame: pl.DataFrame, steps: Pipeline, X: Floats, seed: int) -> Float
     """Add noise to columns of few values, so that each alone has a single peak.
 
     A column of few values has as many peaks as values, whatever the other columns are. The test for two groups within a
-    cluster looks for peaks, so it would see clusters everywhere. Two values with normal noise of half their distance
-    have one peak in any proportion. Groups that differ in several columns at once keep theirs.
+    cluster looks for peaks, so it would see clusters everywhere. With normal noise of half their distance, two
+    values have a single peak, whatever their proportion. Groups that differ in several columns at once keep their
+    peaks.
     """
     widths: list[float] = []
     for name, part, columns in parts_of(steps):
@@ -140,7 +141,7 @@ def blurred(frame: pl.DataFrame, steps: Pipeline, X: Floats, seed: int) -> Float
 
 
 def filled(scaler: Any) -> Pipeline:
-    """Read numbers, replace missing ones by the mean, and scale them."""
+    """Read numbers, replace missing ones with the mean, and scale them."""
     return make_pipeline(NumberColumns(), SimpleImputer(keep_empty_features=True), scaler)
 
 

@@ -47,7 +47,7 @@ def broken_groups(given: LeakInput, units: Ints) -> Iterator[Leak]:
         f"{rows_text(rows, given.n_tested)} belong to a group that also has training rows. {broken:,} of "
         f"{int(units.max()) + 1:,} groups are split, for example that of row {examples[0]}."
     )
-    remedy = "pass groups= with cv=GroupKFold() or StratifiedGroupKFold(), also to a search inside."
+    remedy = "pass groups= with cv=GroupKFold() or StratifiedGroupKFold(). A search inside needs such a cv too."
     yield Leak("groups", "leak", "", rows, rows / given.n_tested, text, some(examples), remedy)
 
 

@@ -43,8 +43,9 @@ class Gradient:
     """Follow the gradient of the out-of-fold loss downhill, from several starts.
 
     The loss is the log loss of classifiers and the squared error of regressors and `RidgeClassifier`, averaged over
-    the splits of the search. Its derivatives by the logarithms of the parameters are exact: they follow from the fitted
-    models by implicit differentiation. The search then scores the end points and the starts with its own metric.
+    the splits of the search. Its derivatives with respect to the logarithms of the parameters are exact: they
+    follow from the fitted models by implicit differentiation. The search then scores the end points and the starts with
+    its own metric.
 
     Parameters that are smooth: C of `LogisticRegression`, alpha of `Ridge` and `RidgeClassifier`, alpha and gamma of
     `KernelRidge`, alpha, var_floor, temperature, column weights and priors of `NaiveBayes`. A pipeline may end in one

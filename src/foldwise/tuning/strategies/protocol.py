@@ -62,10 +62,10 @@ class Trial:
 class Strategy(Protocol):
     """The interface of search strategies: any object with a method `propose`.
 
-    A search calls `propose` with all trials so far until it returns no settings, or until all trials have been used.
-    The generator of each call follows from the seed of the search and the number of trials, so that a search can be
-    repeated from its trials. If a strategy has an attribute `batch`, `propose` is called that many times before the
-    settings are scored; those already proposed are running trials. A strategy keeps no state of its own.
+    A search calls `propose` with all trials so far until it returns no settings, or until the search has made
+    all its trials. The generator of each call follows from the seed of the search and the number of trials, so that a
+    search can be repeated from its trials. If a strategy has an attribute `batch`, `propose` is called that many times
+    before the settings are scored; those already proposed are running trials. A strategy keeps no state of its own.
 
     Examples
     --------

@@ -86,7 +86,8 @@ class AssociationRules:
     min_support : float
         Least share of rows that contain an itemset.
     n_candidates : int
-        Number of rules found. If there were too many, only those with the greatest leverage were tested.
+        Number of rules found. If there were too many, only those were tested whose support exceeds the support expected
+        by chance most.
     n_rows : int
         Number of rows of the table.
     n_test_rows : int

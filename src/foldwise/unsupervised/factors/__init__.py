@@ -1,1 +1,1 @@
-"""What parts the rows of a table are made of: factors, their number, and the columns that make them."""
+"""What parts the rows of a table are made of: factors, their number, and the columns that belong to them."""

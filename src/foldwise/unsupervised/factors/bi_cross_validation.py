@@ -83,7 +83,7 @@ def held_out_errors(
 
 
 def parts_of_columns(n_columns: int) -> int:
-    """Number of parts of the columns: with few columns, most of them must stay to tell several factors by."""
+    """Number of parts of the columns: with few columns, most must stay, so that several factors can be seen."""
     return 2 if n_columns > MANY_COLUMNS else min(n_columns, 5)
 
 

@@ -94,7 +94,7 @@ def principal(data: FactorInput, k: int, seed: int) -> Decomposition:
 
 
 def of_text(values: Floats, k: int, seed: int) -> Decomposition:
-    """Loadings are the weights of terms in the singular vectors; the first one would be the mean if it stayed."""
+    """Loadings are the weights of terms in the singular vectors. Without centering, the first would be the mean."""
     model = TruncatedSVD(k, random_state=seed)
     scores = model.fit_transform(values - values.mean(axis=0))
     return oriented(model.components_.T, scores, model.explained_variance_ratio_)

@@ -88,7 +88,7 @@ class Outliers:
     q_values : ndarray of shape (n_rows,)
         The p-values corrected for the number of rows (Benjamini and Hochberg). Rows with at most `alpha` are outliers.
     scores : ndarray of shape (n_rows,)
-        How unusual each row is, for ranking; higher is more unusual. There is a score where p-values tie, too.
+        How unusual each row is, for ranking; higher is more unusual. Scores also rank rows with equal p-values.
     by_method : mapping of str to ndarray
         P-values of each method under its tail model.
     alpha : float
