@@ -85,7 +85,7 @@ def wants_best(families: Any) -> bool:
 
 
 def without_best(families: Any) -> Any:
-    """Replace "best" by "auto"."""
+    """Replace "best" with "auto"."""
     if not wants_best(families):
         return families
     if isinstance(families, Mapping):

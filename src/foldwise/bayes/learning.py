@@ -179,7 +179,7 @@ class NaiveBayesLearner(ClassifierMixin, EntryParams):  # type: ignore[misc]
         return entered.table
 
     def _choose(self, X: Any, table: AnyView, target: Target, weights: Floats | None) -> Any:
-        """Replace "best" in `families` by the families that fit the training rows best."""
+        """Replace "best" in `families` with the families that fit the training rows best."""
         if not wants_best(self.families):
             return self.families
         if isinstance(table, SparseView):

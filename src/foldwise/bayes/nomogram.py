@@ -194,7 +194,7 @@ def column_facts(a: Axis, table: Floats) -> dict[str, Any]:
 
 
 def finite(logs: Floats) -> list[float | None]:
-    """Replace -inf by None, because JSON has no infinity."""
+    """Replace -inf with None, because JSON has no infinity."""
     return [None if log == -math.inf else log for log in logs.tolist()]
 
 

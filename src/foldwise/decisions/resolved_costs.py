@@ -169,7 +169,7 @@ def column_of(name: str, X: Any, what: str) -> Any:
     if not nw.dependencies.is_into_dataframe(X):
         raise InputError(
             f"the cost of {what} is column {name!r}, but X has no column names.",
-            "pass X as a frame, or replace the column name by a function of X.",
+            "pass X as a frame, or replace the column name with a function of X.",
         )
     frame = nw.from_native(X, eager_only=True)
     if name not in frame.columns:

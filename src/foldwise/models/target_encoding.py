@@ -1,4 +1,4 @@
-"""Target encoding: replace categories by smoothed class rates, or by smoothed means of a quantity.
+"""Target encoding: replace categories with smoothed class rates, or with smoothed means of a quantity.
 
 The training rows of each fold are encoded with the rates of the other folds. Otherwise a rare category would reveal its
 own label. scikit-learn's `TargetEncoder` fails or warns if a class has fewer rows than folds.

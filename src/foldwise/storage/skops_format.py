@@ -100,7 +100,7 @@ def with_types(data: bytes, change: Callable[[str, str], tuple[str, str]]) -> by
 
 
 def to_tag(module: str, name: str) -> tuple[str, str]:
-    """Replace the path of a class of Foldwise by its tag."""
+    """Replace the path of a class of Foldwise with its tag."""
     if not is_ours(module):
         return module, name
     if f"{module}.{name}" not in PATHS:
@@ -109,7 +109,7 @@ def to_tag(module: str, name: str) -> tuple[str, str]:
 
 
 def from_tag(module: str, name: str) -> tuple[str, str]:
-    """Replace a tag by the path of its class; a file must not contain paths of Foldwise."""
+    """Replace a tag with the path of its class; a file must not contain paths of Foldwise."""
     if is_ours(module):
         refuse_types(f"{module}.{name}")
     if module != TAGGED:

@@ -1,6 +1,7 @@
 """Searches with scikit-learn's interface that share work between settings and splits.
 
-`GridSearchCV` and `RandomizedSearchCV` replace scikit-learn's by changing the import; `SearchCV` takes any strategy.
+To use `GridSearchCV` and `RandomizedSearchCV` in place of scikit-learn's, change the import. `SearchCV` takes any
+strategy.
 """
 
 from __future__ import annotations

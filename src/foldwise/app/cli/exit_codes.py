@@ -83,7 +83,7 @@ OPTIONS |= {f"{name}=": f"--{name} " for name in SAME_NAME.split()}
 
 
 def with_options(sentence: str) -> str:
-    """Replace arguments of Python functions by the options of the command line.
+    """Replace arguments of Python functions with the options of the command line.
 
     >>> with_options("pass target='play', or drop_unlabeled=True.")
     "pass --target 'play', or --drop-unlabeled."

@@ -1,4 +1,4 @@
-"""Tokens that mean "missing", such as NA or ?: find them in a frame and replace them by nulls.
+"""Tokens that mean "missing", such as NA or ?: find them in a frame and replace them with nulls.
 
 polars can look for tokens while it reads, but then it needs twice the time. So it gets only the tokens that would
 prevent a column from being read as numbers; in text columns they are replaced afterwards.
@@ -53,7 +53,7 @@ def tokens_beside_numbers(
 
 
 def mark_missing(frame: pl.DataFrame, tokens: Sequence[str]) -> tuple[pl.DataFrame, dict[str, list[str]]]:
-    """Replace tokens, and NaN if it is one of them, by nulls. Also return the tokens found in each column."""
+    """Replace tokens, and NaN if it is one of them, with nulls. Also return the tokens found in each column."""
     found = tokens_of(frame, tokens)
     changed = [frame[name].set(frame[name].is_in(words), None) for name, words in found.items()]
     if "NaN" in tokens:
@@ -78,7 +78,7 @@ def without_cells(column: pl.Series, marked: pl.Series) -> pl.Series:
 
 
 def with_missing(frame: pl.DataFrame, missing_values: Sequence[str] | None) -> tuple[pl.DataFrame, list[str]]:
-    """Replace tokens by nulls in columns of text and numbers. Also return the tokens found."""
+    """Replace tokens with nulls in columns of text and numbers. Also return the tokens found."""
     tokens = missing_values or ()
     changed, seen = [], set()
     for column in frame if tokens else ():
@@ -93,7 +93,7 @@ def with_missing(frame: pl.DataFrame, missing_values: Sequence[str] | None) -> t
 def with_column_tokens(
     frame: pl.DataFrame, tokens: Mapping[str, Any], options: ReadOptions, decimal: str
 ) -> tuple[pl.DataFrame, list[Note]]:
-    """Replace tokens that are given for single columns by nulls."""
+    """Replace tokens that are given for single columns with nulls."""
     notes = []
     for name, given in tokens.items():
         column_index("missing_values", str(name), frame.columns)

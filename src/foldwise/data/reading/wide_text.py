@@ -61,7 +61,7 @@ def cells_by_column(data: bytes, skip: int, n_columns: int, separator: str) -> p
 
 
 def without_tokens(cells: pl.Series, n_columns: int, tokens: Sequence[str]) -> tuple[pl.Series, list[str]]:
-    """Replace empty cells and tokens by nulls. Also return the tokens, in the order of their first columns."""
+    """Replace empty cells and tokens with nulls. Also return the tokens, in the order of their first columns."""
     every = list(dict.fromkeys(("", *tokens)))
     marked = cells.is_in(every)
     if not marked.any():
