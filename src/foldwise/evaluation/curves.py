@@ -24,11 +24,11 @@ from foldwise.evaluation.intervals import share_tested
 from foldwise.evaluation.metrics.scoring import check_single, metrics_of
 from foldwise.evaluation.plotting import metric_name
 from foldwise.evaluation.procedure_scores import check_model
+from foldwise.evaluation.routing import RoutedParams, is_routed, open_routed_session, route_validation, routed_metrics
 from foldwise.evaluation.score_curves import LearningCurve, ValidationCurve
 from foldwise.folds.engine import EvaluationTask, ScoringPlan, evaluate
-from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Params
-from foldwise.folds.rows import count_rows, refuse_routing
+from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import Split, freeze_splits
 
 Floats = NDArray[np.float64]
@@ -82,7 +82,8 @@ def learning_curve(
     level : float, default 0.95
         Level of the intervals.
     **fit_params : dict
-        Passed to `fit`, such as `sample_weight`. Scores are not weighted.
+        Passed to `fit`, such as `sample_weight`. Scores are not weighted, unless scikit-learn's metadata routing is on
+        and the scorer requests weights.
 
     Returns
     -------
@@ -164,7 +165,8 @@ def validation_curve(
     level : float, default 0.95
         Level of the intervals.
     **fit_params : dict
-        Passed to `fit`, such as `sample_weight`. Scores are not weighted.
+        Passed to `fit`, such as `sample_weight`. Scores are not weighted, unless scikit-learn's metadata routing is on
+        and the scorer requests weights.
 
     Returns
     -------
@@ -225,9 +227,12 @@ class CurveRequest:
         check_single(scoring)
         check_level(level)
         check_model(estimator, "estimator")
-        refuse_routing(fit_params)
-        metrics, _, _ = metrics_of(scoring, estimator)
-        session = open_session(estimator, X, y, fit_params)
+        metrics, scorers, _ = metrics_of(scoring, estimator)
+        routed = RoutedParams(dict(fit_params), {})
+        if is_routed(fit_params):
+            routed = route_validation(estimator, scorers, fit_params)
+            metrics = routed_metrics(metrics, routed.score or {})
+        session = open_routed_session(estimator, X, y, routed)
         splits = freeze_splits(cv, X, y, groups, n_rows=count_rows(X), classifier=is_classifier(estimator))
         return cls(session, splits, metrics)
 
