@@ -7,15 +7,19 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import GroupKFold
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.model_selection import GroupKFold, HalvingGridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from foldwise import SearchCV, nested_cv
 from foldwise.errors import InputError
 from foldwise.tuning import Evolutionary, Float, Grid, Racing, Random
+from foldwise.tuning.row_race import mixed_order
 
 X, y = load_iris(return_X_y=True)
+SMOOTHING = {"var_smoothing": np.logspace(-12, 0, 12)}
 DEPTHS = {"max_depth": [1, 2, 3, 4]}
 GRID = {"C": [0.001, 0.01, 0.1, 1, 10, 100], "gamma": [1e-4, 1e-2, 1]}
 
@@ -100,6 +104,84 @@ def test_bayesian_search_stops_when_it_expects_less_than_the_noise():
     space = {"C": Float(0.1, 10, log=True)}
     search = SearchCV(SVC(), space, strategy=Racing("bayesian", stop_early=True, batch=2), n_trials=30, random_state=0)
     assert len(search.fit(X, y).cv_results_["params"]) < 20
+
+
+class TestRows:
+    """Successive halving over rows."""
+
+    table, target = load_breast_cancer(return_X_y=True)
+
+    def search(self, **options):
+        strategy = Racing(Grid(), rule="halving", resource="rows")
+        search = SearchCV(GaussianNB(), SMOOTHING, strategy=strategy, cv=5, random_state=0, scoring="neg_log_loss")
+        return search.set_params(**options).fit(self.table, self.target)
+
+    def test_settings_and_rows_per_round_are_those_of_scikit_learn(self):
+        found = self.search().cv_results_["train_share"]
+        peer = HalvingGridSearchCV(GaussianNB(), SMOOTHING, factor=2, min_resources=569 // 8, random_state=0, cv=5)
+        peer.fit(self.table, self.target)
+        shares = sorted(set(found))
+        assert [int((found >= share).sum()) for share in shares] == peer.n_candidates_
+        assert [share / shares[0] for share in shares] == [n / peer.n_resources_[0] for n in peer.n_resources_]
+
+    def test_the_last_settings_have_the_scores_of_the_whole_search(self):
+        whole = SearchCV(GaussianNB(), SMOOTHING, cv=5, scoring="neg_log_loss").fit(self.table, self.target)
+        raced = self.search()
+        last = raced.cv_results_["train_share"] == 1
+        assert last.sum() == 2
+        for key in ("mean_test_score", "split3_test_score"):
+            np.testing.assert_allclose(raced.cv_results_[key][last], whole.cv_results_[key][last], rtol=1e-9)
+        assert (raced.cv_results_["mean_test_score"][~last] != whole.cv_results_["mean_test_score"][~last]).any()
+        assert raced.cv_results_["rank_test_score"][last].max() == 2
+        assert raced.cv_results_["train_share"][raced.best_index_] == 1
+        assert raced.best_score_ >= whole.best_score_ - 0.02
+        assert raced.models_scored_ == 5 * (12 + 6 + 3 + 2)
+
+    def test_any_strategy_can_race(self):
+        space = {"var_smoothing": Float(1e-12, 1, log=True)}
+        strategy = Racing("bayesian", rule="halving", resource="rows", batch=4)
+        search = SearchCV(GaussianNB(), space, strategy=strategy, n_trials=10, cv=3, random_state=0)
+        shares = search.fit(self.table, self.target).cv_results_["train_share"]
+        assert (shares == 1).sum() == 3  # one of each batch of 4, 4 and 2
+        assert nested_cv(search, self.table, self.target, cv=2).estimate.value > 0.85
+
+    def test_small_tables_are_scored_with_all_rows_at_once(self):
+        search = SearchCV(GaussianNB(), SMOOTHING, strategy=Racing(Grid(), rule="halving", resource="rows"), cv=3)
+        found = search.fit(self.table[:90], self.target[:90]).cv_results_
+        assert "train_share" not in found
+        assert np.isfinite(found["mean_test_score"]).all()
+
+    def test_the_time_may_end_between_rounds(self, monkeypatch):
+        expired = iter([False, False, True, True, True, True])
+        monkeypatch.setattr("foldwise.tuning.running_search.RunningSearch.expired", property(lambda _: next(expired)))
+        found = self.search()
+        assert found.cv_results_["train_share"].max() < 1
+        assert found.cv_results_["train_share"][found.best_index_] == found.cv_results_["train_share"].max()
+
+    def test_a_setting_that_fails_is_dropped(self):
+        rows = np.arange(150)
+        strategy = Racing(Grid(), rule="halving", resource="rows")
+        search = SearchCV(Broken(), {"bad": [True, False]}, strategy=strategy)
+        search.set_params(cv=[(rows[:101], rows[101:]), (rows[49:], rows[:49])])
+        with pytest.warns(FitFailedWarning, match="no"), pytest.warns(UserWarning, match="non-finite"):
+            search.fit(X, y)
+        assert search.best_params_ == {"bad": False}
+        shares = zip(search.cv_results_["param_bad"], search.cv_results_["train_share"], strict=True)
+        assert dict(shares) == {True: 0.5, False: 1.0}
+
+    def test_every_class_is_in_the_first_rows(self, rng):
+        codes = rng.permutation(np.r_[np.zeros(500, int), np.ones(20, int), np.full(3, 2)])
+        train = rng.permutation(523)[:500]
+        order = mixed_order(train, codes, np.random.default_rng(0))
+        assert sorted(order) == sorted(train)
+        for n in (3, 50, 250):
+            shares = np.bincount(codes[order[:n]], minlength=3) / n
+            assert (np.bincount(codes[order[:n]], minlength=3) > 0).all()
+            assert np.abs(shares - np.bincount(codes[train]) / 500).max() <= 2 / n
+
+    def test_it_needs_halving(self):
+        with pytest.raises(InputError, match="resource='rows' needs rule='halving'"):
+            SearchCV(GaussianNB(), SMOOTHING, strategy=Racing(Grid(), resource="rows")).fit(self.table, self.target)
 
 
 class TestReshuffle:

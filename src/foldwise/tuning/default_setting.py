@@ -37,6 +37,8 @@ def default_is_tied(search: Any, running: RunningSearch) -> bool | None:
     if search.best_index_ in same_as:
         return True
     scores = running.chosen_scores
+    if running.shares[same_as[0]] < running.shares[search.best_index_]:  # dropped, like settings that missed folds
+        return False
     gaps = scores[search.best_index_] - scores[same_as[0]]
     if not np.isfinite(gaps).all() or len(gaps) < 2:
         return False

@@ -1,7 +1,9 @@
 """Successive halving: all settings are scored with few resources, and the best of them again with more.
 
-The schedule is that of scikit-learn's classes. Each round is scored by the session of the estimator, which shares work
-between settings.
+The schedule is that of scikit-learn's classes, whose code is inherited: a drop-in must draw the same rows and keep the
+same settings. The rounds run on the machinery of all searches (`ScheduledSearch` is a `RunningSearch`), so the session
+of the estimator shares work between settings. `Racing(rule="halving", resource="rows")` has the same idea for any
+strategy, with a schedule of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Racing: settings that are clearly worse after a few folds are not scored on the others."""
+"""Racing: settings that are clearly worse on a few folds, or with a part of the rows, are not scored on all of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.data.arguments import one_of
 from foldwise.errors import InputError
 from foldwise.evaluation.comparing.paired import corrected_t_test
 from foldwise.folds.engine import EvaluationTask, Outcome
 from foldwise.folds.protocol import Params
 from foldwise.folds.splits import Split
+from foldwise.tuning.row_race import better_half
 from foldwise.tuning.space import Space
 from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.protocol import Trial, finished
@@ -23,7 +25,7 @@ Scores = NDArray[np.float64]  # (settings, splits), NaN where a setting was not 
 
 @dataclass(frozen=True)
 class Racing:
-    """Drop settings that are clearly worse after a few folds, whatever strategy proposed them.
+    """Drop settings that are worse on a few folds, or with a part of the rows, whatever strategy proposed them.
 
     Parameters
     ----------
@@ -31,7 +33,11 @@ class Racing:
         The strategy that proposes settings.
     rule : {"test", "halving"}, default "test"
         With "test", a setting is dropped as soon as the corrected one-sided paired test says that it is worse than the
-        best setting so far. With "halving", the better half of the settings goes on after 1, 2, 4, … folds.
+        best setting so far. With "halving", the better half of the settings goes on after 1, 2, 4, … folds, or with
+        twice as many training rows.
+    resource : {"folds", "rows"}, default "folds"
+        What settings that go on get more of. "rows" is successive halving on all folds: settings are scored with a
+        part of the training rows first, and the last ones with all rows. It needs rule="halving".
     min_folds : int, default 3
         With rule="test", the number of folds on which every setting is scored before it can be dropped.
     level : float, default 0.05
@@ -41,6 +47,12 @@ class Racing:
     stop_early : bool, default False
         Whether to stop when the strategy expects less improvement than the standard error of the best score. Only
         strategies that predict scores, such as "bayesian", know that.
+
+    Notes
+    -----
+    `HalvingGridSearchCV` and `HalvingRandomSearchCV` also halve over rows. Their schedule is that of scikit-learn, to
+    the letter: it draws test rows as well, and lets a factor and a first round be chosen. `resource="rows"` works with
+    any strategy, and its scores are all computed on the same test rows.
 
     Examples
     --------
@@ -56,6 +68,7 @@ class Racing:
 
     strategy: Any = "random"
     rule: Literal["test", "halving"] = "test"
+    resource: Literal["folds", "rows"] = "folds"
     min_folds: int = 3
     level: float = 0.05
     batch: int = 8
@@ -78,8 +91,10 @@ class Racing:
         sequence of dict
             The settings to score next; empty when the search is over.
         """
-        if self.rule not in ("test", "halving"):
-            raise InputError(f"rule must be 'test' or 'halving', got {self.rule!r}.")
+        one_of("rule", self.rule, ("test", "halving"))
+        one_of("resource", self.resource, ("folds", "rows"))
+        if self.resource == "rows" and self.rule != "halving":
+            raise InputError("resource='rows' needs rule='halving', got rule='test'.", "pass rule='halving'.")
         inner = strategy_of(self.strategy)
         done = finished(trials)
         if self.stop_early and hasattr(inner, "expected_improvement") and len(done) > self.batch:
@@ -110,9 +125,7 @@ class Racing:
         if self.rule == "halving":
             if n_folds & (n_folds - 1):  # not 1, 2, 4, …
                 return np.ones(len(scores), dtype=bool)
-            kept = np.zeros(len(scores), dtype=bool)
-            kept[np.argsort(-means, kind="stable")[: -(-len(scores) // 2)]] = True
-            return kept
+            return better_half(scores)
         if n_folds < max(2, self.min_folds):
             return np.ones(len(scores), dtype=bool)
         leader = scores[int(np.argmax(means))]
@@ -142,6 +155,8 @@ class FoldRace:
         self.outcome: Outcome | None = None
         self.ran = np.zeros((len(settings), len(splits)), dtype=bool)
         self.n_folds = 0
+        self.shares = np.ones(len(settings))  # of the training rows
+        self.models_before = 0  # whose scores were replaced by later ones
 
     @property
     def question(self) -> EvaluationTask | None:

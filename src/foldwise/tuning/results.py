@@ -21,10 +21,12 @@ def format_results(
     test: dict[str, NDArray[np.float64]],
     train: dict[str, NDArray[np.float64]],
     ran: NDArray[np.bool_] | None = None,
+    shares: NDArray[np.float64] | None = None,
 ) -> dict[str, Any]:
     """Convert scores (settings, splits) by metric to `cv_results_`; the time of a block is divided equally.
 
-    Settings that raced were scored on the splits where `ran` is true, and averaged over these.
+    Settings that raced were scored on the splits where `ran` is true, and averaged over these; or with the `shares` of
+    the training rows.
     """
     results: dict[str, Any] = {}
     results["mean_fit_time"], results["std_fit_time"] = mean_and_std(seconds)
@@ -41,9 +43,11 @@ def format_results(
             if not np.isfinite(means).all():
                 warnings.warn(f"One or more of the {kind} scores are non-finite: {means}", UserWarning, stacklevel=5)
             if kind == "test":
-                results[f"rank_{key}"] = ranks(means) if ran is None else ranks_of_raced(means, ran)
+                results[f"rank_{key}"] = ranks(means) if ran is None else ranks_of_raced(means, ran, shares)
     if ran is not None:
         results["n_splits_scored"] = ran.sum(axis=1)
+    if shares is not None and (shares < 1).any():
+        results["train_share"] = shares
     return results
 
 
@@ -62,9 +66,13 @@ def mean_and_std_of(
     return np.concatenate(means), np.concatenate(deviations)
 
 
-def ranks_of_raced(means: NDArray[np.float64], ran: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Rank settings that were scored on all splits first, then those that were dropped earlier."""
+def ranks_of_raced(
+    means: NDArray[np.float64], ran: NDArray[np.bool_], shares: NDArray[np.float64] | None = None
+) -> NDArray[np.int32]:
+    """Rank settings that were scored on all splits and rows first, then those that were dropped earlier."""
     whole = ran.sum(axis=1) == ran.sum(axis=1).max()
+    if shares is not None:
+        whole &= shares == shares[whole].max()
     found = np.empty(len(means), dtype=np.int32)
     found[whole] = ranks(means[whole])
     found[~whole] = ranks(means[~whole]) + whole.sum() if (~whole).any() else found[~whole]

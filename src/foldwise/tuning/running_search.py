@@ -29,6 +29,7 @@ from foldwise.tuning.fit_lines import FitPrinter
 from foldwise.tuning.racing import FoldRace, Racing
 from foldwise.tuning.reshuffling import reshuffled
 from foldwise.tuning.results import format_results
+from foldwise.tuning.row_race import RowRace
 from foldwise.tuning.smooth_losses import SearchData
 from foldwise.tuning.space import Space
 from foldwise.tuning.strategies import strategy_of
@@ -167,9 +168,11 @@ class RunningSearch:
     ) -> None:
         self.plan, self.session, self.splits, self.again = plan, session, splits, again
         self.waiting: list[Params] = []  # proposed, each to be scored on splits of its own
-        self.race: FoldRace | None = None
+        self.race: FoldRace | RowRace | None = None
         self.settings: list[Params] = []
         self.outcomes: list[Outcome] = []
+        self._shares: list[NDArray[np.float64]] = []  # of the training rows, per round and setting
+        self._models_before = 0  # scored with fewer rows, before they were scored again
         self.question: EvaluationTask | None = None
         self.deadline = None if plan.timeout is None else time.monotonic() + plan.timeout
         self._next()
@@ -194,12 +197,15 @@ class RunningSearch:
             self.waiting = list(settings)
             self._ask_alone()
         elif settings and isinstance(self.plan.strategy, Racing):
-            self.race = FoldRace(
-                self.plan.strategy, settings, self.splits, self._best_scores(), share_tested(self.splits)
-            )
+            self.race = self._race_of(self.plan.strategy, settings)
             self.question = self.race.question
         else:
             self.question = EvaluationTask(settings, self.splits) if settings else None
+
+    def _race_of(self, racing: Racing, settings: Sequence[Params]) -> FoldRace | RowRace:
+        if racing.resource == "rows":
+            return RowRace(settings, self.splits, self.session, self._seed)
+        return FoldRace(racing, settings, self.splits, self._best_scores(), share_tested(self.splits))
 
     def _ask_alone(self) -> None:
         """Ask for one setting on splits of its own."""
@@ -226,7 +232,7 @@ class RunningSearch:
     def tell(self, outcome: Outcome) -> None:
         """Record the outcome of the question, and go on to the next."""
         assert self.question is not None
-        settings = self.question.settings
+        settings, shares = self.question.settings, None
         if self.race is not None:
             if outcome.n_settings_done is None:
                 self.race.tell(outcome, self.plan.chooser)
@@ -235,6 +241,7 @@ class RunningSearch:
                     return
             if self.race.outcome is not None:
                 settings, outcome = self.race.settings, self.race.result()
+            shares, self._models_before = self.race.shares, self._models_before + self.race.models_before
             self.race = None
         error_score = self.plan.search.error_score
         if outcome.n_settings_done is not None:
@@ -252,6 +259,7 @@ class RunningSearch:
         test = with_error_score(outcome.scores, outcome.failures, outcome.unscored, error_score)
         train = with_error_score(outcome.train_scores, outcome.failures, outcome.train_unscored, error_score)
         self.settings += settings
+        self._shares.append(np.ones(len(settings)) if shares is None else shares[: len(settings)])
         self.outcomes.append(replace(outcome, scores=test, train_scores=train))
         self._next()
 
@@ -279,6 +287,11 @@ class RunningSearch:
         )
 
     @property
+    def shares(self) -> NDArray[np.float64]:
+        """The share of the training rows that the scores of each setting come from: 1, unless it was dropped."""
+        return np.concatenate(self._shares)
+
+    @property
     def chosen_scores(self) -> NDArray[np.float64]:
         """The scores by the metric that selects: (settings, splits)."""
         scores = joined([one.scores for one in self.outcomes])
@@ -292,7 +305,7 @@ class RunningSearch:
         test = joined([one.scores for one in self.outcomes])
         train = joined([one.train_scores for one in self.outcomes])
         raced = any(one.ran is not None for one in self.outcomes)
-        return format_results(self.settings, seconds, test, train, self.ran if raced else None)
+        return format_results(self.settings, seconds, test, train, self.ran if raced else None, self.shares)
 
     @property
     def several(self) -> bool:
@@ -305,7 +318,7 @@ class RunningSearch:
 
     @property
     def models_scored(self) -> int:
-        return int(self.ran.sum())
+        return int(self.ran.sum()) + self._models_before
 
     def best_index(self, results: dict[str, Any]) -> int:
         """Return the index of the selected setting: the first of rank 1, or that of a callable `refit`."""
