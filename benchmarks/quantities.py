@@ -194,7 +194,7 @@ def page(runs: Sequence[dict[str, Any]], budget: float) -> str:
         "two cores. The others have",
         f"no budget and run with their defaults. No system gets more than {PATIENCE:g} s. For the peers, text columns "
         "are pandas categories of the",
-        "training rows (HistGradientBoosting, which takes at most 255 categories, does without wider columns). A "
+        "training rows (HistGradientBoosting, which takes at most 255 categories, does not get columns with more). A "
         "failure counts as",
         "predicting the mean of the training rows. Made by `python benchmarks/quantities.py`.",
         "",
@@ -282,8 +282,8 @@ def estimates(found: Found, games: Games) -> list[str]:
         *lines,
         "",
         f"The interval for this test contains the true error in {sum(inside)} of {len(inside)} runs "
-        f"({np.mean(inside):.0%}; goal: {GOAL:.0%}, {met}). The true error is on average",
-        f"{ours:+.1%} from the estimate of foldwise, and {theirs:+.1%} from the estimate of FLAML.",
+        f"({np.mean(inside):.0%}; goal: {GOAL:.0%}, {met}). The true error differs from the",
+        f"estimate by {ours:+.1%} on average for foldwise, and by {theirs:+.1%} for FLAML.",
         "",
     ]
 
