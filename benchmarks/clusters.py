@@ -71,11 +71,12 @@ def study() -> list[str]:
     return [
         f"| whole study | {seconds(ours)} | {seconds(theirs)} | {theirs / ours:.1f} × | ≥ 5 × (goal 10 ×) |",
         "",
-        f"scikit-learn: {seconds(fitting)} for all 19 fits of the table (measured), "
+        f"scikit-learn needs {seconds(fitting)} for all 19 fits of the table (measured), "
         f"{seconds(float(np.mean(scoring)))} for one silhouette and {seconds(float(np.mean(drawing)))} for one",
-        f"resample of one k (means over k = {', '.join(map(str, TIMED))}, two resamples each, scaled to 19 silhouettes "
-        "and 380 resamples). Foldwise's time",
-        "includes the gap statistic, structureless tables and tests of splits, which the loop lacks.",
+        f"resample of one k. The last two are means over k = {', '.join(map(str, TIMED))} with two resamples each, "
+        "scaled to 19 silhouettes and 380",
+        "resamples. Foldwise's time includes the gap statistic, structureless tables and tests of splits, which the "
+        "loop lacks.",
         "",
         f"Median ratio of the inertias (Foldwise / scikit-learn) over all k: {np.median(ratios):.7f}, from "
         f"{min(ratios):.6f} to {max(ratios):.6f} (goal: no worse; both stop at `tol=1e-4`).",

@@ -119,7 +119,7 @@ def gower() -> str:
         parts.append(f"{k} nearest {seconds(ours)} against {seconds(theirs)}, {ours / theirs:.2f} ×")
     return (
         "Gower's distance, all rows of 20,000 (10 numbers, 10 categories, 5% missing), against scikit-learn's "
-        f"euclidean search on 20 numbers: {'; '.join(parts)} (goal: ≤ 4 ×)."
+        f"Euclidean search on 20 numbers: {'; '.join(parts)} (goal: ≤ 4 ×)."
     )
 
 

@@ -214,7 +214,7 @@ def tests(methods: list[str], names: list[str], means: np.ndarray) -> str:
     return (
         f"Mean ranks over {len(kept)} problems: {listed}. Friedman test (seeds averaged): p = {found.p:.2g}. Ranks "
         f"that differ by less than {difference:.2f} are statistically tied (Nemenyi, 5%)."
-        + (f" Without {'; '.join(absent)}, which not all methods ran on." if absent else "")
+        + (f" Left out, because not all methods ran on them: {'; '.join(absent)}." if absent else "")
         + "\n\n"
     )
 

@@ -270,8 +270,9 @@ def page(results: list[dict[str, Any]]) -> str:
         "that the model has not seen. Lower is better.",
         "",
         f"- Longest run, as a share of its budget: {overrun:.3f}.",
-        f"- At {BUDGET:g} s, compared with {len(timely)} untuned peers that were fitted within {PEER_SECONDS:g} s",
-        f"  (paired over test rows, Holm over all comparisons, level {LEVEL:g}), significantly worse: "
+        f"- With a budget of {BUDGET:g} s, `fit` was compared with {len(timely)} untuned peers that were fitted within "
+        f"{PEER_SECONDS:g} s",
+        f"  (paired over test rows, Holm over all comparisons, level {LEVEL:g}). It was significantly worse on: "
         + (", ".join(worse) if worse else "none")
         + ".",
         "",
