@@ -36,8 +36,8 @@ class Racing:
         best setting so far. With "halving", the better half of the settings goes on after 1, 2, 4, … folds, or with
         twice as many training rows.
     resource : {"folds", "rows"}, default "folds"
-        What settings that go on get more of. "rows" is successive halving on all folds: settings are scored with a
-        part of the training rows first, and the last ones with all rows. It needs rule="halving".
+        What grows for the settings that stay in the race. "rows" is successive halving on all folds: settings are first
+        scored with a part of the training rows, and the last ones with all rows. It needs rule="halving".
     min_folds : int, default 3
         With rule="test", the number of folds on which every setting is scored before it can be dropped.
     level : float, default 0.05

@@ -36,7 +36,7 @@ def better_half(scores: NDArray[np.float64]) -> NDArray[np.bool_]:
 def row_shares(n_settings: int, n_train: int, least: int) -> list[float]:
     """The share of the training rows in each round; the last round has all of them.
 
-    There are as many rounds as halve the settings to one, unless the first round would have too few rows.
+    The number of rounds is that which halves the settings to one, unless the first round would have too few rows.
 
     >>> row_shares(9, 1000, 40)
     [0.125, 0.25, 0.5, 1.0]
