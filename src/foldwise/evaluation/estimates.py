@@ -159,7 +159,7 @@ class Estimate:
         Returns
         -------
         Estimate
-            The estimate. Its spread must be symmetric, as Student's t is.
+            The estimate. Its spread must be symmetric, as Student's t is, or know the sign of its losses.
         """
         score, (low, high) = None if self.search_score is None else -self.search_score, self.bounds
         return replace(self, value=-self.value, search_score=score, bounds=(-high, -low), gain=-self.gain)

@@ -30,6 +30,8 @@ class SearchMetric(Protocol):
 class RowMetric(SearchMetric, Protocol):
     """A metric that is a function of the mean of `losses`: the mean with a sign, or its root."""
 
+    root: bool  # whether it is the root of the mean
+
     def score_of(self, mean: Any) -> Any:
         """Return the score of a mean loss, or of an array of them."""
 

@@ -102,7 +102,7 @@ class LastStepScore:
     def __init__(self, metric: SessionMetric, by_scorer: ScorerMetric, step: str) -> None:
         self.metric, self.by_scorer, self.step = metric, by_scorer, step
         self.need, self.bounds, self.has_losses = metric.need, metric.bounds, metric.has_losses
-        self.losses, self.score_of, self.slope = metric.losses, metric.score_of, metric.slope
+        self.losses, self.score_of, self.slope, self.root = metric.losses, metric.score_of, metric.slope, metric.root
 
     def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
         replaced = any(self.step in setting or "steps" in setting for setting in settings)

@@ -93,7 +93,7 @@ class SessionMetric:
         self.by_scorer = ScorerMetric(get_scorer(metric.scorer) if scorer is None else scorer)
         low, high = metric.bounds
         self.bounds = metric.bounds if metric.greater_is_better else (-high, -low)
-        self.has_losses = metric.row_scores is not None
+        self.has_losses, self.root = metric.row_scores is not None, metric.root
         self.lossless = high if metric.greater_is_better else 0.0  # the score is this minus the mean loss
 
     def __repr__(self) -> str:
