@@ -77,8 +77,8 @@ TOPICS = {
     "Outliers": "find_outliers Outliers Outlier OutlierCell",
     "Similar and typical rows": "similar SimilarRows CellDifference rank_rows RowRanking",
     "Costs, calibration and balance": "CostSensitive Calibrated Balanced reliability Reliability realized_cost",
-    "Ensembles": "Ensemble EnsembleRegressor diagnose Diagnosis bias_variance BiasVariance bootstrap BootstrapResult "
-    "select_greedily GreedyResult",
+    "Ensembles": "Ensemble EnsembleRegressor diagnose Diagnosis RegressorDiagnosis bias_variance "
+    "BiasVariance bootstrap BootstrapResult select_greedily GreedyResult",
     "Ensembles: recipes": "bagging pasting random_subspaces random_forest adaboost boosted_trees majority_vote "
     "weighted_vote stacking greedy_selection ecoc decorate grading arbiter_tree",
     "Ensembles: diversity": "Diversity Bootstrap PoissonBootstrap Pasting RowParts Subspaces ColumnParts "

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import matplotlib as mpl
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_diabetes, load_wine
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.metrics import cohen_kappa_score
+from sklearn.metrics import cohen_kappa_score, root_mean_squared_error
 from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from foldwise import Ensemble
+from foldwise import Ensemble, EnsembleRegressor
 from foldwise.ensembles import MemberPredictions, Vote, bagging, bias_variance, bootstrap, diagnose, ecoc
 from foldwise.ensembles.diagnosis import kappa, yules_q
 from foldwise.errors import InputError
@@ -66,6 +68,41 @@ def test_a_diagnosis_where_the_combination_was_learned():
     assert found.curve.rows() == [(2, pytest.approx(1 - found.accuracy))]
     with pytest.raises(InputError, match="members with recoded classes cannot be diagnosed"):
         diagnose(ecoc(GaussianNB()).fit(X, Y), X, Y)
+
+
+def test_the_diagnosis_of_regressors():
+    table, values = load_diabetes(return_X_y=True)
+    train, test = (table[::2], values[::2]), (table[1::2], values[1::2])
+    model = EnsembleRegressor([LinearRegression(), KNeighborsRegressor(9), DecisionTreeRegressor(max_depth=3)])
+    found = diagnose(model.fit(*train), *test)
+    predicted = np.array([one.predict(test[0]) for one in model.members_])
+    assert found.rmse == pytest.approx(root_mean_squared_error(test[1], model.predict(test[0])))
+    each = [root_mean_squared_error(test[1], one) for one in predicted]
+    np.testing.assert_allclose(found.members["rmse"], each)
+    assert found.pairs["correlation"][0] == pytest.approx(
+        np.corrcoef(predicted[0] - test[1], predicted[1] - test[1])[0, 1]
+    )
+    assert found.pairs["mean_rmse"].to_list() == pytest.approx([(a + b) / 2 for a, b in combinations(each, 2)])
+    # the identity of Krogh and Vedelsby
+    assert found.rmse**2 == pytest.approx(np.mean(np.square(each)) - found.ambiguity)
+    assert found.curve["size"].to_list() == [1, 2, 3]
+    assert found.curve["rmse"].to_list()[0] == pytest.approx(each[0])
+    assert found.curve["rmse"].to_list()[-1] == pytest.approx(found.rmse)
+    drawn = [found.plot(), found.plot_curve()]
+    assert [ax.get_title() for ax in drawn] == ["Diversity of the members", "Error by number of members"]
+    mpl.pyplot.close("all")
+
+
+def test_regressors_that_are_not_diagnosed_member_by_member():
+    table, values = load_diabetes(return_X_y=True)
+    stacked = EnsembleRegressor([LinearRegression(), KNeighborsRegressor(9)], combiner="stacking").fit(table, values)
+    found = diagnose(stacked, table, values)
+    assert found.curve.rows() == [(2, pytest.approx(found.rmse))]
+    boosted = EnsembleRegressor(DecisionTreeRegressor(max_depth=2), dependency="residuals", combiner="sum", size=3)
+    with pytest.raises(InputError, match="members that are summed cannot be diagnosed"):
+        diagnose(boosted.fit(table, values), table, values)
+    with pytest.raises(InputError, match="diagnose needs an ensemble, got LinearRegression"):
+        diagnose(LinearRegression().fit(table, values), table, values)
 
 
 def test_the_bootstrap_of_a_mean_and_of_a_table():

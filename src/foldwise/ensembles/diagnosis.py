@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from foldwise.data.target import encode_target
 from foldwise.ensembles.blocks import StatelessRule
 from foldwise.ensembles.protocol import MemberPredictions
+from foldwise.ensembles.regressor_diagnosis import RegressorDiagnosis, diagnose_regressor
 from foldwise.errors import InputError
 from foldwise.evaluation.plotting import axes
 from foldwise.folds.rows import count_rows
@@ -90,20 +91,20 @@ class Diagnosis:
         return ax
 
 
-def diagnose(ensemble: Any, X: Any, y: Any) -> Diagnosis:
-    """Diagnose a fitted `Ensemble` on test rows.
+def diagnose(ensemble: Any, X: Any, y: Any) -> Diagnosis | RegressorDiagnosis:
+    """Diagnose a fitted `Ensemble` or `EnsembleRegressor` on test rows.
 
     Parameters
     ----------
-    ensemble : Ensemble
-        A fitted ensemble of classifiers.
-    X, y : table and labels
+    ensemble : Ensemble or EnsembleRegressor
+        A fitted ensemble.
+    X, y : table and target
         Rows that the ensemble was not trained on.
 
     Returns
     -------
-    Diagnosis
-        The accuracy and diversity of the members.
+    Diagnosis or RegressorDiagnosis
+        The accuracy, or the errors, and the diversity of the members.
 
     Examples
     --------
@@ -116,8 +117,13 @@ def diagnose(ensemble: Any, X: Any, y: Any) -> Diagnosis:
     10
     """
     check_is_fitted(ensemble)
+    if not hasattr(ensemble, "predict_members"):
+        raise InputError(
+            f"diagnose needs an ensemble, got {type(ensemble).__name__}.",
+            "pass a fitted Ensemble or EnsembleRegressor.",
+        )
     if not hasattr(ensemble, "classes_"):
-        raise InputError("diagnose needs an ensemble of classifiers.", "pass a fitted Ensemble.")
+        return diagnose_regressor(ensemble, X, y)
     codes = encode_target(y, count_rows(X), ensemble.classes_, "pass labels that occur in the training rows.").codes
     predictions = ensemble.predict_members(X)
     if predictions.code is not None:

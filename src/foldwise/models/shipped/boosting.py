@@ -158,7 +158,7 @@ SPECS = (
             "subsample": [0.5, 0.7, 1.0],
             "max_features": uniform(0.3, 0.7),
         },
-        cost=Cost(cell=2e-6, power=1.1, start=0.1, column=1e-3),
+        cost=Cost(cell=4e-6, power=1.1, start=0.1, column=1e-3),
         answers="values",
         transform="none",
         stages="model__regressor__n_estimators",

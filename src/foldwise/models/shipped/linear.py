@@ -44,7 +44,7 @@ def penalties(outline: Outline) -> dict[str, Any]:
 
 svm = partial(ModelSpec, prepare=in_unit_range, answers="decision", scales=True, selects=True)
 regressor = partial(
-    ModelSpec, prepare=scaled, cost=Cost(cell=1e-6), answers="values", scales=True, tasks=("regression",)
+    ModelSpec, prepare=scaled, cost=Cost(cell=1e-7), answers="values", scales=True, tasks=("regression",)
 )
 SPECS = (
     ModelSpec(
@@ -73,6 +73,7 @@ SPECS = (
         tasks=BOTH,
         regression={
             "transform": "scale",
+            "cost": Cost(cell=1.4e-9, power=2.0, start=0.05),
             "search": lambda outline: {
                 "C": loguniform(0.03, 3_000.0),
                 "gamma": loguniform(0.00003, 8.0),
@@ -101,7 +102,7 @@ SPECS = (
         make=lambda outline, seed: Lasso(alpha=0.01 * spread(outline), max_iter=MOST_SWEEPS),
         search=penalties,
         shares=("alpha",),
-        cost=Cost(cell=2e-6),
+        cost=Cost(cell=2e-7),
     ),
     regressor(
         name="elastic_net",
@@ -109,6 +110,6 @@ SPECS = (
         make=lambda outline, seed: ElasticNet(alpha=0.01 * spread(outline), max_iter=MOST_SWEEPS),
         search=lambda outline: {**penalties(outline), "l1_ratio": [0.1, 0.3, 0.5, 0.7, 0.9]},
         shares=("alpha",),
-        cost=Cost(cell=2e-6),
+        cost=Cost(cell=2e-7),
     ),
 )
