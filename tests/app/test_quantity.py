@@ -98,7 +98,7 @@ class TestRun:
         skewed = TABLE.select(*FEATURES, y=(pl.col("y") / 8).exp())
         found = fake_fit(skewed, target="y", budget=8, models=["ridge"])
         decides = found.facts["final"]["decides"]
-        assert "its mean" in decides
+        assert "expected value of the target" in decides
         [member] = found.facts["final"]["members"][:1]
         assert ("smearing" in decides) == (member["settings"].get("transform", "none") != "none")
 
