@@ -30,7 +30,7 @@ NETWORK_SCRIPT = "https://unpkg.com/iframe-worker/shim"
 
 # rooms whose `__all__` is documented, beside the names of the package itself
 ROOMS = ("clusters", "decisions", "ensembles", "evaluation", "models", "neighbors", "rules", "storage", "tuning")
-ROOMS += ("folds", "unsupervised", "testing", "plots", "report")
+ROOMS += ("folds", "tuning.store", "unsupervised", "testing", "plots", "report")
 # what people meet as results, although no `__all__` names it
 RESULTS = {
     "Audit": "data.audit",
@@ -58,6 +58,7 @@ TOPICS = {
     "Search spaces": "Float Int Choice",
     "Search strategies": "Grid Design Random Evolutionary Bayesian TPE CMAES Gradient Manual Racing Strategy Trial",
     "Other searches": "AskTell plot_search LivePlot",
+    "Stored searches": "TrialStore open_search StoredSearch StoredTrial StoreError",
     "Pictures": "plot_roc plot_thresholds plot_tree",
     "Feature selection and penalties": "SelectFeatures PenaltyFactors",
     "Estimates": "estimate Estimate nested_cv NestedResult bias_corrected cross_predict",
@@ -100,6 +101,7 @@ GUIDES = {
     "Explorations": "how-to/explore",
     "Tables": "how-to/read-files",
     "Searches": "how-to/search-settings",
+    "Stored searches": "how-to/resume-and-share-searches",
     "Feature selection and penalties": "how-to/select-features",
     "Estimates": "tutorials/honest-evaluation",
     "Comparisons": "how-to/compare-models",

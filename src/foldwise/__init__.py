@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from foldwise.tuning import RandomizedSearchCV as RandomizedSearchCV
     from foldwise.tuning import SearchCV as SearchCV
     from foldwise.tuning import SelectFeatures as SelectFeatures
+    from foldwise.tuning.store import TrialStore as TrialStore
+    from foldwise.tuning.store import open_search as open_search
     from foldwise.unsupervised import association_rules as association_rules
     from foldwise.unsupervised import describe_clusters as describe_clusters
     from foldwise.unsupervised import find_factors as find_factors
@@ -88,6 +90,7 @@ _NAMES = {
     "neighbors": "KNNClassifier KNNRegressor choose_k",
     "storage": "StoredModel open_model save_model",
     "tuning": "GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV SearchCV SelectFeatures",
+    "tuning.store": "TrialStore open_search",
     "unsupervised": "association_rules describe_clusters find_factors find_outliers frequent_itemsets map_table "
     "rank_rows similar",
 }

@@ -31,7 +31,7 @@ from foldwise.evaluation.resampled import (
 from foldwise.evaluation.skewed import SkewedSpread, skewness_of_mean
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import TargetValues
-from foldwise.folds.scoring_protocol import PlannedSearch
+from foldwise.folds.scoring_protocol import runs_on_session
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
@@ -154,7 +154,7 @@ def skewed(spread: StudentSpread, kept: OutOfFoldAnswers, best: int, variance: f
 
 def kept_of(search: Any) -> OutOfFoldAnswers:
     """Return the stored predictions of a search."""
-    planned = isinstance(search, PlannedSearch)
+    planned = runs_on_session(search)
     if not planned:
         raise FoldwiseTypeError(
             f"bias_corrected needs a search of Foldwise, which stores out-of-fold predictions, got "

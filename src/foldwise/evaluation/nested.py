@@ -29,7 +29,7 @@ from foldwise.evaluation.split_record import SplitsRecord
 from foldwise.evaluation.tables import number
 from foldwise.folds.protocol import FoldSession
 from foldwise.folds.rows import count_rows, take_params, take_rows
-from foldwise.folds.scoring_protocol import PlannedSearch
+from foldwise.folds.scoring_protocol import runs_on_session
 from foldwise.folds.splits import Split, freeze_splits
 
 
@@ -142,7 +142,7 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
         )
     check_chooses(search)
     n_rows = count_rows(X)
-    planned = isinstance(search, PlannedSearch)
+    planned = runs_on_session(search)
     procedure = Procedure(search, X, y, groups=groups, fit_params=fit_params) if planned else None
     splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
     if procedure is not None:

@@ -27,7 +27,7 @@ from foldwise.evaluation.routing import (
 from foldwise.folds.engine import EvaluationTask, Outcome, ScoringPlan, evaluate
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession, Need
-from foldwise.folds.scoring_protocol import PlannedSearch
+from foldwise.folds.scoring_protocol import runs_on_session
 from foldwise.folds.splits import Split
 
 Floats = NDArray[np.float64]
@@ -101,7 +101,7 @@ class Procedure:
     ) -> None:
         check_model(model, "model")
         check_single(scoring)
-        planned = isinstance(model, PlannedSearch)
+        planned = runs_on_session(model)
         self.plan: Any = model.plan() if planned else None
         if self.plan is not None:
             check_chooses(model)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,3 +59,11 @@ class PlannedSearch(Protocol):
 
     def plan(self) -> SearchPlan:
         """The search without its table."""
+
+
+def runs_on_session(search: Any) -> TypeGuard[PlannedSearch]:
+    """Whether a search can run on a session of the whole table.
+
+    A search with a store cannot: it records the trials of each set of training rows by themselves.
+    """
+    return isinstance(search, PlannedSearch) and getattr(search, "store", None) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from foldwise.evaluation.routing import RoutedParams, open_routed_session, reque
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession
 from foldwise.folds.rows import count_rows
+from foldwise.folds.splits import Split
 from foldwise.tuning.callbacks import ObservedSession, SearchTasks, has_callbacks
 from foldwise.tuning.default_setting import default_is_tied, default_setting
 from foldwise.tuning.racing import Racing
@@ -160,7 +162,8 @@ def run_strategy(
         splits = plan.splits(X, y, routed.groups, n_rows)
     else:
         splits = SplitInput(X, y, routed.split).splits(search.cv)
-    running = plan.start(session, splits, lambda number: plan.splits(X, y, routed.groups, n_rows, number))
+    study = None if getattr(search, "store", None) is None else study_of(plan, session, splits, routed)
+    running = plan.start(session, splits, lambda number: plan.splits(X, y, routed.groups, n_rows, number), study)
     n = len(running.question.settings) if running.question is not None else 0
     announce(search, n, len(splits))
     on_same_splits = not (plan.reshuffle or isinstance(plan.strategy, Racing))
@@ -175,6 +178,8 @@ def run_schedule(
 ) -> tuple[RunningSearch, str]:
     """Run the rounds that `_run_search` or callbacks ask for; return also why not all predictions are kept."""
     search = plan.search
+    if getattr(search, "store", None) is not None:
+        raise InputError("callbacks cannot be combined with a store.", "remove the callbacks.")
     if plan.reshuffle or isinstance(plan.strategy, Racing):
         raise InputError("callbacks cannot be combined with racing or reshuffle=True.", "remove the callbacks.")
     source = SplitInput(X, y, routed.split)
@@ -182,6 +187,13 @@ def run_schedule(
     running = ScheduledSearch(plan, session_of(search, X, y, routed), source, kept_of(search, routed))
     running.run(tasks.root)
     return running, running.why
+
+
+def study_of(plan: CheckedSearchPlan, session: FoldSession, splits: Sequence[Split], routed: RoutedParams) -> Any:
+    """Open the study of a search in its store."""
+    from foldwise.tuning.store.opening import study_of_search  # which loads SQLAlchemy
+
+    return study_of_search(plan, session, splits, routed.groups)
 
 
 def kept_of(search: Any, routed: RoutedParams) -> str:

@@ -159,6 +159,16 @@ class FoldRace:
         self.models_before = 0  # whose scores were replaced by later ones
 
     @property
+    def stage(self) -> int:
+        """The number of the next question."""
+        return self.n_folds
+
+    @property
+    def first_split(self) -> int:
+        """The number of the first split of the next question."""
+        return self.n_folds
+
+    @property
     def question(self) -> EvaluationTask | None:
         """The settings still in the race on the next fold, or None when the race is over."""
         if self.n_folds == len(self.splits) or not self.alive.any():

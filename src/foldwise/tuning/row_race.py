@@ -66,6 +66,12 @@ class RowRace:
         self.outcome: Outcome | None = None
         self.models_before = 0  # of earlier rounds, whose scores were replaced by those of later ones
         self.number = 0
+        self.first_split = 0  # of every question
+
+    @property
+    def stage(self) -> int:
+        """The number of the next question."""
+        return self.number
 
     @property
     def question(self) -> EvaluationTask | None:

@@ -7,13 +7,12 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseTypeError, InputError
@@ -26,6 +25,7 @@ from foldwise.folds.protocol import FoldSession, Labels, Params, Rows
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split, among, freeze_splits
 from foldwise.tuning.fit_lines import FitPrinter
+from foldwise.tuning.parameter_names import check_names
 from foldwise.tuning.racing import FoldRace, Racing
 from foldwise.tuning.reshuffling import reshuffled
 from foldwise.tuning.results import format_results
@@ -35,6 +35,7 @@ from foldwise.tuning.space import Space
 from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.grid import Grid
 from foldwise.tuning.strategies.protocol import Strategy, Trial, is_tried, trial_generator
+from foldwise.tuning.study_protocol import StudyProtocol
 
 DEFAULT_TRIALS = 50  # of strategies that could go on for ever
 Splitting = Callable[[int], Sequence[Split]]  # of a trial with this number
@@ -58,9 +59,15 @@ class CheckedSearchPlan:
     reshuffle: bool = False  # whether each trial has splits of its own
     memo: dict[str, Sequence[Params]] = field(default_factory=dict)  # the grid, and the settings last checked
 
-    def start(self, session: FoldSession, splits: Sequence[Split], again: Splitting | None = None) -> RunningSearch:
+    def start(
+        self,
+        session: FoldSession,
+        splits: Sequence[Split],
+        again: Splitting | None = None,
+        study: StudyProtocol | None = None,
+    ) -> RunningSearch:
         """Start the search on a session and its splits. `again` makes the splits of a trial, if each has its own."""
-        return RunningSearch(self.bound(session, splits), session, splits, again if self.reshuffle else None)
+        return RunningSearch(self.bound(session, splits), session, splits, again if self.reshuffle else None, study)
 
     def bound(self, session: FoldSession, splits: Sequence[Split]) -> CheckedSearchPlan:
         """The plan, whose strategy knows the rows of these splits if it looks at data."""
@@ -164,9 +171,14 @@ class RunningSearch:
     """The rounds of one search: evaluate `question` and `tell` its outcome until it is None; then read `results`."""
 
     def __init__(
-        self, plan: CheckedSearchPlan, session: FoldSession, splits: Sequence[Split], again: Splitting | None = None
+        self,
+        plan: CheckedSearchPlan,
+        session: FoldSession,
+        splits: Sequence[Split],
+        again: Splitting | None = None,
+        study: StudyProtocol | None = None,
     ) -> None:
-        self.plan, self.session, self.splits, self.again = plan, session, splits, again
+        self.plan, self.session, self.splits, self.again, self.study = plan, session, splits, again, study
         self.waiting: list[Params] = []  # proposed, each to be scored on splits of its own
         self.race: FoldRace | RowRace | None = None
         self.settings: list[Params] = []
@@ -184,7 +196,7 @@ class RunningSearch:
         if self.waiting:
             self._ask_alone()
             return
-        settings = self.plan.next_settings(self.trials, len(self.settings), lambda: self._seed)
+        settings = self._next_settings()
         if not settings and not self.settings:
             raise InputError(
                 "the search has no setting to try: the space is empty, or the strategy proposed nothing.",
@@ -207,6 +219,15 @@ class RunningSearch:
             return RowRace(settings, self.splits, self.session, self._seed)
         return FoldRace(racing, settings, self.splits, self._best_scores(), share_tested(self.splits))
 
+    def _next_settings(self) -> Sequence[Params]:
+        """The settings that the study has stored, in whole batches, or else new ones."""
+        n_trials = len(self.settings)
+        if self.study is None:
+            return self.plan.next_settings(self.trials, n_trials, lambda: self._seed)
+        if n_trials >= self.plan.most_trials:
+            return []
+        return self.study.proposed(n_trials, lambda: self.plan.next_settings(self.trials, n_trials, lambda: self._seed))
+
     def _ask_alone(self) -> None:
         """Ask for one setting on splits of its own."""
         assert self.again is not None
@@ -227,7 +248,7 @@ class RunningSearch:
 
     @cached_property
     def _seed(self) -> int:
-        return seed_of(self.plan.seed)
+        return seed_of(self.plan.seed) if self.study is None else self.study.seed
 
     def tell(self, outcome: Outcome) -> None:
         """Record the outcome of the question, and go on to the next."""
@@ -344,7 +365,10 @@ def run(running: RunningSearch, *, keeper: Any = None, progress: Progress | None
     while running.question is not None:
         work = replace(running.plan.work, recorder=keeper)
         options = {"n_jobs": search.n_jobs, "audit": search.audit, "progress": progress, "deadline": running.deadline}
-        [outcome] = evaluate(running.session, [running.question], work, **options, observers=[running.printer()])
+        if running.study is not None:
+            outcome = running.study.evaluate(running, work, options)
+        else:
+            [outcome] = evaluate(running.session, [running.question], work, **options, observers=[running.printer()])
         running.tell(outcome)
         watch = getattr(search, "watch", None)
         if watch is not None and running.race is None:
@@ -365,44 +389,6 @@ def check_refit(refit: Any, names: Sequence[str]) -> None:
             f"with several metrics, refit must name the metric to select by, got {refit!r}.",
             f"pass one of {listing(names)}, a callable, or False.",
         )
-
-
-def check_names(estimator: Any, settings: Sequence[Params]) -> None:
-    """Raise an error for a parameter that the estimator does not have."""
-    if not hasattr(estimator, "get_params"):
-        raise FoldwiseTypeError(f"estimator must have a method get_params, but {estimator!r} does not.")
-    known = estimator.get_params(deep=True)
-    for setting in settings:
-        for name in setting:
-            if name in known:
-                continue
-            owner = name.rpartition("__")[0]
-            # a part that the setting replaces may have other parameters
-            if not any(part in setting for part in owners(owner)) and not accepts(estimator, name, setting[name]):
-                inside = [one for one in known if one.startswith(f"{owner}__")] if owner in known else list(known)
-                near = get_close_matches(name, inside, n=3, cutoff=0.5) or sorted(inside)[:12]
-                raise InputError(
-                    f"Invalid parameter {name!r} for estimator {type(estimator).__name__}.",
-                    f"its parameters include {', '.join(near)}.",
-                )
-
-
-def accepts(estimator: Any, name: str, value: Any) -> bool:
-    """Whether `set_params` takes a parameter that `get_params` does not name."""
-    try:
-        clone(estimator).set_params(**{name: clone(value, safe=False)})
-    except Exception:  # the caller says what is wrong
-        return False
-    return True
-
-
-def owners(name: str) -> list[str]:
-    """Return a nested name and all of its prefixes, e.g. a__b and a for a__b."""
-    found = []
-    while name:
-        found.append(name)
-        name = name.rpartition("__")[0]
-    return found
 
 
 def holds_generator(value: Any) -> bool:

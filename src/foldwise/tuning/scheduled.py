@@ -26,7 +26,8 @@ from foldwise.folds.rows import count_rows
 from foldwise.folds.scoring_protocol import PlannedSearch
 from foldwise.folds.splits import Split, freeze_splits
 from foldwise.tuning.callbacks import ObservedSession, has_callbacks
-from foldwise.tuning.running_search import CheckedSearchPlan, RunningSearch, check_names, check_refit, run
+from foldwise.tuning.parameter_names import check_names
+from foldwise.tuning.running_search import CheckedSearchPlan, RunningSearch, check_refit, run
 
 NOT_KEPT = "the rounds of the search are scored on different rows"
 

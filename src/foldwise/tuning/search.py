@@ -46,6 +46,11 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
     reshuffle : bool, default False
         Whether each setting is scored on new splits. A search is then less likely to adapt to one division into folds,
         but scores are noisier. It cannot be combined with racing.
+    store : path, str or TrialStore, default None
+        Where to record proposals and scores: a file, or the URL of a database. A search that was stopped goes on where
+        it was, and several processes with the same store and name share the work. See `open_search`.
+    name : str, default None
+        Name of the search in the store. Searches on other training rows may have the same name.
     watch : callable, default None
         Called with the list of trials after each round, for example a `foldwise.tuning.LivePlot`.
     scoring : str, callable, Metric, CostMatrix, list or dict, default None
@@ -111,6 +116,8 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
         timeout: float | None = None,
         initial_settings: Any = None,
         reshuffle: bool = False,
+        store: Any = None,
+        name: str | None = None,
         watch: Any = None,
         scoring: Any = None,
         n_jobs: int | None = None,
@@ -125,7 +132,7 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
     ) -> None:
         self.estimator, self.space, self.strategy, self.scoring = estimator, space, strategy, scoring
         self.n_trials, self.timeout, self.initial_settings = n_trials, timeout, initial_settings
-        self.reshuffle, self.watch = reshuffle, watch
+        self.reshuffle, self.store, self.name, self.watch = reshuffle, store, name, watch
         self.n_jobs, self.refit, self.cv, self.verbose, self.random_state = n_jobs, refit, cv, verbose, random_state
         self.error_score, self.return_train_score, self.audit, self.keep = error_score, return_train_score, audit, keep
 
