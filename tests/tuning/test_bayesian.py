@@ -173,7 +173,7 @@ def test_a_distribution_without_quantiles():
             return random_state.random()
 
     trials = [Trial({"x": i / 9}, 0.5 + i) for i in range(9)]
-    with pytest.raises(TypeError, match="can only be drawn from"):
+    with pytest.raises(TypeError, match="only random draws from it"):
         Bayesian().propose({"x": Drawn()}, trials, trial_generator(0, 9))
 
 

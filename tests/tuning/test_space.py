@@ -59,7 +59,7 @@ def test_an_object_that_can_only_be_drawn_from_serves_random_search_alone():
 
     space = SearchSpace.of({"x": Odd()})
     assert space.sample(np.random.default_rng(0))["x"] % 2 == 1
-    with pytest.raises(FoldwiseTypeError, match="can only be drawn from"):
+    with pytest.raises(FoldwiseTypeError, match="only random draws from it"):
         space.to_units({"x": 3})
 
 

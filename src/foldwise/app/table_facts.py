@@ -10,6 +10,7 @@ import polars as pl
 
 from foldwise.app.timing import FIRST_LOADING, LOADING, SLOW_LOADING_SHARE, RunTimes
 from foldwise.data.audit import Concern
+from foldwise.data.notes import counted
 from foldwise.data.schema import listing
 from foldwise.evaluation.tables import number
 
@@ -32,7 +33,9 @@ def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
     warnings = few([warning(c) for c in audit if c.check in ("target", "duplicates", "alike")])
     warnings += audit.unchecked
     if task.n_unlabeled:
-        warnings.append(f"{task.n_unlabeled:,} rows without a value in {task.table.target!r} were dropped.")
+        rows = counted(task.n_unlabeled, "row")
+        were = "was" if task.n_unlabeled == 1 else "were"
+        warnings.append(f"{rows} without a value in {task.table.target!r} {were} dropped.")
     warnings += setup.metric.check_target(task.y)
     warnings += [*never_predicted(result), *missing_members(result), *unfinished_models(result, times)]
     warnings += [*overrun(times), *shared_rows(result), *unseen_classes(result)]

@@ -329,7 +329,7 @@ def plain_labels(classes: NDArray[Any]) -> NDArray[Any]:
 def grouped(column: pl.Series, name: str) -> NDArray[np.intp]:
     if column.null_count():
         raise InputError(
-            f"the group column {name!r} is missing in {column.null_count():,} rows.",
+            f"the group column {name!r} is missing in {counted(column.null_count(), 'row')}.",
             "fill it in, or remove these rows.",
         )
     codes = column.rank("dense").to_numpy().astype(np.intp) - 1
@@ -341,7 +341,8 @@ def grouped(column: pl.Series, name: str) -> NDArray[np.intp]:
 def ordered(column: pl.Series, name: str) -> NDArray[np.intp]:
     if column.null_count():
         raise InputError(
-            f"the time column {name!r} is missing in {column.null_count():,} rows.", "fill it in, or remove these rows."
+            f"the time column {name!r} is missing in {counted(column.null_count(), 'row')}.",
+            "fill it in, or remove these rows.",
         )
     if not column.dtype.is_numeric() and not column.dtype.is_temporal():
         column = dates_of(column.cast(pl.String))  # alphabetically, 10.1. would come before 2.1.
@@ -367,7 +368,8 @@ def with_weight(table: Table, name: str) -> Table:
     if there.all():
         return table
     assert table.y is not None
-    text = f"{(~there).sum():,} rows with weight 0 were dropped."
+    n_dropped = int((~there).sum())
+    text = f"{counted(n_dropped, 'row')} with weight 0 {'was' if n_dropped == 1 else 'were'} dropped."
     decided = (*table.decided, Note("weights", text, name))
     return replace(table, X=table.X.filter(there), y=np.asarray(table.y)[there], decided=decided)
 

@@ -89,7 +89,7 @@ def headline(tuned: TunedModel, n_settings: int) -> dict[str, Any]:
         f"Expected {tuned.metric_title} on new data: {number(found['value'])} (95% interval {number(found['low'])} to "
         f"{number(found['high'])}).",
         f"{n_settings:,} settings were tried (strategy: {tuned.made['strategy']}). The estimate repeats the whole "
-        f"search inside each of {outer} folds, so it does not profit from the choice among settings.",
+        f"search inside each of {outer} folds, so it does not benefit from the choice among settings.",
     ]
     if tuned.search.default_tied_:
         words.append("The default setting is statistically tied with the best one.")

@@ -49,12 +49,18 @@ class UnknownCategories:
 
     def notes(self) -> list[Note]:
         """Describe the unknown categories, one note per column."""
-        return [
-            Note(
-                "categories",
-                f"{sum(cells.values()):,} cells of {name!r} contain categories that do not occur in the training data: "
-                f"{listing([c for c, _ in cells.most_common()], 3)}. They were treated as unknown.",
-                name,
-            )
-            for name, cells in self._found.items()
-        ]
+        return [Note("categories", described(name, cells), name) for name, cells in self._found.items()]
+
+
+def described(name: str, cells: Counter[str]) -> str:
+    """Describe the unknown categories of a column."""
+    n_cells, named = cells.total(), listing([category for category, _ in cells.most_common()], 3)
+    if n_cells == 1:
+        return (
+            f"1 cell of {name!r} contains a category that does not occur in the training data: {named}. "
+            "It was treated as unknown."
+        )
+    return (
+        f"{n_cells:,} cells of {name!r} contain categories that do not occur in the training data: {named}. "
+        "They were treated as unknown."
+    )

@@ -99,7 +99,9 @@ def task_of(y: Any, task: str | None = None) -> Task:
     for known in TASKS:
         if task == known:
             return known
-    raise InputError(f"task must be 'classification' or 'regression', got {task!r}.", "leave it out to let y decide.")
+    raise InputError(
+        f"task must be 'classification' or 'regression', got {task!r}.", "leave it out to infer it from the target."
+    )
 
 
 def is_quantity(labels: pl.Series) -> bool:

@@ -14,6 +14,11 @@ SHOWN_MODELS = 8
 WIDTH = 76  # of sentences on a terminal of 80 columns
 TIED = "† statistically tied with the best estimate (p above 0.05)"
 WARNING_PREFIX = ("  - ", "    ")
+ABBREVIATIONS = {
+    "area under the ROC curve": "ROC AUC",
+    "mean absolute error": "MAE",
+    "root mean squared error": "RMSE",
+}
 
 
 def summary_text(facts: dict[str, Any]) -> str:
@@ -121,11 +126,12 @@ def short_title(title: str) -> str:
 
 
 def model_score_title(metric: str) -> str:
-    """The head of the column of scores: the metric, if it is short enough.
+    """The head of the column of scores: the metric or its abbreviation, if that is short enough.
 
-    >>> model_score_title("log loss"), model_score_title("area under the ROC curve")
-    ('log loss', 'estimate')
+    >>> [model_score_title(metric) for metric in ("log loss", "root mean squared error", "balanced accuracy")]
+    ['log loss', 'RMSE', 'estimate']
     """
+    metric = ABBREVIATIONS.get(metric.split(",")[0], metric)
     return metric if len(metric) <= len("mean cost") else "estimate"
 
 

@@ -88,7 +88,7 @@ class AskTell:
         """The finished trial with the highest score."""
         known = finished(self.trials)
         if not known:
-            raise InputError("no setting has a score yet.", "tell the score of a setting first.")
+            raise InputError("no setting has a score yet.", "call tell(setting, score) first.")
         return max(known, key=lambda one: one.score)
 
     def to_frame(self) -> pl.DataFrame:

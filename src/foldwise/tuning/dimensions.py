@@ -324,7 +324,7 @@ class Drawn:
     def quantiles(self) -> Any:
         if not (hasattr(self.distribution, "ppf") and hasattr(self.distribution, "cdf")):
             raise FoldwiseTypeError(
-                f"{self.distribution!r} can only be drawn from, because it has no methods ppf and cdf.",
+                f"{self.distribution!r} has no methods ppf and cdf, so only random draws from it are possible.",
                 "use strategy='random', or give bounds with Float or Int.",
             )
         return self.distribution

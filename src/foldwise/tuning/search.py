@@ -47,8 +47,8 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
         Whether each setting is scored on new splits. A search is then less likely to adapt to one division into folds,
         but scores are noisier. It cannot be combined with racing.
     store : path, str or TrialStore, default None
-        Where to record proposals and scores: a file, or the URL of a database. A search that was stopped goes on where
-        it was, and several processes with the same store and name share the work. See `open_search`.
+        Where to record proposals and scores: a file, or the URL of a database. A search that was stopped continues
+        where it stopped, and several processes with the same store and name share the work. See `open_search`.
     name : str, default None
         Name of the search in the store. Searches on other training rows may have the same name.
     watch : callable, default None

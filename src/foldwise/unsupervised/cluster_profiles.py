@@ -181,8 +181,9 @@ class ClusterDescriptions:
     __repr__ = __str__
 
     def _notes(self) -> list[str]:
-        unassigned = f"{self.n_unassigned:,} rows belong to no group." if self.n_unassigned else ""
-        return list(filter(None, [unassigned, left_out_words(self.left_out)]))
+        n = self.n_unassigned
+        unassigned = "1 row belongs to no group." if n == 1 else f"{n:,} rows belong to no group."
+        return list(filter(None, [unassigned if n else "", left_out_words(self.left_out)]))
 
     def _repr_html_(self) -> str:
         cells = [

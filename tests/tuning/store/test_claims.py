@@ -100,7 +100,7 @@ def test_the_first_proposals_stay(study: Study) -> None:
 
 def test_a_study_divided_otherwise_is_refused(study: Study) -> None:
     stage = stage_of(study)
-    with pytest.raises(InputError, match="divided"):
+    with pytest.raises(InputError, match="differently than this process"):
         study.begin(stage, [StoredBlock((0, 1), 0), StoredBlock((2,), 0)])
 
 
@@ -147,7 +147,7 @@ def test_a_newer_store_is_refused_and_not_changed(tmp_path: Path) -> None:
     TrialStore(file)
     with sqlite3.connect(file) as raw:
         raw.execute("update foldwise_store set version = ?", [VERSION + 1])
-    with pytest.raises(InputError, match=f"has version {VERSION + 1}.*upgrade foldwise"):
+    with pytest.raises(InputError, match=f"has version {VERSION + 1}.*upgrade Foldwise"):
         TrialStore(file)
 
 

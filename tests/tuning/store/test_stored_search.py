@@ -161,7 +161,7 @@ def test_other_rows_are_another_study(file: Path) -> None:
         warnings.simplefilter("error")
         search.fit(X[10:], y[10:])  # said once
     assert len(TrialStore(file).studies()) == 3
-    with pytest.raises(InputError, match="3 studies are called 'a'"):
+    with pytest.raises(InputError, match="3 searches are called 'a'"):
         open_search(file, "a")
 
 

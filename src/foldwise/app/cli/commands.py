@@ -192,7 +192,10 @@ def compare(
     target: Target,
     models: Annotated[str, typer.Option(help="Models to compare, such as knn,naive_bayes.")],
     cv: Annotated[
-        str | None, typer.Option(help="Folds, or repeats x folds: 10 or 10x10. Default: ten random splits.")
+        str | None,
+        typer.Option(
+            help="Number of folds, such as 10, or repeats x folds, such as 10x10. Default: ten random splits."
+        ),
     ] = None,
     metric: ScoreName = None,
     task: TaskName = None,
@@ -230,7 +233,7 @@ def tune(
     seed: Seed = 0,
     jobs: Jobs = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Model file to write.")] = None,
-    settings: Annotated[Path | None, typer.Option(help="CSV file to write with all settings and scores.")] = None,
+    settings: Annotated[Path | None, typer.Option(help="CSV file to write, with all settings and scores.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture file to write: .png, .svg or .pdf.")] = None,
     report: Annotated[Path | None, typer.Option(help="HTML report to write, with the pictures of the search.")] = None,
     json: AsJson = False,

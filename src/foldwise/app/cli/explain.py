@@ -61,6 +61,7 @@ def explain(
 def row_of(table: Path, row: int, model: Any) -> Any:
     """Read one row of a file, with the column types of the model."""
     from foldwise.app.file_predictions import batches_for
+    from foldwise.data.notes import counted
 
     if row < 0:
         raise InputError(f"--row must not be negative, got {row}.", "pass 0 for the first row.")
@@ -70,7 +71,8 @@ def row_of(table: Path, row: int, model: Any) -> Any:
             return frame[row - before : row - before + 1]
         before += frame.height
     raise InputError(
-        f"{table.name} has {before:,} rows, so there is no row {row}.", f"pass an index from 0 to {before - 1}."
+        f"{table.name} has {counted(before, 'row')}, so there is no row {row}.",
+        f"pass an index from 0 to {before - 1}." if before > 1 else "pass 0.",
     )
 
 

@@ -25,6 +25,7 @@ def predict(
             "pass -o predictions.csv.",
         )
     from foldwise.app.file_predictions import predict_file
+    from foldwise.data.notes import counted
     from foldwise.evaluation import CostMatrix
     from foldwise.evaluation.tables import number
 
@@ -57,10 +58,11 @@ def predict(
             if done.costs_given
             else f"expected error rate: {done.mean_cost:.1%}"
         )
-        words = f"{done.n_rows:,} rows predicted ({counts}), {expected}"
+        rows = counted(done.n_rows, "row")
+        words = f"{rows} predicted ({counts}), {expected}"
         if done.are_clusters:
-            words = f"{done.n_rows:,} rows assigned to clusters ({counts})"
+            words = f"{rows} assigned to clusters ({counts})"
         if done.predicted is not None:
             low, mean, high = done.predicted
-            words = f"{done.n_rows:,} rows predicted ({number(low)} to {number(high)}, mean {number(mean)})"
+            words = f"{rows} predicted ({number(low)} to {number(high)}, mean {number(mean)})"
         print(words if out == "-" else f"{words}\n{out}", file=where)

@@ -94,11 +94,16 @@ def without_rows(name: str, facts: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
+def copied_rows(n_rows: int) -> str:
+    """Say how many rows are copies of others."""
+    return "1 row is a copy of another" if n_rows == 1 else f"{n_rows:,} rows are copies of others"
+
+
 def audit_facts(table: Table, times: RunTimes) -> dict[str, Any]:
     """The columns of the table, what was noticed while it was read, and warnings."""
     audit = table.audit(seconds=AUDIT_SHARE * times.budget)
     copies = [one for one in audit if one.check == "duplicates"]
-    warnings = [f"{one.rows:,} rows are copies of others ({one.detail})." for one in copies] + overrun(times)
+    warnings = [f"{copied_rows(one.rows)} ({one.detail})." for one in copies] + overrun(times)
     columns = [
         {
             "name": column.name,

@@ -9,7 +9,7 @@ from foldwise.report.sections.elements import Section
 TERMS = {
     "honest estimate": (
         "The expected score on new data. For each fold, models, settings and weights are selected again from the "
-        "other folds (with a time column, from earlier folds), and the result is scored on this fold. The rows that "
+        "other folds (with a time column, from earlier folds), and the result is scored on that fold. The rows that "
         "are scored do not influence the selection."
     ),
     "search score": (

@@ -18,12 +18,12 @@ WORDS = (
     "lighter. A setting that leaves a hyperparameter at its default is not in the picture of that hyperparameter."
 )
 OF_CLASSES = "These scores are computed before calibration,"
-OF_VALUES = "These scores are means over folds, but those above are computed from all held-out rows together,"
+OF_VALUES = "These scores are means over folds and are not computed from all held-out rows together,"
 TUNE_WORDS = (
     "Each dot is the mean score of one setting over the folds. A ring marks the best setting. A setting that leaves a "
     "hyperparameter at its default is not in the picture of that hyperparameter."
 )
-FIRST_FOLD = "The scores of a search include fold 1, which the estimates leave out."
+FIRST_FOLD = "These scores include fold 1, which the estimates leave out."
 
 Trial = tuple[ReportFacts, float]  # with its score
 

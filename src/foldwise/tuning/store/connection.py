@@ -73,9 +73,9 @@ class TrialStore:
                 connection.execute(sa.insert(schema.versions).values(version=schema.VERSION))
             elif found > schema.VERSION:
                 raise StoreError(
-                    f"the store {self.name} has version {found}, but this version of foldwise reads up to version "
+                    f"the store {self.name} has version {found}, but this version of Foldwise reads up to version "
                     f"{schema.VERSION}.",
-                    "upgrade foldwise. The store was not changed.",
+                    "upgrade Foldwise. The store was not changed.",
                 )
 
     @contextmanager

@@ -61,7 +61,7 @@ def encode(name: str, value: Any, known: Mapping[str, list[Any]]) -> Any:
         if one is value or same(one, value):
             return {CHOICE: number}
     raise InputError(
-        f"a stored search takes numbers, texts and values that its space lists, but {name} is {value!r}.",
+        f"a search with a store can try numbers, strings and values that its space lists, but {name} is {value!r}.",
         "list the value in the space, or search without a store.",
     )
 
@@ -98,7 +98,7 @@ def plain_scores(table: ScoreTable) -> dict[str, list[Any]]:
     """Scores as lists."""
     if any(values.dtype == object for values in table.scores.values()):
         raise InputError(
-            "a stored search takes metrics that return a number, but a scorer returned a dict.",
+            "in a search with a store each metric must return a number, but a scorer returned a dict.",
             "pass several metrics as scoring={name: metric, …}.",
         )
     return {name: values.tolist() for name, values in table.scores.items()}

@@ -24,7 +24,8 @@ def study_of_search(plan: CheckedSearchPlan, session: FoldSession, splits: Seque
         raise InputError(f"a search with a store must have a name, got {search.name!r}.", "pass name='my search'.")
     if plan.reshuffle and not isinstance(plan.seed, int):
         raise InputError(
-            f"a stored search with reshuffle=True must have a random_state, got {plan.seed!r}.", "pass random_state=0."
+            f"a search with a store and reshuffle=True must have a random_state, got {plan.seed!r}.",
+            "pass random_state=0.",
         )
     store = search.store if isinstance(search.store, TrialStore) else TrialStore(search.store)
     space = [*plan.space] if not isinstance(plan.space, dict) else plan.space

@@ -107,7 +107,7 @@ class StoredSearch:
 
 
 def open_search(store: str | Path | TrialStore, name: str, training_rows: str | None = None) -> StoredSearch:
-    """Read a search from its store, also while it is running.
+    """Read a search from its store, even while it is running.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def open_search(store: str | Path | TrialStore, name: str, training_rows: str | 
     name : str
         Name of the search.
     training_rows : str, default None
-        Digest of the training rows, if several studies have this name: `TrialStore(store).studies()` lists them.
+        Digest of the training rows, if several searches have this name: `TrialStore(store).studies()` lists them.
 
     Returns
     -------
@@ -148,7 +148,7 @@ def open_search(store: str | Path | TrialStore, name: str, training_rows: str | 
             )
         if len(found) > 1:
             raise InputError(
-                f"{len(found)} studies are called {name!r}: they have different training rows.",
+                f"{len(found)} searches are called {name!r}: they have different training rows.",
                 f"pass training_rows= one of {listing([row.training_rows for row in found])}.",
             )
         study = found[0]

@@ -153,8 +153,8 @@ class Study:
                 insert_new(connection, blocks, rows)
         if stored and stored != [(row["trials"], row["split"]) for row in rows]:
             raise StoreError(
-                f"the trials in {self.store.name} must be divided as this process divides them, but they are not.",
-                "continue the search with the versions of foldwise and scikit-learn that began it.",
+                f"the store {self.store.name} divides the settings into groups differently than this process does.",
+                "continue the search with the versions of Foldwise and scikit-learn that started it.",
             )
 
     def claim(self, stage: Stage, most: int) -> list[Claim]:
@@ -258,12 +258,12 @@ def open_study(
     changed = [part for part in fixed_parts if before.get(part) != fixed_parts[part]]
     if changed:
         raise StoreError(
-            f"the search {name!r} in {store.name} was begun with another {' and another '.join(changed)}.",
+            f"the search {name!r} in {store.name} was started with another {' and another '.join(changed)}.",
             advice(changed),
         )
     word = ""
     if known and all(row.training_rows != training_rows for row in known):
-        word = f"the search {name!r} in {store.name} has other training rows, so that a new study was begun."
+        word = f"the search {name!r} in {store.name} has other training rows, so a separate search was started."
     return Study(store, mine.id, mine.seed, space, initial), word
 
 

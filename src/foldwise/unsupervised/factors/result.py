@@ -81,7 +81,7 @@ class Factors:
         how = "chosen by predicting held-out cells" if self.is_chosen else "as requested"
         explain = "explains" if self.n_factors == 1 else "explain"
         share = "" if self.method == "nmf" else f" {explain} {self.explained.sum():.0%} of the variance"
-        return f"{self.n_factors} {kind}{share}. The number was {how}.{self._held_out()}"
+        return f"{self.n_factors} {kind}{share}. The number of factors was {how}.{self._held_out()}"
 
     def _held_out(self) -> str:
         """How well factors predict cells that were held out, where this is known."""
