@@ -58,7 +58,7 @@ def test_a_model_far_ahead_that_cannot_be_finished_is_named_with_its_score():
     (sentence,) = fold_sentences(search.setup, search.state)
     lost = far_ahead(search.state, *search.setup.scale)
     assert lost is not None
-    assert sentence.startswith(f"Random forest was far ahead on the first fold (log loss {-lost.first:.3g}, ")
+    assert sentence.startswith(f"Random forest was far ahead on the first fold (log loss {-lost.first:.3f}, ")
 
 
 def test_a_model_that_is_finished_or_only_a_little_better_is_not_far_ahead():

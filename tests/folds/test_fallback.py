@@ -87,8 +87,8 @@ PIPELINE = make_pipeline(StandardScaler(), GaussianNB())
         (ENSEMBLE, {"combiner": "median"}, (ensembles.MembersOnSplit, "answer")),
         (Balanced(NaiveBayes(), "weights"), {}, (BalancedSession, "_balanced")),
         (PIPELINE, {"standardscaler__with_mean": False}, (pipelines, "configured")),
-        (PIPELINE, {}, (pipelines.PipelineSession, "_prepare")),
-        (PIPELINE, {}, (pipelines.PipelineSession, "_open_last")),
+        (PIPELINE, {}, (pipelines.PipelineSession, "prepare")),
+        (PIPELINE, {}, (pipelines.PipelineSession, "open_last")),
     ],
 )
 def test_composed_models_raise_what_a_refit_would_hide(estimator, setting, where, rng, monkeypatch):
