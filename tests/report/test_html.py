@@ -141,7 +141,7 @@ def test_examples_without_contributions_say_why() -> None:
     bare = {name: value for name, value in wine_facts()["examples"][0].items() if name not in ("cells", "base")}
     text = render({**wine_facts(), "examples": [{**bare, "fold": 3, "unexplained": "there was not enough time"}]})
     assert "These are held-out rows of fold 3," in text
-    assert "Predictions without bars are not explained, because there was not enough time." in text
+    assert "These predictions are not explained column by column, because there was not enough time." in text
     assert "The bars explain" not in text
     assert "The bars explain" in render(wine_facts())
 

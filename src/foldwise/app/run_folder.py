@@ -54,11 +54,11 @@ def write_folder(folder: Path, force: bool, write: Callable[[Path], None]) -> Pa
     return folder
 
 
-def file_in(folder: Path, name: str) -> Path:
+def file_in(folder: Path, name: str, by: str = "fit") -> Path:
     """Return the path of a file in a run folder. Raise if it is missing."""
     if not (folder / name).is_file():
         raise InputError(
-            f"{str(folder)!r} is not a run folder, because {name} is missing.", "pass a folder written by fit."
+            f"{str(folder)!r} is not a run folder, because {name} is missing.", f"pass a folder written by {by}."
         )
     return folder / name
 
@@ -106,25 +106,25 @@ def open_run(path: str | Path) -> OpenRun:
     return OpenRun(open_model(path), None)
 
 
-def check_exists(path: Path, or_model: bool = True) -> None:
+def check_exists(path: Path, *, by: str = "fit or explore", or_model: bool = True) -> None:
     """Raise if a run does not exist."""
     if not path.exists():
         model = ", or a model file" if or_model else ""
-        raise InputError(f"run {str(path)!r} does not exist.", f"pass a folder written by fit{model}.")
+        raise InputError(f"run {str(path)!r} does not exist.", f"pass a folder written by {by}{model}.")
 
 
 def read_facts(path: str | Path) -> dict[str, Any]:
     """Read the stored facts of a run."""
     folder = Path(path)
-    file = file_in(folder, FACTS)
+    file = file_in(folder, FACTS, by="fit or explore")
     try:
         facts = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{FACTS} in {str(folder)!r} cannot be read: {error}.", "run fit again.") from error
+        raise InputError(f"{FACTS} in {str(folder)!r} cannot be read: {error}.", "run fit or explore again.") from error
     if not isinstance(facts, dict) or facts.get("format") != 1:
         found = facts.get("format") if isinstance(facts, dict) else None
         raise InputError(
             f"{FACTS} in {str(folder)!r} must be in format 1, got {'no format' if found is None else found!r}.",
-            "run fit again.",
+            "run fit or explore again.",
         )
     return facts

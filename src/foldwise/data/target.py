@@ -116,7 +116,9 @@ def is_quantity(labels: pl.Series) -> bool:
 def present_target(y: Any) -> Any:
     """Return the target in its own library, and refuse None."""
     if y is None:
-        raise InputError("requires y to be passed, but the target y is None.", "pass one label or value per row as y.")
+        raise InputError(
+            "this call requires y to be passed, but the target y is None.", "pass one label or value per row as y."
+        )
     return y.to_native() if isinstance(y, nw.Series) else y
 
 

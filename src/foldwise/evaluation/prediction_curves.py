@@ -114,7 +114,7 @@ def check(truth_codes: Any, proba: Any, classes: Sequence[Any], weights: Any, po
         raise InputError(
             f"{len(truth)} rows and {len(names)} classes need probabilities of shape {(len(truth), len(names))}, got "
             f"{shares.shape}.",
-            "pass one row of probabilities per true class, and at least one row.",
+            "pass one row of probabilities for each element of truth_codes, and at least one row.",
         )
     if truth.dtype.kind not in "iu" or truth.min() < 0 or truth.max() >= len(names):
         raise InputError(f"truth_codes must be indices of classes, from 0 to {len(names) - 1}.")

@@ -33,7 +33,7 @@ def explain(
     as_json: bool,
 ) -> None:
     """Explain one row of a file."""
-    check_exists(run)
+    check_exists(run, by="fit")
     check_table(table, background)
     from foldwise.app import explaining
     from foldwise.app.run_folder import open_run

@@ -36,9 +36,11 @@ def examples(facts: ReportFacts) -> Section | None:
     fold = rows[0].text("fold")
     words = [WORDS.format(of=f" of fold {fold}" if fold else "")]
     bars = BARS if rows[0].part("proba") else VALUE_BARS
-    words += [bars] if any(row.records("cells") for row in rows) else []
+    explained = any(row.records("cells") for row in rows)
+    words += [bars] if explained else []
     reasons = dict.fromkeys(filter(None, (row.text("unexplained") for row in rows)))
-    words += [f"Predictions without bars are not explained, because {reason}." for reason in reasons]
+    which = "Some" if explained else "These"
+    words += [f"{which} predictions are not explained column by column, because {reason}." for reason in reasons]
     return Section("examples", "Example predictions", join([paragraph(" ".join(words)), cards]))
 
 

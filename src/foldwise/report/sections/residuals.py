@@ -30,7 +30,7 @@ def errors(facts: ReportFacts) -> Section | None:
     )
     pictures = el("div", *scatter(predictions), class_="grid")
     body = [paragraph(words.strip()), paragraph(spread_words(predictions)), pictures, error_sizes(facts, sizes)]
-    return Section("errors", "Observed and predicted values", join([*body, largest(predictions)]))
+    return Section("errors", "Observed and predicted values", join([*body, largest(facts)]))
 
 
 def spread_words(predictions: ReportFacts) -> str:
@@ -82,10 +82,10 @@ def error_sizes(facts: ReportFacts, sizes: list[ReportFacts]) -> Html:
     return figure("Errors by size of the target", table(heads, rows, class_="small"), paragraph(note, "note"))
 
 
-def largest(predictions: ReportFacts) -> Html | None:
+def largest(facts: ReportFacts) -> Html | None:
     """The rows with the largest errors."""
     rows = []
-    for one in predictions.records("largest"):
+    for one in facts.part("predictions").records("largest"):
         observed, predicted = one.number("observed"), one.number("predicted")
         if observed is not None and predicted is not None:
             row = [one.text("row"), number(observed), number(predicted), signed(observed - predicted)]
@@ -93,7 +93,9 @@ def largest(predictions: ReportFacts) -> Html | None:
     if not rows:
         return None
     heads = ["row", "observed", "predicted", "residual"]
-    note = "Row numbers start at 0. The example predictions below explain some of these rows column by column."
+    note = "Row numbers start at 0."
+    if any(one.records("cells") for one in facts.records("examples")):
+        note += " The example predictions below explain some of these rows column by column."
     return details("Rows with the largest errors", table(heads, rows, class_="small"), paragraph(note, "note"))
 
 

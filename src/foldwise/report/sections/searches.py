@@ -14,8 +14,8 @@ PICTURES = 8  # per search
 WORDS = (
     "Each dot is the mean score of one setting over the folds it was evaluated on. Some settings may have been "
     "evaluated on fewer folds, because they looked weak or the time was up. {other} so they can differ from the search "
-    "scores above. A ring marks the best setting among those on the most folds, and settings on fewer folds are drawn "
-    "lighter. A setting that leaves a hyperparameter at its default is not in the picture of that hyperparameter."
+    "scores above. A ring marks the best of the settings evaluated on the most folds. Settings on fewer folds are "
+    "drawn lighter. A setting that leaves a hyperparameter at its default is not in the picture of that hyperparameter."
 )
 OF_CLASSES = "These scores are computed before calibration,"
 OF_VALUES = "These scores are means over folds and are not computed from all held-out rows together,"

@@ -76,7 +76,7 @@ def rules(facts: ReportFacts) -> Section | None:
     body = [
         paragraph(found.text("summary")),
         figure("", strips(rows[:SHOWN_RULES], scale), paragraph(RULE_WORDS, "note"), class_="card") if rows else None,
-        details("All rules shown, with figures", table(heads, lines)) if rows else None,
+        details("Table of rules with all figures", table(heads, lines)) if rows else None,
         paragraph(more, "note"),
         left_out(found),
     ]
