@@ -90,5 +90,5 @@ def test_costs_by_a_function_are_not_opened():
 
     model = CostSensitive(None, COSTS)
     model.costs = {"a": {"up": importlib.import_module}}
-    with pytest.raises(InputError, match="is not an allowed type"):
+    with pytest.raises(InputError, match="which Foldwise does not allow"):
         from_skops(with_types(sio.dumps(model), to_tag))

@@ -234,7 +234,7 @@ def test_types_that_are_not_on_the_list_are_refused_at_both_ends(tmp_path):
     model.steps[1][1].fit(X, [0, 1] * 10)
     with pytest.raises(InputError, match="contains no code"):
         save_model(tmp_path / "m", model, X)
-    with pytest.raises(InputError, match="is not an allowed type"):
+    with pytest.raises(InputError, match="which Foldwise does not allow"):
         from_skops(sio.dumps(model))
 
 

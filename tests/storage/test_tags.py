@@ -109,11 +109,11 @@ def test_unknown_tags_and_paths_of_ours_are_refused():
     blocks = [foldwise.ensembles.combiners.averages.Vote()]
     data = to_skops(blocks)
     assert isinstance(from_skops(data)[0], type(blocks[0]))
-    with pytest.raises(InputError, match=r"contains foldwise\.ensembles.*not an allowed type"):
+    with pytest.raises(InputError, match=r"contains foldwise\.ensembles.*which Foldwise does not allow"):
         from_skops(sio.dumps(blocks))
     for tag in ("ensemble.unknown", "os.system", "ensembles.combiners.averages.Vote"):
         forged = with_types(data, lambda module, name, tag=tag: ("tag", tag) if module == "tag" else (module, name))
-        with pytest.raises(InputError, match=f"contains '{tag}', which is not an allowed type"):
+        with pytest.raises(InputError, match=f"contains '{tag}', which Foldwise does not allow"):
             from_skops(forged)
 
 

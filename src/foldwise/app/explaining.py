@@ -100,7 +100,8 @@ def prepared(model: Any, rows: Any, background: Any) -> tuple[pl.DataFrame, pl.D
         raise InputError("rows and background must not be empty.", "pass at least one row of each.")
     missing = [name for name in rows.columns if name not in background.columns]
     if missing:
-        raise InputError(f"background has no column {listing(missing)}.", "pass rows of the training table.")
+        noun = "column" if len(missing) == 1 else "columns"
+        raise InputError(f"background has no {noun} {listing(missing)}.", "pass rows of the training table.")
     background = background.select(rows.columns)
     changed = [column for column in rows if column.dtype != background[column.name].dtype]
     if changed:

@@ -183,7 +183,8 @@ class Predictor:
         taken = set(self._output_names()) & set(keep)
         if taken:
             raise InputError(
-                f"keep= names {listing(sorted(taken))}, which the output already contains.", "remove it from keep=."
+                f"keep= names {listing(sorted(taken))}, which the output already contains.",
+                f"remove {'it' if len(taken) == 1 else 'them'} from keep=.",
             )
 
     def _output_names(self) -> list[str]:

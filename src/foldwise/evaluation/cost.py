@@ -100,8 +100,9 @@ class CostMatrix:
         for action, row in costs.items():
             missing = [truth for truth in truths if truth not in row]
             if missing:
+                noun = "class" if len(missing) == 1 else "classes"
                 raise InputError(
-                    f"action {action!r} has no cost for the true class {listing(missing)}.",
+                    f"action {action!r} has no cost for the true {noun} {listing(missing)}.",
                     "give every action a cost for every true class, 0 if it costs nothing.",
                 )
         cells: Any = [[row[truth] for truth in truths] for row in costs.values()]

@@ -122,7 +122,7 @@ def read_manifest(text: bytes, name: str) -> dict[str, Any]:
     if version > VERSION:
         raise InputError(
             f"the model file {name!r} has format version {version}, but this Foldwise reads versions up to {VERSION}.",
-            "upgrade Foldwise, or save the model with this version.",
+            "upgrade Foldwise, or fit and save the model again with the installed version.",
         )
     members = manifest.get("members")
     if not isinstance(members, dict) or not all(isinstance(value, str) for value in members.values()):

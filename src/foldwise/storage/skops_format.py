@@ -128,7 +128,7 @@ def is_ours(module: str) -> bool:
 def refuse_types(names: str) -> NoReturn:
     """Raise the error for types that are not allowed."""
     raise InputError(
-        f"the model file contains {names}, which is not an allowed type.",
+        f"the model file contains {names}, which Foldwise does not allow.",
         "upgrade Foldwise if a newer version wrote the file. Otherwise do not use the file.",
     )
 

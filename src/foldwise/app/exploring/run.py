@@ -126,7 +126,7 @@ def table_without_target(table: Any) -> Table:
         raise InputError("a table must have at least two rows to be explored, got 1.", "pass more rows.")
     if all(found.kind == "constant" for found in read.findings):
         raise InputError(
-            f"a table must have a column that varies to be explored, but all {read.X.height:,} rows are the same.",
+            f"to be explored, a table must have a column that varies, but all {read.X.height:,} rows are the same.",
             "pass a table with different rows.",
         )
     return read

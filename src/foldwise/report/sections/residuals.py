@@ -68,7 +68,7 @@ def error_sizes(facts: ReportFacts, sizes: list[ReportFacts]) -> Html:
     """The errors by the size of the observed value."""
     rows = [
         [
-            f"{short(one.number('low'))} to {short(one.number('high'))}",
+            " to ".join(dict.fromkeys(short(one.number(end)) for end in ("low", "high"))),
             number(one.number("mean_absolute_error")),
             number(one.number("root_mean_squared_error")),
             signed(one.number("bias") or 0.0),
