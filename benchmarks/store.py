@@ -1,0 +1,131 @@
+"""What a trial store costs, and what a second process gains. Writes benchmarks/store.md.
+
+    python benchmarks/store.py [--postgresql URL]
+
+Times are the best of several runs, with and without a store in turn. Without a URL, the part on PostgreSQL is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from foldwise import NaiveBayes, SearchCV, nested_cv
+from foldwise.errors import FoldwiseWarning
+from foldwise.tuning import Int
+from foldwise.tuning.store.schema import metadata
+
+HERE = Path(__file__).parent
+RUNS = 5
+TEXT = """# Benchmarks: the trial store
+
+Made by `benchmarks/store.py`. Best of {runs} runs, with and without a store in turn.
+
+| search | without a store | with SQLite | overhead | goal |
+|---|---|---|---|---|
+{rows}
+
+{shared}"""
+
+
+def seconds(run: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def compared(plain: Callable[[], Any], stored: Callable[[str], Any]) -> tuple[float, float]:
+    """The best times without and with a store, which is empty each time."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(RUNS):
+        times[0].append(seconds(plain))
+        with tempfile.TemporaryDirectory() as folder:
+            times[1].append(seconds(partial(stored, f"{folder}/trials.sqlite")))
+    return min(times[0]), min(times[1])
+
+
+def refits() -> tuple[float, float]:
+    """100 settings of a small tree on 5 folds: 500 refits."""
+    X, y = make_classification(2000, 10, random_state=0)
+    space = {"max_depth": list(range(1, 11)), "min_samples_leaf": list(range(1, 11))}
+
+    def run(**options: Any) -> None:
+        SearchCV(DecisionTreeClassifier(random_state=0), space, cv=5, audit=False, refit=False, **options).fit(X, y)
+
+    return compared(run, lambda file: run(store=file, name="trees"))
+
+
+def nested_models() -> tuple[float, float]:
+    """The textbook's nested cross-validation of 2,505 models."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 5, (20_000, 20)).astype(str), rng.integers(0, 2, 20_000)
+    space = {"alpha": np.logspace(-3, 2, 100).tolist()}
+
+    def run(**options: Any) -> None:
+        nested_cv(SearchCV(NaiveBayes(), space, cv=5, audit=False, **options), X, y, cv=5)
+
+    return compared(run, lambda file: run(store=file, name="naive Bayes"))
+
+
+def work(location: str) -> None:
+    X, y = make_classification(4000, 20, random_state=0)
+    space = {"max_depth": Int(2, 20), "min_samples_leaf": Int(1, 50)}
+    model = RandomForestClassifier(60, random_state=0)
+    options: dict[str, Any] = {"strategy": "random", "n_trials": 40, "cv": 5, "random_state": 0, "audit": False}
+    SearchCV(model, space, **options, refit=False, store=location, name="forests").fit(X, y)
+
+
+def shared(url: str, n_processes: int) -> float:
+    """Seconds of a search that several processes share in one database."""
+    metadata.drop_all(sa.create_engine(url))
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=work, args=(url,)) for _ in range(n_processes)]
+    start = time.perf_counter()
+    for one in processes:
+        one.start()
+    for one in processes:
+        one.join()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--postgresql", metavar="URL")
+    url = parser.parse_args().postgresql
+    warnings.simplefilter("ignore", FoldwiseWarning)  # other training rows in every outer fold
+    lines = []
+    for name, run, goal in (
+        ("500 refits of a small tree", refits, "≤ 5%"),
+        ("nested, 2,505 models, 20,000 × 20", nested_models, "≤ 30%"),
+    ):
+        plain, stored = run()
+        lines.append(
+            f"| {name} | {plain * 1000:.0f} ms | {stored * 1000:.0f} ms | {100 * (stored / plain - 1):+.1f}% | {goal} |"
+        )
+    text = ""
+    if url:
+        one, two = (min(shared(url, n) for _ in range(2)) for n in (1, 2))
+        text = (
+            f"A search of 200 random forests in a PostgreSQL database: one process {one:.1f} s, two processes "
+            f"{two:.1f} s, {two / one:.2f} of the time. Both include the start of Python.\n"
+        )
+    page = TEXT.format(runs=RUNS, rows="\n".join(lines), shared=text)
+    (HERE / "store.md").write_text(page)
+    print(page)
+
+
+if __name__ == "__main__":
+    main()
