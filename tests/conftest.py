@@ -24,7 +24,6 @@ HERE = Path(__file__).parent
 # What may be skipped where CI is set: (part of the test's address, part of its reason) and why that is right.
 # .ci/run installs whatever else tests need, so any other skip fails the run.
 ALLOWED_SKIPS = {
-    ("tests/test_words.py", "being rewritten"): "rooms whose words are being rewritten",
     ("tests/models/", "no column for it"): "a model is not offered for a table that has no column it can use",
     ("tests/bayes/test_torture.py", "is in the extra peers"): "one peer installs a package called tests over ours",
     ("", "SCIPY_ARRAY_API is not set"): "a check of scikit-learn for estimators that take other arrays than numpy's",

@@ -260,18 +260,3 @@ def test_noise_of_five_thousand_columns_ends_soon():
 def test_arguments_are_checked(argument, value, message):
     with pytest.raises(InputError, match=message):
         association_rules(read_table("examples/loans.csv"), **{argument: value})
-
-
-def test_columns_of_lists_and_bytes_are_left_out():
-    rng = np.random.default_rng(0)
-    table = pl.DataFrame(
-        {
-            "l": [[1, 2]] * 40 + [[3]] * 20,
-            "s": [{"a": i % 3} for i in range(60)],
-            "b": [b"x", b"y"] * 30,
-            "n": rng.normal(size=60),
-            "c": rng.choice(["u", "v"], 60).tolist(),
-        }
-    )
-    left_out = association_rules(table).left_out
-    assert [one.split(" (nested")[0] for one in left_out] == ["'l'", "'s'", "'b'"]

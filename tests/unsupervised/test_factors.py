@@ -219,18 +219,3 @@ def test_arguments_are_checked():
         find_factors(np.random.default_rng(0).normal(size=(50, 3)), method="nmf")
     with pytest.raises(InputError, match="without missing cells"):
         find_factors(np.array([[1.5, 2], [np.nan, 3], [2, 5], [3, 4], [4, 4.5]]), method="nmf")
-
-
-def test_columns_of_lists_and_bytes_are_left_out():
-    rng = np.random.default_rng(0)
-    table = pl.DataFrame(
-        {
-            "l": [[1, 2]] * 40 + [[3]] * 20,
-            "s": [{"a": i % 3} for i in range(60)],
-            "b": [b"x", b"y"] * 30,
-            "n": rng.normal(size=60),
-            "c": rng.choice(["u", "v"], 60).tolist(),
-        }
-    )
-    left_out = find_factors(table).left_out
-    assert [one.split(" (nested")[0] for one in left_out] == ["'l'", "'s'", "'b'"]

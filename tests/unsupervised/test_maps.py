@@ -239,18 +239,3 @@ def test_umap_of_digits_keeps_neighbors():
     )
     mixed = pl.DataFrame({"x": X[:200, 20], "y": X[:200, 30], "digit": y[:200].astype(str)})
     assert map_table(mixed, method="umap").distance == "gower"
-
-
-def test_columns_of_lists_and_bytes_are_left_out():
-    rng = np.random.default_rng(0)
-    table = pl.DataFrame(
-        {
-            "l": [[1, 2]] * 40 + [[3]] * 20,
-            "s": [{"a": i % 3} for i in range(60)],
-            "b": [b"x", b"y"] * 30,
-            "n": rng.normal(size=60),
-            "c": rng.choice(["u", "v"], 60).tolist(),
-        }
-    )
-    left_out = map_table(table).left_out
-    assert [one.split(" (nested")[0] for one in left_out] == ["'l'", "'s'", "'b'"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +12,13 @@ from numpy.typing import NDArray
 
 from foldwise.app.examples import example_facts
 from foldwise.app.facts import make_facts
+from foldwise.app.folder_result import FolderResult
 from foldwise.app.headline_facts import procedure_estimate
 from foldwise.app.leaderboard import leaderboard
-from foldwise.app.run_folder import BACKGROUND, FACTS, MODEL, REPORT, write_folder
+from foldwise.app.run_folder import BACKGROUND, MODEL
 from foldwise.app.task import FitTask
 from foldwise.errors import InputError
 from foldwise.evaluation.estimates import Estimate
-from foldwise.report import render
 from foldwise.report.summary import summary_html, summary_text
 from foldwise.storage import save_model
 
@@ -49,7 +47,7 @@ class FitResult:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run:
+class Run(FolderResult):
     """The result of `fit`: a fitted model, its honest estimate, and a report.
 
     Attributes
@@ -166,43 +164,7 @@ class Run:
         used = [name for name in self.task.table.X.columns if name in self.task.outline.roles]
         return self.task.table.X.select(used)
 
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write the report as one HTML file.
-
-        Parameters
-        ----------
-        path : path
-            The file to write.
-
-        Returns
-        -------
-        Path
-            The same path.
-        """
-        file = Path(path)
-        file.write_text(render(self.facts), encoding="utf-8")
-        return file
-
-    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write the run folder with the model, the report and the facts.
-
-        The folder appears only when it is complete.
-
-        Parameters
-        ----------
-        folder : path
-            The folder to write.
-        force : bool, default=False
-            Whether to replace an existing run folder. A folder with anything else in it is never replaced.
-
-        Returns
-        -------
-        Path
-            The path of the folder.
-        """
-        return write_folder(Path(folder), force, self._write)
-
-    def _write(self, inside: Path) -> None:
+    def _write_model(self, inside: Path) -> None:
         estimate = self.facts["headline"]["estimate"]
         metadata = {
             "target": self.task.table.target,
@@ -212,8 +174,6 @@ class Run:
             "rows": self.task.n_rows,
         }
         save_model(inside / MODEL, self.model, self._sample, target=self.task.table.target, metadata=metadata)
-        (inside / FACTS).write_text(json.dumps(self.facts, ensure_ascii=False, indent=1), encoding="utf-8")
-        self.report(inside / REPORT)
         if self.background.height:
             self.background.write_parquet(inside / BACKGROUND)
 

@@ -13,15 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.target import encode_target
 from foldwise.ensembles.blocks import StatelessRule
+from foldwise.ensembles.diagnosis_plots import DiagnosisPlots
 from foldwise.ensembles.protocol import MemberPredictions
 from foldwise.ensembles.regressor_diagnosis import RegressorDiagnosis, diagnose_regressor
 from foldwise.errors import InputError
-from foldwise.evaluation.plotting import axes
 from foldwise.folds.rows import count_rows
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(DiagnosisPlots):
     """The accuracy and diversity of the members of an ensemble.
 
     Attributes
@@ -51,44 +51,13 @@ class Diagnosis:
     curve: pl.DataFrame
     accuracy: float
 
-    def plot(self, ax: Any = None) -> Any:
-        """Plot the diversity of members: Cohen's κ and mean error rate of each pair.
+    _likeness = ("kappa", "Cohen's κ of two members")
+    _pair_error = ("mean_error", "mean error rate of the two members")
+    _error = ("error", "error rate")
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default new axes.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes with the plot.
-        """
-        ax = axes(ax)
-        ax.scatter(self.pairs["kappa"].to_numpy(), self.pairs["mean_error"].to_numpy(), s=16, alpha=0.6)
-        ax.set(xlabel="Cohen's κ of two members (lower is more diverse)", ylabel="mean error rate of the two members")
-        ax.set_title("Diversity of the members")
-        return ax
-
-    def plot_curve(self, ax: Any = None) -> Any:
-        """Plot the error against the number of members.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default new axes.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes with the plot.
-        """
-        ax = axes(ax)
-        ax.plot(self.curve["size"].to_numpy(), self.curve["error"].to_numpy(), marker=".")
-        ax.axhline(1 - self.accuracy, linewidth=1, linestyle="--", color="gray", label="all members")
-        ax.set(xlabel="number of members", ylabel="error rate", title="Error by number of members")
-        ax.legend()
-        return ax
+    @property
+    def _error_of_all(self) -> float:
+        return 1 - self.accuracy
 
 
 def diagnose(ensemble: Any, X: Any, y: Any) -> Diagnosis | RegressorDiagnosis:

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from foldwise.data.target import number_target
 from foldwise.ensembles.blocks import StatelessRule
 from foldwise.ensembles.combiners.averages import Sum
+from foldwise.ensembles.diagnosis_plots import DiagnosisPlots
 from foldwise.ensembles.protocol import MemberPredictions
 from foldwise.errors import InputError
-from foldwise.evaluation.plotting import axes
 from foldwise.folds.rows import count_rows
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class RegressorDiagnosis:
+class RegressorDiagnosis(DiagnosisPlots):
     """The errors and the diversity of the members of an ensemble of regressors.
 
     Attributes
@@ -61,44 +61,13 @@ class RegressorDiagnosis:
     rmse: float
     ambiguity: float
 
-    def plot(self, ax: Any = None) -> Any:
-        """Plot the diversity of members: the correlation of errors and the mean error of each pair.
+    _likeness = ("correlation", "correlation of the errors of two members")
+    _pair_error = ("mean_rmse", "mean RMSE of the two")
+    _error = ("rmse", "root mean squared error")
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default new axes.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes with the plot.
-        """
-        ax = axes(ax)
-        ax.scatter(self.pairs["correlation"].to_numpy(), self.pairs["mean_rmse"].to_numpy(), s=16, alpha=0.6)
-        ax.set(xlabel="correlation of the errors of two members (lower is more diverse)", ylabel="mean RMSE of the two")
-        ax.set_title("Diversity of the members")
-        return ax
-
-    def plot_curve(self, ax: Any = None) -> Any:
-        """Plot the error against the number of members.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default new axes.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes with the plot.
-        """
-        ax = axes(ax)
-        ax.plot(self.curve["size"].to_numpy(), self.curve["rmse"].to_numpy(), marker=".")
-        ax.axhline(self.rmse, linewidth=1, linestyle="--", color="gray", label="all members")
-        ax.set(xlabel="number of members", ylabel="root mean squared error", title="Error by number of members")
-        ax.legend()
-        return ax
+    @property
+    def _error_of_all(self) -> float:
+        return self.rmse
 
 
 def diagnose_regressor(ensemble: Any, X: Any, y: Any) -> RegressorDiagnosis:
