@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -78,6 +79,17 @@ def test_good_models_of_few_rows_are_hardly_softened():
     stack, _, proba, _ = stacked(n_rows=60, n_members=4, strength=1.5)
     plain = choose_weights(proba, stack.truth, None, LOG_LOSS, 6).calibration.inverse
     assert 0.7 * plain < choose_softened(proba, stack, list(range(5)), LOG_LOSS, 6).calibration.inverse <= plain
+
+
+def test_few_rows_of_many_columns_are_doubted_more():
+    def inverse(n_rows, n_columns):
+        stack, _, proba, _ = stacked(n_rows=n_rows, n_members=4, strength=0.5)
+        stack = replace(stack, n_columns=n_columns)
+        return choose_softened(proba, stack, list(range(5)), LOG_LOSS, 6).calibration.inverse
+
+    assert inverse(30, 5_000) < 0.8 * inverse(30, 10)
+    assert inverse(30, 30) == inverse(30, 10)  # only columns that outnumber the rows
+    assert inverse(120, 5_000) == inverse(120, 10)  # rows enough
 
 
 def test_labels_of_a_fold_do_not_change_what_is_said_of_it():
