@@ -149,6 +149,15 @@ class TestRun:
         assert make_task(table, "y", task="regression").is_quantity
         found = fake_fit(table, target="y", budget=8, models=["ridge"], task="regression")
         assert found.facts["task"]["metric"] == "root_mean_squared_error"
+        assert not any("taken as classes" in words for words in found.facts["audit"]["warnings"])
+
+    def test_the_report_says_how_to_change_the_task(self):
+        table = quantities().with_columns(y=pl.Series(np.arange(200) % 6))
+        options = {"target": "y", "budget": 8, "models": ["decision_tree"]}
+        words = "'y' contains 6 different whole numbers, which were taken as classes. If 'y' is a quantity, run again"
+        assert any(words in one for one in fake_fit(table, **options).facts["audit"]["warnings"])
+        chosen = fake_fit(table, **options, task="classification")
+        assert not any("taken as classes" in one for one in chosen.facts["audit"]["warnings"])
 
 
 NUMBERS = np.random.default_rng(0).normal(size=100)
@@ -158,6 +167,7 @@ NUMBERS = np.random.default_rng(0).normal(size=100)
     ("y", "asked", "says"),
     [
         (np.full(100, 2.5), {}, "all rows have the same 'y': 2.5"),
+        (np.full(100, 3.0), {}, r"all rows have the same 'y': 3\.0\."),
         (np.where(NUMBERS > 2, np.inf, NUMBERS), {}, "'y' is infinite in"),
         (
             [f"{x:.3f}" if i else "broken" for i, x in enumerate(NUMBERS)],

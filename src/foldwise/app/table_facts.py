@@ -23,6 +23,7 @@ SHOWN_NOTES = 30
 AUDIT_SHARE = 0.03  # of the budget: when it is over, columns are checked in a sample only
 SHARED = 0.05  # of the test rows; fewer may be equal by chance
 OVERRUN = 1.05  # of the budget: more is reported
+MANY_NUMBERS = 5  # numbers as classes; fewer are usually codes of classes
 HOLDING_ROWS = ("knn", "rbf_svm")  # models that store training rows
 
 
@@ -36,7 +37,7 @@ def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
         rows = counted(task.n_unlabeled, "row")
         were = "was" if task.n_unlabeled == 1 else "were"
         warnings.append(f"{rows} without a value in {task.table.target!r} {were} dropped.")
-    warnings += setup.metric.check_target(task.y)
+    warnings += [*numbers_as_classes(result), *setup.metric.check_target(task.y)]
     warnings += [*never_predicted(result), *missing_members(result), *unfinished_models(result, times)]
     warnings += [*overrun(times), *shared_rows(result), *unseen_classes(result)]
     names = {result.final.selection.candidates[i].model for i in result.final.weights}
@@ -128,6 +129,18 @@ def shared_rows(result: FitResult) -> list[str]:
     return [
         f"{shared:,} of the {test.X.height:,} rows of the separate test table also occur in the training table. "
         "Scores on them are too optimistic."
+    ]
+
+
+def numbers_as_classes(result: FitResult) -> list[str]:
+    """Say how to predict a quantity, if numbers were taken as classes and nobody has chosen that."""
+    task, chosen = result.setup.task, result.setup.config.task
+    if chosen is not None or task.n_classes < MANY_NUMBERS or task.classes.dtype.kind not in "iuf":
+        return []
+    target = repr(task.table.target)
+    return [
+        f"{target} contains {task.n_classes} different whole numbers, which were taken as classes. If {target} is a "
+        "quantity, run again with the task 'regression'."
     ]
 
 

@@ -246,7 +246,7 @@ def check_target(table: Table) -> None:
                 f"most values of the target {table.target!r} are numbers, but text was found in "
                 f"{counted(len(strange), 'row')}: "
                 f"{listing(strange.unique(maintain_order=True).to_list())}.",
-                "replace or remove them, or declare them as missing.",
+                "replace or remove them, or list them in missing_values=.",
             )
         raise InputError(
             f"the target {table.target!r} has too many distinct values for classes: {n_distinct:,} in {n_rows:,} rows.",
@@ -311,7 +311,7 @@ def check_classes(classes: NDArray[Any], codes: NDArray[np.int64], target: str) 
         raise InputError("the table has no rows.", "pass a table with at least a header and some rows.")
     if len(classes) < 2:
         raise InputError(
-            f"all rows have the same {target!r}: {classes[0]!r}.", "choose a target with at least two classes."
+            f"all rows have the same {target!r}: {classes.tolist()[0]!r}.", "choose a target with at least two classes."
         )
     if len(codes) < LEAST_ROWS or (counts >= 2).sum() < 2:
         raise InputError(

@@ -36,6 +36,8 @@ def inspect(path: Path, target: str | None, *, as_json: bool) -> None:
     if task is not None:
         what = "a quantity (regression)" if task == "regression" else "classes (classification)"
         print(f"The target {target!r} contains {what}.")
+        if task == "classification" and table.y is not None and table.y.dtype.kind in "iuf":
+            print("If its numbers are a quantity, pass --task regression to fit, compare or tune.")
     width = max(6, min(NAME, max((len(facts["column"]) for facts in columns), default=0)))
     print(f"\n{'column':<{width}}  {'kind':<11}  {'missing':>7}  {'distinct':>8}  values")
     for facts in columns:
