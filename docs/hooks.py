@@ -78,6 +78,7 @@ TOPICS = {
     "Outliers": "find_outliers Outliers Outlier OutlierCell",
     "Similar and typical rows": "similar SimilarRows CellDifference rank_rows RowRanking",
     "Costs, calibration and balance": "CostSensitive Calibrated Balanced reliability Reliability realized_cost",
+    "Intervals and sets": "Conformal",
     "Ensembles": "Ensemble EnsembleRegressor diagnose Diagnosis RegressorDiagnosis bias_variance "
     "BiasVariance bootstrap BootstrapResult select_greedily GreedyResult",
     "Ensembles: recipes": "bagging pasting random_subspaces random_forest adaboost boosted_trees majority_vote "

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from foldwise.data import read_table as read_table
     from foldwise.decisions import Balanced as Balanced
     from foldwise.decisions import Calibrated as Calibrated
+    from foldwise.decisions import Conformal as Conformal
     from foldwise.decisions import CostSensitive as CostSensitive
     from foldwise.decisions import reliability as reliability
     from foldwise.ensembles import Ensemble as Ensemble
@@ -82,7 +83,7 @@ _NAMES = {
     "bayes": "NaiveBayes",
     "clusters": "DensityClusters KMeans KMedoids choose_clusters choose_mixture",
     "data": "Column Schema Table read_table",
-    "decisions": "Balanced Calibrated CostSensitive reliability",
+    "decisions": "Balanced Calibrated Conformal CostSensitive reliability",
     "ensembles": "Ensemble EnsembleRegressor",
     "evaluation": "Confusion CostMatrix Estimate bias_corrected compare compare_tables cross_predict duplicate_groups "
     "estimate find_leaks learning_curve nested_cv validation_curve",

@@ -92,7 +92,9 @@ class ModelSession:
 
     def unfitted(self, setting: Params) -> Any:
         """clone → set_params."""
-        return clone(self.estimator).set_params(**{name: clone(v, safe=False) for name, v in setting.items()})
+        model = clone(self.estimator)
+        model.set_params(**{name: clone(v, safe=False) for name, v in setting.items()})  # FrozenEstimator returns None
+        return model
 
     def table_of(self, setting: Params) -> Any:
         """The columns that the model of a setting is fitted on."""
