@@ -31,22 +31,21 @@ class TestFit:
             def __init__(self):
                 self.facts = {"title": "weather", "task": {"target": "play"}, "headline": {"value": float("nan")}}
 
-            def save(self, folder, *, force=False):
-                folder.mkdir(parents=True, exist_ok=True)
+            def write(self, folder):
                 (folder / "run.json").write_text("{}")
-                asked["force"] = force
 
             def __str__(self):
                 return "weather: 14 rows"
 
-        def run_fit(table, config, **options):
-            asked.update(vars(config), **options, table=table)
+        def recorded(record, **options):
+            asked.update(vars(record.config), **options, table=record.table, force=record.replaces)
             for second in range(3):
                 options["watch"](RunProgress("racing", second, 10.0, 4, 2, "naive Bayes 0.7", ("knn",)))
+            record.save(Run())
             return Run()
 
         module = types.ModuleType("foldwise.app.run")
-        module.run_fit = run_fit
+        module.recorded = recorded
         monkeypatch.setitem(sys.modules, "foldwise.app.run", module)
         return asked
 
@@ -170,7 +169,9 @@ class TestFitForReal:
         assert code == 0
         assert all(len(line) <= 80 for line in out.splitlines())
         run = here / "mixed-run"
-        assert {"model.foldwise", "run.json", "report.html", "background.parquet"} == {p.name for p in run.iterdir()}
+        result = {"model.foldwise", "run.json", "report.html", "background.parquet"}
+        record = {"options.json", "progress.json", "trials.sqlite", ".lock"}
+        assert {path.name for path in run.iterdir()} == result | record
         assert ask("predict", run, table, "-o", "out.csv")[0] == 0
         assert pl.read_csv("out.csv").height == 120
         code, out, _ = ask("explain", run, table, "--row", 17)

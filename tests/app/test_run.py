@@ -257,6 +257,7 @@ def test_whoever_watches_is_told_of_every_phase():
     seen = []
     fake_fit(wine(), target="kind", budget=5, models=["naive_bayes"], watch=seen.append)
     assert [*dict.fromkeys(one.phase for one in seen)] == [
+        "reading",
         "checking the data",
         "trying models",
         "selecting",

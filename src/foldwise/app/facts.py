@@ -57,6 +57,7 @@ def make_facts(
         "importance": importance_facts(result),
         "importance_of": importance_words(result),
         "examples": examples,
+        "history": list(result.history),
     }
     return plain(facts)  # type: ignore[no-any-return]
 
@@ -75,6 +76,8 @@ def made(result: FitResult, times: RunTimes) -> dict[str, Any]:
         "phases": [list(one) for one in times.phases],
         "n_models": result.search.n_models,
         "n_settings": result.search.n_settings,
+        "n_sessions": max(1, len(result.history)),
+        "seconds_before": sum(one["seconds"] for one in result.history[:-1]),
     }
 
 

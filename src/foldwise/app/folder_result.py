@@ -51,9 +51,16 @@ class FolderResult(ABC):
         Path
             The path of the folder.
         """
-        return write_folder(Path(folder), force, self._write)
+        return write_folder(Path(folder), force, self.write)
 
-    def _write(self, inside: Path) -> None:
+    def write(self, inside: Path) -> None:
+        """Write the model, the report and the facts to an empty folder.
+
+        Parameters
+        ----------
+        inside : Path
+            The folder.
+        """
         (inside / FACTS).write_text(json.dumps(self.facts, ensure_ascii=False, indent=1), encoding="utf-8")
         self.report(inside / REPORT)
         self._write_model(inside)

@@ -44,6 +44,20 @@ class FoldPredictions:
         """Store what a batch predicts for the test rows of a split."""
         self._values[batch, split] = values
 
+    def restore(self, batch: int, split: int, values: NDArray[np.floating], kept: Sequence[int] | None) -> None:
+        """Store predictions of an earlier session of the run; of a finished batch there are only those kept."""
+        n_rows = len(self.splits[split].test)
+        shape = (n_rows,) if self.task.is_quantity else (n_rows, self.task.n_classes)
+        if values.shape[1:] != shape or (kept is not None and len(values) != len(kept)):
+            raise ValueError(f"predictions of fold {split + 1} have shape {values.shape}")
+        self._values[batch, split] = values
+        if kept is not None:
+            self._kept[batch] = tuple(kept)
+
+    def stored(self, batch: int, split: int) -> NDArray[np.floating]:
+        """All predictions of a batch for a split that are stored: (settings, rows, …)."""
+        return self._values[batch, split]
+
     def forget(self, state: SearchState) -> None:
         """Drop what no choice can need any more."""
         for batch in state.batches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,7 @@ class FitResult:
     interrupted: bool
     command: str | None  # the command line that repeats the run
     call: str  # the same in Python
+    history: Sequence[Mapping[str, Any]] = ()  # the sessions of a recorded run
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,7 +6,8 @@ select and combine, fit the final model on all rows, and collect the facts of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 from foldwise.app.config import FitConfig
 from foldwise.app.interrupts import finish_despite_interrupt
 from foldwise.app.progress import RunProgress, Watch
+from foldwise.app.recording.record import RunRecord
 from foldwise.app.search import Search
 from foldwise.app.setup import RunSetup
 from foldwise.app.task import FitTask, make_task
 from foldwise.app.timing import Clock, seconds_of
 from foldwise.app.workers.executors import Executor, count_workers, open_executor
+from foldwise.errors import InputError
 from foldwise.evaluation.metrics import Metric, class_metric, value_metric
 from foldwise.evaluation.tables import number
 from foldwise.models.spec import ModelSpec
@@ -31,10 +34,10 @@ LATER = ("foldwise.app.final_model", "foldwise.app.result", "skops.io")
 
 
 def fit(
-    table: Any,
+    table: Any = None,
     *,
     target: str | None = None,
-    budget: float | str = 60.0,
+    budget: float | str | None = None,
     models: str | Iterable[str | ModelSpec] | None = None,
     metric: str | None = None,
     costs: Any = None,
@@ -48,6 +51,8 @@ def fit(
     seed: int = 0,
     n_jobs: int | None = None,
     task: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
 ) -> Run:
     """Train, tune, combine and honestly evaluate models within a time budget.
 
@@ -58,11 +63,12 @@ def fit(
     Parameters
     ----------
     table : path, frame or Table
-        The data, with one row per example.
+        The data, with one row per example. A run that is resumed reads its table again, so that it may be left out.
     target : str
         The column to predict.
-    budget : float or str, default=60.0
-        Time limit for the whole run, in seconds or as "60s", "5m" or "1h".
+    budget : float or str, default=None
+        Time limit for the whole run, in seconds or as "60s", "5m" or "1h". By default 60 seconds, or as long as the
+        first session of a run that is resumed.
     models : list of str or ModelSpec, default=None
         Names of models in the catalog, or dotted names of scikit-learn estimators. By default all models that suit
         the table.
@@ -93,6 +99,12 @@ def fit(
         Number of worker processes. By default one per core.
     task : {"classification", "regression"}, default=None
         Whether to predict classes or a quantity. By default it is inferred from the target.
+    out : path, default=None
+        Run folder to write. Every trial is recorded in it as soon as it ends, so that the run can be resumed even if
+        it is killed. By default nothing is written, and `Run.save` writes the result.
+    resume : path, default=None
+        Run folder of an earlier run to continue. Its options are used again, and its table must have the same rows.
+        Nothing that was evaluated is evaluated again.
 
     Returns
     -------
@@ -108,10 +120,25 @@ def fit(
     """
     names = models if models is None or isinstance(models, str) else tuple(models)
     columns = (groups, time, weights)
-    config = FitConfig(
-        *(target, budget, names, metric, costs, *columns, positive, test, drop_unlabeled, rows, seed, n_jobs, task)
-    )
+    given = (names, metric, costs, *columns, positive, test, drop_unlabeled, rows, seed, n_jobs, task)
+    config = FitConfig(target, 60.0 if budget is None else budget, *given)
+    if out is not None and resume is not None:
+        raise InputError("a run that is resumed stays in its folder, so out= must be left out.", "leave out= out.")
+    if resume is not None:
+        with RunRecord.resume(resume, table, config, budget) as record:
+            return recorded(record)
+    if out is not None:
+        with RunRecord.begin(out, table, config) as record:
+            return recorded(record)
     return run_fit(table, config)
+
+
+def recorded(record: RunRecord, **options: Any) -> Run:
+    """Run `fit` in a run folder, and write the result to it. `options` are those of `run_fit`."""
+    run = run_fit(record.table, record.config, record=record, **options)
+    with finish_despite_interrupt():
+        record.save(run)
+    return run
 
 
 def run_fit(
@@ -122,6 +149,7 @@ def run_fit(
     clock: Clock | None = None,
     watch: Watch | None = None,
     command: str | None = None,
+    record: RunRecord | None = None,
 ) -> Run:
     """Run `fit` with a configuration.
 
@@ -139,6 +167,8 @@ def run_fit(
         Called with a `RunProgress` several times a second.
     command : str, default=None
         The command line that repeats the run.
+    record : RunRecord, default=None
+        The run folder in which everything is recorded, and from which an earlier run is continued.
 
     Returns
     -------
@@ -149,18 +179,24 @@ def run_fit(
     executor = executor or open_executor(n_workers)  # workers load libraries while the table is read
     try:
         clock = clock or Clock(seconds_of(config.budget))
-        clock.enter("reading")
+        tell = Teller(
+            clock, executor, [*([] if watch is None else [watch]), *([] if record is None else [record.show])]
+        )
+        tell.enter("reading")
+        if record is not None:  # loaded while the table is read
+            Thread(target=import_module, args=["foldwise.app.recording.trials"], daemon=True).start()
         columns = {"groups": config.groups, "time": config.time, "weights": config.weights}
         others = {"costs": config.costs, "positive": config.positive, "test": config.test}
         others |= {"task": config.task}
         task = make_task(table, config.target, **columns, **others, drop_unlabeled=config.drop_unlabeled)
         metric = metric_of(config.metric, task)
-        tell = Teller(clock, executor, watch)
         tell.enter("checking the data")
-        setup = RunSetup.make(config, task, metric, n_workers)
-        setup.time.check(clock.elapsed, min(plan.seconds for plan in setup.plans.values()))
+        setup = RunSetup.make(config, task, metric, n_workers, None if record is None else record.few_splits)
+        is_resumed = record is not None and record.is_resumed
+        setup.time.check(clock.elapsed, 0.0 if is_resumed else min(plan.seconds for plan in setup.plans.values()))
         executor.give(setup.worker_data)
-        tell.search = search = Search(setup, executor, clock)
+        trials = None if record is None else record.open_trials(setup, clock)
+        tell.search = search = Search(setup, executor, clock, trials)
         tell.enter("trying models")
         Thread(target=lambda: [import_module(name) for name in LATER], daemon=True).start()
         search.run(tell)
@@ -174,8 +210,10 @@ def run_fit(
             tell.enter("fitting the final model")
             final = fit_members(setup, search.state, search.predictions, selection, executor, clock, tell)
             tell.enter("writing the report")
-            call = config.python_call(table)
-            result = FitResult(setup, search.state, search.predictions, final, search.interrupted, command, call)
+            sessions = sessions_of(search)
+            call = config.python_call(table) if record is None else record.call
+            how = (search.interrupted, command, call)
+            result = FitResult(setup, search.state, search.predictions, final, *how, sessions)
             return Run.of(result, clock)
     finally:
         executor.close()
@@ -190,11 +228,20 @@ def metric_of(name: str | None, task: FitTask) -> Metric:
     return metric
 
 
+def sessions_of(search: Search) -> list[dict[str, Any]]:
+    """The history of a recorded run; empty without a record."""
+    if search.record is None:
+        return []
+    from foldwise.app.history import history
+
+    return history(search.record, search.state, interrupted=search.interrupted)
+
+
 class Teller:
     """Reports the progress of a run to the caller."""
 
-    def __init__(self, clock: Clock, executor: Executor, watch: Watch | None) -> None:
-        self.clock, self.executor, self.watch = clock, executor, watch
+    def __init__(self, clock: Clock, executor: Executor, watchers: Sequence[Watch]) -> None:
+        self.clock, self.executor, self.watchers = clock, executor, watchers
         self.search: Search | None = None
 
     def enter(self, phase: str) -> None:
@@ -203,12 +250,17 @@ class Teller:
         self()
 
     def __call__(self) -> None:
-        if self.watch is None:
+        if not self.watchers:
             return
+        now = self.progress()
+        for watch in self.watchers:
+            watch(now)
+
+    def progress(self) -> RunProgress:
+        """What the run is doing now."""
         clock, doing = self.clock, [job.model for job in self.executor.running]
         if self.search is None:
-            self.watch(RunProgress(clock.phase, clock.elapsed, clock.budget))
-            return
+            return RunProgress(clock.phase, clock.elapsed, clock.budget)
         state, setup = self.search.state, self.search.setup
         if clock.phase == "trying models":
             doing += [f"{name} (compiling)" for name in self.search.compiling]
@@ -218,4 +270,4 @@ class Teller:
             top = max(scored, key=lambda one: one.first)
             best = f"{setup.specs[top.model].title} ({setup.metric.title} {number(setup.metric.signed(top.first))})"
         counts = (state.n_models, state.n_settings)
-        self.watch(RunProgress(clock.phase, clock.elapsed, clock.budget, *counts, best, tuple(doing)))
+        return RunProgress(clock.phase, clock.elapsed, clock.budget, *counts, best, tuple(doing))

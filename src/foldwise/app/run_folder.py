@@ -9,11 +9,13 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from foldwise.app.recording.lock import is_locked
 from foldwise.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,30 +25,39 @@ if TYPE_CHECKING:
 
 MODEL, FACTS, REPORT, BACKGROUND = "model.foldwise", "run.json", "report.html", "background.parquet"
 ROWS = "rows.csv"  # of an exploration
+RESULTS = (MODEL, FACTS, REPORT, BACKGROUND, ROWS)
+OPTIONS, PROGRESS, TRIALS = "options.json", "progress.json", "trials.sqlite"  # while a run is under way, and afterwards
+DRAFT, COMPLETE = ".draft", ".complete"  # results that are being written; results that replace those of before
 
 
 def check_writable(folder: Path, force: bool) -> None:
     """Raise if the folder holds anything but a run, or a run that may not be replaced."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{str(folder)!r} is a file, not a folder.", "choose another folder for the run.")
-    if folder.exists() and any(folder.iterdir()):
-        if not (folder / FACTS).is_file():
-            raise InputError(
-                f"the folder {str(folder)!r} is not empty and not a run folder.", "choose another folder for the run."
-            )
-        if not force:
-            raise InputError(
-                f"the folder {str(folder)!r} already contains a run.", "choose another folder, or pass force=True."
-            )
+    if not folder.exists() or not any(folder.iterdir()):
+        return
+    is_finished = current(folder, FACTS).is_file()
+    if not is_finished and not (folder / OPTIONS).is_file():
+        raise InputError(
+            f"the folder {str(folder)!r} is not empty and not a run folder.", "choose another folder for the run."
+        )
+    if is_locked(folder):
+        raise InputError(f"the run in the folder {str(folder)!r} is still under way.", "choose another folder.")
+    if not force and not is_finished:
+        raise InputError(
+            f"the folder {str(folder)!r} contains a run that was not finished.",
+            f"continue it with resume={str(folder)!r}, or choose another folder.",
+        )
+    if not force:
+        raise InputError(
+            f"the folder {str(folder)!r} already contains a run.", "choose another folder, or pass force=True."
+        )
 
 
 def write_folder(folder: Path, force: bool, write: Callable[[Path], None]) -> Path:
     """Write a run folder, which appears only when it is complete."""
     check_writable(folder, force)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
-        inside = Path(temporary) / folder.name
-        inside.mkdir()
+    with new_folder(folder) as inside:
         write(inside)
         if folder.exists():
             shutil.rmtree(folder)
@@ -54,13 +65,75 @@ def write_folder(folder: Path, force: bool, write: Callable[[Path], None]) -> Pa
     return folder
 
 
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A hidden empty folder beside another one, to be renamed to it; what is not renamed is removed."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
+        inside = Path(temporary) / folder.name
+        inside.mkdir()
+        yield inside
+
+
+def replace_results(folder: Path, write: Callable[[Path], None]) -> None:
+    """Write model, report and facts to a run folder. They replace those of before at one moment, or not at all."""
+    finish_replacing(folder)
+    draft = folder / DRAFT
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir()
+    try:
+        write(draft)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    unused = [name for name in RESULTS if not (draft / name).exists()]
+    os.replace(draft, folder / COMPLETE)  # from now on, these are the results of the run
+    for name in unused:
+        (folder / name).unlink(missing_ok=True)
+    finish_replacing(folder)
+
+
+def finish_replacing(folder: Path) -> None:
+    """Move results that are complete to their place, also those of a process that was killed while it did so."""
+    complete = folder / COMPLETE
+    if complete.is_dir():
+        for path in complete.iterdir():
+            os.replace(path, folder / path.name)
+        complete.rmdir()
+
+
+def current(folder: Path, name: str) -> Path:
+    """The path of a result: complete results that were not moved to their place yet come first."""
+    return found if (found := folder / COMPLETE / name).is_file() else folder / name
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write to a temporary file and rename it, so that a partial file never appears."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def file_in(folder: Path, name: str, by: str = "fit") -> Path:
     """Return the path of a file in a run folder. Raise if it is missing."""
-    if not (folder / name).is_file():
+    path = current(folder, name)
+    if path.is_file():
+        return path
+    if (folder / OPTIONS).is_file():
+        if is_locked(folder):
+            raise InputError(
+                f"the run {str(folder)!r} has no result yet, it is still under way.", "wait until it ends."
+            )
         raise InputError(
-            f"{str(folder)!r} is not a run folder, because {name} is missing.", f"pass a folder written by {by}."
+            f"the run {str(folder)!r} has no result, because it was not finished.",
+            f"finish it with foldwise fit --resume {folder}.",
         )
-    return folder / name
+    raise InputError(
+        f"{str(folder)!r} is not a run folder, because {name} is missing.", f"pass a folder written by {by}."
+    )
 
 
 @dataclass(frozen=True)
@@ -76,7 +149,7 @@ class OpenRun:
 
         from foldwise.data.reading.protocol import READ_ERRORS, first_line
 
-        path = None if self.folder is None else self.folder / BACKGROUND
+        path = None if self.folder is None else current(self.folder, BACKGROUND)
         if path is None or not path.is_file():
             raise InputError(
                 "an explanation compares a row with training rows, but none are stored with this model.",
@@ -95,7 +168,7 @@ def open_run(path: str | Path) -> OpenRun:
 
     path = Path(path)
     if path.is_dir():
-        if not (path / MODEL).is_file() and (path / ROWS).is_file():
+        if not current(path, MODEL).is_file() and current(path, ROWS).is_file():
             raise InputError(
                 f"{str(path)!r} contains no model: the exploration found no clusters, or ended before it looked for "
                 "them.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,15 +20,20 @@ from foldwise.app.workers.executors import Executor, JobResult
 from foldwise.app.workers.jobs import JobFailure, SplitPredictions
 from foldwise.errors import InputError
 
+if TYPE_CHECKING:
+    from foldwise.app.recording.trials import TrialRecord
+
 
 class Search:
-    """A search under way."""
+    """A search under way. With a record, it continues where the record ends, and all that it does is recorded."""
 
-    def __init__(self, setup: RunSetup, executor: Executor, clock: Clock, state: SearchState | None = None) -> None:
-        self.setup, self.executor, self.clock = setup, executor, clock
+    def __init__(self, setup: RunSetup, executor: Executor, clock: Clock, record: TrialRecord | None = None) -> None:
+        self.setup, self.executor, self.clock, self.record = setup, executor, clock, record
         self.schedule = Schedule(setup.plans, executor.idle, perfect=setup.scale[0], baseline=setup.scale[1])
         self.predictions = FoldPredictions(setup.task, setup.splits, setup.metric, setup.decision_models)
-        self.state = state or SearchState(setup.config.seed, len(setup.splits))
+        self.state = SearchState(setup.config.seed, len(setup.splits))
+        if record is not None:
+            self.state = record.begin(self.predictions).reopened(clock.budget)
         self.interrupted = False
 
     @property
@@ -58,6 +64,8 @@ class Search:
         except KeyboardInterrupt:
             self.interrupted = True
         self.executor.stop()
+        if self.record is not None:
+            self.record.stop()
         self.state = replace(self.state.without_pending(), uncompiled=tuple(self.compiling))
         if not self.state.finished:
             self.rescue()
@@ -82,7 +90,11 @@ class Search:
         return True
 
     def start(self, job: SplitJob) -> None:
+        if self.record is not None and job.batch.number == len(self.state.batches):  # seconds since the first session
+            job = replace(job, batch=replace(job.batch, opened=self.record.session.before + job.batch.opened))
         self.state = self.schedule.start(self.state, job)
+        if self.record is not None:
+            self.record.start(self.state, job)
         work = self.setup.predict_job(job.batch, range(len(job.batch.settings)), job.split)
         self.executor.start(job, work, job.limit)
 
@@ -98,8 +110,11 @@ class Search:
             outcome = JobOutcome(seconds, failure=value.error)
         else:
             outcome = JobOutcome(seconds, out_of_time=self.clock.elapsed >= end)
-        self.state = self.schedule.record(self.state, job, outcome)
+        before = self.state
+        self.state = self.schedule.record(before, job, outcome)
         self.predictions.forget(self.state)
+        if self.record is not None:
+            self.record.end(before, self.state, job, outcome, self.predictions)
 
     def rescue(self) -> None:
         """Finish one batch, the cheapest that can be."""

@@ -141,6 +141,19 @@ class SearchState:
         )
         return replace(self, batches=tuple(settled))
 
+    def reopened(self, budget: float) -> SearchState:
+        """The state with batches that may go on, now that there is more time.
+
+        A batch that was too slow may go on if one of its folds can take twice as long as it was given before.
+        """
+
+        def goes_on(batch: SettingBatch) -> bool:
+            lost = batch.spent - math.fsum(batch.seconds.values())
+            return batch.stopped == "not finished" or (batch.stopped == "too slow" and 2 * lost < budget)
+
+        batches = (replace(one, stopped="", why="") if goes_on(one) else one for one in self.batches)
+        return replace(self, batches=tuple(batches))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; NaN is None."""
         facts = asdict(self)

@@ -52,12 +52,15 @@ class RunSetup:
     samples: RowSamples  # the training rows of each rung
 
     @classmethod
-    def make(cls, config: FitConfig, task: FitTask, metric: Metric, n_workers: int) -> RunSetup:
-        """Make the splits and choose the models."""
+    def make(
+        cls, config: FitConfig, task: FitTask, metric: Metric, n_workers: int, few_splits: bool | None = None
+    ) -> RunSetup:
+        """Make the splits and choose the models. A short run has few splits, and keeps them when it is resumed."""
         budget = seconds_of(config.budget)
         short = budget <= SHORT
-        splits, splitter = make_splits(task, config.seed, short=short)
-        splits, splitter = with_fewer_tested(splits, splitter, task.strata, config.seed, short=short)
+        few = short if few_splits is None else few_splits
+        splits, splitter = make_splits(task, config.seed, short=few)
+        splits, splitter = with_fewer_tested(splits, splitter, task.strata, config.seed, short=few)
         samples = RowSamples.of(task, splits, config.seed)
         every = models_for(task.outline, config.model_names)
         if config.model_names is None:  # the baseline needs no fits

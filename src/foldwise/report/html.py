@@ -19,6 +19,7 @@ from foldwise.report.sections.exploration.findings import factors, outliers, rem
 from foldwise.report.sections.exploration.map import map_section
 from foldwise.report.sections.glossary import glossary
 from foldwise.report.sections.headline import headline
+from foldwise.report.sections.history import history
 from foldwise.report.sections.leaderboard import leaderboard
 from foldwise.report.sections.predictions import curves, mistakes
 from foldwise.report.sections.reproduction import reproduction
@@ -31,7 +32,7 @@ EXPLORATION = (map_section, clusters, outliers, rules, factors, remarkable, audi
 TUNING = (strategy_pictures, searches, reproduction)
 SECTIONS = (
     *(leaderboard, mistakes, curves, errors, residuals_by_column, importance, examples, bayes),
-    *(audit, searches, reproduction, glossary),
+    *(audit, searches, history, reproduction, glossary),
 )
 SCRIPTS = ("nomogram", "map")  # for sections that embed facts of this name
 # nothing may be loaded, whatever the facts hold: only the page's own script runs, and pictures lie in the page

@@ -67,7 +67,9 @@ def tried(facts: dict[str, Any]) -> str:
     """Say how many settings were evaluated."""
     made, n_folds = facts["made"], facts["task"]["n_folds"]
     settings = f"{made['n_settings']:,} setting{'s' * (made['n_settings'] != 1)}"
-    return f"{settings} tried on up to {n_folds} folds in {made['seconds']:.0f} s"
+    seconds, n_sessions = made["seconds"] + made.get("seconds_before", 0.0), made.get("n_sessions", 1)
+    sessions = f" and {n_sessions} sessions" if n_sessions > 1 else ""
+    return f"{settings} tried on up to {n_folds} folds in {seconds:.0f} s{sessions}"
 
 
 def overview(facts: dict[str, Any]) -> str:

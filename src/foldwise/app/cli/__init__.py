@@ -6,13 +6,16 @@ Nothing that computes is imported before a command needs it, so `--help` answers
 from __future__ import annotations
 
 import gc
+import shlex
 import signal
 import sys
 import time
+from pathlib import Path
 from types import FrameType
 
 LOADED = time.monotonic()
 started: float | None = None  # when the program began: a budget covers the loading of libraries
+run_folder: Path | None = None  # of a run that was begun
 
 
 def main() -> None:
@@ -33,6 +36,8 @@ def main() -> None:
 
 def interrupted() -> str:
     """What to print after Ctrl-C. Only `fit` and `explore` have a result that could have been saved."""
+    if run_folder is not None and run_folder.is_dir():
+        return f"foldwise: interrupted. To continue: foldwise fit --resume {shlex.quote(str(run_folder))}"
     if sys.argv[1:2] in (["fit"], ["explore"]):
         return "foldwise: interrupted before there was a result to save."
     return "foldwise: interrupted."

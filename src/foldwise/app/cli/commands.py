@@ -57,9 +57,21 @@ Jobs = Annotated[int | None, typer.Option(**INTEGER, help="Number of worker proc
 @app.command()
 @guarded
 def fit(
-    table: TableFile,
-    target: Target,
-    budget: Annotated[str, typer.Option(help="Time limit for the whole run, such as 60s, 5m or 1h.")] = "60s",
+    table: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="TABLE",
+            help="Table file: CSV, Parquet, Feather, JSON Lines, ARFF, Excel, SQLite or DuckDB. With --resume only if "
+            "the table was moved.",
+        ),
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Column to predict. Required for a new run.")] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="Time limit for the whole run, such as 60s, 5m or 1h. Default: 60s, with --resume that of the run."
+        ),
+    ] = None,
     models: Annotated[
         str | None, typer.Option(help="Models to train, such as knn,naive_bayes. Default: all that suit the table.")
     ] = None,
@@ -99,20 +111,30 @@ def fit(
     ] = False,
     jobs: Jobs = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing run folder.")] = False,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            help="Continue a run that ended, was interrupted or was killed, within another --budget. Its table and "
+            "options are read from its folder.",
+        ),
+    ] = None,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Train, tune and combine models for a table.
 
-    The model and a report are written to a run folder, even if Ctrl-C stops the search early.
+    The model and a report are written to a run folder, even if Ctrl-C stops the search early. Every score is recorded
+    there as soon as it is known, so that --resume continues a run even if it was killed.
     """
-    from foldwise.app.cli.fit import fit
+    from foldwise.app.cli.fit import FitRequest, fit
 
     names = None if models is None else listed(models)
     options: dict[str, Any] = {"target": target, "budget": budget, "models": names, "metric": metric, "costs": costs}
     options |= {"groups": groups, "time": time, "weights": weights, "positive": positive, "test": test}
     options |= {"drop_unlabeled": drop_unlabeled, "rows": not no_rows, "seed": seed, "n_jobs": jobs, "task": task}
-    fit(table, out, options, force=force, as_json=json, quiet=quiet)
+    given = {name: value for name, value in options.items() if value is not None}
+    fit(FitRequest(table, given, out, resume, force), as_json=json, quiet=quiet)
 
 
 @app.command()

@@ -78,7 +78,9 @@ OPTIONS = {
     "about=": "--class ",
     "n_samples=": "--samples ",
 }
-SAME_NAME = "background budget costs cv groups keep metric models out positive seed target task test time weights"
+SAME_NAME = (
+    "background budget costs cv groups keep metric models out positive resume seed target task test time weights"
+)
 OPTIONS |= {f"{name}=": f"--{name} " for name in SAME_NAME.split()}
 
 

@@ -5,45 +5,80 @@ from __future__ import annotations
 import shlex
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foldwise.app import cli
 from foldwise.app.cli.output import ProgressLine, bar, clipped, counted_names, duration, print_json
 from foldwise.app.cli.paths import check_table
-from foldwise.app.interrupts import finish_despite_interrupt
 from foldwise.app.progress import RunProgress
 from foldwise.app.run_folder import MODEL, REPORT, check_writable
 from foldwise.app.workers.executors import count_workers, open_executor
 from foldwise.errors import InputError
 
+if TYPE_CHECKING:
+    from foldwise.app.recording.record import RunRecord
+
 MOST_FOLDERS = 10_000
 
 
-def fit(table: Path, out: Path | None, options: dict[str, Any], *, force: bool, as_json: bool, quiet: bool) -> None:
-    """Run, save, and print the summary. `options` are the fields of `FitConfig`."""
-    check_table(table, options.get("test"), options.get("costs"))
-    folder = run_folder_for(out, table, force)
-    executor = open_executor(count_workers(options.get("n_jobs")))
-    try:  # imported late: the workers load their libraries at the same time
-        from foldwise.app.config import FitConfig
-        from foldwise.app.run import run_fit
-        from foldwise.app.timing import Clock, seconds_of
+@dataclass(frozen=True)
+class FitRequest:
+    """What `foldwise fit` is asked for; `options` are fields of `FitConfig`, without those that were left out."""
 
-        config = FitConfig(**options)
-        with ProgressLine(not quiet, always=not as_json) as progress:
-            run = run_fit(
-                str(table),
-                config,
+    table: Path | None
+    options: dict[str, Any]
+    out: Path | None = None
+    resume: Path | None = None
+    force: bool = False
+
+    def check(self) -> Path:
+        """Check all paths before any library is loaded. Returns the run folder."""
+        given = [self.options.get(name) for name in ("test", "costs")]
+        if self.resume is not None:
+            if self.out is not None or self.force:
+                raise InputError(
+                    "a run that is resumed stays in its folder.", "leave --out and --force out, or start a new run."
+                )
+            check_table(self.table, *given)
+            return self.resume
+        if self.table is None:
+            raise InputError("TABLE is missing.", "pass the path of a table, or --resume with a run folder.")
+        check_table(self.table, *given)
+        return run_folder_for(self.out, self.table, self.force)
+
+    def open(self, folder: Path) -> RunRecord:
+        """Begin or resume the run in its folder."""
+        from foldwise.app.config import FitConfig
+        from foldwise.app.recording.record import RunRecord
+
+        config, command = FitConfig(**self.options), shlex.join(["foldwise", *sys.argv[1:]])
+        table = None if self.table is None else str(self.table)
+        if self.resume is not None:
+            return RunRecord.resume(folder, table, config, self.options.get("budget"), command=command)
+        return RunRecord.begin(folder, table, config, force=self.force, command=command)
+
+
+def fit(request: FitRequest, *, as_json: bool, quiet: bool) -> None:
+    """Run, save, and print the summary."""
+    folder = request.check()
+    executor = open_executor(count_workers(request.options.get("n_jobs")))
+    try:  # imported late: the workers load their libraries at the same time
+        with request.open(folder) as record, ProgressLine(not quiet, always=not as_json) as progress:
+            cli.run_folder = folder
+            from foldwise.app.run import recorded
+            from foldwise.app.timing import Clock, seconds_of
+
+            run = recorded(
+                record,
                 executor=executor,
-                clock=Clock(seconds_of(config.budget), cli.started),
+                clock=Clock(seconds_of(record.config.budget), cli.started),
                 watch=lambda now: progress.show(line_of(now), now.phase),
-                command=shlex.join(["foldwise", *sys.argv[1:]]),
+                command=record.command,
             )
     finally:
         executor.close()
-    with finish_despite_interrupt():
-        run.save(folder, force=force)
     if as_json:
         facts = {name: run.facts.get(name) for name in ("title", "task", "headline", "leaderboard", "final", "made")}
         print_json({"run": str(folder), "report": str(folder / REPORT), "model": str(folder / MODEL), **facts})

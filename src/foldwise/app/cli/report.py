@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from foldwise.app.cli.output import print_json
@@ -13,7 +12,7 @@ from foldwise.errors import InputError
 def report(run: Path, out: Path | None, *, as_json: bool, quiet: bool) -> None:
     """Write the report and print its path."""
     check_exists(run, or_model=False)
-    from foldwise.app.run_folder import REPORT, read_facts
+    from foldwise.app.run_folder import REPORT, read_facts, write_whole
     from foldwise.report import render
 
     facts = read_facts(run)
@@ -25,13 +24,3 @@ def report(run: Path, out: Path | None, *, as_json: bool, quiet: bool) -> None:
         print_json({"report": str(path)})
     elif not quiet:
         print(path)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write to a temporary file and rename it, so that a partial file never appears."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

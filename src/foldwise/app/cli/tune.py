@@ -185,7 +185,7 @@ def write_files(request: TuneRequest, task: TuneTask, search: Any) -> None:
 
 def write_report(request: TuneRequest, task: TuneTask, search: Any, nested: Any, seconds: float) -> None:
     """Write the report: the honest estimate, the pictures of the strategy, and all settings."""
-    from foldwise.app.cli.report import write_whole
+    from foldwise.app.run_folder import write_whole
     from foldwise.app.timing import seconds_of
     from foldwise.app.tune_facts import TunedModel, baseline_of, tune_facts
     from foldwise.evaluation import estimate

@@ -40,8 +40,8 @@ def main(socket_number: str, pipe_number: str, purpose: str) -> None:
     requests.sendall(b"ready---")
     while True:
         word, handles, _, _ = socket.recv_fds(requests, 8, 1)
-        if not word or not handles:
-            return
+        if not word or not handles:  # the run has ended or was killed: nobody waits for its workers
+            os.killpg(os.getpgrp(), signal.SIGKILL)
         child = os.fork()
         if child == 0:
             requests.close()

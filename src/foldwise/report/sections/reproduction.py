@@ -29,7 +29,7 @@ def reproduction(facts: ReportFacts) -> Section | None:
         return None
     body = [
         paragraph({"explore": EXPLORE_WORDS, "tune": TUNE_WORDS}.get(facts.text("kind"), WORDS)),
-        el("pre", el("code", made.text("command") or made.text("python"))),
+        el("pre", el("code", "\n".join(commands(facts)))),
         configuration(facts),
         costs(facts.part("task")),
         phases(made),
@@ -39,13 +39,20 @@ def reproduction(facts: ReportFacts) -> Section | None:
     return Section("repeat", "Reproduce this run", join(body))
 
 
+def commands(facts: ReportFacts) -> list[str]:
+    """The commands that made the run: of a resumed run those of all sessions."""
+    made, sessions = facts.part("made"), facts.records("history")
+    found = [one.text("command") for one in sessions]
+    return found if len(found) > 1 and all(found) else [made.text("command") or made.text("python")]
+
+
 def configuration(facts: ReportFacts) -> Html:
     """The configuration of the run, as a list of terms."""
     made, task = facts.part("made"), facts.part("task")
     pairs = [
         ("seed", short(made.number("seed"))),
         ("budget", duration(made.number("budget"))),
-        ("time taken", duration(made.number("seconds"))),
+        ("time taken", time_taken(made)),
         ("date", made.text("when").replace("T", " ")[:16]),
         ("tried", tried(made)),
         ("metric", task.text("metric_title")),
@@ -59,6 +66,14 @@ def configuration(facts: ReportFacts) -> Html:
     return el(
         "dl", *(el("div", el("dt", name), el("dd", value)) for name, value in pairs if value not in ("", NOTHING))
     )
+
+
+def time_taken(made: ReportFacts) -> str:
+    """The time of the run, or of its last session and of all."""
+    seconds, before = made.number("seconds"), made.number("seconds_before")
+    if seconds is None or not before:
+        return duration(seconds)
+    return f"{duration(seconds)} in the last session, {duration(seconds + before)} in all"
 
 
 def tried(made: ReportFacts) -> str:
