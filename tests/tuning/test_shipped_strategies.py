@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -94,6 +96,24 @@ class TestTimeout:
         assert 0 < len(found["params"]) < 10_000
         assert np.isfinite(found["mean_test_score"]).all()
         assert search.best_params_ in found["params"]
+
+    @pytest.mark.parametrize("timeout", [2.5, 7.0])
+    def test_no_fold_starts_after_the_timeout(self, timeout, monkeypatch):
+        clock = SimpleNamespace(now=0.0, started=[])
+        for room in ("folds.engine", "tuning.running_search"):
+            monkeypatch.setattr(f"foldwise.{room}.time", SimpleNamespace(monotonic=lambda: clock.now))
+
+        class Clocked(LogisticRegression):
+            def fit(self, X, y):  # takes a second
+                clock.started.append(clock.now)
+                clock.now += 1.0
+                return super().fit(X, y)
+
+        space = {"C": Float(1e-3, 1e-1, log=True)}
+        options = {"strategy": "random", "n_trials": 100, "cv": 2, "refit": False, "audit": False, "n_jobs": 1}
+        search = SearchCV(Clocked(), space, timeout=timeout, **options).fit(self.X, self.y)
+        assert clock.started == list(np.arange(0.0, timeout))
+        assert len(search.cv_results_["params"]) == int(np.ceil(timeout)) // 2  # whole settings only
 
     @pytest.mark.slow
     def test_processes_are_stopped_soon_after_the_timeout(self):
