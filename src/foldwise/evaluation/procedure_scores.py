@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -170,13 +171,10 @@ def searches_on(
 
     The searches advance together, so that one pool of threads does the work of all.
     """
-    searches = [plan.start_on(session, split.train, groups) for split in splits]
-    options = {"n_jobs": search.n_jobs, "audit": search.audit}
-    with Progress() as progress:
+    with closing(plan), Progress() as progress:
+        searches = [plan.start_on(session, split.train, groups) for split in splits]
         while going := [one for one in searches if one.question is not None]:
-            questions = [one.question for one in going]
-            observers = [one.printer() for one in going]
-            outcomes = evaluate(session, questions, plan.work, progress=progress, observers=observers, **options)
+            outcomes = plan.evaluate(going, progress=progress)
             for one, outcome in zip(going, outcomes, strict=True):
                 one.tell(outcome)
     found = []

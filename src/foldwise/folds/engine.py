@@ -21,6 +21,7 @@ from foldwise.folds.groups import group_settings
 from foldwise.folds.leave_one_out import answers_leave_one_out
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession, Params
+from foldwise.folds.scattering import scatter_session
 from foldwise.folds.scoring import ScoreTable, ScoringPlan, TaskResult, score_task
 from foldwise.folds.splits import LeaveOneOutSplits, Split
 
@@ -120,8 +121,24 @@ def evaluate(
     >>> outcome.scores["accuracy"].shape
     (2, 5)
     """
+    jobs = jobs_of(session, tasks, plan)
+    builders = [OutcomeBuilder(task, plan) for task in tasks]
+    with progress or Progress() as shown:
+        shown.expect(sum(job.n_models for job in jobs))
+        for job, result in run_jobs(session, jobs, plan, n_jobs, deadline):
+            builders[job.task].add(job.group, job.number, result)
+            if observers and (observe := observers[job.task]) is not None:
+                observe(job.group.indices, job.number, result)
+            shown.advance(job.n_models)
+    if audit and (deadline is None or time.monotonic() < deadline):
+        audit_one(session, tasks, plan)
+    return [builder.outcome() for builder in builders]
+
+
+def jobs_of(session: FoldSession, tasks: Sequence[EvaluationTask], plan: ScoringPlan) -> list[EvaluationJob]:
+    """Divide tasks into jobs: settings that share their work, on one split."""
     known: dict[int, list[Group]] = {}  # searches inside outer folds pass the same list of settings
-    jobs: list[tuple[int, Group, int | None]] = []  # None for all splits of leave-one-out in one pass
+    jobs: list[EvaluationJob] = []
     for t, task in enumerate(tasks):
         if hasattr(session, "expect"):  # the splits to come, so that the session can share work between them
             session.expect(task.splits)
@@ -130,29 +147,32 @@ def evaluate(
             indices = group_settings(session, task.settings)
             groups = known[id(task.settings)] = [Group.of(task.settings, some) for some in indices]
         together, separate = separate_leave_one_out(session, groups, task.splits, plan)
-        jobs += [(t, group, None) for group in together]
-        jobs += [(t, group, number) for group in separate for number in range(len(task.splits))]
-    calls = [
-        (session, group.settings, tasks[t].splits if number is None else tasks[t].splits[number], plan)
-        for t, group, number in jobs
-    ]
+        if isinstance(task.splits, LeaveOneOutSplits):
+            jobs += [EvaluationJob(t, group, None, task.splits) for group in together]
+        jobs += [EvaluationJob(t, group, n, split) for group in separate for n, split in enumerate(task.splits)]
+    return jobs
+
+
+def run_jobs(
+    session: FoldSession,
+    jobs: Sequence[EvaluationJob],
+    plan: ScoringPlan,
+    n_jobs: int | None = None,
+    deadline: float | None = None,
+) -> Iterator[tuple[EvaluationJob, TaskResult]]:
+    """Run jobs in order, on threads or joblib's backend; at the deadline, the rest is left out."""
+    calls = [(session, job.group.settings, job.split, plan) for job in jobs]
     results = run_threads(calls, n_jobs, deadline) if session.threads else run_joblib(calls, n_jobs, deadline)
     if deadline is not None:
         results = until(deadline, results)
-    builders = [OutcomeBuilder(task, plan) for task in tasks]
-    with progress or Progress() as shown:
-        n_models = [len(group.indices) * (len(tasks[t].splits) if n is None else 1) for t, group, n in jobs]
-        shown.expect(sum(n_models))
-        for (t, group, number), result, n in zip(jobs, results, n_models, strict=deadline is None):
-            builders[t].add(group, number, result)
-            if observers and (observe := observers[t]) is not None:
-                observe(group.indices, number, result)
-            shown.advance(n)
-    if audit and (deadline is None or time.monotonic() < deadline):
-        rng = np.random.default_rng()
-        task = tasks[int(rng.integers(len(tasks)))]
-        check_one(session, task.settings, task.splits, plan.need, rng)
-    return [builder.outcome() for builder in builders]
+    return zip(jobs, results, strict=deadline is None)
+
+
+def audit_one(session: FoldSession, tasks: Sequence[EvaluationTask], plan: ScoringPlan) -> None:
+    """Check one random setting on one random split with a refit."""
+    rng = np.random.default_rng()
+    task = tasks[int(rng.integers(len(tasks)))]
+    check_one(session, task.settings, task.splits, plan.need, rng)
 
 
 @dataclass(frozen=True)
@@ -169,6 +189,21 @@ class Group:
         run = slice(indices[0], indices[-1] + 1)
         where = run if len(indices) == run.stop - run.start else indices
         return cls(tuple(settings[i] for i in indices), indices, where)
+
+
+@dataclass(frozen=True)
+class EvaluationJob:
+    """The part of a task that is done at once: settings that share their work, on one split."""
+
+    task: int  # index of the task
+    group: Group
+    number: int | None  # index of the split; None for all splits of leave-one-out in one pass
+    split: Split | LeaveOneOutSplits
+
+    @property
+    def n_models(self) -> int:
+        """The number of models that it scores."""
+        return len(self.group.indices) * (len(self.split) if isinstance(self.split, LeaveOneOutSplits) else 1)
 
 
 def separate_leave_one_out(
@@ -285,6 +320,8 @@ def run_joblib(calls: Sequence[tuple[Any, ...]], n_jobs: int | None, deadline: f
     """Run `score_task` on joblib's current backend."""
     if effective_n_jobs(n_jobs) == 1:
         return (score_task(*call) for call in calls)
+    if calls:
+        scatter_session(calls[0][0])
     try:  # results one by one, so that progress can be shown
         pool = Parallel(n_jobs, return_as="generator")
     except ValueError:  # a backend without generators

@@ -52,6 +52,12 @@ class SearchPlan(Protocol):
     def start_on(self, session: FoldSession, rows: Rows, groups: Any = None) -> Any:
         """Start the search that `fit` on these rows alone would run, on a session of the whole table."""
 
+    def evaluate(self, searches: Sequence[Any], **options: Any) -> list[Any]:
+        """Evaluate the questions of searches that were started on one session."""
+
+    def close(self) -> None:
+        """Close what the searches have opened."""
+
 
 @runtime_checkable
 class PlannedSearch(Protocol):
@@ -62,8 +68,5 @@ class PlannedSearch(Protocol):
 
 
 def runs_on_session(search: Any) -> TypeGuard[PlannedSearch]:
-    """Whether a search can run on a session of the whole table.
-
-    A search with a store cannot: it records the trials of each set of training rows by themselves.
-    """
-    return isinstance(search, PlannedSearch) and getattr(search, "store", None) is None
+    """Whether a search can run on a session of the whole table."""
+    return isinstance(search, PlannedSearch)

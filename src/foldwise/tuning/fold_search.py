@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, Self
 
@@ -17,10 +17,10 @@ from foldwise.errors import InputError
 from foldwise.evaluation.metrics import metrics_of
 from foldwise.evaluation.out_of_fold import gather, recorder_for
 from foldwise.evaluation.routing import RoutedParams, open_routed_session, requests_of, route, routed_metrics
+from foldwise.folds.engine import Outcome
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession
 from foldwise.folds.rows import count_rows
-from foldwise.folds.splits import Split
 from foldwise.tuning.callbacks import ObservedSession, SearchTasks, has_callbacks
 from foldwise.tuning.default_setting import default_is_tied, default_setting
 from foldwise.tuning.racing import Racing
@@ -162,15 +162,26 @@ def run_strategy(
         splits = plan.splits(X, y, routed.groups, n_rows)
     else:
         splits = SplitInput(X, y, routed.split).splits(search.cv)
-    study = None if getattr(search, "store", None) is None else study_of(plan, session, splits, routed)
-    running = plan.start(session, splits, lambda number: plan.splits(X, y, routed.groups, n_rows, number), study)
-    n = len(running.question.settings) if running.question is not None else 0
-    announce(search, n, len(splits))
-    on_same_splits = not (plan.reshuffle or isinstance(plan.strategy, Racing))
-    keep = kept_of(search, routed) if on_same_splits else "none"
-    keeper, why = recorder_for(keep, session, plan.metrics, plan.chooser, n, splits)
-    run(running, keeper=keeper, progress=Progress(always=bool(search.verbose)))
+    with closing(plan):
+        study = plan.study(session, splits, routed.groups)
+        running = plan.start(session, splits, lambda number: plan.splits(X, y, routed.groups, n_rows, number), study)
+        n = len(running.question.settings) if running.question is not None else 0
+        announce(search, n, len(splits))
+        on_same_splits = not (plan.reshuffle or isinstance(plan.strategy, Racing))
+        keep = kept_of(search, routed) if on_same_splits else "none"
+        keeper, why = recorder_for(keep, session, plan.metrics, plan.chooser, n, splits)
+        run(running, keeper=keeper, progress=Progress(always=bool(search.verbose)))
+    if study is not None and keeper is not None and any(lacks_predictions(one) for one in running.outcomes):
+        running.outcomes = [replace(one, kept=()) for one in running.outcomes]
+        why = (
+            "the store has only the scores of some trials, because nested cross-validation or keep='none' computed them"
+        )
     return running, why
+
+
+def lacks_predictions(outcome: Outcome) -> bool:
+    """Whether an outcome has scores, but none of the predictions, because a store has only the scores."""
+    return not outcome.kept and any(np.isfinite(values).any() for values in outcome.scores.values())
 
 
 def run_schedule(
@@ -187,13 +198,6 @@ def run_schedule(
     running = ScheduledSearch(plan, session_of(search, X, y, routed), source, kept_of(search, routed))
     running.run(tasks.root)
     return running, running.why
-
-
-def study_of(plan: CheckedSearchPlan, session: FoldSession, splits: Sequence[Split], routed: RoutedParams) -> Any:
-    """Open the study of a search in its store."""
-    from foldwise.tuning.store.opening import study_of_search  # which loads SQLAlchemy
-
-    return study_of_search(plan, session, splits, routed.groups)
 
 
 def kept_of(search: Any, routed: RoutedParams) -> str:

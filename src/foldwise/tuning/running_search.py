@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class CheckedSearchPlan:
     timeout: float | None = None  # seconds
     initial: Sequence[Params] = ()  # settings that are tried first
     reshuffle: bool = False  # whether each trial has splits of its own
-    memo: dict[str, Sequence[Params]] = field(default_factory=dict)  # the grid, and the settings last checked
+    memo: dict[str, Any] = field(default_factory=dict)  # the grid, the settings last checked, where studies come from
 
     def start(
         self,
@@ -95,12 +96,42 @@ class CheckedSearchPlan:
         X = np.empty((len(rows), 0)) if counts_only else take_rows(session.X, rows)
         encoded = counts_only and isinstance(session.target, Labels)
         y = session.target.short[rows] if encoded else take_rows(session.y, rows)  # type: ignore[union-attr]
-        groups = None if groups is None else take_rows(groups, rows)
+        all_groups, groups = groups, None if groups is None else take_rows(groups, rows)
 
-        def splits(number: int | None = None) -> Sequence[Split]:
+        def splits(number: int) -> Sequence[Split]:
             return among(self.splits(X, y, groups, len(rows), number), rows)
 
-        return self.start(session, splits(), splits)
+        inside = self.splits(X, y, groups, len(rows))
+        return self.start(session, among(inside, rows), splits, self.study(session, inside, all_groups, rows))
+
+    def study(
+        self, session: FoldSession, splits: Sequence[Split], groups: Any = None, rows: Rows | None = None
+    ) -> StudyProtocol | None:
+        """Open the study of the search on some rows of the table of a session; None without a store."""
+        if getattr(self.search, "store", None) is None:
+            return None
+        from foldwise.tuning.store.opening import StudySource  # which loads SQLAlchemy
+
+        source = self.memo.get("studies")
+        if source is None or source[0] is not session:
+            source = self.memo["studies"] = (session, StudySource.of(self, session, groups))
+        found: StudyProtocol = source[1].study(splits, rows)
+        return found
+
+    def close(self) -> None:
+        """Close the store, if the search has opened it."""
+        if "studies" in self.memo and isinstance(self.search.store, str | Path):
+            self.memo["studies"][1].store.close()
+
+    def evaluate(self, searches: Sequence[RunningSearch], keeper: Any = None, **options: Any) -> list[Outcome]:
+        """Evaluate the questions of searches on one session; in those with a store, only what is not stored."""
+        work = self.work if keeper is None else replace(self.work, recorder=keeper)
+        options = {"n_jobs": self.search.n_jobs, "audit": self.search.audit, **options}
+        first = searches[0]
+        if first.study is not None:
+            return first.study.evaluate(searches, work, options)
+        questions = [one.question for one in searches if one.question is not None]
+        return evaluate(first.session, questions, work, observers=[one.printer() for one in searches], **options)
 
     def splits(self, X: Any, y: Any, groups: Any, n_rows: int, number: int | None = None) -> Sequence[Split]:
         """Return the splits of the search, or those of a trial if each has its own."""
@@ -124,16 +155,22 @@ class CheckedSearchPlan:
             return self.n_trials
         return DEFAULT_TRIALS if hasattr(self.strategy, "batch") else math.inf
 
+    @property
+    def is_one_grid(self) -> bool:
+        """Whether all settings are proposed at once, as those of a grid."""
+        return isinstance(self.strategy, Grid) and not self.initial and self.n_trials is None
+
     def next_settings(
         self, trials: Callable[[], list[Trial]], n_trials: int, seed: Callable[[], int]
     ) -> Sequence[Params]:
         """Return the settings to score next. Those of a grid are created once, as sessions recognize them."""
-        if isinstance(self.strategy, Grid) and not self.initial and self.n_trials is None:
+        if self.is_one_grid:
             if n_trials:
                 return []
             if "grid" not in self.memo:
                 self.memo["grid"] = self.propose([], 0)
-            return self.memo["grid"]
+            grid: Sequence[Params] = self.memo["grid"]
+            return grid
         known = trials()
         found: list[Params] = [one for one in self.initial if not is_tried(one, known)] if not n_trials else []
         batch = min(getattr(self.strategy, "batch", 1), MOST_TIMED if self.timeout else math.inf)
@@ -224,7 +261,7 @@ class RunningSearch:
         n_trials = len(self.settings)
         if self.study is None:
             return self.plan.next_settings(self.trials, n_trials, lambda: self._seed)
-        if n_trials >= self.plan.most_trials:
+        if n_trials >= self.plan.most_trials or (n_trials and self.plan.is_one_grid):
             return []
         return self.study.proposed(n_trials, lambda: self.plan.next_settings(self.trials, n_trials, lambda: self._seed))
 
@@ -361,16 +398,11 @@ class RunningSearch:
 
 def run(running: RunningSearch, *, keeper: Any = None, progress: Progress | None = None) -> None:
     """Run all rounds of one search."""
-    search = running.plan.search
+    plan = running.plan
     while running.question is not None:
-        work = replace(running.plan.work, recorder=keeper)
-        options = {"n_jobs": search.n_jobs, "audit": search.audit, "progress": progress, "deadline": running.deadline}
-        if running.study is not None:
-            outcome = running.study.evaluate(running, work, options)
-        else:
-            [outcome] = evaluate(running.session, [running.question], work, **options, observers=[running.printer()])
+        [outcome] = plan.evaluate([running], keeper, progress=progress, deadline=running.deadline)
         running.tell(outcome)
-        watch = getattr(search, "watch", None)
+        watch = getattr(plan.search, "watch", None)
         if watch is not None and running.race is None:
             watch(running.trials())
 

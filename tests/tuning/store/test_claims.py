@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,28 @@ from foldwise.folds.scoring import ScoreTable, TaskResult
 from foldwise.tuning.store import TrialStore
 from foldwise.tuning.store import study as study_module
 from foldwise.tuning.store.encoding import decode_result, decode_settings, encode_result, encode_settings
-from foldwise.tuning.store.schema import VERSION
-from foldwise.tuning.store.study import Stage, StoredBlock, Study, has_ended, holder, open_study
+from foldwise.tuning.store.study import (
+    Claim,
+    Stage,
+    StoredBlock,
+    Study,
+    begin,
+    exchange,
+    extend,
+    has_ended,
+    holder,
+    open_study,
+    release,
+    results,
+)
 
 
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
-    return begin(TrialStore(tmp_path / "trials.sqlite"))
+    return new_study(TrialStore(tmp_path / "trials.sqlite"))
 
 
-def begin(store: TrialStore) -> Study:
+def new_study(store: TrialStore) -> Study:
     return open_study(store, "a", "rows", {"space": "1"}, {}, lambda: 7, {"C": [1, 2]}, ())[0]
 
 
@@ -36,16 +47,28 @@ def result(score: float) -> TaskResult:
 
 def stage_of(study: Study, n_blocks: int = 3) -> Stage:
     stage = Stage(study.id, 0)
-    study.begin(stage, [StoredBlock((i,), 0) for i in range(n_blocks)])
+    begin(study.store, [(stage, [StoredBlock((i,), 0) for i in range(n_blocks)])])
     return stage
+
+
+def claimed(study: Study, stage: Stage, most: int) -> list[Claim]:
+    return exchange(study.store, [stage], most).claims
+
+
+def record(study: Study, claim: Claim, found: TaskResult) -> list[Claim]:
+    return exchange(study.store, [claim.stage], 0, [(claim, found)]).refused
+
+
+def n_left(study: Study, stage: Stage, n_blocks: int) -> int:
+    return n_blocks - len(results(study.store, stage, range(n_blocks)))
 
 
 def test_a_block_is_claimed_once(study: Study) -> None:
     stage = stage_of(study)
-    assert [one.number for one in study.claim(stage, 2)] == [0, 1]
-    assert [one.number for one in study.claim(stage, 2)] == [2]
-    assert study.claim(stage, 2) == []
-    assert study.n_left(stage) == 3
+    assert [one.number for one in claimed(study, stage, 2)] == [0, 1]
+    assert [one.number for one in claimed(study, stage, 2)] == [2]
+    assert claimed(study, stage, 2) == []
+    assert n_left(study, stage, 3) == 3
 
 
 def test_a_lease_that_has_ended_is_taken_over_and_a_late_result_is_refused(
@@ -53,26 +76,26 @@ def test_a_lease_that_has_ended_is_taken_over_and_a_late_result_is_refused(
 ) -> None:
     stage = stage_of(study, 1)
     monkeypatch.setattr(study_module, "LEASE", -1.0)
-    [late] = study.claim(stage, 1)
+    [late] = claimed(study, stage, 1)
     monkeypatch.undo()
-    [claim] = study.claim(stage, 1)
+    [claim] = claimed(study, stage, 1)
     assert claim.lease == late.lease + 1
-    assert study.record([(late, result(0.1))]) == [late]
-    assert study.record([(claim, result(0.2))]) == []
-    assert study.record([(claim, result(0.3))]) == [claim]  # done is done
-    assert study.results(stage)[0].test.scores["score"].item() == 0.2
-    assert study.n_left(stage) == 0
+    assert record(study, late, result(0.1)) == [late]
+    assert record(study, claim, result(0.2)) == []
+    assert record(study, claim, result(0.3)) == [claim]  # done is done
+    assert results(study.store, stage, [0])[0].test.scores["score"].item() == 0.2
+    assert n_left(study, stage, 1) == 0
 
 
 def test_a_lease_that_is_extended_is_not_taken_over(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     stage = stage_of(study, 1)
     monkeypatch.setattr(study_module, "LEASE", -1.0)
-    claims = study.claim(stage, 1)
+    claims = claimed(study, stage, 1)
     monkeypatch.undo()
-    study.extend(claims)
-    assert study.claim(stage, 1) == []
-    study.release(claims)
-    assert len(study.claim(stage, 1)) == 1
+    extend(study.store, claims)
+    assert claimed(study, stage, 1) == []
+    release(study.store, claims)
+    assert len(claimed(study, stage, 1)) == 1
 
 
 def test_blocks_of_a_process_that_has_ended_are_free_at_once(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,9 +107,9 @@ def test_blocks_of_a_process_that_has_ended_are_free_at_once(study: Study, monke
     mine = holder()
     node, _, mark = mine.split(" ")
     monkeypatch.setattr(study_module, "holder", lambda: f"{node} {child} {mark}")
-    study.claim(stage, 1)
+    claimed(study, stage, 1)
     monkeypatch.undo()
-    assert len(study.claim(stage, 1)) == 1
+    assert len(claimed(study, stage, 1)) == 1
     assert not has_ended(mine)
     assert has_ended(f"{node} {os.getpid()} other")
     assert not has_ended("elsewhere 1 x")
@@ -94,14 +117,16 @@ def test_blocks_of_a_process_that_has_ended_are_free_at_once(study: Study, monke
 
 def test_the_first_proposals_stay(study: Study) -> None:
     assert study.proposed(0, lambda: [{"C": 1}]) == [{"C": 1}]
-    assert study.proposed(0, lambda: pytest.fail("proposed again")) == [{"C": 1}]
+    again = new_study(study.store)
+    assert again.proposed(0, lambda: pytest.fail("proposed again")) == [{"C": 1}]
+    assert study.proposed(0, lambda: [{"C": 2}]) == [{"C": 1}]  # another process was faster
     assert study.proposed(1, lambda: []) == []
 
 
 def test_a_study_divided_otherwise_is_refused(study: Study) -> None:
     stage = stage_of(study)
     with pytest.raises(InputError, match="differently than this process"):
-        study.begin(stage, [StoredBlock((0, 1), 0), StoredBlock((2,), 0)])
+        begin(study.store, [(stage, [StoredBlock((0, 1), 0), StoredBlock((2,), 0)])])
 
 
 class Thing:
@@ -142,15 +167,6 @@ def test_results_come_back_as_they_were() -> None:
     np.testing.assert_array_equal(parts["losses"], np.eye(2))
 
 
-def test_a_newer_store_is_refused_and_not_changed(tmp_path: Path) -> None:
-    file = tmp_path / "trials.sqlite"
-    TrialStore(file)
-    with sqlite3.connect(file) as raw:
-        raw.execute("update foldwise_store set version = ?", [VERSION + 1])
-    with pytest.raises(InputError, match=f"has version {VERSION + 1}.*upgrade Foldwise"):
-        TrialStore(file)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="file modes")
 def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     text = tmp_path / "text.sqlite"
@@ -162,19 +178,3 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
         TrialStore(tmp_path / "none" / "trials.sqlite")
     with pytest.raises(InputError, match="the database says"):
         TrialStore(tmp_path)  # a folder
-
-
-def test_a_full_disk_is_one_sentence_and_keeps_what_is_there(tmp_path: Path) -> None:
-    store = TrialStore(tmp_path / "trials.sqlite")
-    study = begin(store)
-    stage = stage_of(study, 1)
-    [claim] = study.claim(stage, 1)
-    with store.engine.connect() as connection:
-        size = connection.exec_driver_sql("pragma page_count").scalar_one()
-        connection.exec_driver_sql(f"pragma max_page_count={size}")
-        big = result(0.5)
-        big.recorded = [(0, 1, {"losses": np.zeros((1, 10**6))})]
-    with pytest.raises(InputError, match="database or disk is full"):
-        study.record([(claim, big)])
-    assert study.n_left(stage) == 1
-    assert study.record([(claim, result(0.5))]) == []

@@ -58,6 +58,7 @@ SEARCHES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     ),
     "several metrics": (NaiveBayes(), FLOORS, {"scoring": ["accuracy", "neg_log_loss"], "refit": "accuracy"}),
     "leave-one-out": (NaiveBayes(), FLOORS, {"cv": LeaveOneOut()}),
+    "leave-one-out by refits": (DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2]}, {"cv": LeaveOneOut()}),
     "objects": (
         LogisticRegression(max_iter=200),
         {"C": Float(0.01, 10, log=True), "class_weight": Choice([None, "balanced", {0: 1.0, 1: 2.0, 2: 1.0}])},
@@ -176,6 +177,19 @@ def test_nested_cross_validation_leaks_nothing_through_a_store(file: Path) -> No
     scores = cross_validate(stored, X, y, cv=outer)["test_score"]
     np.testing.assert_allclose(scores, plain.scores)
     assert len(TrialStore(file).studies()) == 4  # the same rows, so the same studies
+
+
+@pytest.mark.filterwarnings("ignore::foldwise.errors.FoldwiseWarning")
+def test_nested_cross_validation_stores_scores_without_predictions(file: Path) -> None:
+    outer = KFold(3)
+    stored = SearchCV(NaiveBayes(), FLOORS, cv=3, store=file, name="a")
+    nested_cv(stored, X, y, cv=outer)
+    train = next(outer.split(X))[0]
+    found = stored.fit(X[train], y[train])
+    assert found.fits_done_ == 3
+    assert found.kept_.losses is None
+    assert "nested cross-validation" in found.kept_.why
+    assert len(TrialStore(file).studies()) == 3
 
 
 def test_reading_a_search(file: Path) -> None:

@@ -1,27 +1,21 @@
-"""The connection to a trial store: a SQLite file, or a PostgreSQL database for several machines.
-
-Every access is one short transaction. SQLite's take the lock of the file at once, so that two processes wait for each
-other instead of failing.
-"""
+"""The trial store: opened by a path or a URL, created or converted when it is opened, and errors in one sentence."""
 
 from __future__ import annotations
 
-import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy import event, exc
 
 from foldwise.errors import InputError
-from foldwise.tuning.store import schema
+from foldwise.tuning.store import schema, statements
+from foldwise.tuning.store.databases import PAUSE, WAIT, PostgreSQLServer, SQLiteFile, StoreTransaction
 
-WAIT = 60.0  # seconds for the lock of a SQLite file, or for a lost connection to come back
 CREATING = 0  # the lock while tables are created; those of studies are their ids, from 1 on
-PAUSE = 0.2  # seconds between attempts
+Result = TypeVar("Result")
 
 
 class StoreError(InputError):
@@ -30,6 +24,8 @@ class StoreError(InputError):
 
 class TrialStore:
     """A place where searches record their trials, so that they can be resumed, shared and read.
+
+    A store of an older version is converted when it is opened. Nothing that it holds is lost.
 
     Parameters
     ----------
@@ -53,80 +49,102 @@ class TrialStore:
             raise StoreError(
                 f"the folder of a store must exist, but {Path(self.location).parent} does not.", "create the folder."
             )
-        url = sa.make_url(self.location) if is_url else sa.URL.create("sqlite", database=self.location)
-        self.name = url.render_as_string(hide_password=True) if is_url else self.location
-        self.is_sqlite = url.get_backend_name() == "sqlite"
+        self.name, self.database = self._opened(is_url)
+        with self.transaction([CREATING]) as transaction:
+            self._prepare(transaction)
+
+    def _opened(self, is_url: bool) -> tuple[str, SQLiteFile | PostgreSQLServer]:
+        """The name without a password, and the database."""
+        if not is_url:
+            return self.location, SQLiteFile(self.location)
+        url = sa.make_url(self.location)
+        name = url.render_as_string(hide_password=True)
+        if url.get_backend_name() == "sqlite" and url.database:
+            return name, SQLiteFile(url.database)
+        if url.get_backend_name() != "postgresql":
+            raise StoreError(
+                f"a store must be a SQLite file or a PostgreSQL database, got {name}.",
+                "pass a file, or a URL such as 'postgresql+psycopg://user@host/database'.",
+            )
         try:
-            self.engine = sqlite_engine(url) if self.is_sqlite else sa.create_engine(url, pool_pre_ping=True)
+            return name, PostgreSQLServer(url)
         except ModuleNotFoundError as error:
             raise StoreError(
-                f"the store {self.name} needs the package {error.name}, which is not installed.",
-                "pip install 'foldwise[postgresql]'.",
+                f"the store {name} needs the package {error.name}, which is not installed.",
+                "pip install 'foldwise[postgresql]', and begin the URL with postgresql+psycopg://.",
             ) from None
-        self._check_version()
 
-    def _check_version(self) -> None:
-        with self.transaction(CREATING) as connection:
-            schema.metadata.create_all(connection)
-            found = connection.execute(sa.select(schema.versions.c.version)).scalar()
-            if found is None:
-                connection.execute(sa.insert(schema.versions).values(version=schema.VERSION))
-            elif found > schema.VERSION:
-                raise StoreError(
-                    f"the store {self.name} has version {found}, but this version of Foldwise reads up to version "
-                    f"{schema.VERSION}.",
-                    "upgrade Foldwise. The store was not changed.",
-                )
+    def _prepare(self, transaction: StoreTransaction) -> None:
+        """Create the tables, or convert those of an older version."""
+        if not transaction.run(statements.HAS_TABLES).value:
+            for statement in statements.CREATION:
+                transaction.run(statement)
+            transaction.run(statements.INSERT_VERSION, {"version": schema.VERSION})
+            return
+        found = transaction.run(statements.VERSION_FOUND).value
+        if found > schema.VERSION:
+            raise StoreError(
+                f"the store {self.name} has version {found}, but this version of Foldwise reads up to version "
+                f"{schema.VERSION}.",
+                "upgrade Foldwise. The store was not changed.",
+            )
+        if found < schema.VERSION:
+            for change in statements.changes_since(found):
+                transaction.run(change)
+            transaction.run(statements.UPDATE_VERSION, {"now": schema.VERSION})
 
     @contextmanager
-    def transaction(self, lock: int | None = None) -> Iterator[sa.Connection]:
-        """Begin a transaction, which is committed at the end; waits for a lock or a lost connection.
+    def transaction(self, locks: Sequence[int] = ()) -> Iterator[StoreTransaction]:
+        """Begin a transaction, which is committed at the end.
 
         Parameters
         ----------
-        lock : int, default None
-            Transactions with the same number never run at the same time. In SQLite, no transactions do.
+        locks : sequence of int, default ()
+            Transactions that share a number never run at the same time. In SQLite, no transactions do.
 
         Returns
         -------
         context manager
-            The connection within the transaction.
+            The transaction.
         """
-        connection = self._connected()
         try:
-            with connection, connection.begin():
-                if lock is not None and not self.is_sqlite:
-                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock)))
-                yield connection
-        except exc.DBAPIError as error:
+            with self.database.transaction(locks) as transaction:
+                yield transaction
+        except self.database.errors as error:
             raise self._explained(error) from error
 
-    def _connected(self) -> sa.Connection:
-        """Connect; a server that does not answer is asked again for a while."""
+    def access(self, work: Callable[[StoreTransaction], Result], locks: Sequence[int] = ()) -> Result:
+        """Do some work in a transaction of its own; if the connection is lost, do it again when it is back.
+
+        Parameters
+        ----------
+        work : callable
+            Called with the transaction. It must be possible to repeat it, even if the lost transaction was committed.
+        locks : sequence of int, default ()
+            As in `transaction`.
+
+        Returns
+        -------
+        object
+            What the work returns.
+        """
         until = time.monotonic() + WAIT
         while True:
             try:
-                return self.engine.connect()
-            except (exc.DBAPIError, sqlite3.Error) as error:
-                if self.is_sqlite or time.monotonic() > until:
-                    raise self._explained(error) from error
+                with self.transaction(locks) as transaction:
+                    return work(transaction)
+            except StoreError as error:
+                if not self.database.is_lost(error.__cause__) or time.monotonic() > until:
+                    raise
                 time.sleep(PAUSE)
 
-    def _explained(self, error: Exception) -> StoreError:
+    def _explained(self, error: BaseException) -> StoreError:
         """The error in one sentence."""
-        reason = " ".join(str(getattr(error, "orig", error)).split())
+        reason = " ".join(str(getattr(error, "orig", error)).split()).rstrip(".")
         return StoreError(
             f"the store {self.name} must be readable and writable, but the database says: {reason}.",
             "check the file or the connection. What was recorded before is kept.",
         )
-
-    @property
-    def now(self) -> float:
-        """The time in seconds since 1970; that of the server, as the clocks of machines differ."""
-        if self.is_sqlite:
-            return time.time()
-        with self.transaction() as connection:
-            return float(connection.execute(sa.text("select extract(epoch from clock_timestamp())")).scalar_one())
 
     def studies(self) -> list[dict[str, Any]]:
         """Return the id, name, digest of training rows and time of creation of every study.
@@ -136,16 +154,15 @@ class TrialStore:
         list of dict
             One per study, in the order of their creation.
         """
-        columns = [schema.studies.c[name] for name in ("id", "name", "training_rows", "created")]
-        with self.transaction() as connection:
-            return [dict(row._mapping) for row in connection.execute(sa.select(*columns).order_by(columns[0]))]
+        rows = self.access(lambda transaction: transaction.run(statements.STUDIES)).all
+        return [row._asdict() for row in rows]
 
     def close(self) -> None:
         """Close all connections. The next access opens one again."""
-        self.engine.dispose()
+        self.database.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "engine"):
+        if hasattr(self, "database"):
             self.close()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -156,27 +173,3 @@ class TrialStore:
 
     def __repr__(self) -> str:
         return f"TrialStore({self.name!r})"
-
-
-def sqlite_engine(url: sa.URL) -> sa.Engine:
-    """An engine whose transactions take the lock at once and are written ahead to a log."""
-    engine = sa.create_engine(url, connect_args={"timeout": WAIT, "isolation_level": None})
-
-    @event.listens_for(engine, "connect")
-    def prepare(raw: Any, _: Any) -> None:
-        until = time.monotonic() + WAIT
-        while True:
-            try:
-                raw.execute("pragma journal_mode=wal")  # this alone does not wait for the lock
-                break
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > until:
-                    raise
-                time.sleep(PAUSE / 10)
-        raw.execute("pragma synchronous=normal")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql("begin immediate")
-
-    return engine

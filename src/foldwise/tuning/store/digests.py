@@ -1,25 +1,35 @@
 """Digests that tell studies apart: of training rows, and of the parts of a search that must not change.
 
-A digest of rows does not depend on the container: an array, and the same numbers in a frame of any library, have the
-same digest if they have the same column names.
+Every row of a table is reduced to one number, once. The digest of some rows is that of their numbers in order, so that
+nested cross-validation reads the table once for all of its studies, and finds those that a search on a copy of the same
+rows has begun. Frames of any library with the same columns have the same digest. Hashes of rows tell tables apart that
+differ by chance or by mistake. They do not protect against rows that are constructed to have equal hashes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from foldwise.data.frames import as_polars, as_series
 from foldwise.data.view import is_frame
+from foldwise.folds.protocol import Rows
+from foldwise.folds.rows import count_rows, has_length
 from foldwise.folds.splits import LeaveOneOutSplits, Split
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # in the repr of an object
+Hashes = NDArray[np.uint64]
+FIRST, SECOND, STEP = (np.uint64(one) for one in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x9E3779B97F4A7C15))
+HALF = np.uint64(32)
+MISSING = np.uint64(0xD1B54A32D192ED03)  # the hash of a missing value
 
 
 def digest_of(*parts: bytes | str) -> str:
@@ -32,41 +42,104 @@ def digest_of(*parts: bytes | str) -> str:
     return found.hexdigest()[:32]
 
 
-def digest_of_rows(X: Any, y: Any, fit_params: Mapping[str, Any], groups: Any = None) -> str:
-    """A digest of the rows that a search learns from, with their target, weights and groups."""
-    parts = [digest_of_table(X)]
-    for name, values in (("y", y), *sorted(fit_params.items()), ("groups", groups)):
-        if values is not None:
-            parts += [name, digest_of_values(values)]
-    return digest_of(*parts)
+@dataclass(frozen=True)
+class RowHashes:
+    """One number per row of a table with its target, weights and groups, and what all rows have in common."""
+
+    hashes: Hashes
+    common: str
+
+    @classmethod
+    def of(cls, X: Any, y: Any, fit_params: Mapping[str, Any], groups: Any = None) -> RowHashes:
+        """Hash the rows that a search may learn from."""
+        n_rows = count_rows(X)
+        total, common, position = np.zeros(n_rows, dtype=np.uint64), [], 0
+        parts = [("X", X), ("y", y), *sorted(fit_params.items()), ("groups", groups)]
+        for part, values in parts:
+            if values is None:
+                continue
+            if part != "X" and not has_length(values, n_rows):
+                common.append(f"{part}={described(values)}")
+                continue
+            for name, kind, hashes in hashed_columns(values):
+                total += mixed(hashes, position)
+                common.append(f"{part} {name} {kind}")
+                position += 1
+        return cls(total, "\n".join(common))
+
+    def digest(self, rows: Rows | None = None) -> str:
+        """The digest of some rows in their order; of all rows if None."""
+        return digest_of(self.common, (self.hashes if rows is None else self.hashes[rows]).tobytes())
 
 
-def digest_of_table(X: Any) -> str:
-    """A digest of a table: column by column, with names."""
-    if sp.issparse(X):
-        rows: Any = X.tocsr()  # type: ignore[attr-defined]
-        return digest_of(
-            "sparse", repr(rows.shape), *(digest_of_array(one) for one in (rows.data, rows.indices, rows.indptr))
-        )
-    if not is_frame(X):
-        array = np.asarray(X)
-        if array.ndim != 2:
-            return digest_of_values(X)
-        if array.dtype.kind in "fiub":
-            return digest_of("table", *(digest_of_array(array[:, j]) for j in range(array.shape[1])))
-    frame = as_polars(X)
-    return digest_of("frame", *(part for one in frame.iter_columns() for part in (one.name, digest_of_values(one))))
-
-
-def digest_of_values(values: Any) -> str:
-    """A digest of one value per row; of other arguments, of what they look like."""
+def hashed_columns(values: Any) -> Iterator[tuple[str, str, Hashes]]:
+    """The name, kind and a number per row of each column."""
+    if sp.issparse(values):
+        yield "", f"sparse of {values.shape[1]}", hashed_sparse(values.tocsr())  # type: ignore[attr-defined]
+        return
+    if is_frame(values):
+        for column in as_polars(values).iter_columns():
+            yield column.name, *hashed(column)
+        return
     array = np.asarray(values) if not hasattr(values, "to_list") else None
-    if array is not None and array.ndim != 1:
-        return digest_of_array(array) if array.dtype.kind in "fiub" else digest_of(described(values))
-    column = as_series("values", values)
-    if column.dtype.is_numeric() and not column.null_count():
-        return digest_of_array(column.to_numpy())
-    return digest_of("values", repr(column.to_list()))
+    if array is None or array.ndim == 1:
+        yield "", *hashed(as_series("values", values))
+        return
+    flat = array.reshape(len(array), -1)
+    if array.dtype.kind in "fiub":
+        kind = "int" if array.dtype.kind in "iub" else "float"
+        for j in range(flat.shape[1]):
+            yield "", kind, bits(flat[:, j])
+    else:
+        for column in as_polars(flat).iter_columns():
+            yield "", *hashed(column)
+
+
+def hashed(column: pl.Series) -> tuple[str, Hashes]:
+    """The kind of a column, and a number per row that is the same in every selection of rows."""
+    if column.dtype == pl.Boolean:
+        column = column.cast(pl.Int8)
+    if not column.dtype.is_integer() and not column.dtype.is_float():
+        known = ValueHashes()
+        return "values", np.fromiter(map(known.__getitem__, map(repr, column.to_list())), np.uint64, len(column))
+    kind = "int" if column.dtype.is_integer() else "float"
+    if not column.null_count():
+        return kind, bits(column.to_numpy())
+    found = bits(column.fill_null(0).to_numpy()).copy()
+    found[column.is_null().to_numpy()] = MISSING
+    return kind, found
+
+
+class ValueHashes(dict[str, int]):
+    """The hash of each text that occurs, computed once."""
+
+    def __missing__(self, text: str) -> int:
+        found = self[text] = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+        return found
+
+
+def bits(array: NDArray[Any]) -> Hashes:
+    """The bits of numbers: of whole numbers and booleans as such, of all others as float64."""
+    kind = np.int64 if array.dtype.kind in "iub" else np.float64
+    return np.ascontiguousarray(array, dtype=kind).view(np.uint64)
+
+
+def mixed(values: Hashes, position: Any) -> Hashes:
+    """Scramble the bits of values of a column, so that sums over columns differ wherever a cell differs."""
+    with np.errstate(over="ignore"):
+        found = values + STEP * np.asarray(position + 1, dtype=np.uint64)
+        found *= FIRST
+        found ^= found >> HALF
+        found *= SECOND
+    return found
+
+
+def hashed_sparse(X: Any) -> Hashes:
+    """A number per row of a sparse matrix, from the positions and values of the cells that are stored."""
+    cells = mixed(mixed(bits(X.data), X.indices), 0)
+    ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(cells, dtype=np.uint64)])  # sums wrap, differences too
+    found: Hashes = ends[X.indptr[1:]] - ends[X.indptr[:-1]]
+    return found
 
 
 def digest_of_array(array: NDArray[Any]) -> str:
@@ -79,7 +152,7 @@ def digest_of_splits(splits: Sequence[Split]) -> str:
     """A digest of the rows of all splits."""
     if isinstance(splits, LeaveOneOutSplits):
         return digest_of("leave one out", digest_of_array(splits.rows))
-    return digest_of(*(digest_of_array(rows) for split in splits for rows in (split.train, split.test)))
+    return digest_of(*(indices.astype(np.int32).tobytes() for one in splits for indices in (one.train, one.test)))
 
 
 def described(value: Any) -> str:

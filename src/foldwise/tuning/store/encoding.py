@@ -83,10 +83,11 @@ def encode_result(result: TaskResult) -> tuple[str, bytes | None]:
             "fits": result.fits,
             "failed": [[int(i), int(k), told(error)] for i, k, error in result.failed],
             "unscored": [[int(i), int(k), name, told(error)] for i, k, name, error in result.test.unscored],
+            "recorded": [[int(a), int(b)] for a, b, _ in result.recorded],
             "train_unscored": [[int(i), int(k), name, told(error)] for i, k, name, error in result.train.unscored],
         }
     )
-    if not result.recorded:
+    if not any(parts for *_, parts in result.recorded):
         return text, None
     held = {f"{a} {b} {name}": part for a, b, parts in result.recorded for name, part in parts.items()}
     file = io.BytesIO()
@@ -119,16 +120,22 @@ def decode_result(text: str, answers: bytes | None) -> TaskResult:
         table.unscored = [(i, k, name, RecordedError(why)) for i, k, name, why in found[unscored]]
         tables.append(table)
     failed: list[tuple[int, int, Exception]] = [(i, k, RecordedError(why)) for i, k, why in found["failed"]]
-    return TaskResult(tables[0], tables[1], found["seconds"], found["fits"], failed, decode_answers(answers))
+    return TaskResult(
+        tables[0],
+        tables[1],
+        found["seconds"],
+        found["fits"],
+        failed,
+        decode_answers(answers, found.get("recorded", [])),
+    )
 
 
-def decode_answers(answers: bytes | None) -> list[tuple[int, int, Any]]:
+def decode_answers(answers: bytes | None, recorded: Sequence[tuple[int, int]]) -> list[tuple[int, int, Any]]:
     """The recorded predictions of a block."""
-    if answers is None:
-        return []
-    parts: dict[tuple[int, int], dict[str, Any]] = {}
-    with np.load(io.BytesIO(answers), allow_pickle=False) as file:
-        for key in file.files:
-            first, last, name = key.split(" ", 2)
-            parts.setdefault((int(first), int(last)), {})[name] = file[key]
+    parts: dict[tuple[int, int], dict[str, Any]] = {(first, last): {} for first, last in recorded}
+    if answers is not None:
+        with np.load(io.BytesIO(answers), allow_pickle=False) as file:
+            for key in file.files:
+                first, last, name = key.split(" ", 2)
+                parts.setdefault((int(first), int(last)), {})[name] = file[key]
     return [(first, last, part) for (first, last), part in parts.items()]

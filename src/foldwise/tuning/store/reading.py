@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-import sqlalchemy as sa
 
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
+from foldwise.tuning.store import statements
 from foldwise.tuning.store.connection import TrialStore
-from foldwise.tuning.store.schema import blocks, proposals, studies
 
 STATES = ("waiting", "running", "finished", "failed")
 
@@ -137,11 +137,11 @@ def open_search(store: str | Path | TrialStore, name: str, training_rows: str | 
     0.933
     """
     opened = store if isinstance(store, TrialStore) else TrialStore(existing(store))
-    with opened.transaction() as connection:
-        query = sa.select(studies).where(studies.c.name == name).order_by(studies.c.id)
-        found = [row for row in connection.execute(query) if training_rows in (None, row.training_rows)]
+    with opened.transaction() as transaction:
+        of_name = transaction.run(statements.STUDIES_OF_NAME, {"of_name": name}).all
+        found = [row for row in of_name if training_rows in (None, row.training_rows)]
         if not found:
-            known = sorted({str(one) for one in connection.execute(sa.select(studies.c.name)).scalars()})
+            known = sorted({str(one.name) for one in transaction.run(statements.STUDIES).all})
             raise InputError(
                 f"the store {opened.name} has no search {name!r}" + (" with these rows." if training_rows else "."),
                 f"its searches: {listing(known) or 'none'}.",
@@ -152,13 +152,9 @@ def open_search(store: str | Path | TrialStore, name: str, training_rows: str | 
                 f"pass training_rows= one of {listing([row.training_rows for row in found])}.",
             )
         study = found[0]
-        batches = list(
-            connection.execute(
-                sa.select(proposals).where(proposals.c.study_id == study.id).order_by(proposals.c.first_trial)
-            )
-        )
-        ordered = sa.select(blocks).where(blocks.c.study_id == study.id).order_by(blocks.c.stage)
-        parts = list(connection.execute(ordered))  # scores of a later stage of a race replace those of fewer rows
+        batches = transaction.run(statements.ALL_PROPOSALS, {"of_study": study.id}).all
+        # scores of a later stage of a race replace those of fewer rows
+        parts = transaction.run(statements.ALL_BLOCKS, {"of_study": study.id}).all
     description = json.loads(study.description)
     return StoredSearch(name, study.training_rows, description, trials_of(batches, parts, description))
 
@@ -170,7 +166,7 @@ def existing(store: str | Path) -> str | Path:
     return store
 
 
-def trials_of(batches: list[Any], parts: list[Any], description: dict[str, Any]) -> list[StoredTrial]:
+def trials_of(batches: Sequence[Any], parts: Sequence[Any], description: dict[str, Any]) -> list[StoredTrial]:
     """The trials, with what blocks say about them."""
     settings = {
         batch.first_trial + i: setting for batch in batches for i, setting in enumerate(json.loads(batch.settings))

@@ -1,4 +1,4 @@
-"""The tables of a trial store.
+"""The tables of a trial store, and how a store of an older version becomes one of this version.
 
 A study is one search on one set of training rows. Its proposals are stored batch by batch. A round of a search is
 divided into blocks: settings that share their work, on one split. A block is what a process claims, computes and
@@ -8,8 +8,9 @@ records at once, so that many cheap models are few rows.
 from __future__ import annotations
 
 import sqlalchemy as sa
+from sqlalchemy.schema import CreateTable
 
-VERSION = 1  # of the tables; a store of a newer version is refused
+VERSION = 2  # of the tables; a store of a newer version is refused
 
 metadata = sa.MetaData()
 
@@ -52,5 +53,16 @@ blocks = sa.Table(
     sa.Column("expires", sa.Float, nullable=False),  # when another process may claim it, in seconds since 1970
     sa.Column("result", sa.Text),  # JSON: scores, times and errors
     sa.Column("answers", sa.LargeBinary),  # npz: out-of-fold predictions, if they are kept
+    sa.Column("recorded", sa.Float),  # when its result was recorded; missing in blocks of version 1
     sa.UniqueConstraint("study_id", "first_trial", "stage", "number"),
 )
+
+# what turns a store of the version before into one of this version; data are kept
+CHANGES: dict[int, list[sa.Executable]] = {
+    2: [sa.text("alter table blocks add column recorded double precision")],
+}
+
+
+def creation() -> list[sa.Executable]:
+    """What creates the tables in an empty database."""
+    return [CreateTable(table) for table in metadata.sorted_tables]

@@ -12,20 +12,19 @@ import os
 import platform
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import sqlalchemy as sa
 
 from foldwise.folds.engine import Outcome, ScoringPlan
 from foldwise.folds.protocol import Params
 from foldwise.folds.scoring import TaskResult
 from foldwise.tuning.space import Space
+from foldwise.tuning.store import statements
 from foldwise.tuning.store.connection import StoreError, TrialStore
+from foldwise.tuning.store.databases import StoreTransaction
 from foldwise.tuning.store.encoding import decode_result, decode_settings, encode_result, encode_settings
-from foldwise.tuning.store.schema import blocks, proposals, studies
 
 if TYPE_CHECKING:
     from foldwise.tuning.running_search import RunningSearch
@@ -65,15 +64,6 @@ class StoredBlock:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A block that this process may compute and record."""
-
-    id: int
-    number: int
-    lease: int
-
-
-@dataclass(frozen=True)
 class Stage:
     """Some blocks of a study that are scored together: a round of a search, or one fold of a race."""
 
@@ -82,9 +72,24 @@ class Stage:
     number: int = 0
 
     @property
-    def where(self) -> sa.ColumnElement[bool]:
-        here = (blocks.c.study_id == self.study_id) & (blocks.c.first_trial == self.first_trial)
-        return here & (blocks.c.stage == self.number)
+    def where(self) -> dict[str, int]:
+        """What selects its blocks in statements."""
+        return {"of_study": self.study_id, "from_trial": self.first_trial, "of_stage": self.number}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A block that this process may compute and record."""
+
+    id: int
+    stage: Stage
+    number: int
+    lease: int
+
+    @property
+    def held(self) -> dict[str, int]:
+        """What selects the block in statements, as long as no other process was given it."""
+        return {"of_block": self.id, "held": self.lease}
 
 
 @dataclass(frozen=True)
@@ -96,133 +101,177 @@ class Study:
     seed: int
     space: Space
     initial: Sequence[Params]
+    is_new: bool = False  # whether this process has begun it
+    texts: dict[int, tuple[Any, str]] = field(default_factory=dict)  # settings as JSON, which studies of a plan share
 
-    def evaluate(self, running: RunningSearch, work: ScoringPlan, options: dict[str, Any]) -> Outcome:
-        """Compute what no process has computed of the question of a running search, and return all of it."""
-        from foldwise.tuning.store.rounds import StoredRound
+    def evaluate(self, searches: Sequence[RunningSearch], work: ScoringPlan, options: dict[str, Any]) -> list[Outcome]:
+        """Compute what no process has computed of the questions of searches in one store, and return all of it."""
+        from foldwise.tuning.store.rounds import StoredRounds
 
-        assert running.question is not None
-        first, race = len(running.settings), running.race
-        among = range(len(running.question.settings)) if race is None else np.flatnonzero(race.alive).tolist()
-        stage = Stage(self.id, first, 0 if race is None else race.stage)
-        numbers = [first + i for i in among], 0 if race is None else race.first_split
-        return StoredRound(self, stage, *numbers, running.session, running.question, work, options).run()
+        return StoredRounds.of(self.store, searches, work, options).run()
 
     def proposed(self, first_trial: int, propose: Callable[[], Sequence[Params]]) -> Sequence[Params]:
         """Return the stored settings from a trial on. If there are none, propose and store them."""
-        query = sa.select(proposals.c.settings).where(
-            proposals.c.study_id == self.id, proposals.c.first_trial == first_trial
-        )
-        with self.store.transaction(self.id) as connection:
-            text = connection.execute(query).scalar()
+        where = {"of_study": self.id, "from_trial": first_trial}
+        text = None
+        if not self.is_new or first_trial:
+            text = self.store.access(lambda transaction: transaction.run(statements.SETTINGS, where).value, [self.id])
         if text is None:
             settings = propose()
             if not settings:
                 return settings
-            text = encode_settings(settings, self.space, self.initial)
-            with self.store.transaction(self.id) as connection:
-                row = {"study_id": self.id, "first_trial": first_trial, "settings": text}
-                insert_new(connection, proposals, [row])
-                stored = connection.execute(query).scalar_one()
-            if stored == text:
-                return settings
-            text = stored  # another process was faster
+            row = {
+                "study_id": self.id,
+                "first_trial": first_trial,
+                "settings": self._text(settings),
+            }
+
+            def insert(transaction: StoreTransaction) -> str:
+                transaction.run(statements.INSERT_PROPOSALS, row)
+                return str(transaction.run(statements.SETTINGS, where).value)
+
+            text = self.store.access(insert, [self.id])
+            if text == row["settings"]:
+                return settings  # else another process was faster
         return decode_settings(text, self.space, self.initial)
 
-    def begin(self, stage: Stage, found: Sequence[StoredBlock]) -> None:
-        """Store the blocks of a stage, if no process has; they must be the same as those stored."""
-        rows = [
-            {
-                "study_id": self.id,
-                "first_trial": stage.first_trial,
-                "stage": stage.number,
-                "number": number,
-                "trials": json.dumps(block.trials),
-                "split": block.split,
-                "state": "waiting",
-                "lease": 0,
-                "holder": "",
-                "expires": 0.0,
-            }
-            for number, block in enumerate(found)
+    def _text(self, settings: Sequence[Params]) -> str:
+        """Settings as JSON; those of a grid, which all studies of a plan propose, are encoded once."""
+        found = self.texts.get(id(settings))
+        if found is None or found[0] is not settings:
+            self.texts.clear()
+            found = self.texts[id(settings)] = (settings, encode_settings(settings, self.space, self.initial))
+        return found[1]
+
+
+def begin(store: TrialStore, stages: Sequence[tuple[Stage, Sequence[StoredBlock]]]) -> None:
+    """Store the blocks of stages, if no process has; they must be the same as those stored."""
+    rows = [[row_of(stage, number, block) for number, block in enumerate(found)] for stage, found in stages]
+
+    def work(transaction: StoreTransaction) -> list[list[tuple[str, int]]]:
+        known = [
+            [tuple(row) for row in transaction.run(statements.BLOCKS_OF_STAGE, one.where).all] for one, _ in stages
         ]
-        query = sa.select(blocks.c.trials, blocks.c.split).where(stage.where).order_by(blocks.c.number)
-        with self.store.transaction(self.id) as connection:
-            stored = [tuple(row) for row in connection.execute(query)]
-            if not stored:
-                insert_new(connection, blocks, rows)
-        if stored and stored != [(row["trials"], row["split"]) for row in rows]:
+        new = [row for stored, some in zip(known, rows, strict=True) if not stored for row in some]
+        if new:
+            transaction.run(statements.INSERT_BLOCKS, new)
+        return known
+
+    for stored, some in zip(store.access(work, locks_of(stages)), rows, strict=True):
+        if stored and stored != [(row["trials"], row["split"]) for row in some]:
             raise StoreError(
-                f"the store {self.store.name} divides the settings into groups differently than this process does.",
+                f"the store {store.name} divides the settings into groups differently than this process does.",
                 "continue the search with the versions of Foldwise and scikit-learn that started it.",
             )
 
-    def claim(self, stage: Stage, most: int) -> list[Claim]:
-        """Claim at most so many blocks: those that wait, then those whose lease has ended or whose process has."""
-        now, me = self.store.now, holder()
-        columns = (blocks.c.id, blocks.c.number, blocks.c.lease, blocks.c.holder, blocks.c.expires)
-        query = sa.select(*columns).where(stage.where).order_by(blocks.c.number)
-        with self.store.transaction(self.id) as connection:
-            free = list(connection.execute(query.where(blocks.c.state == "waiting").limit(most)))
+
+def row_of(stage: Stage, number: int, block: StoredBlock) -> dict[str, Any]:
+    """A block that no process has claimed."""
+    return {
+        "study_id": stage.study_id,
+        "first_trial": stage.first_trial,
+        "stage": stage.number,
+        "number": number,
+        "trials": trials_text(block.trials),
+        "split": block.split,
+        "state": "waiting",
+        "lease": 0,
+        "holder": "",
+        "expires": 0.0,
+    }
+
+
+@lru_cache(64)
+def trials_text(trials: tuple[int, ...]) -> str:
+    """The numbers of trials as JSON; blocks of the same settings on other splits have the same."""
+    return json.dumps(trials)
+
+
+def locks_of(stages: Iterable[tuple[Stage, Any]]) -> list[int]:
+    """The locks of the studies of some stages."""
+    return sorted({stage.study_id for stage, _ in stages})
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What one transaction recorded and claimed."""
+
+    refused: list[Claim]  # results that were not recorded, as another process was given the block
+    claims: list[Claim]  # blocks to compute next
+    others: bool  # whether other processes compute blocks, if there was not enough to claim
+
+
+def exchange(
+    store: TrialStore, stages: Sequence[Stage], most: int, found: Sequence[tuple[Claim, TaskResult]] = ()
+) -> Exchange:
+    """Record results, and claim at most so many blocks, in one transaction.
+
+    Blocks that wait are claimed first, then those whose lease has ended or whose process has.
+    """
+    encoded = [(claim, *encode_result(result)) for claim, result in found]
+
+    def work(transaction: StoreTransaction) -> Exchange:
+        now, refused = transaction.now(), []
+        for claim, text, answers in encoded:
+            given = {**claim.held, "found": text, "predicted": answers, "at": now}
+            if not transaction.run(statements.RECORD, given).n_changed:
+                refused.append(claim)
+        free: list[tuple[Stage, Any]] = []
+        for stage in stages:
+            given = {**stage.where, "most": most - len(free)}
             if len(free) < most:
-                running = connection.execute(query.where(blocks.c.state == "running"))
-                free += [row for row in running if row.expires < now or has_ended(row.holder)][: most - len(free)]
-            if free:
-                change = sa.update(blocks).where(blocks.c.id == sa.bindparam("of"))
-                change = change.values(lease=sa.bindparam("next"), holder=me, expires=now + LEASE, state="running")
-                connection.execute(change, [{"of": row.id, "next": row.lease + 1} for row in free])
-        return [Claim(row.id, row.number, row.lease + 1) for row in free]
+                free += [(stage, row) for row in transaction.run(statements.WAITING_BLOCKS, given).all]
+        running: list[tuple[Stage, Any]] = []
+        if len(free) < most:
+            for stage in stages:
+                running += [(stage, row) for row in transaction.run(statements.RUNNING_BLOCKS, stage.where).all]
+            over = [one for one in running if one[1].expires < now or has_ended(one[1].holder)]
+            free += over[: most - len(free)]
+        if free:
+            given = {"me": holder(), "until": now + LEASE}
+            rows = [{"of_block": row.id, "next_lease": row.lease + 1, **given} for _, row in free]
+            transaction.run(statements.CLAIM, rows)
+        claims = [Claim(row.id, stage, row.number, row.lease + 1) for stage, row in free]
+        return Exchange(refused, claims, bool(running))
 
-    def extend(self, claims: Sequence[Claim]) -> None:
-        """Extend the leases of blocks that are still being computed."""
-        change = sa.update(blocks).where(blocks.c.id == sa.bindparam("of"), blocks.c.lease == sa.bindparam("held"))
-        change = change.where(blocks.c.state == "running").values(expires=self.store.now + LEASE)
-        with self.store.transaction(self.id) as connection:
-            connection.execute(change, [{"of": one.id, "held": one.lease} for one in claims])
-
-    def release(self, claims: Sequence[Claim]) -> None:
-        """Give back blocks that were not computed."""
-        change = sa.update(blocks).where(blocks.c.id == sa.bindparam("of"), blocks.c.lease == sa.bindparam("held"))
-        change = change.where(blocks.c.state == "running").values(state="waiting")
-        if claims:
-            with self.store.transaction(self.id) as connection:
-                connection.execute(change, [{"of": one.id, "held": one.lease} for one in claims])
-
-    def record(self, found: Sequence[tuple[Claim, TaskResult]]) -> list[Claim]:
-        """Record results. Those whose lease was taken over are refused and returned."""
-        refused = []
-        encoded = [(claim, *encode_result(result)) for claim, result in found]
-        with self.store.transaction(self.id) as connection:
-            for claim, text, answers in encoded:
-                change = sa.update(blocks).where(blocks.c.id == claim.id, blocks.c.lease == claim.lease)
-                change = change.where(blocks.c.state == "running").values(state="done", result=text, answers=answers)
-                if not connection.execute(change).rowcount:
-                    refused.append(claim)
-        return refused
-
-    def results(self, stage: Stage, without: Sequence[int] = ()) -> dict[int, TaskResult]:
-        """Return the recorded results of a stage by block, without some blocks."""
-        query = sa.select(blocks.c.number, blocks.c.result, blocks.c.answers).where(stage.where)
-        query = query.where(blocks.c.state == "done")
-        if without:
-            query = query.where(blocks.c.number.not_in(without))
-        with self.store.transaction(self.id) as connection:
-            return {row.number: decode_result(row.result, row.answers) for row in connection.execute(query)}
-
-    def n_left(self, stage: Stage) -> int:
-        """Return how many blocks of a stage are not done."""
-        query = sa.select(sa.func.count()).where(stage.where, blocks.c.state != "done")
-        with self.store.transaction(self.id) as connection:
-            return int(connection.execute(query).scalar_one())
+    return store.access(work, locks_of((stage, None) for stage in stages))
 
 
-def insert_new(connection: sa.Connection, table: sa.Table, rows: list[dict[str, Any]]) -> None:
-    """Insert rows that are not there, also if another process inserts them at the same moment."""
-    if connection.dialect.name == "postgresql":
-        from sqlalchemy.dialects.postgresql import insert
-    else:
-        from sqlalchemy.dialects.sqlite import insert  # type: ignore[assignment]
-    connection.execute(insert(table).on_conflict_do_nothing(), rows)
+def extend(store: TrialStore, claims: Sequence[Claim]) -> None:
+    """Extend the leases of blocks that are still being computed."""
+
+    def work(transaction: StoreTransaction) -> None:
+        until = transaction.now() + LEASE
+        transaction.run(statements.EXTEND, [{**claim.held, "until": until} for claim in claims])
+
+    if claims:
+        store.access(work, locks_of((claim.stage, None) for claim in claims))
+
+
+def release(store: TrialStore, claims: Sequence[Claim]) -> None:
+    """Give back blocks that were not computed."""
+    if claims:
+        given = [claim.held for claim in claims]
+        store.access(
+            lambda transaction: transaction.run(statements.RELEASE, given),
+            locks_of((one.stage, None) for one in claims),
+        )
+
+
+def results(store: TrialStore, stage: Stage, numbers: Sequence[int]) -> dict[int, TaskResult]:
+    """Return the recorded results of some blocks of a stage, by number."""
+    runs: list[tuple[int, int]] = []  # consecutive numbers, each read at once
+    for number in sorted(numbers):
+        if runs and runs[-1][1] == number - 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+
+    def work(transaction: StoreTransaction) -> list[Any]:
+        given = [{**stage.where, "first": first, "last": last} for first, last in runs]
+        return [row for one in given for row in transaction.run(statements.DONE_BLOCKS, one).all]
+
+    return {row.number: decode_result(row.result, row.answers) for row in store.access(work)} if runs else {}
 
 
 def open_study(
@@ -239,21 +288,19 @@ def open_study(
 
     A study whose fixed parts differ is refused.
     """
-    of_name = sa.select(studies).where(studies.c.name == name)
-    with store.transaction() as connection:
-        known = list(connection.execute(of_name))
-        mine = next((row for row in known if row.training_rows == training_rows), None)
-        if mine is None:
-            row = {
-                "name": name,
-                "training_rows": training_rows,
-                "fixed_parts": json.dumps(fixed_parts),
-                "description": json.dumps(description),
-                "seed": seed(),
-                "created": time.time(),
-            }
-            insert_new(connection, studies, [row])
-            mine = connection.execute(of_name.where(studies.c.training_rows == training_rows)).one()
+    row: dict[str, Any] = {"name": name, "training_rows": training_rows, "created": time.time()}
+
+    def work(transaction: StoreTransaction) -> tuple[Any, bool, bool]:
+        where = {"of_name": name, "of_rows": training_rows}
+        mine = transaction.run(statements.STUDY, where).first
+        if mine is not None:
+            return mine, False, False
+        others = bool(transaction.run(statements.N_STUDIES_OF_NAME, where).value)
+        row.update(fixed_parts=json.dumps(fixed_parts), description=json.dumps(description), seed=seed())
+        transaction.run(statements.INSERT_STUDY, row)
+        return transaction.run(statements.STUDY, where).first, True, others
+
+    mine, is_new, others = store.access(work)
     before = json.loads(mine.fixed_parts)
     changed = [part for part in fixed_parts if before.get(part) != fixed_parts[part]]
     if changed:
@@ -262,9 +309,9 @@ def open_study(
             advice(changed),
         )
     word = ""
-    if known and all(row.training_rows != training_rows for row in known):
+    if others:
         word = f"the search {name!r} in {store.name} has other training rows, so a separate search was started."
-    return Study(store, mine.id, mine.seed, space, initial), word
+    return Study(store, mine.id, mine.seed, space, initial, is_new), word
 
 
 def advice(changed: Sequence[str]) -> str:

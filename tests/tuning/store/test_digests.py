@@ -1,0 +1,79 @@
+"""Rows of a table have one digest, however they are selected and whatever holds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+from foldwise.folds.rows import take_rows
+from foldwise.tuning.store.digests import RowHashes, described
+
+rng = np.random.default_rng(0)
+N = 40
+ROWS = rng.permutation(N)[:25]
+COLUMNS: dict[str, list[Any]] = {
+    "number": rng.normal(size=N).tolist(),
+    "gaps": [None if i % 7 == 0 else float(i) for i in range(N)],
+    "count": rng.integers(0, 5, N).tolist(),
+    "flag": (rng.random(N) < 0.5).tolist(),
+    "text": [None if i % 11 == 0 else f"word {i % 3}" for i in range(N)],
+}
+TABLES: dict[str, Any] = {
+    "floats": rng.normal(size=(N, 4)),
+    "integers": rng.integers(0, 9, (N, 3)),
+    "objects": np.array([[i, f"a{i % 4}"] for i in range(N)], dtype=object),
+    "polars": pl.DataFrame(COLUMNS),
+    "pandas": pd.DataFrame(COLUMNS),
+    "sparse": sp.random_array((N, 6), density=0.3, rng=rng, format="csr"),
+    "texts": [f"document {i}" for i in range(N)],
+}
+Y = np.array(list("ab" * (N // 2)))
+WEIGHTS = rng.random(N)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_the_digest_of_some_rows_is_that_of_a_table_of_these_rows(kind: str) -> None:
+    X = TABLES[kind]
+    whole = RowHashes.of(X, Y, {"sample_weight": WEIGHTS, "other": 3}, groups=list(range(N)))
+    part = RowHashes.of(take_rows(X, ROWS), Y[ROWS], {"sample_weight": WEIGHTS[ROWS], "other": 3}, groups=ROWS)
+    assert whole.digest(ROWS) == part.digest()
+    others = {whole.digest(), whole.digest(ROWS[::-1]), whole.digest(ROWS[1:]), whole.digest(np.append(ROWS, ROWS[0]))}
+    assert len(others | {part.digest()}) == 5
+
+
+def test_frames_of_other_libraries_have_the_same_digest() -> None:
+    names = ["number", "count", "flag", "text"]
+    digests = {RowHashes.of(TABLES[kind][names], Y, {}).digest() for kind in ("polars", "pandas")}
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("kind", ["floats", "integers", "polars", "sparse"])
+def test_every_cell_counts(kind: str) -> None:
+    def digest(X: Any, **changes: Any) -> str:
+        return RowHashes.of(X, **{"y": Y, "fit_params": {"sample_weight": WEIGHTS}, **changes}).digest()
+
+    X = TABLES[kind]
+    found = {digest(X), digest(X, y=Y[::-1]), digest(X, fit_params={}), digest(X, groups=np.arange(N))}
+    if isinstance(X, pl.DataFrame):
+        found |= {digest(X.with_columns(pl.col(name).shift(1))) for name in X.columns}
+        found |= {digest(X.rename({name: "new"})) for name in X.columns}
+        assert len(found) == 4 + 2 * X.width
+        return
+    dense = X.toarray() if sp.issparse(X) else X
+    for i, j in zip(*np.unravel_index(np.arange(dense.size), dense.shape), strict=True):
+        changed = dense.copy()
+        changed[i, j] += 1
+        found.add(digest(sp.csr_array(changed) if sp.issparse(X) else changed))
+    swapped = dense[:, [1, 0, *range(2, dense.shape[1])]]
+    found.add(digest(sp.csr_array(swapped) if sp.issparse(X) else swapped))
+    assert len(found) == 4 + dense.size + 1
+
+
+def test_descriptions_do_not_contain_addresses() -> None:
+    assert described(object()) == described(object())
+    assert described({"a": np.array([1.0])}) != described({"a": np.array([2.0])})
