@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
 
 from foldwise.errors import InputError
 from foldwise.tuning.store import schema, statements
@@ -50,7 +51,7 @@ class TrialStore:
                 f"the folder of a store must exist, but {Path(self.location).parent} does not.", "create the folder."
             )
         self.name, self.database = self._opened(is_url)
-        with self.transaction([CREATING]) as transaction:
+        with self.begin([CREATING]) as transaction:
             self._prepare(transaction)
 
     def _opened(self, is_url: bool) -> tuple[str, SQLiteFile | PostgreSQLServer]:
@@ -93,9 +94,29 @@ class TrialStore:
                 transaction.run(change)
             transaction.run(statements.UPDATE_VERSION, {"now": schema.VERSION})
 
+    @property
+    def engine(self) -> sa.Engine:
+        """The engine of SQLAlchemy, for statements of other modules."""
+        return self.database.engine
+
     @contextmanager
-    def transaction(self, locks: Sequence[int] = ()) -> Iterator[StoreTransaction]:
-        """Begin a transaction, which is committed at the end.
+    def transaction(self) -> Iterator[sa.Connection]:
+        """Begin a transaction of SQLAlchemy, which is committed at the end.
+
+        Returns
+        -------
+        context manager
+            The connection within the transaction.
+        """
+        try:
+            with self.engine.begin() as connection:
+                yield connection
+        except (*self.database.errors, DBAPIError) as error:
+            raise self._explained(error) from error
+
+    @contextmanager
+    def begin(self, locks: Sequence[int] = ()) -> Iterator[StoreTransaction]:
+        """Begin a transaction for statements of the store, which is committed at the end.
 
         Parameters
         ----------
@@ -121,7 +142,7 @@ class TrialStore:
         work : callable
             Called with the transaction. It must be possible to repeat it, even if the lost transaction was committed.
         locks : sequence of int, default ()
-            As in `transaction`.
+            As in `begin`.
 
         Returns
         -------
@@ -131,7 +152,7 @@ class TrialStore:
         until = time.monotonic() + WAIT
         while True:
             try:
-                with self.transaction(locks) as transaction:
+                with self.begin(locks) as transaction:
                     return work(transaction)
             except StoreError as error:
                 if not self.database.is_lost(error.__cause__) or time.monotonic() > until:

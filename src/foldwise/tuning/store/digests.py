@@ -72,6 +72,11 @@ class RowHashes:
         return digest_of(self.common, (self.hashes if rows is None else self.hashes[rows]).tobytes())
 
 
+def digest_of_rows(X: Any, y: Any, fit_params: Mapping[str, Any], groups: Any = None) -> str:
+    """A digest of all rows of a table, with their target, weights and groups."""
+    return RowHashes.of(X, y, fit_params, groups).digest()
+
+
 def hashed_columns(values: Any) -> Iterator[tuple[str, str, Hashes]]:
     """The name, kind and a number per row of each column."""
     if sp.issparse(values):

@@ -130,7 +130,7 @@ def decode_result(text: str, answers: bytes | None) -> TaskResult:
     )
 
 
-def decode_answers(answers: bytes | None, recorded: Sequence[tuple[int, int]]) -> list[tuple[int, int, Any]]:
+def decode_answers(answers: bytes | None, recorded: Sequence[tuple[int, int]] = ()) -> list[tuple[int, int, Any]]:
     """The recorded predictions of a block."""
     parts: dict[tuple[int, int], dict[str, Any]] = {(first, last): {} for first, last in recorded}
     if answers is not None:

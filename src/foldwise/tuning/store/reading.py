@@ -137,7 +137,7 @@ def open_search(store: str | Path | TrialStore, name: str, training_rows: str | 
     0.933
     """
     opened = store if isinstance(store, TrialStore) else TrialStore(existing(store))
-    with opened.transaction() as transaction:
+    with opened.begin() as transaction:
         of_name = transaction.run(statements.STUDIES_OF_NAME, {"of_name": name}).all
         found = [row for row in of_name if training_rows in (None, row.training_rows)]
         if not found:
