@@ -158,6 +158,20 @@ def test_groups_that_differ_in_several_categories_are_clusters():
     assert max(agree, 1 - agree) > 0.98
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_groups_in_some_of_many_columns_are_clusters(seed):
+    rng = np.random.default_rng(seed)
+    group = np.arange(120) % 2
+    X = rng.normal(size=(120, 1000))
+    noise = pl.DataFrame(X.copy(), schema=[f"c{j}" for j in range(1000)])
+    X[:, :50] += 2 * group[:, None]
+    answer = ask_clusters(pl.DataFrame(X, schema=noise.columns), np.arange(120), 0)
+    assert answer.facts["k"] == 2
+    assert "principal components" in answer.facts["notes"][-1]
+    assert len(set(zip(answer.columns["cluster"], group, strict=True))) == 2
+    assert ask_clusters(noise, np.arange(120), 0).facts["k"] == 1
+
+
 # time
 
 

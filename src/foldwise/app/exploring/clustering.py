@@ -35,6 +35,7 @@ FEWEST_ROWS = 20  # with fewer, resamples say nothing
 SHOWN_CONTRASTS = 6
 SKEWED = 2.0  # skewness; that of an exponential distribution
 FEW_VALUES = 10  # different numbers of a column, which then is a scale of grades rather than a measurement
+FEWEST_COMPONENTS, MOST_COMPONENTS = 2, 20
 Floats = NDArray[np.float64]
 
 
@@ -54,7 +55,13 @@ def ask_clusters(frame: pl.DataFrame, rows: Rows, seed: int) -> QuestionAnswer:
         )
     ks = range(2, min(MOST_CLUSTERS, different - 1, frame.height // 5) + 1)
     shown = blurred(frame, steps, X, seed)
-    study = choose_clusters(shown, ks, RESTARTS, RESAMPLES, seed, references=REFERENCES, n_jobs=1)
+    compared = projected(shown)
+    if compared.shape[1] < shown.shape[1]:
+        notes.append(
+            f"The number of clusters was chosen on {compared.shape[1]} principal components, because there are more "
+            "columns than rows."
+        )
+    study = choose_clusters(compared, ks, RESTARTS, RESAMPLES, seed, references=REFERENCES, n_jobs=1)
     facts: dict[str, Any] = {
         "k": study.best_k,
         "reason": study.reason,
@@ -138,6 +145,25 @@ def blurred(frame: pl.DataFrame, steps: Pipeline, X: Floats, seed: int) -> Float
             widths += [0.0] * (X.shape[1] if name.startswith("words") else len(columns))
     rng = np.random.default_rng(seed)
     return X + np.array(widths[: X.shape[1]]) * rng.normal(size=X.shape)
+
+
+def projected(X: Floats) -> Floats:
+    """Replace rows with their leading principal components, if there are more columns than rows.
+
+    Distances over thousands of columns are mostly noise, which hides groups that differ in some columns. Components
+    are kept whose singular value exceeds the threshold of Gavish and Donoho (2014, The optimal hard threshold for
+    singular values is 4/√3), which they derive from the median singular value of noise.
+    """
+    n_rows, n_columns = X.shape
+    if n_columns <= n_rows:
+        return X
+    centered = X - X.mean(axis=0)
+    eigenvalues, vectors = np.linalg.eigh(centered @ centered.T)
+    singular = np.sqrt(np.maximum(eigenvalues[::-1], 0.0))
+    ratio = n_rows / n_columns
+    threshold = (0.56 * ratio**3 - 0.95 * ratio**2 + 1.82 * ratio + 1.43) * np.median(singular)
+    n_kept = int(np.clip((singular > threshold).sum(), FEWEST_COMPONENTS, MOST_COMPONENTS))
+    return np.ascontiguousarray((vectors[:, ::-1] * singular)[:, :n_kept])
 
 
 def filled(scaler: Any) -> Pipeline:
