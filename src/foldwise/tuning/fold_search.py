@@ -28,7 +28,7 @@ from foldwise.tuning.running_search import CheckedSearchPlan, RunningSearch, as_
 from foldwise.tuning.scheduled import ScheduledSearch, SplitInput, announce, check_schedule, schedules_itself
 from foldwise.tuning.search_views import SearchViews
 from foldwise.tuning.space import Space
-from foldwise.tuning.strategies.protocol import Strategy, is_tried
+from foldwise.tuning.strategies.protocol import BatchStrategy, Strategy, is_tried
 
 
 class FoldSearch(SearchViews):
@@ -64,7 +64,7 @@ class FoldSearch(SearchViews):
             check_refit(search.refit, list(scorers))
         limits = (getattr(search, "n_trials", None), getattr(search, "timeout", None))
         initial = tuple(getattr(search, "initial_settings", None) or ())
-        default = default_setting(search.estimator, space) if hasattr(strategy, "batch") else None
+        default = default_setting(search.estimator, space) if isinstance(strategy, BatchStrategy) else None
         if default is not None and not is_tried(default, [as_running(one) for one in initial]):
             initial = (*initial, default)
         reshuffle = bool(getattr(search, "reshuffle", False))

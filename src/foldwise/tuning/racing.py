@@ -18,7 +18,7 @@ from foldwise.folds.splits import Split
 from foldwise.tuning.row_race import better_half
 from foldwise.tuning.space import Space
 from foldwise.tuning.strategies import strategy_of
-from foldwise.tuning.strategies.protocol import Trial, finished
+from foldwise.tuning.strategies.protocol import ForecastingStrategy, Trial, finished
 
 Scores = NDArray[np.float64]  # (settings, splits), NaN where a setting was not scored
 
@@ -97,7 +97,7 @@ class Racing:
             raise InputError("resource='rows' needs rule='halving', got rule='test'.", "pass rule='halving'.")
         inner = strategy_of(self.strategy)
         done = finished(trials)
-        if self.stop_early and hasattr(inner, "expected_improvement") and len(done) > self.batch:
+        if self.stop_early and isinstance(inner, ForecastingStrategy) and len(done) > self.batch:
             best = max(done, key=lambda one: one.score)
             if inner.expected_improvement(space, trials) < best.error:
                 return []

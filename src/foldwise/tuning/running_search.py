@@ -35,7 +35,14 @@ from foldwise.tuning.smooth_losses import SearchData
 from foldwise.tuning.space import Space
 from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.grid import Grid
-from foldwise.tuning.strategies.protocol import Strategy, Trial, is_tried, trial_generator
+from foldwise.tuning.strategies.protocol import (
+    BatchStrategy,
+    DataStrategy,
+    Strategy,
+    Trial,
+    is_tried,
+    trial_generator,
+)
 from foldwise.tuning.study_protocol import StudyProtocol
 
 DEFAULT_TRIALS = 50  # of strategies that could go on for ever
@@ -73,8 +80,8 @@ class CheckedSearchPlan:
     def bound(self, session: FoldSession, splits: Sequence[Split]) -> CheckedSearchPlan:
         """The plan, whose strategy knows the rows of these splits if it looks at data."""
         racing = self.strategy if isinstance(self.strategy, Racing) else None
-        inner: Any = self.strategy if racing is None else strategy_of(racing.strategy)
-        if not hasattr(inner, "bind"):
+        inner = self.strategy if racing is None else strategy_of(racing.strategy)
+        if not isinstance(inner, DataStrategy):
             return self
         table = (session.X, session.y, splits, session.fit_params)
         bound = inner.bind(SearchData(self.search.estimator, *table, self.initial, self.timeout, self.search.n_jobs))
@@ -153,7 +160,7 @@ class CheckedSearchPlan:
         """The number of trials at which the search ends."""
         if self.n_trials is not None:
             return self.n_trials
-        return DEFAULT_TRIALS if hasattr(self.strategy, "batch") else math.inf
+        return DEFAULT_TRIALS if isinstance(self.strategy, BatchStrategy) else math.inf
 
     @property
     def is_one_grid(self) -> bool:
@@ -173,7 +180,8 @@ class CheckedSearchPlan:
             return grid
         known = trials()
         found: list[Params] = [one for one in self.initial if not is_tried(one, known)] if not n_trials else []
-        batch = min(getattr(self.strategy, "batch", 1), MOST_TIMED if self.timeout else math.inf)
+        at_once = self.strategy.batch if isinstance(self.strategy, BatchStrategy) else 1
+        batch = min(at_once, MOST_TIMED if self.timeout else math.inf)
         while len(found) < batch and n_trials + len(found) < self.most_trials:
             proposed = self.propose([*known, *map(as_running, found)], seed())
             if not proposed:

@@ -28,6 +28,7 @@ from foldwise.folds.splits import Split, freeze_splits
 from foldwise.tuning.callbacks import ObservedSession, has_callbacks
 from foldwise.tuning.parameter_names import check_names
 from foldwise.tuning.running_search import CheckedSearchPlan, RunningSearch, check_refit, run
+from foldwise.tuning.strategies.protocol import BatchStrategy
 
 NOT_KEPT = "the rounds of the search are scored on different rows"
 
@@ -102,7 +103,7 @@ class ScheduledSearch(RunningSearch):
             search._run_search(self.evaluate_candidates, **({"callback_ctx": root} if takes_context else {}))
             return
         settings = self._proposed()
-        known = None if hasattr(self.plan.strategy, "batch") else len(settings) * len(self.splits)
+        known = None if isinstance(self.plan.strategy, BatchStrategy) else len(settings) * len(self.splits)
         context = root.subcontext(task_name="search", max_subtasks=known, sequential_subtasks=False)
         context.call_on_fit_task_begin(estimator=search)
         while settings:

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from foldwise.errors import InputError
+from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Answer, Labels, Need, Params
 from foldwise.folds.rows import count_rows, take_params, take_rows
 from foldwise.folds.splits import Split
@@ -45,7 +46,7 @@ class ScorerMetric:
         for i, setting in enumerate(settings):
             model = self.model(session, setting, split, answer, i)
             X = whole
-            if hasattr(session, "table_of") and not isinstance(model, AnsweredClassifier | AnsweredRegressor):
+            if isinstance(session, ModelSession) and not isinstance(model, AnsweredClassifier | AnsweredRegressor):
                 own = session.is_square or session.table_of(setting) is not session.X
                 X = session.test_table(setting, split.train, split.test) if own else whole
             try:

@@ -1,8 +1,8 @@
 """What a search strategy is: an object that proposes the next settings, given the space and the trials so far.
 
-A strategy sees no data, unless it has a method `bind`: a search calls `bind(data)` once with its estimator, rows and
-splits, and then asks the strategy that it returns. Any object with a method `propose` is a strategy. An empty list
-ends the search:
+A strategy sees no data, unless it has a method `bind` (`DataStrategy`): a search calls `bind(data)` once with its
+estimator, rows and splits, and then asks the strategy that it returns. Any object with a method `propose` is a
+strategy. An empty list ends the search:
 
 >>> from sklearn.datasets import load_iris
 >>> from foldwise import NaiveBayes, SearchCV
@@ -21,13 +21,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from foldwise.folds.protocol import Params
 from foldwise.tuning.dimensions import same
 from foldwise.tuning.space import Space
+
+if TYPE_CHECKING:
+    from foldwise.tuning.smooth_losses import SearchData
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,9 @@ class Strategy(Protocol):
 
     A search calls `propose` with all trials so far until it returns no settings, or until the search has made
     all its trials. The generator of each call follows from the seed of the search and the number of trials, so that a
-    search can be repeated from its trials. If a strategy has an attribute `batch`, `propose` is called that many times
-    before the settings are scored; those already proposed are running trials. A strategy keeps no state of its own.
+    search can be repeated from its trials. If a strategy has an attribute `batch` (`BatchStrategy`), `propose` is
+    called that many times before the settings are scored; those already proposed are running trials. A strategy keeps
+    no state of its own.
 
     Examples
     --------
@@ -91,6 +95,28 @@ class Strategy(Protocol):
         sequence of dict
             The settings to score next; empty when the search is over.
         """
+
+
+@runtime_checkable
+class BatchStrategy(Strategy, Protocol):
+    """A strategy that learns from scores and proposes one setting at a time, so many before any of them is scored."""
+
+    @property
+    def batch(self) -> int: ...
+
+
+@runtime_checkable
+class DataStrategy(Strategy, Protocol):
+    """A strategy that looks at the rows of a search: the one that `bind` returns is asked in its place."""
+
+    def bind(self, data: SearchData) -> Strategy: ...
+
+
+@runtime_checkable
+class ForecastingStrategy(Strategy, Protocol):
+    """A strategy that knows how much the best untried setting may still improve the score."""
+
+    def expected_improvement(self, space: Space, trials: Sequence[Trial]) -> float: ...
 
 
 def trial_generator(seed: int, number: int) -> np.random.Generator:
