@@ -109,16 +109,20 @@ class MadeUp(FakeExecutor):
 
 
 def searched(
-    strength: dict[str, float | None], budget: float = 20.0, seconds: Seconds = 0.2, **options: Any
+    strength: dict[str, float | None],
+    budget: float = 20.0,
+    seconds: Seconds = 0.2,
+    loading: float = 0.0,
+    **options: Any,
 ) -> tuple[Search, Clock]:
-    """A search that has not begun, of models as good as their strengths say."""
+    """A search that has not begun, of models as good as their strengths say; so many seconds have passed before it."""
     time = FakeTime()
     config = FitConfig(target="y", budget=budget, models=list(strength), n_jobs=1, **options)
     task = make_task(FRAME, "y")
     setup = RunSetup.make(config, task, class_metric(None, task.classes), 1)
     executor = MadeUp(time, strength, seconds)
     executor.give(setup.worker_data)
-    clock = Clock(budget, time(), time, time.sleep)
+    clock = Clock(budget, time() - loading, time, time.sleep)
     return Search(setup, executor, clock), clock
 
 

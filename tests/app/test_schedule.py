@@ -324,6 +324,10 @@ def test_a_short_run_finishes_generally_good_models_before_it_tries_others():
     scores = {"quick": 0.9, "linear": 0.5, "boosted": 0.4}
     found = Simulation(models, scores, end=7.0).run(2 * N_SPLITS + 1)
     assert [model for model, _, _ in found.jobs] == ["boosted"] * N_SPLITS + ["linear"] * N_SPLITS + ["quick"]
+    late = Simulation(models, scores, end=17.0)  # as short, because the libraries were loaded slowly
+    late.now, late.schedule = 10.0, replace(late.schedule, delay=8.0)
+    assert late.run(2 * N_SPLITS + 1).jobs == found.jobs
+    assert Simulation(models, scores, end=17.0).run(1).jobs[0][0] == "quick"
     large = {**models, "boosted": replace(models["boosted"], seconds=4.0)}
     found = Simulation(large, scores, end=7.0).run(N_SPLITS + 1)
     assert [model for model, _, _ in found.jobs] == ["linear"] * N_SPLITS + ["quick"]

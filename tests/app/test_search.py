@@ -20,6 +20,17 @@ def test_a_search_ends_in_time_and_leaves_enough_for_the_rest():
     assert best.model == "logistic_regression"
 
 
+def test_a_search_that_begins_late_finishes_a_generally_good_model_first():
+    kinds = {}
+    for loading in (2.0, 13.0):
+        search, _ = searched({**STRENGTH, "naive_bayes": 3.0, "perceptron": 0.1}, loading=loading)
+        for _ in range(len(search.setup.splits)):
+            search.step()
+        kinds[loading] = [one.model for one in search.state.batches]
+    assert kinds[13.0] == ["logistic_regression"]
+    assert len(kinds[2.0]) > 1
+
+
 def test_stored_predictions_give_the_scores_of_the_state():
     search, _ = searched(STRENGTH)
     search.run(lambda: None)

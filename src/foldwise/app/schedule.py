@@ -36,6 +36,7 @@ class Schedule:
     strategy: Strategy = field(default_factory=Random)
     perfect: float = 0.0  # the score of a perfect model; losses are measured from it
     baseline: float = 0.0  # the score of the class frequencies on the first split
+    delay: float = 0.0  # seconds by which the search begins later than usual, so that it has less time
 
     def next_job(self, state: SearchState, now: float, end: float, compiling: Collection[str] = ()) -> SplitJob | None:
         """Choose the job to start now, or None if no job fits into the time left.

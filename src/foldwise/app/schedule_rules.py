@@ -55,7 +55,7 @@ class Moment(StateView):
     @property
     def hurried(self) -> bool:
         """Whether the search is so short that generally good models come first."""
-        return self.end < HURRIED
+        return self.end - self.schedule.delay < HURRIED
 
     @cached_property
     def openable(self) -> list[str]:

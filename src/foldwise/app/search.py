@@ -15,7 +15,7 @@ from foldwise.app.schedule_rules import FEWEST_FOLDS
 from foldwise.app.search_state import JobOutcome, SearchState, SplitJob
 from foldwise.app.setup import RunSetup
 from foldwise.app.state_view import far_ahead
-from foldwise.app.timing import TICK, Clock
+from foldwise.app.timing import TICK, USUAL_START, Clock
 from foldwise.app.workers.executors import Executor, JobResult
 from foldwise.app.workers.jobs import JobFailure, SplitPredictions
 from foldwise.errors import InputError
@@ -29,7 +29,9 @@ class Search:
 
     def __init__(self, setup: RunSetup, executor: Executor, clock: Clock, record: TrialRecord | None = None) -> None:
         self.setup, self.executor, self.clock, self.record = setup, executor, clock, record
-        self.schedule = Schedule(setup.plans, executor.idle, perfect=setup.scale[0], baseline=setup.scale[1])
+        perfect, baseline = setup.scale
+        delay = max(0.0, clock.elapsed - USUAL_START)
+        self.schedule = Schedule(setup.plans, executor.idle, perfect=perfect, baseline=baseline, delay=delay)
         self.predictions = FoldPredictions(setup.task, setup.splits, setup.metric, setup.decision_models)
         self.state = SearchState(setup.config.seed, len(setup.splits))
         if record is not None:

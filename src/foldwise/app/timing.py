@@ -20,6 +20,7 @@ SHORTEST_BUDGET = 1.0
 LOADING = "loading libraries"  # the phase before a run begins
 SLOW_LOADING_SHARE = 0.25  # of the budget: a longer loading is reported as a reason why less was tried; a choice
 FIRST_LOADING = 6.0  # seconds: 2 to 3.5 s is usual, 9 s where Python has to compile the libraries first
+USUAL_START = 3.5  # seconds until the search of a small table begins, of which 2 to 3 s are the loading of libraries
 
 # The end of a run. Figures after a colon were measured in CPU seconds on one core of a busy server.
 LATEST = 0.97  # of the budget: when everything should be done; a choice
@@ -51,7 +52,8 @@ PATIENCE_UNKNOWN = 0.7  # the most for such a job, so that other models have tim
 CHEAP_SHARE = 0.08  # the best batch of every model that needs less goes on to all splits
 EXPLORE_SHARE = 0.4  # no new settings are drawn for a model that needs more for one split
 SHORT = 15.0  # seconds: a shorter budget is spent on twice as many models with five folds at most; a choice
-HURRIED = 10.0  # seconds: a search that ends earlier finishes one generally good model before it tries others
+HURRIED = 10.0  # seconds: a search that ends earlier, or that begins late and has as little time, finishes one
+# generally good model before it tries others
 CLIMB_SHARE = 0.45  # of the search, after which the best models learn from more rows, however many were tried
 CLIMB_ROOM = 0.7  # of the time left: a model that needs more for all splits of the next rung does not climb
 RESCUE_SECONDS = 3600.0  # where nothing was finished, one result comes before the clock
