@@ -8,7 +8,7 @@ import polars as pl
 
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Params
-from foldwise.tuning.running_search import seed_of
+from foldwise.tuning.seeds import seed_of
 from foldwise.tuning.space import SearchSpace, Space
 from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.protocol import Strategy, Trial, finished, is_tried, trial_generator

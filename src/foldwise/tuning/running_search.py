@@ -31,18 +31,12 @@ from foldwise.tuning.racing import FoldRace, Racing
 from foldwise.tuning.reshuffling import reshuffled
 from foldwise.tuning.results import format_results
 from foldwise.tuning.row_race import RowRace
+from foldwise.tuning.seeds import holds_generator, seed_of
 from foldwise.tuning.smooth_losses import SearchData
 from foldwise.tuning.space import Space
 from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.grid import Grid
-from foldwise.tuning.strategies.protocol import (
-    BatchStrategy,
-    DataStrategy,
-    Strategy,
-    Trial,
-    is_tried,
-    trial_generator,
-)
+from foldwise.tuning.strategies.protocol import BatchStrategy, DataStrategy, Strategy, Trial, is_tried, trial_generator
 from foldwise.tuning.study_protocol import StudyProtocol
 
 DEFAULT_TRIALS = 50  # of strategies that could go on for ever
@@ -429,21 +423,6 @@ def check_refit(refit: Any, names: Sequence[str]) -> None:
             f"with several metrics, refit must name the metric to select by, got {refit!r}.",
             f"pass one of {listing(names)}, a callable, or False.",
         )
-
-
-def holds_generator(value: Any) -> bool:
-    """Whether a splitter or a strategy has a stateful random generator."""
-    state = getattr(value, "random_state", None)
-    return isinstance(state, np.random.RandomState | np.random.Generator)
-
-
-def seed_of(random_state: Any) -> int:
-    """Convert a random state to a seed. None gives another one each time."""
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31))
-    if isinstance(random_state, int | np.integer):
-        return int(random_state)
-    return int(np.random.default_rng(random_state).integers(2**31))
 
 
 def scored_trial(setting: Params, scores: NDArray[np.float64]) -> Trial:

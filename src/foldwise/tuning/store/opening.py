@@ -10,7 +10,8 @@ from typing import Any
 from foldwise.errors import FoldwiseWarning, InputError
 from foldwise.folds.protocol import FoldSession, Rows
 from foldwise.folds.splits import Split
-from foldwise.tuning.running_search import CheckedSearchPlan, seed_of
+from foldwise.tuning.running_search import CheckedSearchPlan
+from foldwise.tuning.seeds import seed_of
 from foldwise.tuning.store.connection import TrialStore
 from foldwise.tuning.store.digests import RowHashes, described, digest_of, digest_of_splits
 from foldwise.tuning.store.study import Study, open_study
