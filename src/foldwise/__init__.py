@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from foldwise.evaluation import compare as compare
     from foldwise.evaluation import compare_tables as compare_tables
     from foldwise.evaluation import cross_predict as cross_predict
+    from foldwise.evaluation import cross_val_predict as cross_val_predict
+    from foldwise.evaluation import cross_val_score as cross_val_score
+    from foldwise.evaluation import cross_validate as cross_validate
     from foldwise.evaluation import duplicate_groups as duplicate_groups
     from foldwise.evaluation import estimate as estimate
     from foldwise.evaluation import find_leaks as find_leaks
@@ -85,8 +88,8 @@ _NAMES = {
     "data": "Column Schema Table read_table",
     "decisions": "Balanced Calibrated Conformal CostSensitive reliability",
     "ensembles": "Ensemble EnsembleRegressor",
-    "evaluation": "Confusion CostMatrix Estimate bias_corrected compare compare_tables cross_predict duplicate_groups "
-    "estimate find_leaks learning_curve nested_cv validation_curve",
+    "evaluation": "Confusion CostMatrix Estimate bias_corrected compare compare_tables cross_predict cross_val_predict "
+    "cross_val_score cross_validate duplicate_groups estimate find_leaks learning_curve nested_cv validation_curve",
     "models": "ModelSpec catalogue models_for",
     "neighbors": "KNNClassifier KNNRegressor choose_k",
     "storage": "StoredModel open_model save_model",

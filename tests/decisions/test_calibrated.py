@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
@@ -104,6 +105,25 @@ def test_the_numbers_of_scikit_learn_for_its_own_model(method):
     weights = np.random.default_rng(0).integers(1, 5, len(y)).astype(float)
     peer.fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(ours.fit(X, y, weights).predict_proba(X), peer.predict_proba(X), atol=2e-6)
+
+
+@pytest.mark.parametrize("method", ["temperature", "sigmoid", "isotonic"])
+def test_a_frozen_model_is_calibrated_as_by_scikit_learn(method):
+    X, y = make_classification(400, n_informative=4, flip_y=0.2, random_state=0)
+    frozen = FrozenEstimator(LogisticRegression(tol=1e-10).fit(X[:200], y[:200]))
+    peer = CalibratedClassifierCV(frozen, method=method, ensemble=False).fit(X[200:], y[200:])
+    ours = Calibrated(frozen, method=method).fit(X[200:], y[200:])
+    np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=2e-6)
+    assert ours.estimator_.estimator is frozen.estimator
+
+
+def test_a_frozen_model_may_know_classes_that_calibration_rows_do_not_have():
+    X, y = load_iris(return_X_y=True)
+    frozen = FrozenEstimator(GaussianNB().fit(X, np.array(list("abc"))[y]))
+    ours = Calibrated(frozen).fit(X[:100], np.array(list("abc"))[y[:100]])
+    assert ours.predict_proba(X).shape == (150, 3)
+    with pytest.raises(InputError, match="'d' in y do not exist"):
+        Calibrated(frozen).fit(X[:2], ["a", "d"])
 
 
 def lesson(seed, n_classes=3, n=300):

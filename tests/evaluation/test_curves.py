@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn import model_selection as peer
+from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
@@ -275,3 +276,14 @@ def test_intervals_end_at_the_bounds_of_the_score(rng):
     assert curve.means[0] + half > 1
     assert curve.high[0] == 1.0
     assert curve.low[0] == pytest.approx(curve.means[0] - half)
+
+
+def test_curves_unpack_like_those_of_scikit_learn():
+    X, y = load_iris(return_X_y=True)
+    options = {"cv": 3, "shuffle": True, "random_state": 0}
+    ours = learning_curve(GaussianNB(), X, y, **options)
+    for one, two in zip(ours, peer.learning_curve(GaussianNB(), X, y, **options), strict=True):
+        np.testing.assert_allclose(one, two)
+    train, test = validation_curve(KNNClassifier(), X, y, "n_neighbors", [1, 9], cv=3)
+    theirs = peer.validation_curve(KNeighborsClassifier(), X, y, param_name="n_neighbors", param_range=[1, 9], cv=3)
+    np.testing.assert_allclose([train, test], theirs)

@@ -7,12 +7,7 @@ say something else. There, everything but the text of the message must be as in 
 
 from __future__ import annotations
 
-import functools
-import importlib.util
-import re
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,6 +18,7 @@ from sklearn.model_selection import _search
 import foldwise
 from foldwise.tuning.fold_search import FoldSearch
 from foldwise.tuning.strategies.grid import Grid
+from tests.sklearn_tests import find_tests, load_module
 
 pytestmark = pytest.mark.filterwarnings("default")  # as in scikit-learn's own runs
 
@@ -60,65 +56,15 @@ class OurBaseSearchCV(FoldSearch, _search.BaseSearchCV):
         return {}, Grid(), None
 
 
-class MessagesApart:
-    """`pytest` as the tests see it: a message that does not match is counted instead of failing the test."""
-
-    def __init__(self) -> None:
-        self.differing = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(pytest, name)
-
-    @contextmanager
-    def raises(self, kind: Any, match: Any = None) -> Iterator[Any]:
-        with pytest.raises(kind) as found:
-            yield found
-        self.differing += match is not None and not re.search(match, str(found.value))
-
-    @contextmanager
-    def warns(self, kind: Any, match: Any = None) -> Iterator[Any]:
-        with pytest.warns(kind) as found:
-            yield found
-        texts = [str(one.message) for one in found]
-        self.differing += match is not None and not any(re.search(match, text) for text in texts)
-
-
-def load_module(name: str) -> Any:
-    """A module of scikit-learn, executed with our searches in place of scikit-learn's."""
-    spec: Any = importlib.util.find_spec(name)
-    module: Any = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        for ours in OURS:
-            patch.setattr(model_selection, ours, getattr(foldwise, ours))
-        patch.setattr(_search, "BaseSearchCV", OurBaseSearchCV)
-        sys.modules[name] = module  # where pickle looks for classes of the tests
-        spec.loader.exec_module(module)
-    return module
+IN_PLACE: dict[Any, dict[str, Any]] = {
+    model_selection: {name: getattr(foldwise, name) for name in OURS},
+    _search: {"BaseSearchCV": OurBaseSearchCV},
+}
 
 
 def load_tests(name: str) -> dict[str, Callable[..., None]]:
     """The tests of a module of scikit-learn, on our searches."""
-    module = load_module(f"sklearn.model_selection.tests.{name}")
-    found = {name: value for name, value in vars(module).items() if name.startswith("test_")}
-    for test in found.values():  # pytest wants lists of values, not generators
-        for mark in getattr(test, "pytestmark", []):
-            if mark.name == "parametrize":
-                object.__setattr__(mark, "args", (mark.args[0], list(mark.args[1]), *mark.args[2:]))
-    return {name: but_for_messages(test, module) if name in WORDING else test for name, test in found.items()}
-
-
-def but_for_messages(test: Callable[..., None], module: Any) -> Callable[..., None]:
-    """The test without the comparison of messages; it fails if all messages are those of scikit-learn."""
-
-    @functools.wraps(test)
-    def lenient(*args: Any, **kwargs: Any) -> None:
-        apart = MessagesApart()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "pytest", apart)
-            test(*args, **kwargs)
-        assert apart.differing, f"the messages of {test.__name__} are now scikit-learn's: remove it from WORDING"
-
-    return lenient
+    return find_tests(load_module(f"sklearn.model_selection.tests.{name}", IN_PLACE), WORDING)
 
 
 FOUND = load_tests("test_search") | load_tests("test_successive_halving")
@@ -129,7 +75,7 @@ globals().update({name: test for name, test in FOUND.items() if name not in LEFT
 
 @pytest.mark.slow
 def test_metadata_routing_as_scikit_learn_tests_it() -> None:
-    module = load_module("sklearn.tests.test_metaestimators_metadata_routing")
+    module = load_module("sklearn.tests.test_metaestimators_metadata_routing", IN_PLACE)
     cases = [case for case in module.METAESTIMATORS if issubclass(case["metaestimator"], FoldSearch)]
     tests = [
         test

@@ -119,7 +119,23 @@ def present_target(y: Any) -> Any:
         raise InputError(
             "this call requires y to be passed, but the target y is None.", "pass one label or value per row as y."
         )
+    refuse_several(y)
     return y.to_native() if isinstance(y, nw.Series) else y
+
+
+def refuse_several(y: Any) -> None:
+    """Raise for a target of several columns, in scikit-learn's words."""
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if isinstance(y, list | tuple) and len(y) and isinstance(y[0], list | tuple | np.ndarray):
+        shape = (len(y), len(y[0]))
+    if len(shape) != 2 or shape[1] == 1:
+        return
+    names = f": {listing([str(name) for name in y.columns])}" if hasattr(y, "columns") else ""
+    raise InputError(
+        f"y should be a 1d array, got an array of shape {shape} instead. Targets with several columns (multi-output) "
+        f"are not supported{names}.",
+        "fit one model per column, for example with scikit-learn's MultiOutputClassifier or MultiOutputRegressor.",
+    )
 
 
 def refuse_lengths(n_rows: int, n_labels: int) -> NoReturn:

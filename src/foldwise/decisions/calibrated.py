@@ -9,10 +9,12 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.arguments import check_jobs, one_of, whole_at_least
+from foldwise.data.target import encode_target
 from foldwise.decisions.calibration import METHODS, CalibrationData, ClassScores, fit_calibrator
 from foldwise.decisions.calibration.scores import Calibrator, model_scores, session_scores
 from foldwise.decisions.wrapper import Wrapper, plain_rows
@@ -29,7 +31,9 @@ Floats = NDArray[np.float64]
 class Calibrated(Wrapper):
     """Calibrate the probabilities of a classifier.
 
-    The classifier is fitted on all rows, the calibrator on out-of-fold predictions of the same rows.
+    The classifier is fitted on all rows, the calibrator on out-of-fold predictions of the same rows. A classifier
+    inside scikit-learn's `FrozenEstimator` stays as it is. The calibrator is then fitted on its predictions for all
+    rows, which should not be the rows that the classifier was fitted on.
 
     Parameters
     ----------
@@ -105,6 +109,10 @@ class Calibrated(Wrapper):
         one_of("method", self.method, METHODS)
         check_jobs(self.n_jobs)
         X, y, sample_weight = plain_rows(X, y, sample_weight)
+        if isinstance(self.estimator, FrozenEstimator):
+            self._wrap(self._unfitted())
+            self.method_, self.calibrator_ = fit_calibrator(self.method, self._frozen_data(X, y, sample_weight))
+            return self
         params = weight_params(self._unfitted(), sample_weight)
         model = self._unfitted().fit(X, y, **params)
         session = open_session(self._unfitted(), X, y, params)
@@ -115,6 +123,17 @@ class Calibrated(Wrapper):
         self._wrap(model)
         self.method_, self.calibrator_ = fit_calibrator(self.method, data)
         return self
+
+    def _frozen_data(self, X: Any, y: Any, sample_weight: Any) -> CalibrationData:
+        """Compute the scores of all rows by a model that was fitted before, on other rows."""
+        check_is_fitted(self.estimator)
+        if self.method == "none":
+            return empty_data(len(self.classes_))
+        scores = model_scores(self.estimator, X)
+        hint = "calibrate with rows of the classes that the model was fitted on."
+        codes = encode_target(y, len(scores.values), np.asarray(self.classes_), hint).codes
+        weights = np.ones(len(codes)) if sample_weight is None else sample_weight
+        return CalibrationData(scores, codes, weights).take(np.flatnonzero(weights > 0))
 
     def _calibration_data(self, session: FoldSession, target: Labels, sample_weight: Any) -> CalibrationData:
         """Compute out-of-fold scores of all rows."""
@@ -185,7 +204,22 @@ class Calibrated(Wrapper):
 
         return CalibratedSession
 
-    open_folds = Wrapper._open_folds
+    def open_folds(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+        """Open the fold session of this wrapper; a frozen classifier has no folds of its own, and nothing to share.
+
+        Parameters
+        ----------
+        X, y : table and target
+            All rows.
+        fit_params : dict
+            Further arguments of `fit`.
+
+        Returns
+        -------
+        FoldSession or None
+            None if only a refit is right.
+        """
+        return None if isinstance(self.estimator, FrozenEstimator) else self._open_folds(X, y, fit_params)
 
 
 def calibration_splits(cv: Any, X: Any, y: Any, codes: NDArray[np.integer[Any]]) -> Sequence[Split]:

@@ -17,6 +17,7 @@ from foldwise.evaluation.comparing import (
 from foldwise.evaluation.confusion import Confusion
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.evaluation.cross_predict import cross_predict
+from foldwise.evaluation.cross_validation import cross_val_predict, cross_val_score, cross_validate
 from foldwise.evaluation.curves import learning_curve, validation_curve
 from foldwise.evaluation.decision import Decision
 from foldwise.evaluation.estimates import Estimate
@@ -47,6 +48,9 @@ __all__ = [
     "correlated_bayesian_t",
     "critical_difference",
     "cross_predict",
+    "cross_val_predict",
+    "cross_val_score",
+    "cross_validate",
     "duplicate_groups",
     "estimate",
     "find_leaks",

@@ -13,19 +13,21 @@ from sklearn.base import is_classifier
 
 from foldwise.data.arguments import one_of
 from foldwise.errors import InputError
+from foldwise.evaluation.routing import check_fit_params
 from foldwise.folds.leave_one_out import answer_leave_one_out, answers_leave_one_out
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params
 from foldwise.folds.rows import count_rows, take_rows
 from foldwise.folds.splits import LeaveOneOutSplits, Split, freeze_splits, test_rows
 
-Method = Literal["predict", "predict_proba", "predict_log_proba"]
+Method = Literal["predict", "predict_proba", "predict_log_proba", "decision_function"]
 
 NEEDS = {
     "predict": Need.LABELS | Need.VALUES,
     "predict_proba": Need.PROBA,
     # a model's own log-probabilities do not underflow, unlike logarithms of its probabilities
     "predict_log_proba": Need.PROBA | Need.MODEL,
+    "decision_function": Need.DECISION | Need.MODEL,
 }
 
 
@@ -81,12 +83,13 @@ def cross_predict(
     >>> cross_predict(NaiveBayes(), X, y, setting=[{"var_floor": 1e-9}, {"var_floor": 0.1}]).shape
     (2, 150)
     """
-    one_of("method", method, tuple(NEEDS))
+    one_of("method", method, ("predict", "predict_proba", "predict_log_proba"))
     one = setting is None or isinstance(setting, Mapping)
     settings: list[Params] = [setting or {}] if one else list(setting)  # type: ignore[list-item, arg-type]
     if not settings:
         raise InputError("setting is an empty list.", "pass at least one setting, or None for the estimator as it is.")
     n_rows = count_rows(X)
+    check_fit_params("cross_predict", estimator, fit_params)
     session = open_session(estimator, X, y, fit_params)
     splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(estimator))
     check_partition(splits, n_rows)
@@ -102,9 +105,10 @@ def predict_all(
     """Predict all rows with all settings."""
     if isinstance(splits, LeaveOneOutSplits):
         turning = [answers_leave_one_out(session, setting, splits) for setting in settings]
-        if all(turning):
+        shared = method in ("predict", "predict_proba", "predict_log_proba")
+        if all(turning) and shared and (method == "predict" or isinstance(session.target, Labels)):
             return predict_turns(session, settings, splits, method)
-        if any(turning):
+        if any(turning) and not all(turning):
             each = [predict_all(session, [setting], splits, method, n_jobs) for setting in settings]
             return np.concatenate(each)
     pool = Parallel(n_jobs, prefer="threads" if session.threads else None)
@@ -120,12 +124,15 @@ def predict_turns(
 ) -> NDArray[Any]:  # (settings, rows, …)
     """Predict all rows by leave-one-out at once."""
     target = session.target
-    assert isinstance(target, Labels)
     parts: list[Any] = []
     for block in answer_leave_one_out(session, settings, splits, NEEDS[method]):
         for i, number, failure in block.failed:
             failure.error.add_note(f"raised by setting {dict(settings[i])} on split {number}")
             raise failure.error
+        if method == "predict" and not isinstance(target, Labels):
+            parts.append(block.answer.values)
+            continue
+        assert isinstance(target, Labels)
         if method == "predict":
             parts.append(target.classes[block.answer.labels])
         elif method == "predict_proba":
@@ -163,6 +170,9 @@ def predicted(
 ) -> NDArray[Any]:
     """Extract the predictions of a block of settings from its answer."""
     target = session.target
+    if method == "decision_function":
+        decision = answer.decision
+        return by_models(session, settings, split, answer, method) if decision is None else np.asarray(decision)
     if method == "predict":
         if isinstance(target, Labels) and answer.labels is not None:
             return np.asarray(target.classes[answer.labels])
@@ -214,8 +224,22 @@ def check_partition(splits: Sequence[Split], n_rows: int) -> None:
 
 def warn_of_absent_classes(session: FoldSession, splits: Sequence[Split]) -> None:
     """Warn as scikit-learn does if a class is missing from the training rows of a split."""
+    found = absent_classes(session, splits)
+    if found is not None:
+        number, there, total = found
+        warnings.warn(
+            f"Number of classes in training fold ({there} in split {number}) does not match total number of "
+            f"classes ({total}). Missing classes get probability 0. To fix this, use a cross-validation technique "
+            "resulting in properly stratified folds",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def absent_classes(session: FoldSession, splits: Sequence[Split]) -> tuple[int, int, int] | None:
+    """Return the first split whose training rows lack a class, how many classes they have, and how many there are."""
     if not isinstance(session.target, Labels):
-        return
+        return None
     total = len(session.target.classes)
     numbers = range(len(splits))
     if isinstance(splits, LeaveOneOutSplits):
@@ -223,11 +247,5 @@ def warn_of_absent_classes(session: FoldSession, splits: Sequence[Split]) -> Non
     for number in numbers:
         there = int(np.count_nonzero(splits[number].trained(session.target.codes, total)))
         if there < total:
-            warnings.warn(
-                f"Number of classes in training fold ({there} in split {number}) does not match total number of "
-                f"classes ({total}). Missing classes get probability 0. To fix this, use a cross-validation technique "
-                "resulting in properly stratified folds",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-            return
+            return number, there, total
+    return None

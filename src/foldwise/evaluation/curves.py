@@ -24,7 +24,14 @@ from foldwise.evaluation.intervals import share_tested
 from foldwise.evaluation.metrics.scoring import check_single, metrics_of
 from foldwise.evaluation.plotting import metric_name
 from foldwise.evaluation.procedure_scores import check_model
-from foldwise.evaluation.routing import RoutedParams, is_routed, open_routed_session, route_validation, routed_metrics
+from foldwise.evaluation.routing import (
+    RoutedParams,
+    check_fit_params,
+    is_routed,
+    open_routed_session,
+    route_validation,
+    routed_metrics,
+)
 from foldwise.evaluation.score_curves import LearningCurve, ValidationCurve
 from foldwise.folds.engine import EvaluationTask, ScoringPlan, evaluate
 from foldwise.folds.protocol import Params
@@ -52,7 +59,8 @@ def learning_curve(
 ) -> LearningCurve:
     """Score an estimator on training sets of increasing size.
 
-    The scores are those of scikit-learn's `learning_curve` on the same splits.
+    The scores are those of scikit-learn's `learning_curve` on the same splits. The curve unpacks like its result:
+    `train_sizes, train_scores, test_scores = learning_curve(…)`.
 
     Parameters
     ----------
@@ -99,7 +107,7 @@ def learning_curve(
     >>> curve.train_sizes.tolist(), curve.means.round(2).tolist()
     ([24, 120], [0.95, 0.95])
     """
-    request = CurveRequest.of(estimator, X, y, groups, cv, scoring, level, fit_params)
+    request = CurveRequest.of("learning_curve", estimator, X, y, groups, cv, scoring, level, fit_params)
     sizes = absolute_sizes(train_sizes, len(request.splits[0].train))
     trains = [split.train for split in request.splits]
     if shuffle:
@@ -137,8 +145,9 @@ def validation_curve(
 ) -> ValidationCurve:
     """Score an estimator for each value of one parameter; shared work is done once.
 
-    The scores are those of scikit-learn's `validation_curve` on the same splits. The best mean score is optimistic,
-    because the value was selected by it; see `nested_cv`.
+    The scores are those of scikit-learn's `validation_curve` on the same splits. The curve unpacks like its result:
+    `train_scores, test_scores = validation_curve(…)`. The best mean score is optimistic, because the value was
+    selected by it; see `nested_cv`.
 
     Parameters
     ----------
@@ -193,7 +202,7 @@ def validation_curve(
             f"Invalid parameter {param_name!r} for estimator {type(estimator).__name__}.",
             f"its parameters are {listing(sorted(known))}.",
         )
-    request = CurveRequest.of(estimator, X, y, groups, cv, scoring, level, fit_params)
+    request = CurveRequest.of("validation_curve", estimator, X, y, groups, cv, scoring, level, fit_params)
     settings = [{param_name: value} for value in values]
 
     def where(i: int, number: int) -> str:
@@ -215,6 +224,7 @@ class CurveRequest:
     @classmethod
     def of(
         cls,
+        function: str,
         estimator: Any,
         X: Any,
         y: Any,
@@ -227,6 +237,7 @@ class CurveRequest:
         check_single(scoring)
         check_level(level)
         check_model(estimator, "estimator")
+        check_fit_params(function, estimator, fit_params)
         metrics, scorers, _ = metrics_of(scoring, estimator)
         routed = RoutedParams(dict(fit_params), {})
         if is_routed(fit_params):

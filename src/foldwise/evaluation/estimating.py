@@ -12,7 +12,8 @@ from foldwise.data.arguments import check_jobs, one_of, whole_at_least
 from foldwise.errors import InputError
 from foldwise.evaluation.estimates import Estimate, StudentSpread
 from foldwise.evaluation.nested_interval import combined, double_splits, one_repeat
-from foldwise.evaluation.procedure_scores import Procedure
+from foldwise.evaluation.procedure_scores import Procedure, check_model
+from foldwise.evaluation.routing import check_fit_params
 from foldwise.evaluation.tables import number
 from foldwise.folds.progress import Progress
 from foldwise.folds.rows import count_rows
@@ -87,6 +88,8 @@ def estimate(
     """
     one_of("interval", interval, ("corrected", "bates"))
     check_jobs(n_jobs)
+    check_model(model, "model")
+    check_fit_params("estimate", model, fit_params)
     procedure = Procedure(model, X, y, scoring=scoring, groups=groups, fit_params=fit_params)
     if interval == "bates":
         return by_bates(procedure, count_rows(X), cv, repeats, groups, n_jobs, random_state)

@@ -14,6 +14,14 @@ from foldwise.errors import InputError
 from foldwise.folds.engine import Outcome
 
 
+def check_error_score(error_score: Any) -> None:
+    """Raise an error unless `error_score` is a number or "raise"."""
+    if not (
+        isinstance(error_score, int | float | np.number) or (isinstance(error_score, str) and error_score == "raise")
+    ):
+        raise InputError(f"error_score must be a number or 'raise', got {error_score!r}.")
+
+
 def report_failures(
     outcome: Outcome,
     unscored: Sequence[Any],
@@ -42,8 +50,9 @@ def report_failures(
             error.add_note(f"raised by the metric {name!r} for {where(i, number)}")
             raise error
         warnings.warn(
-            f"Scoring failed {len(unscored)} times; these scores are {error_score}. The first was {name!r} for "
-            f"{where(i, number)}: {type(error).__name__}: {error}",
+            "Scoring failed. The score on this train-test partition for these parameters will be set to "
+            f"{error_score}. Details: \n{len(unscored)} of all scores; the first was {name!r} for {where(i, number)}: "
+            f"{type(error).__name__}: {error}",
             UserWarning,
             stacklevel=stacklevel,
         )

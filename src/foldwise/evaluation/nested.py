@@ -15,7 +15,7 @@ from foldwise.data.html import html_table
 from foldwise.errors import FoldwiseTypeError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.metrics.protocol import SearchMetric
-from foldwise.evaluation.metrics.scoring import search_score_name
+from foldwise.evaluation.metrics.scoring import check_single, metrics_of, score_name, scorer_of, search_score_name
 from foldwise.evaluation.procedure_scores import (
     Procedure,
     ProcedureScores,
@@ -24,7 +24,7 @@ from foldwise.evaluation.procedure_scores import (
     scored_winners,
     searches_on,
 )
-from foldwise.evaluation.routing import is_routed
+from foldwise.evaluation.routing import check_fit_params, is_routed
 from foldwise.evaluation.split_record import SplitsRecord
 from foldwise.evaluation.tables import number
 from foldwise.folds.protocol import FoldSession
@@ -101,10 +101,12 @@ class NestedResult:
         return html_table(title, heads, rows, [f"Metric: {self.metric}. {self.models_scored:,} models scored."], "lrl")
 
 
-def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, **fit_params: Any) -> NestedResult:
+def nested_cv(
+    search: Any, X: Any, y: Any, cv: Any = 5, *, scoring: Any = None, groups: Any = None, **fit_params: Any
+) -> NestedResult:
     """Run a search in each outer split, and score its winner on the outer test rows.
 
-    The scores are those of scikit-learn's `cross_validate(search, X, y, cv=cv)` on the same splits.
+    The scores are those of scikit-learn's `cross_validate(search, X, y, cv=cv, scoring=scoring)` on the same splits.
 
     Parameters
     ----------
@@ -116,6 +118,8 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
         The target.
     cv : int, splitter or iterable, default 5
         The outer splits.
+    scoring : str, callable, Metric or CostMatrix, default None
+        The metric of the outer scores; None means that of the search. The search selects by its own metric in any case.
     groups : array-like of shape (n_rows,), default None
         Groups for splitters that use them, both outer and inner.
     **fit_params : dict
@@ -143,15 +147,23 @@ def nested_cv(search: Any, X: Any, y: Any, cv: Any = 5, *, groups: Any = None, *
     check_chooses(search)
     n_rows = count_rows(X)
     planned = runs_on_session(search)
-    procedure = Procedure(search, X, y, groups=groups, fit_params=fit_params) if planned else None
+    check_single(scoring)
+    check_fit_params("nested_cv", search, fit_params)
+    procedure = Procedure(search, X, y, scoring=scoring, groups=groups, fit_params=fit_params) if planned else None
     splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
     if procedure is not None:
         tested = procedure.on(splits)
-        return gathered(tested, splits, procedure.metric, procedure.score_name)
-    searched, scores = zip(*(by_fitting(search, X, y, split, groups, fit_params) for split in splits), strict=True)
+        return gathered(tested, splits, procedure.metric, procedure.score_name, same_metric=procedure.chooses_alike)
+    scorer = None if scoring is None else scorer_of(scoring, search)
+    searched, scores = zip(
+        *(by_fitting(search, X, y, split, groups, fit_params, scorer) for split in splits), strict=True
+    )
     models = sum(one.models + 1 for one in searched)
     tested = ProcedureScores(np.array(scores), None, searched, models)
-    return gathered(tested, splits, None, search_score_name(search))
+    name = search_score_name(search)
+    if scoring is not None:
+        name = score_name(metrics_of(scoring, search)[0]["score"], search, scoring)
+    return gathered(tested, splits, None, name, same_metric=scoring is None)
 
 
 def nested_on_session(search: Any, session: FoldSession, splits: Sequence[Split], groups: Any = None) -> NestedResult:
@@ -162,7 +174,14 @@ def nested_on_session(search: Any, session: FoldSession, splits: Sequence[Split]
     return gathered(tested, splits, plan.metrics[plan.chooser], search_score_name(search, plan.metrics))
 
 
-def gathered(tested: ProcedureScores, splits: Sequence[Split], metric: SearchMetric | None, name: str) -> NestedResult:
+def gathered(
+    tested: ProcedureScores,
+    splits: Sequence[Split],
+    metric: SearchMetric | None,
+    name: str,
+    *,
+    same_metric: bool = True,
+) -> NestedResult:
     """Combine the outer scores to a result."""
     assert tested.searches is not None
     return NestedResult(
@@ -170,14 +189,14 @@ def gathered(tested: ProcedureScores, splits: Sequence[Split], metric: SearchMet
         tuple(one.best_params for one in tested.searches),
         tuple(one.results for one in tested.searches),
         tested.models,
-        tested.estimate(splits, metric),
+        tested.estimate(splits, metric, same_metric=same_metric),
         name,
         SplitsRecord.of(splits),
     )
 
 
 def by_fitting(
-    search: Any, X: Any, y: Any, split: Split, groups: Any, fit_params: dict[str, Any]
+    search: Any, X: Any, y: Any, split: Split, groups: Any, fit_params: dict[str, Any], scorer: Any = None
 ) -> tuple[SearchOutcome, float]:
     """Fit any other search on the training rows, and score it on the test rows."""
     one = clone(search)
@@ -189,6 +208,7 @@ def by_fitting(
     if is_routed(fit_params):
         names = one.get_metadata_routing().consumes("score", fit_params.keys())
         wanted = take_params({name: fit_params[name] for name in names}, split.test, count_rows(X))
-    score = float(check_scoring(one)(one, take_rows(X, split.test), take_rows(y, split.test), **wanted))
+    scorer = check_scoring(one) if scorer is None else scorer
+    score = float(scorer(one, take_rows(X, split.test), take_rows(y, split.test), **wanted))
     models = len(one.cv_results_["params"]) * one.n_splits_
     return SearchOutcome(one.best_params_, float(getattr(one, "best_score_", np.nan)), one.cv_results_, models), score

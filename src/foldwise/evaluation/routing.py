@@ -9,13 +9,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 import sklearn
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from foldwise.errors import InputError
+from foldwise.data.schema import listing
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.metrics.protocol import SearchMetric
 from foldwise.evaluation.metrics.scorers import takes_weight
 from foldwise.folds.model_session import RefitSession
@@ -75,18 +78,40 @@ def route(search: Any, scorers: Mapping[str, Any], params: Mapping[str, Any]) ->
     return RoutedParams(dict(found.estimator.fit), dict(found.splitter.split), score)
 
 
-class Validation:
-    """A cross-validation as scikit-learn's routing sees it: arguments go to the model and to the scorers."""
+def validation_router(owner: str, model: Any, scorers: Mapping[str, Any]) -> MetadataRouter:
+    """Return what the model and the scorers of a cross-validation request."""
+    fitted = MethodMapping().add(caller="fit", callee="fit")
+    scored = MethodMapping().add(caller="fit", callee="score")
+    router = MetadataRouter(owner=owner).add(estimator=model, method_mapping=fitted)
+    return router.add(scorer=ScorerRouter(scorers), method_mapping=scored)
 
-    def __init__(self, model: Any, scorers: Mapping[str, Any]) -> None:
-        self.model, self.scorers = model, scorers
 
-    def get_metadata_routing(self) -> Any:
-        """Return what model and scorers request."""
-        fitted = MethodMapping().add(caller="fit", callee="fit")
-        scored = MethodMapping().add(caller="fit", callee="score")
-        router = MetadataRouter(owner=self).add(estimator=self.model, method_mapping=fitted)
-        return router.add(scorer=ScorerRouter(self.scorers), method_mapping=scored)
+def check_fit_params(function: str, model: Any, fit_params: Mapping[str, Any]) -> None:
+    """Raise an error for keywords that neither a function nor the `fit` of its model accepts."""
+    if not fit_params or sklearn.get_config()["enable_metadata_routing"]:  # routing has checks of its own
+        return
+    accepted = fit_arguments(model)
+    unknown = [] if accepted is None else [name for name in fit_params if name not in accepted]
+    if unknown:
+        raise FoldwiseTypeError(
+            f"{function} got an unexpected keyword argument {unknown[0]!r}, and fit of {type(model).__name__} does not "
+            "accept it either.",
+            f"fit accepts {listing(sorted(accepted)) if accepted else 'X and y only'}.",
+        )
+
+
+def fit_arguments(model: Any) -> set[str] | None:
+    """Name the arguments of `fit` besides X and y; None if it accepts any."""
+    if isinstance(model, Pipeline):
+        inside = {name: fit_arguments(step) for name, step in model.steps if hasattr(step, "fit")}
+        if any(found is None for found in inside.values()):
+            return None
+        return {f"{name}__{one}" for name, found in inside.items() for one in found or ()}
+    names = signature(model.fit).parameters
+    if any(one.kind is one.VAR_KEYWORD for one in names.values()):
+        # searches pass all on to the model that they tune, and so do wrappers
+        return fit_arguments(model.estimator) if hasattr(getattr(model, "estimator", None), "fit") else None
+    return set(list(names)[2:])
 
 
 def is_routed(params: Mapping[str, Any]) -> bool:
@@ -96,9 +121,29 @@ def is_routed(params: Mapping[str, Any]) -> bool:
 
 def route_validation(model: Any, scorers: Mapping[str, Any], params: Mapping[str, Any]) -> RoutedParams:
     """Distribute the arguments of a cross-validation as scikit-learn's `cross_validate(params=…)` does."""
-    found = process_routing(Validation(model, scorers), "fit", **params)
+    found = process_routing(validation_router("cross_validate", model, scorers), "fit", **params)
     by_scorer = process_routing(ScorerRouter(scorers), "score", **found.scorer.score)
     return RoutedParams(dict(found.estimator.fit), {}, {name: dict(by_scorer[name].score) for name in scorers})
+
+
+def route_cross_validation(
+    owner: str, model: Any, splitter: Any, scorers: Mapping[str, Any], groups: Any, params: Mapping[str, Any]
+) -> RoutedParams:
+    """Distribute the arguments of scikit-learn's functions for cross-validation, also to the splitter."""
+    if not sklearn.get_config()["enable_metadata_routing"]:
+        return RoutedParams(dict(params), {"groups": groups})
+    if groups is not None:
+        raise InputError(
+            "`groups` can only be passed if metadata routing is not enabled via "
+            "`sklearn.set_config(enable_metadata_routing=True)`.",
+            "pass groups in `params`, together with other metadata.",
+        )
+    divided = MethodMapping().add(caller="fit", callee="split")
+    router = validation_router(owner, model, scorers).add(splitter=splitter, method_mapping=divided)
+    found = process_routing(router, "fit", **params)
+    by_scorer = process_routing(ScorerRouter(scorers), "score", **found.scorer.score)
+    score = {name: dict(by_scorer[name].score) for name in scorers}
+    return RoutedParams(dict(found.estimator.fit), dict(found.splitter.split), score)
 
 
 def route_search(search: Any, plan: Any, params: Mapping[str, Any]) -> tuple[Any, RoutedParams]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,6 +165,9 @@ class LearningCurve(Curve):
 
     train_sizes: NDArray[np.int64]
 
+    def __iter__(self) -> Iterator[NDArray[Any]]:  # unpacks like the result of scikit-learn's learning_curve
+        return iter((self.train_sizes, self.train_scores, self.test_scores))
+
     @property
     def ticks(self) -> Sequence[Any]:
         return list(self.train_sizes.tolist())
@@ -212,6 +215,9 @@ class ValidationCurve(Curve):
 
     param_name: str
     param_range: tuple[Any, ...]
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:  # unpacks like the result of scikit-learn's validation_curve
+        return iter((self.train_scores, self.test_scores))
 
     @property
     def ticks(self) -> Sequence[Any]:

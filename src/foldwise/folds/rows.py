@@ -70,7 +70,10 @@ def refuse_routing(fit_params: dict[str, Any]) -> None:
 
 def take_params(fit_params: dict[str, Any], rows: Rows, n_rows: int) -> dict[str, Any]:
     """Fit parameters for some rows: those with one entry per row are indexed, the others are passed unchanged."""
-    return {name: take_rows(value, rows) if has_length(value, n_rows) else value for name, value in fit_params.items()}
+    return {
+        name: take_rows(with_rows(value), rows) if has_length(value, n_rows) else value
+        for name, value in fit_params.items()
+    }
 
 
 def has_length(value: Any, n_rows: int) -> bool:

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from foldwise.data.arguments import whole_at_least
 from foldwise.data.html import html_table
+from foldwise.data.target import refuse_several
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import corrected_ends, share_tested
@@ -220,6 +221,7 @@ def choose_k(
     """
     check_single(scoring)
     check_level(level)
+    refuse_several(y)
     if not isinstance(ks, Iterable):
         raise FoldwiseTypeError(f"ks must be an iterable of integers, got {ks!r}.", "pass range(1, 31), for example.")
     counts = tuple(sorted({whole_at_least("each value of ks", k, 1) for k in ks}))

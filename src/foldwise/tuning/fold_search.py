@@ -14,9 +14,17 @@ from sklearn.callback import with_callbacks
 
 from foldwise.data.arguments import check_jobs
 from foldwise.errors import InputError
+from foldwise.evaluation.failures import check_error_score
 from foldwise.evaluation.metrics import metrics_of
 from foldwise.evaluation.out_of_fold import gather, recorder_for
-from foldwise.evaluation.routing import RoutedParams, open_routed_session, requests_of, route, routed_metrics
+from foldwise.evaluation.routing import (
+    RoutedParams,
+    check_fit_params,
+    open_routed_session,
+    requests_of,
+    route,
+    routed_metrics,
+)
 from foldwise.folds.engine import Outcome
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession
@@ -109,6 +117,7 @@ class FoldSearch(SearchViews):
         search: Any = self
         plan = self._checked()
         routed = route(search, plan.scorers, params)
+        check_fit_params(f"{type(self).__name__}.fit", search.estimator, routed.fit)
         if routed.score is not None:
             plan = replace(plan, metrics=routed_metrics(plan.metrics, routed.score))
         check_rows(search.estimator, X, y, routed.fit)
@@ -219,9 +228,8 @@ def check_options(search: Any) -> None:
         value = getattr(search, name, None)
         if value is not None and not (isinstance(value, kind) and value > 0):
             raise InputError(f"{name} must be a positive number or None, got {value!r}.")
-    score, scoring = search.error_score, search.scoring
-    if not (isinstance(score, int | float | np.number) or (isinstance(score, str) and score == "raise")):
-        raise InputError(f"error_score must be a number or 'raise', got {score!r}.")
+    check_error_score(search.error_score)
+    scoring = search.scoring
     if isinstance(scoring, list | tuple | set | dict) and not scoring:
         raise InputError(f"scoring must name at least one metric, got {scoring!r}.", "pass 'accuracy', or None.")
 

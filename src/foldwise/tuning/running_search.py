@@ -18,6 +18,7 @@ from sklearn.base import is_classifier
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.failures import report_failures, with_error_score
+from foldwise.evaluation.fit_lines import FitPrinter
 from foldwise.evaluation.intervals import share_tested
 from foldwise.evaluation.metrics.protocol import SearchMetric
 from foldwise.folds.engine import EvaluationTask, Outcome, ScoringPlan, evaluate
@@ -25,7 +26,6 @@ from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession, Labels, Params, Rows
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split, among, freeze_splits
-from foldwise.tuning.fit_lines import FitPrinter
 from foldwise.tuning.parameter_names import check_names
 from foldwise.tuning.racing import FoldRace, Racing
 from foldwise.tuning.reshuffling import reshuffled

@@ -207,7 +207,7 @@ def test_fit_params_reach_every_fit(rng):
 @pytest.mark.parametrize(
     ("bad", "kind", "words"),
     [
-        ({"models": [GaussianNB(), GaussianNB()]}, FoldwiseTypeError, "must be a dict of models by name, got list"),
+        ({"models": "knn"}, FoldwiseTypeError, "must be a dict of models by name, got str"),
         ({"models": {"a": GaussianNB()}}, InputError, "at least two models, got 1"),
         ({"models": {"a": GaussianNB(), 2: GaussianNB()}}, FoldwiseTypeError, "must be strings, got 2"),
         ({"models": {"a": GaussianNB(), "b": GaussianNB}}, FoldwiseTypeError, "GaussianNB is a class.*instance"),
@@ -377,3 +377,23 @@ def test_errors_are_practically_equal_within_a_percent_of_the_best(rng):
     found = compare(models, X, y, cv=5, scoring="root_mean_squared_error")
     assert found.rope == pytest.approx(0.01 * found.scores[0].mean(), rel=0.05)
     assert compare(models, X, y, cv=5).rope == compare(models, X, y, cv=5, scoring="r2").rope == 0.01
+
+
+def test_models_of_a_list_are_named_after_their_classes():
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(KNNClassifier(), {"n_neighbors": [1, 5]})
+    found = compare([NaiveBayes(), NaiveBayes(var_floor=0.5), search, make_pipeline(GaussianNB())], X, y)
+    names = {"NaiveBayes 1", "NaiveBayes 2", "GridSearchCV of KNNClassifier", "GaussianNB"}
+    assert set(found.to_frame()["model"]) == names
+    assert set(compare([("a", NaiveBayes()), ("b", KNNClassifier())], X, y).to_frame()["model"]) == {"a", "b"}
+
+
+def test_splits_by_name_are_repeated_stratified_folds():
+    X, y = load_iris(return_X_y=True)
+    models = {"bayes": NaiveBayes(), "knn": KNNClassifier()}
+    named = compare(models, X, y, cv="2x5", random_state=3)
+    same = compare(models, X, y, cv=RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=3))
+    np.testing.assert_array_equal(named.scores, same.scores)
+    assert named.scores.shape == (2, 10)
+    with pytest.raises(InputError, match="cv must be a number of folds, at least 2, or repeats x folds, got 'many'"):
+        compare(models, X, y, cv="many")

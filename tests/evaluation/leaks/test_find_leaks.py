@@ -312,3 +312,14 @@ def test_the_twin_that_is_named_is_a_training_row(rng):
     thrice = np.vstack([X, X, X])  # rows 0 and 40 are tested together, row 80 is learned
     [leak] = find_leaks(thrice, cv=[(range(80, 120), range(80))])
     assert "For example, row 0 equals row 80." in leak.found
+
+
+@pytest.mark.parametrize("shown", [repr, lambda leaks: leaks._repr_html_()])
+def test_what_rows_cannot_show_is_said(shown):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2000)), rng.integers(0, 2, 60)
+    selected = X[:, np.argsort(-np.abs(np.corrcoef(X.T, y)[-1, :-1]))[:10]]  # chosen with the labels of all rows
+    found = find_leaks(selected, y)
+    assert not found.of("leak")
+    assert "Not checked" in shown(found)
+    assert "feature selection" in shown(found).replace("\n", " ")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
+from sklearn.pipeline import Pipeline
 
 from foldwise.data.arguments import check_jobs
 from foldwise.errors import InputError
@@ -18,6 +19,8 @@ from foldwise.evaluation.intervals import share_tested
 from foldwise.evaluation.metrics.registry import METRICS, find_metric, is_metric
 from foldwise.evaluation.metrics.scoring import check_single
 from foldwise.evaluation.procedure_scores import Procedure, ProcedureScores, check_model
+from foldwise.evaluation.routing import check_fit_params
+from foldwise.folds.named_splits import folds_of, splitter
 from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import Split, freeze_splits
 
@@ -25,7 +28,7 @@ RESAMPLES, TESTED = 10, 0.4  # with these splits the false positive rate of the 
 
 
 def compare(
-    models: Mapping[str, Any],
+    models: Mapping[str, Any] | Sequence[Any],
     X: Any,
     y: Any,
     *,
@@ -43,15 +46,17 @@ def compare(
 
     Parameters
     ----------
-    models : mapping of str to estimator
-        Estimators, or searches of this package, by name. A search is run again on the training rows of each split.
+    models : mapping of str to estimator, or list of estimators
+        Estimators, or searches of this package, by name. Models of a list are named after their classes. A search is
+        run again on the training rows of each split.
     X : array-like or frame of shape (n_rows, n_columns)
         The table.
     y : array-like of shape (n_rows,)
         The target.
-    cv : int, splitter or iterable, default None
-        Splits as in scikit-learn. None means ten random splits into 60% training and 40% test rows, stratified for
-        classifiers, or by whole groups if `groups` are passed.
+    cv : int, str, splitter or iterable, default None
+        Splits as in scikit-learn, or "10x10" for ten times ten shuffled folds, stratified for classifiers. None means
+        ten random splits into 60% training and 40% test rows, stratified for classifiers, or by whole groups if
+        `groups` are passed.
     scoring : str, callable, Metric or CostMatrix, default None
         The metric, by its own name ("log_loss") or by scikit-learn's ("neg_log_loss"). It is shown with its own sign,
         so for log loss the lowest score is best. None means the metric of the searches and the `score` method of the
@@ -66,7 +71,7 @@ def compare(
     n_jobs : int or None, default None
         Number of parallel jobs for models; searches use their own `n_jobs`.
     random_state : int, Generator or None, default 0
-        Seed of the default splits.
+        Seed of the default splits, and of those of a string.
     watch : callable, default None
         Called with the name of each model before it is scored, and the number of models already scored.
     **fit_params : dict
@@ -83,9 +88,8 @@ def compare(
     a score to report, use `estimate` or `nested_cv`.
 
     With the default splits, the corrected t-test finds a difference between equally good models in 4 to 6% of cases.
-    `cv=RepeatedStratifiedKFold(n_splits=10, n_repeats=10, random_state=0)` detects more true differences, but has more
-    false positives for unstable models such as nearest neighbors (10%). `cv=10` is conservative (1 to 4%). See
-    docs/comparisons.md.
+    `cv="10x10"` detects more true differences, but has more false positives for unstable models such as nearest
+    neighbors (10%). `cv=10` is conservative (1 to 4%). See docs/comparisons.md.
 
     Examples
     --------
@@ -107,6 +111,7 @@ def compare(
     P: probability of being better than the best model, equal within 0.01, or worse
        (Bayesian correlated t-test).
     """
+    models = named_models(models)
     check_names(models)
     check_level(level)
     check_rope(0.01 if rope is None else rope)
@@ -128,6 +133,37 @@ def compare(
     return Comparison.sorted(scores, estimates, share_tested(splits), metric or "score", rope, level)
 
 
+def named_models(models: Any) -> Any:
+    """Return models by name; those of a list are named after their classes, with a number if several are alike."""
+    if isinstance(models, str | Mapping) or not isinstance(models, Iterable):
+        return models
+    found = list(models)
+    if all(isinstance(one, tuple) and len(one) == 2 for one in found):  # pairs, as in scikit-learn's ensembles
+        names = [name for name, _ in found]
+        found = [model for _, model in found]
+    else:
+        names = [class_name(one) for one in found]
+    for name in {name for name in names if names.count(name) > 1}:
+        same = [i for i, other in enumerate(names) if other == name]
+        for number, i in enumerate(same, start=1):
+            names[i] = f"{name} {number}"
+    return dict(zip(names, found, strict=True))
+
+
+def class_name(model: Any) -> str:
+    """Name a model after its class; a search or a wrapper also after the model inside, a pipeline after its last step.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> class_name(make_pipeline(Ridge()))
+    'Ridge'
+    """
+    if isinstance(model, Pipeline) and model.steps:
+        return class_name(model.steps[-1][1])
+    inner = getattr(model, "estimator", None)
+    return type(model).__name__ if inner is None else f"{type(model).__name__} of {class_name(inner)}"
+
+
 def usual_rope(metric: str | None, scores: Mapping[str, Any]) -> float:
     """Return 0.01, or 1% of the best mean score for errors, which are in units of the quantity."""
     found = find_metric(metric) if metric is not None and is_metric(metric) else None
@@ -143,6 +179,7 @@ def opened(
     """Open a model on the table; errors name the model."""
     check_model(model, f"model {name!r}", "pass an estimator, or use Comparison.of to compare scores you already have.")
     check_single(scoring)
+    check_fit_params("compare", model, fit_params)
     try:
         return Procedure(model, X, y, scoring=scoring, groups=groups, fit_params=fit_params)
     except Exception as error:  # raised again, with the name of the model
@@ -168,6 +205,8 @@ def all_classify(models: Mapping[str, Any]) -> bool:
 
 def common_splits(classifier: bool, X: Any, y: Any, cv: Any, groups: Any, random_state: Any) -> Sequence[Split]:
     """Return the splits shared by all models."""
+    if isinstance(cv, str):
+        cv = splitter(folds_of(cv), groups is not None, seed_of(random_state), quantity=not classifier)
     if cv is None:
         cv = default_splits(groups, classifier, random_state)
     splits = freeze_splits(cv, X, y, groups, n_rows=count_rows(X), classifier=classifier)
@@ -178,11 +217,15 @@ def common_splits(classifier: bool, X: Any, y: Any, cv: Any, groups: Any, random
 
 def default_splits(groups: Any, classifier: bool, random_state: Any) -> Any:
     """Return the default splitter: ten random splits into 60% training and 40% test rows."""
-    generator = isinstance(random_state, np.random.Generator)
-    seed = int(random_state.integers(1 << 31)) if generator else random_state
+    seed = seed_of(random_state)
     if groups is not None:
         return GroupShuffleSplit(RESAMPLES, test_size=TESTED, random_state=seed)
     return (StratifiedShuffleSplit if classifier else ShuffleSplit)(RESAMPLES, test_size=TESTED, random_state=seed)
+
+
+def seed_of(random_state: Any) -> Any:
+    """Return a seed for scikit-learn's splitters."""
+    return int(random_state.integers(1 << 31)) if isinstance(random_state, np.random.Generator) else random_state
 
 
 def tested_on(name: str, procedure: Procedure, splits: Sequence[Split], n_jobs: int | None) -> ProcedureScores:

@@ -58,6 +58,11 @@ def find_leaks(X: Any, y: Any = None, *, cv: Any = None, groups: Any = None, tim
     >>> find_leaks(X, y)
     Leaks in 100 rows, 4 columns, 5 splits
     none found
+    <BLANKLINE>
+    Not checked, because rows and splits do not show it: what was done to all rows
+    before the split (feature selection, scaling, imputation, target encoding,
+    oversampling), and columns that are known only after the target. Do such steps
+    in a pipeline, which learns them in each split.
     >>> [leak.name for leak in find_leaks(np.vstack([X, X]), np.append(y, y), time=np.arange(200))]
     ['duplicates', 'time']
     """

@@ -19,6 +19,12 @@ LEVELS: dict[Level, str] = {
     "note": "probably harmless: few rows, or no more than expected by chance",
 }
 
+UNSEEN = (
+    "Not checked, because rows and splits do not show it: what was done to all rows before the split (feature "
+    "selection, scaling, imputation, target encoding, oversampling), and columns that are known only after the target. "
+    "Do such steps in a pipeline, which learns them in each split."
+)
+
 
 @dataclass(frozen=True)
 class Leak:
@@ -144,11 +150,14 @@ class Leaks:
             for one in self.of(level):
                 lines.append(indented(f"{one.name}: {one.found}", "  "))
                 lines.append(indented(f"→ {one.remedy}", "    "))
-        return "\n".join(lines if self.findings else [*lines, "none found"])
+        if not self.findings:
+            lines.append("none found")
+        return "\n".join([*lines, "", textwrap.fill(UNSEEN, WIDTH, break_on_hyphens=False)])
 
     def _repr_html_(self) -> str:
         rows = [[one.level, one.name, one.found, one.remedy] for one in self.findings]
         notes = [f"{level}: {words}" for level, words in LEVELS.items() if self.of(level)] or ["none found"]
+        notes.append(UNSEEN)
         return html_table(self.title, ["level", "kind", "finding", "what to do"], rows, notes, "llll")
 
 
