@@ -61,7 +61,8 @@ TOPICS = {
     "Stored searches": "TrialStore open_search StoredSearch StoredTrial StoreError",
     "Pictures": "plot_roc plot_thresholds plot_tree",
     "Feature selection and penalties": "SelectFeatures PenaltyFactors",
-    "Estimates": "estimate Estimate nested_cv NestedResult bias_corrected cross_predict",
+    "Estimates": "estimate Estimate nested_cv NestedResult bias_corrected cross_predict cross_validate cross_val_score "
+    "cross_val_predict",
     "Comparisons": "compare Comparison compare_tables TablesComparison corrected_t_test correlated_bayesian_t "
     "signed_rank_test bayesian_signed_rank friedman_test critical_difference holm",
     "Curves": "learning_curve LearningCurve validation_curve ValidationCurve",
@@ -90,7 +91,7 @@ TOPICS = {
     "Ensembles: combiners": "Combiner Vote Weighted Mean Median Sum LogMean Best Stacking Grading ArbiterTree Decode",
     "Ensembles: data passed between blocks": "TrainingData MemberSpec FittedMembers MemberPredictions",
     "The catalog": "catalogue models_for ModelSpec Cost Outline outline spec_of models.register unregister scaled "
-    "for_trees native as_frame CodedLabels TargetScale TransformedTarget",
+    "for_trees native as_frame TableEncoder CodedLabels TargetScale TransformedTarget",
     "Model files": "save_model open_model StoredModel",
     "Fold sessions": "open_session open_subsets folds.register FoldSession RefitSession Answer Block Failure Need "
     "Split freeze_splits evaluate",

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from foldwise.evaluation import nested_cv as nested_cv
     from foldwise.evaluation import validation_curve as validation_curve
     from foldwise.models import ModelSpec as ModelSpec
+    from foldwise.models import TableEncoder as TableEncoder
     from foldwise.models import catalogue as catalogue
     from foldwise.models import models_for as models_for
     from foldwise.neighbors import KNNClassifier as KNNClassifier
@@ -90,7 +91,7 @@ _NAMES = {
     "ensembles": "Ensemble EnsembleRegressor",
     "evaluation": "Confusion CostMatrix Estimate bias_corrected compare compare_tables cross_predict cross_val_predict "
     "cross_val_score cross_validate duplicate_groups estimate find_leaks learning_curve nested_cv validation_curve",
-    "models": "ModelSpec catalogue models_for",
+    "models": "ModelSpec TableEncoder catalogue models_for",
     "neighbors": "KNNClassifier KNNRegressor choose_k",
     "storage": "StoredModel open_model save_model",
     "tuning": "GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV SearchCV SelectFeatures",

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
 from sklearn import neighbors as peer
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
@@ -16,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from foldwise import KNNClassifier, KNNRegressor
+from foldwise import GridSearchCV, KNNClassifier, KNNRegressor
 from tests.slow import slow
 
 METRICS = [
@@ -172,3 +173,37 @@ def test_who_else_is_asked_does_not_matter(rng, metric):
     np.testing.assert_allclose(alone, together, rtol=1e-10)
     assert (together[:, 0] == 0).all()
     np.testing.assert_array_equal(model.set_params(n_jobs=1).kneighbors(X)[1], indices)
+
+
+@pytest.mark.parametrize("mode", ["connectivity", "distance"])
+def test_the_graph_of_neighbors_is_that_of_scikit_learn(mode):
+    X, y = load_iris(return_X_y=True)
+    X = X + 1e-3 * np.random.default_rng(0).normal(size=X.shape)  # no equal distances
+    ours, theirs = KNNClassifier(4).fit(X, y), peer.KNeighborsClassifier(4).fit(X, y)
+    for query, k in ((X[:20], None), (None, 3)):
+        found, expected = (one.kneighbors_graph(query, k, mode=mode) for one in (ours, theirs))
+        assert found.format == expected.format == "csr"
+        np.testing.assert_allclose(found.toarray(), expected.toarray())
+
+
+@pytest.mark.parametrize("container", [sp.csr_matrix, sp.coo_array, sp.csc_array])
+def test_sparse_tables_are_read_like_dense_ones(container):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 30)) * (rng.random((80, 30)) < 0.2)
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    sparse = container(X)
+    for metric in ("euclidean", "cosine"):
+        ours = KNNClassifier(3, metric=metric).fit(sparse, y)
+        theirs = peer.KNeighborsClassifier(3, metric=metric).fit(sparse.tocsr(), y)
+        np.testing.assert_allclose(ours.kneighbors(sparse)[0], theirs.kneighbors(sparse.tocsr())[0], atol=1e-7)
+        np.testing.assert_array_equal(ours.predict(sparse), KNNClassifier(3, metric=metric).fit(X, y).predict(X))
+    np.testing.assert_allclose(
+        KNNRegressor(3).fit(sparse, X[:, 0]).predict(sparse), KNNRegressor(3).fit(X, X[:, 0]).predict(X)
+    )
+    search = GridSearchCV(KNNClassifier(), {"n_neighbors": [1, 3, 5]}, cv=3).fit(sparse.tocsr(), y)
+    assert search.session_ == "neighbors"
+
+
+def test_sparse_tables_that_are_too_large_are_refused():
+    with pytest.raises(ValueError, match=r"100,000 rows of 50,000 columns would take 40.0 GB.*TruncatedSVD"):
+        KNNClassifier().fit(sp.csr_matrix((100_000, 50_000)), np.zeros(100_000))

@@ -18,6 +18,7 @@ from foldwise.app.progress import RunProgress, Watch
 from foldwise.app.recording.record import RunRecord
 from foldwise.app.search import Search
 from foldwise.app.setup import RunSetup
+from foldwise.app.target_column import with_target
 from foldwise.app.task import FitTask, make_task
 from foldwise.app.timing import Clock, seconds_of
 from foldwise.app.workers.executors import Executor, count_workers, open_executor
@@ -35,6 +36,7 @@ LATER = ("foldwise.app.final_model", "foldwise.app.result", "skops.io")
 
 def fit(
     table: Any = None,
+    y: Any = None,
     *,
     target: str | None = None,
     budget: float | str | None = None,
@@ -62,10 +64,12 @@ def fit(
 
     Parameters
     ----------
-    table : path, frame or Table
+    table : path, frame, array or Table
         The data, with one row per example. A run that is resumed reads its table again, so that it may be left out.
+    y : array-like of shape (n_rows,), default=None
+        The target, if the table does not contain it, as in scikit-learn's `fit(X, y)`.
     target : str
-        The column to predict.
+        The column to predict. With y, its name; by default that of y, or "target".
     budget : float or str, default=None
         Time limit for the whole run, in seconds or as "60s", "5m" or "1h". By default 60 seconds, or as long as the
         first session of a run that is resumed.
@@ -118,6 +122,8 @@ def fit(
     >>> run.model.predict(run.task.table.X[:2]).shape
     (2,)
     """
+    if y is not None:
+        table, target = with_target(table, y, target)
     names = models if models is None or isinstance(models, str) else tuple(models)
     columns = (groups, time, weights)
     given = (names, metric, costs, *columns, positive, test, drop_unlabeled, rows, seed, n_jobs, task)

@@ -5,6 +5,7 @@ from foldwise.models.coded_labels import CodedLabels
 from foldwise.models.column_roles import Outline, TargetScale, outline
 from foldwise.models.preprocessing import as_frame, for_trees, native, scaled
 from foldwise.models.spec import Cost, ModelSpec
+from foldwise.models.table_encoder import TableEncoder
 from foldwise.models.target_transforms import TransformedTarget
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Cost",
     "ModelSpec",
     "Outline",
+    "TableEncoder",
     "TargetScale",
     "TransformedTarget",
     "as_frame",

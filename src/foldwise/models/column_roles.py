@@ -176,6 +176,19 @@ def outline(table: Table, task: str | None = None) -> Outline:
     """
     if table.y is None:
         raise InputError(f"table {table.name!r} has no target.", "read it with read_table(path, target='column').")
+    roles, left_out = column_roles(table)
+    n_levels = {name: table.X[name].n_unique() for name, role in roles.items() if role == "category"}
+    n_classes, target, n_values = 0, None, len(np.asarray(table.y))
+    if task_of(table.y, task) == "regression":
+        target = TargetScale.of(number_target(table.y, n_values))
+    else:
+        n_classes = len(encode_target(table.y, n_values).classes)
+    constant = all(found.kind == "constant" for found in table.findings)
+    return Outline(roles, left_out, table.X.height, n_classes, n_levels, constant, target)
+
+
+def column_roles(table: Table) -> tuple[dict[str, Role], dict[str, str]]:
+    """Decide the role of each column, and which columns are left out, with the reason."""
     roles: dict[str, Role] = {}
     left_out: dict[str, str] = {}
     uninformative = {"identifier": "it identifies rows", "constant": "it is the same in every row"}
@@ -190,14 +203,7 @@ def outline(table: Table, task: str | None = None) -> Outline:
         left_out = {}
     if not roles:
         raise InputError(f"table {table.name!r} has no column except its target.", "a model needs at least one.")
-    n_levels = {name: table.X[name].n_unique() for name, role in roles.items() if role == "category"}
-    n_classes, target, n_values = 0, None, len(np.asarray(table.y))
-    if task_of(table.y, task) == "regression":
-        target = TargetScale.of(number_target(table.y, n_values))
-    else:
-        n_classes = len(encode_target(table.y, n_values).classes)
-    constant = all(found.kind == "constant" for found in table.findings)
-    return Outline(roles, left_out, table.X.height, n_classes, n_levels, constant, target)
+    return roles, left_out
 
 
 def role_of(column: Column, found: str) -> Role:

@@ -89,7 +89,7 @@ def for_trees(outline: Outline, impute: bool = True) -> ColumnTransformer:
     >>> for_trees(outline(table)).fit_transform(table.X, table.y)[0].tolist()
     [85.0, 85.0, 0.0, 1.0, 0.0, 1.0, 0.0]
     """
-    rates: Any = MeanEncoder() if outline.task == "regression" else imputer()
+    rates: Any = MeanEncoder() if outline.target is not None else imputer()
     if 2 <= outline.n_classes <= MOST_RATES:
         rates = ClassRateEncoder()
     filled = imputer() if impute else "passthrough"

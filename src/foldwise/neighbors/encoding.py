@@ -13,11 +13,13 @@ from foldwise.data.arguments import column_index
 from foldwise.data.columns import ObjectColumn, warn_of_broken_levels
 from foldwise.data.levels import sort_levels
 from foldwise.data.schema import Level, listing
-from foldwise.data.view import View
+from foldwise.data.validation import validate_table
+from foldwise.data.view import View, view_of_array
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.neighbors.distance import MIXED
 
 MISSING = -1  # code of a missing value
+MOST_CELLS = 1 << 27  # of a sparse matrix, 1 GB as a dense one
 UNKNOWN = -2  # code of a category that is not among the known levels
 
 
@@ -95,6 +97,20 @@ class ColumnRoles:
                     f"has {int(missing[:, k].sum())} of them, the first in row {int(missing[:, k].argmax())}.",
                     "use metric='gower', 'heom' or 'hvdm', which support them, or impute them in a pipeline.",
                 )
+
+
+def dense_table(estimator: Any, X: Any, known: tuple[str, ...] | None) -> View:
+    """Return a view of X with scikit-learn's checks; a sparse matrix becomes a dense one, if there is room for it."""
+    table = validate_table(estimator, X, known, sparse=True).table
+    if isinstance(table, View):
+        return table
+    if table.n_rows * table.n_columns > MOST_CELLS:
+        raise InputError(
+            f"a sparse matrix is stored as a dense one, but {table.n_rows:,} rows of {table.n_columns:,} columns would "
+            f"take {table.n_rows * table.n_columns * 8 / 1e9:.1f} GB.",
+            "reduce the columns first, for example with scikit-learn's TruncatedSVD.",
+        )
+    return view_of_array(table.matrix.toarray())
 
 
 def column_roles(table: View, metric: str, categorical: Sequence[Any] | None) -> ColumnRoles:

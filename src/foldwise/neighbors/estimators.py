@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from foldwise.data.arguments import at_least_zero, check_jobs, whole_at_least
+from foldwise.data.arguments import at_least_zero, check_jobs, one_of, whole_at_least
 from foldwise.data.schema import Level, Schema
-from foldwise.data.target import encode_target, number_target
-from foldwise.data.validation import validate_table
+from foldwise.data.target import Target, encode_target, number_target
 from foldwise.data.view import View
 from foldwise.errors import InputError
 from foldwise.neighbors.distance import MIXED
-from foldwise.neighbors.encoding import ColumnRoles, EncodedRows, column_roles
+from foldwise.neighbors.encoding import ColumnRoles, EncodedRows, column_roles, dense_table
 from foldwise.neighbors.parameters import (
     VotingParams,
     check_distance,
@@ -25,8 +25,16 @@ from foldwise.neighbors.parameters import (
     check_metric,
     check_voting,
 )
+from foldwise.neighbors.row_weights import (
+    CountedNeighbors,
+    RowWeights,
+    counted_neighbors,
+    learned_space,
+    observed_target,
+    weighted_means,
+    weighted_votes,
+)
 from foldwise.neighbors.search import NeighborIndex, array_per_query
-from foldwise.neighbors.space import learn_space
 from foldwise.neighbors.votes import Floats, Neighbors, Votes, Weights, class_votes, mean_values, with_laplace
 from foldwise.summaries.passes import n_threads
 
@@ -43,6 +51,7 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
     _roles: ColumnRoles
     _rows: EncodedRows
     _index: NeighborIndex
+    _row_weights: RowWeights | None
 
     def __init__(
         self,
@@ -70,21 +79,23 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
     def _validated(self, X: Any) -> View:
         """Check the parameters and the table given to `fit`."""
         self._voting()
-        table = validate_table(self, X, None).table
-        assert isinstance(table, View)
-        return table
+        return dense_table(self, X, None)
 
-    def _index_rows(self, table: View, y: NDArray[np.int64] | None, n_classes: int) -> None:
-        """Learn the distance from the training rows and index them."""
+    def _index_rows(self, table: View, target: Target | None, weights: RowWeights | None) -> Target | None:
+        """Learn the distance from the training rows and index those that count; return their classes."""
         check_jobs(self.n_jobs)
         roles = column_roles(table, check_metric(self.metric, self.scale, self.pca), self.categorical)
         distance = check_distance(roles, self.p, self.scale, self.column_weights, self.pca)
         rows = roles.encode(table, distance.p)
-        self._roles, self._rows = roles, rows
-        self._index = NeighborIndex(learn_space(distance, rows, y, n_classes), rows)
+        if weights is not None:
+            rows = rows.take(weights.rows)
+            target = None if target is None else observed_target(target, weights.rows)
+        self._roles, self._rows, self._row_weights = roles, rows, weights
+        self._index = NeighborIndex(learned_space(distance, rows, target, weights), rows)
         self.schema_ = Schema(table.columns)
         self.effective_metric_ = distance.metric
-        self.n_samples_fit_ = rows.n_rows
+        self.n_samples_fit_ = table.n_rows
+        return target
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """Find the nearest training rows of each row.
@@ -107,9 +118,34 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         k = whole_at_least("n_neighbors", self.n_neighbors if n_neighbors is None else n_neighbors, 1)
         queries, leave_out = self._queries(X)
-        check_enough(k, self.n_samples_fit_, queries.n_rows, X is None)
+        check_enough(k, self._rows.n_rows, queries.n_rows, X is None)
         distances, indices = self._index.nearest(queries, k, leave_out, self._threads(queries))
+        indices = self._among_all(indices)
         return (distances, indices) if return_distance else indices
+
+    def kneighbors_graph(self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity") -> Any:
+        """Return the nearest training rows of each row as a sparse matrix.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_columns), or None
+            Query rows. None queries the training rows; no row is then its own neighbor.
+        n_neighbors : int, optional
+            Number of neighbors; by default that of the estimator.
+        mode : {"connectivity", "distance"}, default "connectivity"
+            Whether the matrix contains 1 for each neighbor, or its distance.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of shape (n_rows, n_samples_fit_)
+            One entry per row and neighbor, nearest first.
+        """
+        one_of("mode", mode, ("connectivity", "distance"))
+        distances, indices = self.kneighbors(X, n_neighbors)
+        n_rows, k = indices.shape
+        values = np.ones(n_rows * k) if mode == "connectivity" else distances.ravel()
+        starts = np.arange(0, n_rows * k + 1, k)
+        return sp.csr_matrix((values, indices.ravel(), starts), shape=(n_rows, self.n_samples_fit_))
 
     def radius_neighbors(self, X: Any = None, radius: float = 1.0, return_distance: bool = True) -> Any:
         """Find all training rows within a radius of each row.
@@ -132,7 +168,7 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
         radius = np.inf if radius == np.inf else at_least_zero("radius", radius)
         queries, leave_out = self._queries(X)
         distances, indices, offsets = self._index.within(queries, radius, leave_out, self._threads(queries))
-        by_query = [array_per_query(flat, offsets) for flat in (distances, indices)]
+        by_query = [array_per_query(flat, offsets) for flat in (distances, self._among_all(indices))]
         return tuple(by_query) if return_distance else by_query[1]
 
     def _neighbors(self, X: Any, voting: VotingParams) -> Neighbors:
@@ -143,6 +179,20 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
         check_enough(voting.k, self.n_samples_fit_, queries.n_rows, itself)
         k = voting.k if voting.weights in ("uniform", "distance") else min(voting.k + 1, self.n_samples_fit_ - itself)
         return Neighbors(*self._index.nearest(queries, k, leave_out, self._threads(queries)))
+
+    def _counted(self, X: Any, voting: VotingParams, weights: RowWeights) -> CountedNeighbors:
+        """Find the neighbors that vote, if training rows have weights."""
+        queries, leave_out = self._queries(X)
+        threads = self._threads(queries)
+
+        def search(k: int) -> tuple[Floats, NDArray[Any]]:
+            return self._index.nearest(queries, k, leave_out, threads)
+
+        return counted_neighbors(search, weights.values, voting.k, self._rows.n_rows - (X is None))
+
+    def _among_all(self, indices: NDArray[Any]) -> NDArray[Any]:
+        """Return indices of indexed rows as indices of the rows passed to `fit`."""
+        return indices if self._row_weights is None else self._row_weights.rows[indices]
 
     def known_levels(self) -> dict[str, Sequence[Level]]:
         """Return the known levels of each categorical column; empty before `fit`."""
@@ -158,9 +208,8 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
     def _queries(self, X: Any) -> tuple[EncodedRows, NDArray[np.intp] | None]:
         """Encode the query rows. If they are the training rows, also return the index that each must not find."""
         if X is None:
-            return self._rows, np.arange(self.n_samples_fit_)
-        table = validate_table(self, X, self.schema_.names).table
-        assert isinstance(table, View)
+            return self._rows, np.arange(self._rows.n_rows)
+        table = dense_table(self, X, self.schema_.names)
         return self._roles.encode(table, self._index.space.distance.p), None
 
     def _voting(self) -> VotingParams:
@@ -178,7 +227,7 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.metric in MIXED
-        tags.input_tags.categorical = True
+        tags.input_tags.categorical = tags.input_tags.sparse = True
         return tags
 
 
@@ -273,15 +322,17 @@ class KNNClassifier(ClassifierMixin, NeighborsBase):  # type: ignore[misc]
         self.ties = ties
         self.laplace = laplace
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Index the training rows.
 
         Parameters
         ----------
-        X : array or data frame of shape (n_rows, n_columns)
-            Training rows.
+        X : array, sparse matrix or data frame of shape (n_rows, n_columns)
+            Training rows. A sparse matrix is stored as a dense one.
         y : array-like of shape (n_rows,)
             Class labels.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows: a row of weight 2 counts as two neighbors, and a row of weight 0 as none.
 
         Returns
         -------
@@ -289,8 +340,9 @@ class KNNClassifier(ClassifierMixin, NeighborsBase):  # type: ignore[misc]
             The fitted estimator itself.
         """
         table = self._validated(X)
-        target = encode_target(y, table.n_rows)
-        self._index_rows(table, target.codes, len(target.classes))
+        given = encode_target(y, table.n_rows)
+        target = self._index_rows(table, given, RowWeights.of(sample_weight, table.n_rows))
+        assert target is not None
         self.classes_, self._y = target.classes, target.codes
         return self
 
@@ -331,6 +383,11 @@ class KNNClassifier(ClassifierMixin, NeighborsBase):  # type: ignore[misc]
     def _votes(self, X: Any, shares: bool) -> Votes:
         check_is_fitted(self)
         voting = self._voting()
+        if self._row_weights is not None:
+            labels, parts = weighted_votes(
+                self._counted(X, voting, self._row_weights), self._y, len(self.classes_), voting
+            )
+            return Votes(labels[None], parts[None])
         found = self._neighbors(X, voting)
         return class_votes(found, self._y, len(self.classes_), [voting.k], voting.weights, voting.ties, shares)
 
@@ -394,15 +451,17 @@ class KNNRegressor(RegressorMixin, NeighborsBase):  # type: ignore[misc]
 
     _y: NDArray[np.float64]
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Index the training rows.
 
         Parameters
         ----------
-        X : array or data frame of shape (n_rows, n_columns)
-            Training rows.
+        X : array, sparse matrix or data frame of shape (n_rows, n_columns)
+            Training rows. A sparse matrix is stored as a dense one.
         y : array-like of shape (n_rows,)
             Target values.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows: a row of weight 2 counts as two neighbors, and a row of weight 0 as none.
 
         Returns
         -------
@@ -416,8 +475,9 @@ class KNNRegressor(RegressorMixin, NeighborsBase):  # type: ignore[misc]
             )
         table = self._validated(X)
         values = number_target(y, table.n_rows)
-        self._index_rows(table, None, 0)
-        self._y = values
+        weights = RowWeights.of(sample_weight, table.n_rows)
+        self._index_rows(table, None, weights)
+        self._y = values if weights is None else values[weights.rows]
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -435,6 +495,8 @@ class KNNRegressor(RegressorMixin, NeighborsBase):  # type: ignore[misc]
         """
         check_is_fitted(self)
         voting = self._voting()
+        if self._row_weights is not None:
+            return weighted_means(self._counted(X, voting, self._row_weights), self._y, voting.weights)
         return np.asarray(mean_values(self._neighbors(X, voting), self._y, [voting.k], voting.weights)[0])
 
     open_folds = NeighborsBase._open_folds

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from foldwise.data.arguments import check_jobs
-from foldwise.data.validation import validate_table
 from foldwise.data.view import View, mixes_text_and_numbers
 from foldwise.folds.caches import KeyedCache
 from foldwise.folds.fallback import refitted
@@ -27,7 +26,7 @@ from foldwise.folds.nearest.lists import LazyLists, ListStore, NeighborLists, Se
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows, TargetValues
 from foldwise.folds.rows import take_rows
 from foldwise.neighbors.distance import DistanceSpec
-from foldwise.neighbors.encoding import EncodedRows, column_roles
+from foldwise.neighbors.encoding import EncodedRows, column_roles, dense_table
 from foldwise.neighbors.parameters import VotingParams, check_distance, check_metric, check_voting
 from foldwise.neighbors.search import NeighborIndex
 from foldwise.neighbors.space import learn_space
@@ -276,7 +275,7 @@ def open_knn(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> KNNS
     """Open a session; None if refits must answer: for fit parameters, or if only some rows of a column are valid."""
     if fit_params:
         return None
-    table = validate_table(clone(estimator), X, None).table
-    if not isinstance(table, View) or mixes_text_and_numbers(table):
+    table = dense_table(clone(estimator), X, None)
+    if mixes_text_and_numbers(table):
         return None
     return KNNSession(estimator, X, y, table)

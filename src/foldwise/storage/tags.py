@@ -25,6 +25,7 @@ TAGS = {
     "columns.keep": "models.column_transformers.KeepColumns",
     "columns.means": "models.target_encoding.MeanEncoder",
     "columns.numbers": "models.column_transformers.NumberColumns",
+    "columns.table": "models.table_encoder.TableEncoder",
     "columns.top": "models.wide_tables.TopColumns",
     "columns.words": "models.column_transformers.TextTfidf",
     "conformal": "decisions.conformal.estimator.Conformal",

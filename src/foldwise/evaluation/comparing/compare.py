@@ -111,15 +111,15 @@ def compare(
     P: probability of being better than the best model, equal within 0.01, or worse
        (Bayesian correlated t-test).
     """
-    models = named_models(models)
-    check_names(models)
+    by_name = named_models(models)
+    check_names(by_name)
     check_level(level)
     check_rope(0.01 if rope is None else rope)
     check_jobs(n_jobs)
     if isinstance(scoring, str):
         scoring = METRICS.get(scoring, scoring)
-    procedures = {name: opened(name, model, X, y, scoring, groups, fit_params) for name, model in models.items()}
-    classifier = all_classify(models)
+    procedures = {name: opened(name, model, X, y, scoring, groups, fit_params) for name, model in by_name.items()}
+    classifier = all_classify(by_name)
     metric = one_metric({name: one.score_name for name, one in procedures.items()})
     splits = common_splits(classifier, X, y, cv, groups, random_state)
     scores, estimates = {}, {}

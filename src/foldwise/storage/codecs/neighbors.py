@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,13 @@ from numpy.typing import NDArray
 
 from foldwise.bayes.storage import param_from_plain, param_to_plain
 from foldwise.data.schema import Schema
+from foldwise.data.target import Target
 from foldwise.errors import InputError
 from foldwise.neighbors import KNNClassifier, KNNRegressor
 from foldwise.neighbors.encoding import UNKNOWN, ColumnRoles, EncodedRows
 from foldwise.neighbors.parameters import check_distance
+from foldwise.neighbors.row_weights import RowWeights, learned_space
 from foldwise.neighbors.search import NeighborIndex
-from foldwise.neighbors.space import learn_space
 from foldwise.storage.archive import damaged
 from foldwise.storage.codecs.formats import (
     Files,
@@ -47,6 +49,9 @@ def write(model: Any) -> Files:
         "layout": [roles.metric, roles.numbers, roles.categories, roles.levels],
     }
     arrays = {"numbers": model._rows.numbers, "codes": model._rows.codes, "y": model._y}
+    if model._row_weights is not None:
+        about["n_samples_fit"] = model.n_samples_fit_
+        arrays |= {"weights": model._row_weights.values, "weighted_rows": model._row_weights.rows}
     return {"json": to_json(about), "npz": to_npz(arrays)}
 
 
@@ -75,16 +80,30 @@ def read(files: Files) -> Any:
     y: NDArray[Any] = np.ascontiguousarray(arrays["y"], dtype=np.float64 if quantity else np.int64)
     check(rows, y, len(classes), roles)
     distance = check_distance(roles, model.p, model.scale, model.column_weights, model.pca)
-    model._roles, model._rows = roles, rows
-    model._index = NeighborIndex(learn_space(distance, rows, None if quantity else y, len(classes)), rows)
+    weights = row_weights(arrays, rows.n_rows, int(about.get("n_samples_fit", rows.n_rows)))
+    model._roles, model._rows, model._row_weights = roles, rows, weights
+    target = None if quantity else Target(classes, y)
+    model._index = NeighborIndex(learned_space(distance, rows, target, weights), rows)
     model.schema_, model.effective_metric_ = schema, distance.metric
-    model.n_samples_fit_, model.n_features_in_ = rows.n_rows, len(schema)
+    model.n_samples_fit_, model.n_features_in_ = int(about.get("n_samples_fit", rows.n_rows)), len(schema)
     if about["feature_names_in"] is not None:
         model.feature_names_in_ = np.array([str(name) for name in about["feature_names_in"]], dtype=object)
     model._y = y
     if not quantity:
         model.classes_ = classes
     return model
+
+
+def row_weights(arrays: Mapping[str, Any], n_rows: int, n_fitted: int) -> RowWeights | None:
+    """Return the weights of the rows, if the model has any, and refuse invalid ones."""
+    if "weights" not in arrays:
+        return None
+    values = np.ascontiguousarray(arrays["weights"], dtype=np.float64)
+    rows = np.ascontiguousarray(arrays["weighted_rows"], dtype=np.intp)
+    fits = values.shape == rows.shape == (n_rows,) and bool(((rows >= 0) & (rows < n_fitted)).all())
+    if not (fits and bool((np.isfinite(values) & (values > 0)).all())):
+        raise damaged(MISMATCH)
+    return RowWeights(values, rows)
 
 
 def check(rows: EncodedRows, y: Any, n_classes: int, roles: ColumnRoles) -> None:

@@ -1,0 +1,44 @@
+"""`fit(X, y)`: a table and its target, passed separately as to scikit-learn, as one table with a target column."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import polars as pl
+import scipy.sparse as sp
+
+from foldwise.data.frames import as_polars, as_series
+from foldwise.data.target import refuse_lengths, refuse_several
+from foldwise.errors import FoldwiseTypeError, InputError
+
+NAME = "target"  # of a target without a name
+
+
+def with_target(X: Any, y: Any, target: str | None = None) -> tuple[pl.DataFrame, str]:
+    """Add the target to the columns; it is called `target`, or by its own name, or "target".
+
+    >>> import numpy as np
+    >>> frame, name = with_target(np.zeros((2, 1)), ["yes", "no"])
+    >>> frame.columns, name
+    (['x0', 'target'], 'target')
+    """
+    if isinstance(X, str | os.PathLike):
+        raise FoldwiseTypeError(
+            "y can only be passed with a frame or an array, but the table is a path.",
+            "leave y out, and name the column to predict with target=.",
+        )
+    if sp.issparse(X):
+        raise FoldwiseTypeError("X must be a frame or a dense array, but is a sparse matrix.", "call X.toarray().")
+    refuse_several(y)
+    frame = as_polars(X)
+    name = str(target if target is not None else getattr(y, "name", None) or NAME)
+    if name in frame.columns:
+        raise InputError(
+            f"X has a column {name!r}, which is the name of the target too.",
+            f"drop the column if it is the target itself, or pass target= with another name than {name!r}.",
+        )
+    series = as_series(name, y)
+    if len(series) != frame.height:
+        refuse_lengths(frame.height, len(series))
+    return frame.with_columns(series), name

@@ -1,0 +1,56 @@
+"""`foldwise.fit(X, y)`: frames and arrays with a separate target, as in scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.datasets import load_iris
+
+import foldwise
+from foldwise.app.target_column import with_target
+
+X, y = load_iris(return_X_y=True, as_frame=True)
+SPECIES = np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+def test_a_run_from_a_frame_and_a_series() -> None:
+    run = foldwise.fit(X, pd.Series(SPECIES, name="species"), budget=4, models=["naive_bayes"], n_jobs=1)
+    assert run.task.table.target == "species"
+    assert set(run.model.predict(X[:5])) <= set(SPECIES)
+    assert run.task.table.X.columns == list(X.columns)
+
+
+@pytest.mark.parametrize(
+    ("given", "target", "name"),
+    [
+        (SPECIES, None, "target"),
+        (SPECIES.tolist(), None, "target"),
+        (pd.Series(SPECIES), None, "target"),
+        (pd.Series(SPECIES, name="species"), None, "species"),
+        (pl.Series("species", SPECIES), None, "species"),
+        (pl.Series("species", SPECIES), "kind", "kind"),
+        (SPECIES[:, None], None, "target"),
+    ],
+)
+def test_the_target_is_named(given: Any, target: str | None, name: str) -> None:
+    for table in (X, pl.DataFrame(X), X.to_numpy()):
+        frame, found = with_target(table, given, target)
+        assert found == name
+        assert frame[name].to_list() == SPECIES.tolist()
+        assert frame.width == 5
+    assert with_target(X.to_numpy(), given, target)[0].columns == ["x0", "x1", "x2", "x3", name]
+
+
+def test_what_cannot_be_joined_is_refused() -> None:
+    with pytest.raises(ValueError, match="X has 150 rows but y has 149 labels"):
+        foldwise.fit(X, y[1:])
+    with pytest.raises(ValueError, match="X has a column 'kind', which is the name of the target too"):
+        foldwise.fit(X.assign(kind=1), pd.Series(SPECIES, name="kind"))
+    with pytest.raises(TypeError, match="y can only be passed with a frame or an array"):
+        foldwise.fit("examples/weather.csv", y)
+    with pytest.raises(ValueError, match="multi-output"):
+        foldwise.fit(X, np.column_stack([y, y]))
