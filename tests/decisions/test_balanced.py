@@ -13,6 +13,7 @@ from imblearn.under_sampling import NearMiss
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -177,9 +178,8 @@ def test_a_class_of_one_row_is_copied(rng):
 )
 def test_the_fold_law(inner, weighted, unequal, rng):
     X, y = unequal
-    takes = not isinstance(inner, KNNClassifier)
-    params = {"sample_weight": rng.integers(0, 3, len(y)).astype(float)} if weighted and takes else None
-    methods = ("weights", "over", "under", "smote", "wrong") if takes else ("over", "under", "weights")
+    params = {"sample_weight": rng.integers(0, 3, len(y)).astype(float)} if weighted else None
+    methods = ("weights", "over", "under", "smote", "wrong")
     name = {"NaiveBayes": "var_floor", "KNNClassifier": "n_neighbors", "LogisticRegression": "C"}[type(inner).__name__]
     settings = [
         {"method": method, "correct_priors": correct, f"estimator__{name}": value}
@@ -227,8 +227,8 @@ def test_bad_input(unequal, monkeypatch):
         Balanced(NaiveBayes(), "sideways").fit(X, y)
     with pytest.raises(FoldwiseTypeError, match="fit_resample"):
         Balanced(NaiveBayes(), 3).fit(X, y)
-    with pytest.raises(InputError, match=r"KNNClassifier\.fit does not accept them"):
-        Balanced(KNNClassifier()).fit(X, y)
+    with pytest.raises(InputError, match=r"KNeighborsClassifier\.fit does not accept them"):
+        Balanced(KNeighborsClassifier()).fit(X, y)
     with pytest.raises(InputError, match="no predict_proba"):
         Balanced(LinearSVC(), correct_priors=True).fit(X, y)
     with pytest.raises(InputError, match="every sample weight is zero"):

@@ -310,7 +310,7 @@ def test_bad_input():
     with pytest.raises(FoldwiseTypeError, match="must be a classifier"):
         Calibrated(None).fit(X, y)
     with pytest.raises(InputError, match="does not accept it"):
-        Calibrated(KNNClassifier()).fit(X, y, np.ones(150))
+        Calibrated(KNeighborsClassifier()).fit(X, y, np.ones(150))
     with pytest.raises(InputError, match="decision_function_shape"):
         Calibrated(SVC(decision_function_shape="ovo")).fit(*make_classification(80, n_classes=4, n_informative=4))
     with pytest.raises(InputError, match="at most 40 classes"):

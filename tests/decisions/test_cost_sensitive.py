@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -136,8 +137,6 @@ def random_costs(rng, classes):
 def test_the_fold_law(inner, weighted, rng):
     X, y = load_iris(return_X_y=True)
     X, y = StandardScaler().fit_transform(X), np.array(["a", "b", "c"])[y]
-    if weighted and isinstance(inner, KNNClassifier):
-        return
     params = {"sample_weight": rng.integers(1, 4, len(y)).astype(float)} if weighted else None
     name = {"NaiveBayes": "var_floor", "KNNClassifier": "n_neighbors", "LogisticRegression": "C"}.get(
         type(inner).__name__
@@ -232,7 +231,7 @@ def test_other_bad_input():
     with pytest.raises(FoldwiseTypeError, match="must be a classifier"):
         CostSensitive(NaiveBayes).fit(X, y)
     with pytest.raises(InputError, match="does not accept it"):
-        CostSensitive(KNNClassifier()).fit(X, y, sample_weight=np.ones(150))
+        CostSensitive(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(150))
     model = CostSensitive(NaiveBayes()).fit(X, y)
     with pytest.raises(InputError, match=r"\(150, 3, 3\)"):
         model.predict(X, row_costs=np.ones((150, 2, 3)))

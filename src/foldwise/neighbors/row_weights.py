@@ -45,11 +45,11 @@ class RowWeights:
 
     def learning_rows(self, distance: DistanceSpec, rows: EncodedRows) -> NDArray[np.intp] | None:
         """Return the rows from which a distance learns, each as often as it counts; None for each row once."""
-        if distance.scale not in ("standard", "robust") and distance.components is None and distance.metric != "hvdm":
-            return None  # nothing is learned, or ranges, which do not depend on weights
+        if distance.scale != "robust" and distance.components is None:
+            return None
         total = self.values.sum()
         if (self.values != np.floor(self.values)).any() or total > MOST_REPEATED:
-            what = f"scale={distance.scale!r}" if distance.scale is not None else "this distance"
+            what = "pca" if distance.components is not None else "scale='robust'"
             raise InputError(
                 f"{what} is learned from weighted rows, so each sample_weight must be a whole number, and their sum "
                 f"at most {MOST_REPEATED:,}.",
@@ -154,5 +154,5 @@ def learned_space(
     some = None if weights is None else weights.learning_rows(distance, rows)
     codes, n_classes = (None, 0) if target is None else (target.codes, len(target.classes))
     if some is None:
-        return learn_space(distance, rows, codes, n_classes)
+        return learn_space(distance, rows, codes, n_classes, None if weights is None else weights.values)
     return learn_space(distance, rows.take(some), None if codes is None else codes[some], n_classes)

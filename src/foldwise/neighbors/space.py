@@ -69,23 +69,30 @@ class Space:
 
 
 def learn_space(
-    distance: DistanceSpec, rows: EncodedRows, y: NDArray[np.int64] | None = None, n_classes: int = 0
+    distance: DistanceSpec,
+    rows: EncodedRows,
+    y: NDArray[np.int64] | None = None,
+    n_classes: int = 0,
+    row_weights: Floats | None = None,
 ) -> Space:
     """Learn a distance from training rows; `y` are class codes, which only hvdm needs."""
     weights = _column_weights(distance, rows)
     if distance.is_mixed:
-        return _mixed_space(distance, rows, weights, y, n_classes)
-    return _numeric_space(distance, rows, weights[rows.codes.shape[1] :])
+        return _mixed_space(distance, rows, weights, y, n_classes, row_weights)
+    return _numeric_space(distance, rows, weights[rows.codes.shape[1] :], row_weights)
 
 
-def _numeric_space(distance: DistanceSpec, rows: EncodedRows, weights: Floats) -> Space:
+def _numeric_space(
+    distance: DistanceSpec, rows: EncodedRows, weights: Floats, row_weights: Floats | None = None
+) -> Space:
     columns = np.flatnonzero(weights > 0)
     numbers, weights = rows.numbers[:, columns], weights[columns]
     scaler: Any = None
     stretch: Floats | None = None
     pca: PCA | None = None
     if distance.scale is not None and columns.size:
-        scaler = SCALERS[distance.scale]().fit(numbers)
+        given = {} if row_weights is None or distance.scale != "standard" else {"sample_weight": row_weights}
+        scaler = SCALERS[distance.scale]().fit(numbers, **given)
         numbers = scaler.transform(numbers)
     if distance.components is not None or distance.metric == "cosine":
         power = {"manhattan": 1.0, "chebyshev": 1.0, "minkowski": 1.0 / distance.p}.get(distance.metric, 0.5)
@@ -115,7 +122,12 @@ def check_components(components: int | float, numbers: Floats) -> None:
 
 
 def _mixed_space(
-    distance: DistanceSpec, rows: EncodedRows, weights: Floats, y: NDArray[np.int64] | None, n_classes: int
+    distance: DistanceSpec,
+    rows: EncodedRows,
+    weights: Floats,
+    y: NDArray[np.int64] | None,
+    n_classes: int,
+    row_weights: Floats | None = None,
 ) -> Space:
     n_codes = rows.codes.shape[1]
     weights = exact_weights(weights)
@@ -123,13 +135,13 @@ def _mixed_space(
     number_columns = np.flatnonzero(weights[n_codes:] > 0)
     code_weights, number_weights = weights[:n_codes][code_columns], weights[n_codes:][number_columns]
     n_levels = tuple(rows.n_levels[j] for j in code_columns)
-    divisor, spread = _spread(distance.metric, rows.numbers[:, number_columns])
+    divisor, spread = _spread(distance.metric, rows.numbers[:, number_columns], row_weights)
     power = 1 if distance.metric == "gower" else 2
     factors = np.divide(number_weights, spread**power, out=np.zeros(spread.size), where=spread > 0)
     if distance.metric == "hvdm":
         if y is None:
             raise ValueError("hvdm learns from classes, but y is None. Hint: pass class codes, or use heom.")
-        shares = _shares(rows.codes[:, code_columns], n_levels, y, n_classes)
+        shares = _shares(rows.codes[:, code_columns], n_levels, y, n_classes, row_weights)
         bits = column_bits(np.zeros(0), number_weights, ())
         dist = _compiled(distance, factors, bits, shares, code_weights, n_levels)
     else:
@@ -204,28 +216,44 @@ def _column_weights(distance: DistanceSpec, rows: EncodedRows) -> Floats:  # (n_
     return np.concatenate((codes, numbers)).astype(np.float64)
 
 
-def _spread(metric: str, numbers: Floats) -> tuple[Floats, Floats]:
+def _spread(metric: str, numbers: Floats, row_weights: Floats | None) -> tuple[Floats, Floats]:
     """Compute a power of two near the range of each column, and the range (or 4σ) of the column divided by it.
 
     This division is exact, so equal differences stay equal, and neither squares nor ranges overflow.
     """
     divisor, spread = np.ones(numbers.shape[1]), np.zeros(numbers.shape[1])
     for j, column in enumerate(numbers.T):
-        present = column[~np.isnan(column)]
+        known = ~np.isnan(column)
+        present = column[known]
         if present.size and present.min() < present.max():  # σ of a constant column may not round to 0
             exponent = int(np.frexp(present.max() / 2 - present.min() / 2)[1])
             divisor[j] = np.ldexp(1.0, min(max(exponent, -1000), 1000))
             present = present / divisor[j]
-            spread[j] = 4.0 * present.std() if metric == "hvdm" else present.max() - present.min()
+            spread[j] = present.max() - present.min()
+            if metric == "hvdm":
+                spread[j] = 4.0 * (present.std() if row_weights is None else weighted_std(present, row_weights[known]))
     return divisor, spread
 
 
-def _shares(codes: NDArray[np.int32], n_levels: tuple[int, ...], y: NDArray[np.int64], n_classes: int) -> Floats:
+def weighted_std(values: Floats, weights: Floats) -> float:
+    """Compute the standard deviation of values that count so many times."""
+    mean = np.average(values, weights=weights)
+    return float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
+
+
+def _shares(
+    codes: NDArray[np.int32],
+    n_levels: tuple[int, ...],
+    y: NDArray[np.int64],
+    n_classes: int,
+    row_weights: Floats | None,
+) -> Floats:
     """Compute P(class | level) for the levels of each column, then zeros for unknown and for missing values."""
     tables = [np.zeros((0, n_classes))]
     for j, n in enumerate(n_levels):
         seen = codes[:, j] >= 0
-        counts = np.bincount(codes[seen, j].astype(np.int64) * n_classes + y[seen], minlength=n * n_classes)
+        given = None if row_weights is None else row_weights[seen]
+        counts = np.bincount(codes[seen, j].astype(np.int64) * n_classes + y[seen], given, minlength=n * n_classes)
         counts = counts.reshape(n, n_classes).astype(np.float64)
         totals = counts.sum(axis=1, keepdims=True)
         tables += [np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0), np.zeros((2, n_classes))]
