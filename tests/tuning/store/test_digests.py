@@ -77,3 +77,13 @@ def test_every_cell_counts(kind: str) -> None:
 def test_descriptions_do_not_contain_addresses() -> None:
     assert described(object()) == described(object())
     assert described({"a": np.array([1.0])}) != described({"a": np.array([2.0])})
+
+
+def test_a_class_of_a_script_is_the_same_in_processes_that_the_script_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Model:
+        pass
+
+    monkeypatch.setattr(Model, "__module__", "__main__")
+    before = described(Model())
+    monkeypatch.setattr(Model, "__module__", "__mp_main__")
+    assert described(Model()) == before

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -126,6 +127,31 @@ def test_a_search_without_a_seed_is_resumed_with_its_own(file: Path) -> None:
     first = SearchCV(NaiveBayes(), {"var_floor": Float(1e-9, 1, log=True)}, n_trials=3, **options).fit(X, y)
     more = SearchCV(NaiveBayes(), {"var_floor": Float(1e-9, 1, log=True)}, n_trials=6, **options).fit(X, y)
     assert more.cv_results_["params"][:3] == first.cv_results_["params"]
+
+
+@dataclass(frozen=True)
+class Jittered:
+    """A strategy that proposes other last digits on another CPU."""
+
+    batch = 4
+    jitter: ClassVar[float] = 0.0
+
+    def propose(self, space: Any, trials: Any, rng: np.random.Generator) -> Any:
+        return [{"max_depth": 3, "ccp_alpha": float(rng.uniform(0, 0.01)) * (1 + self.jitter)}]
+
+
+def test_stored_settings_are_not_proposed_again(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    space = {"max_depth": Int(1, 3), "ccp_alpha": Float(0.0, 0.01)}
+    given: dict[str, Any] = {"strategy": Jittered(), "cv": 3, "random_state": 0, "store": file, "name": "a"}
+    model = DecisionTreeClassifier(random_state=0)
+    first = SearchCV(model, space, n_trials=4, **given).fit(X, y)
+    monkeypatch.setattr(Jittered, "jitter", 1e-12)
+    again = SearchCV(model, space, n_trials=8, **given).fit(X, y)
+    assert again.cv_results_["params"][:4] == first.cv_results_["params"]
+    assert open_search(file, "a").to_frame().height == 8
+    without = {**given, "store": None, "name": None}
+    here = SearchCV(model, space, n_trials=8, **without).fit(X, y)
+    assert here.cv_results_["params"][:4] != first.cv_results_["params"]  # the digits do differ here
 
 
 CHANGES: dict[str, tuple[dict[str, Any], str]] = {

@@ -174,11 +174,11 @@ def described(value: Any) -> str:
         return "{" + ", ".join(sorted(map(described, value))) + "}"
     if isinstance(value, Sequence):
         return "[" + ", ".join(map(described, value)) + "]"
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    kind = qualified(type(value))
     if hasattr(value, "get_params") and not isinstance(value, type):
         return f"{kind}({described(value.get_params(deep=False))})"
     if hasattr(value, "__qualname__"):  # a function or a class
-        return f"{value.__module__}.{value.__qualname__}"
+        return qualified(value)
     if hasattr(value, "dist") and hasattr(value, "args") and hasattr(value, "kwds"):  # a distribution of scipy
         return f"{kind}({value.dist.name}, {described(value.args)}, {described(value.kwds)})"
     inside = (
@@ -186,4 +186,11 @@ def described(value: Any) -> str:
         if hasattr(value, "__dict__")
         else {}
     )
-    return f"{kind}({described(inside) if inside else ADDRESS.sub('', repr(value))})"
+    text = described(inside) if inside else ADDRESS.sub("", repr(value)).replace("__mp_main__", "__main__")
+    return f"{kind}({text})"
+
+
+def qualified(value: Any) -> str:
+    """The name of a class or function with its module; what a script defines is the same in processes it starts."""
+    module = "__main__" if value.__module__ == "__mp_main__" else value.__module__
+    return f"{module}.{value.__qualname__}"
