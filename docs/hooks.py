@@ -93,6 +93,7 @@ TOPICS = {
     "The catalog": "catalogue models_for ModelSpec Cost Outline outline spec_of models.register unregister scaled "
     "for_trees native as_frame TableEncoder CodedLabels TargetScale TransformedTarget",
     "Model files": "save_model open_model StoredModel",
+    "Exports": "to_sql SqlExport",
     "Fold sessions": "open_session open_subsets folds.register FoldSession RefitSession Answer Block Failure Need "
     "Split freeze_splits evaluate",
     "Checks for extensions": "check_foldable check_family check_merging check_strategy",

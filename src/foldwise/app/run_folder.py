@@ -143,18 +143,23 @@ class OpenRun:
     model: StoredModel
     folder: Path | None
 
+    @property
+    def has_background(self) -> bool:
+        """Whether training rows are stored with the run."""
+        return self.folder is not None and current(self.folder, BACKGROUND).is_file()
+
     def background(self) -> pl.DataFrame:
         """Read the training rows stored with the run."""
         import polars as pl
 
         from foldwise.data.reading.protocol import READ_ERRORS, first_line
 
-        path = None if self.folder is None else current(self.folder, BACKGROUND)
-        if path is None or not path.is_file():
+        if self.folder is None or not self.has_background:
             raise InputError(
                 "an explanation compares a row with training rows, but none are stored with this model.",
                 "pass background=TABLE, a table of training rows.",
             )
+        path = current(self.folder, BACKGROUND)
         try:
             return pl.read_parquet(path)
         except READ_ERRORS as error:

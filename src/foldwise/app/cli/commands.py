@@ -170,6 +170,33 @@ def predict(
 
 @app.command()
 @guarded
+def export(
+    run: RunFolder,
+    to: Annotated[str, typer.Option(help="Format: sql.")] = "sql",
+    dialect: Annotated[
+        str, typer.Option(help="Dialect of SQL: duckdb, postgres, sqlite, spark, bigquery, snowflake or mysql.")
+    ] = "duckdb",
+    table: Annotated[str, typer.Option(help="Table in the database, such as customers or sales.customers.")] = "rows",
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="File to write. Default: RUN.sql.")] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(help="Columns to return beside the predictions. Default: all columns of the model."),
+    ] = None,
+    json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a model as SQL, so that a database predicts where the rows are.
+
+    A second file contains a check: a query that predicts stored rows and counts the differences to Python.
+    """
+    from foldwise.app.cli.export import export
+
+    kept = None if keep is None else listed(keep)
+    export(run, to, dialect, table, out, keep=kept, as_json=json, quiet=quiet)
+
+
+@app.command()
+@guarded
 def explain(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit, or a model file.")],
     table: TableFile,

@@ -1,0 +1,264 @@
+"""`to_sql`: a fitted model as a query that predicts the rows of a table in a database, and its check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from foldwise.data.frames import as_polars
+from foldwise.errors import InputError
+from foldwise.exports.sql.decision import CostDecision
+from foldwise.exports.sql.dialects import SqlDialect, dialect_of
+from foldwise.exports.sql.program import RawColumn, SqlProgram
+from foldwise.exports.sql.run_models import classify, regress
+from foldwise.storage import StoredModel
+from foldwise.storage.table_check import match_columns
+
+TOLERANCE = 1e-9
+XGBOOST_TOLERANCE = 1e-6  # it adds in single precision
+MOST_CHECKED = 100  # rows of a check
+
+
+@dataclass(frozen=True)
+class SqlExport:
+    """A model as SQL.
+
+    Attributes
+    ----------
+    query : str
+        The query, which returns the kept columns and the predictions of every row of the table.
+    check : str
+        A query that predicts stored rows and returns how many of them differ from Python's predictions: 0 if the
+        database predicts the same. Empty if no rows were given.
+    dialect : str
+        The dialect of SQL.
+    """
+
+    query: str
+    check: str
+    dialect: str
+
+    def write(self, path: str | Path) -> list[Path]:
+        """Write the query to a file, and the check beside it.
+
+        Parameters
+        ----------
+        path : path
+            The file of the query, for example `model.sql`. The check becomes `model.check.sql`.
+
+        Returns
+        -------
+        list of Path
+            The files that were written.
+        """
+        path = Path(path)
+        files = {path: self.query}
+        if self.check:
+            files[path.with_suffix(f".check{path.suffix}")] = self.check
+        for file, text in files.items():
+            file.write_text(text + ";\n", encoding="utf-8")
+        return list(files)
+
+    def __str__(self) -> str:
+        return self.query
+
+
+def to_sql(
+    model: Any,
+    *,
+    dialect: str = "duckdb",
+    table: str | Sequence[str] = "rows",
+    keep: Sequence[str] | None = None,
+    columns: Mapping[str, str] | Sequence[str] | None = None,
+    rows: Any = None,
+) -> SqlExport:
+    """Write a fitted model as an SQL query.
+
+    Parameters
+    ----------
+    model : StoredModel or estimator
+        A model opened by `open_model`, or a fitted estimator or pipeline.
+    dialect : str, default="duckdb"
+        "duckdb", "postgres", "sqlite" or "spark". Queries for "bigquery", "snowflake" and "mysql" are written, too, but
+        were never run there.
+    table : str or sequence of str, default="rows"
+        The table to predict; a sequence names its schema first.
+    keep : sequence of str, optional
+        Columns of the table to return beside the predictions. By default the columns of the model.
+    columns : mapping or sequence of str, optional
+        The columns of the table that the model sees, in its order, for an estimator that was fitted on an array. A
+        mapping also says what they contain: "number", "truth" (booleans) or "text".
+    rows : frame, optional
+        Rows for the check. At most 100 are used.
+
+    Returns
+    -------
+    SqlExport
+        The query and its check.
+
+    Examples
+    --------
+    >>> from foldwise import NaiveBayes, read_table, to_sql
+    >>> table = read_table("examples/weather.csv", target="play")
+    >>> export = to_sql(NaiveBayes().fit(table.X, table.y), table="weather", rows=table.X)
+    >>> import duckdb
+    >>> duckdb.sql(export.check).fetchall()
+    [(0,)]
+    """
+    return SqlWriter.of(model, dialect_of(dialect), columns).export(table, keep, rows)
+
+
+class SqlWriter:
+    """Writes the query of one model."""
+
+    def __init__(
+        self,
+        model: Any,
+        dialect: SqlDialect,
+        kinds: Mapping[str, str],
+        framed: bool = True,
+        costs: CostDecision | None = None,
+    ) -> None:
+        self.model, self.dialect, self.kinds, self.framed, self.costs = model, dialect, kinds, framed, costs
+        self.program = SqlProgram(dialect)
+        inputs = [RawColumn(name, kind, f"x{i}") for i, (name, kind) in enumerate(kinds.items())]
+        self.predicted = self._predicted(inputs)
+
+    @classmethod
+    def of(cls, model: Any, dialect: SqlDialect, columns: Any) -> SqlWriter:
+        """Find out which columns a model needs, and what they contain."""
+        if isinstance(model, StoredModel):
+            costs = CostDecision.of(model.metadata.get("costs"), model.classes_)
+            return cls(model.model, dialect, dict(model.kinds), model.framed, costs)
+        if columns is None:
+            return cls(model, dialect, kinds_seen(model))
+        return cls(model, dialect, kinds_given(columns), framed=hasattr(model, "feature_names_in_"))
+
+    def _predicted(self, inputs: Sequence[RawColumn]) -> list[tuple[str, str]]:
+        """Return names and expressions of the predictions."""
+        if not hasattr(self.model, "classes_") or not len(self.model.classes_):
+            return [("prediction", regress(self.model, inputs, self.program))]
+        found = classify(self.model, inputs, self.program)
+        program, labels = self.program, np.asarray(found.classes).tolist()
+        dialect = program.dialect
+        (top,) = program.compute([dialect.extreme(dialect.largest, list(found.columns))])
+        whens = " ".join(
+            f"WHEN {p} >= {top} THEN {dialect.literal(label)}" for p, label in zip(found.columns, labels, strict=True)
+        )
+        answers = [("class", f"CASE {whens} END")]
+        if found.kind == "decision":
+            return answers
+        answers += [(f"p_{label}", p) for p, label in zip(found.columns, labels, strict=True)]
+        return answers + ([] if self.costs is None else self.costs.columns(found.columns, program))
+
+    def export(self, table: str | Sequence[str], keep: Sequence[str] | None, rows: Any) -> SqlExport:
+        kept = list(self.kinds) if keep is None else list(keep)
+        names = [name for name, _ in self.predicted]
+        taken = sorted(set(names) & set(kept))
+        if taken:
+            raise InputError(f"keep= names {taken[0]!r}, which the result already contains.", "leave it out of keep=.")
+        quote = self.dialect.quote_name
+        given = [(f"x{i}", quote(name)) for i, name in enumerate(self.kinds)]
+        given += [(f"k{i}", quote(name)) for i, name in enumerate(kept)]
+        result = [(quote(name), f"k{i}") for i, name in enumerate(kept)]
+        result += [(quote(name), expression) for name, expression in self.predicted]
+        query = f"WITH {self.program.query(self.dialect.quote_table(table), given, result)}"
+        return SqlExport(query, "" if rows is None else self.check(rows), self.dialect.name)
+
+    def check(self, rows: Any) -> str:
+        """Write the query that counts the rows whose predictions differ from Python's."""
+        frame = as_polars(rows)[:MOST_CHECKED]
+        X = match_columns(frame, self.kinds).X
+        expected = self._expected(X)
+        names = [f"e{i}" for i in range(len(expected))]
+        cells = [*X.iter_columns(), *(pl.Series(name, values) for name, values in zip(names, expected, strict=True))]
+        source = rows_as_select(cells, self.dialect)
+        given = [(f"x{i}", self.dialect.quote_name(name)) for i, name in enumerate(self.kinds)]
+        given += [(name, name) for name in names]
+        tolerance = self.program.number(XGBOOST_TOLERANCE if "xgboost" in module_names(self.model) else TOLERANCE)
+        tests = []
+        for name, (_, expression), values in zip(names, self.predicted, expected, strict=True):
+            if isinstance(values[0], float):
+                scale = f"{tolerance} * {self.dialect.largest}({self.program.number(1.0)}, ABS({name}))"
+                tests.append(f"ABS(({expression}) - {name}) > {scale} OR ({expression}) IS NULL")
+            else:
+                tests.append(f"NOT (({expression}) = {name}) OR ({expression}) IS NULL")
+        differs = " OR ".join(f"({test})" for test in tests)
+        body = self.program.query("given", given, [("different", f"CASE WHEN {differs} THEN 1 ELSE 0 END")])
+        inner, _, outer = body.rpartition("\nSELECT ")
+        total = "SELECT COALESCE(SUM(different), 0) AS differences FROM checked"
+        return f"WITH given AS (\n{source}\n), {inner}, checked AS (\nSELECT {outer}\n)\n{total}"
+
+    def _expected(self, X: pl.DataFrame) -> list[list[Any]]:
+        """Predict in Python, in the order of the columns of the query."""
+        given = X if self.framed else X.to_numpy()
+        if self.predicted[0][0] == "prediction":
+            return [np.asarray(self.model.predict(given), dtype=np.float64).tolist()]
+        answers: list[list[Any]] = [np.asarray(self.model.predict(given)).tolist()]
+        if len(self.predicted) == 1:
+            return answers
+        proba = np.asarray(self.model.predict_proba(given), dtype=np.float64)
+        answers += proba.T.tolist()
+        return answers + ([] if self.costs is None else self.costs.expected(proba))
+
+
+def rows_as_select(cells: Sequence[pl.Series], dialect: SqlDialect) -> str:
+    """Write rows as SELECTs that are joined by UNION ALL, which every database accepts."""
+    types = [sql_type(column, dialect) for column in cells]
+    lines = []
+    for i in range(len(cells[0])):
+        values = []
+        for column, kind in zip(cells, types, strict=True):
+            value = column[i]
+            if isinstance(value, float) and not np.isfinite(value):
+                value = None
+            name = f" AS {dialect.quote_name(column.name)}" if not i else ""
+            written = dialect.literal(value)
+            values.append((f"CAST({written} AS {kind})" if kind else written) + name)
+        lines.append(f"SELECT {', '.join(values)}")
+    return "\nUNION ALL ".join(lines)
+
+
+def sql_type(column: pl.Series, dialect: SqlDialect) -> str:
+    """Return the type to which the cells of a column are cast; empty for booleans in databases that have none."""
+    if column.dtype == pl.Boolean:
+        return "" if dialect.name in ("sqlite", "mysql") else "BOOLEAN"
+    if column.dtype.is_integer():
+        return {"bigquery": "INT64", "mysql": "SIGNED", "sqlite": "INTEGER"}.get(dialect.name, "BIGINT")
+    return dialect.double if column.dtype.is_numeric() else dialect.text
+
+
+def kinds_given(columns: Any) -> dict[str, str]:
+    return dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns, "number")
+
+
+def kinds_seen(model: Any) -> dict[str, str]:
+    """Return the columns that an estimator was fitted on, and what they contain."""
+    schema = getattr(model, "schema_", None)
+    if schema is not None:
+        kinds = {"numeric": "number", "binary": "truth", "categorical": "text", "date": "date"}
+        return {column.name: kinds[column.kind] for column in schema}
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        raise InputError(
+            f"the columns of {type(model).__name__} have no names, because it was fitted on an array.",
+            "pass columns=, the names of the columns in the table.",
+        )
+    return dict.fromkeys(map(str, names), "number")
+
+
+def module_names(model: Any) -> set[str]:
+    """Return the top-level modules of an estimator and of all estimators inside it."""
+    found, pending = set(), [model]
+    while pending:
+        one = pending.pop()
+        found.add(type(one).__module__.split(".")[0])
+        pending += getattr(one, "members", ())
+        pending += [step for _, step in getattr(one, "steps", ())]
+        pending += [getattr(one, name) for name in ("estimator_", "regressor_") if hasattr(one, name)]
+    return found

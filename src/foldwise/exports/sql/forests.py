@@ -1,0 +1,107 @@
+"""SQL of scikit-learn's trees and of the ensembles that add them up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.errors import InputError
+from foldwise.exports.sql.outputs import ClassOutput
+from foldwise.exports.sql.program import Feature, Input, SqlProgram
+from foldwise.exports.sql.trees import TreeNodes, sklearn_nodes
+
+TREES_PER_STEP = 16
+ValueTree = tuple[TreeNodes, Callable[[int], str]]  # a tree, and the value of each of its leaves
+
+
+def tree_classifier(model: Any, inputs: Sequence[Input], program: SqlProgram) -> ClassOutput:
+    return ClassOutput(model.classes_, summed_shares([model.tree_], program.numbers(inputs), program))
+
+
+def forest_classifier(model: Any, inputs: Sequence[Input], program: SqlProgram) -> ClassOutput:
+    trees = [one.tree_ for one in model.estimators_]
+    sums = summed_shares(trees, program.numbers(inputs), program)
+    return ClassOutput(model.classes_, program.compute(f"{one} / {program.number(len(trees))}" for one in sums))
+
+
+def summed_shares(trees: Sequence[Any], features: Sequence[Feature], program: SqlProgram) -> list[str]:
+    """Add up the class shares of the leaves, tree after tree.
+
+    Each tree is written once, as the index of its leaf; the shares of the classes are looked up by that index.
+    """
+    n_classes = trees[0].value.shape[2]
+    sums: list[str | None] = [None] * n_classes
+    for start in range(0, len(trees), TREES_PER_STEP):
+        some = trees[start : start + TREES_PER_STEP]
+        nodes = [sklearn_nodes(tree, features, program) for tree in some]
+        leaves = program.compute((one.case(str) for one in nodes), "leaf")
+        terms = [
+            [
+                share_of(leaf, one, tree.value[:, 0, k], program)
+                for leaf, one, tree in zip(leaves, nodes, some, strict=True)
+            ]
+            for k in range(n_classes)
+        ]
+        sums = list(
+            program.compute((" + ".join([*([s] if s else []), *t]) for s, t in zip(sums, terms, strict=True)), "s")
+        )
+    return [one for one in sums if one is not None]
+
+
+def share_of(leaf: str, nodes: TreeNodes, values: NDArray[np.float64], program: SqlProgram) -> str:
+    """Look the share of a class up by the index of the leaf; leaves of the most frequent share are not listed."""
+    by_value: dict[float, list[int]] = {}
+    for i in nodes.leaves():
+        by_value.setdefault(float(values[i]), []).append(i)
+    common = max(by_value, key=lambda value: len(by_value[value]))
+    whens = " ".join(
+        f"WHEN {leaf} IN ({', '.join(map(str, indices))}) THEN {program.number(value)}"
+        for value, indices in by_value.items()
+        if value != common
+    )
+    return f"CASE {whens} ELSE {program.number(common)} END" if whens else program.number(common)
+
+
+def summed_values(forests: Sequence[Iterable[ValueTree]], starts: Sequence[float], program: SqlProgram) -> list[str]:
+    """Add up the values of the leaves, tree after tree, for one forest per score."""
+    totals = [program.number(start) for start in starts]
+    waiting = [iter(forest) for forest in forests]
+    while True:
+        some = [list(islice(forest, TREES_PER_STEP)) for forest in waiting]
+        if not any(some):
+            return totals if all(map(str.isalnum, totals)) else program.compute(totals, "s")
+        terms = [[total, *(nodes.case(leaf) for nodes, leaf in own)] for total, own in zip(totals, some, strict=True)]
+        totals = program.compute((" + ".join(own) for own in terms), "s")
+
+
+def sklearn_values(
+    trees: Iterable[Any], features: Sequence[Feature], program: SqlProgram, rate: float = 1.0
+) -> Iterable[ValueTree]:
+    """Return the nodes of each tree with its leaf values times a rate."""
+    for tree in trees:
+        values = rate * tree.value[:, 0, 0]
+        yield sklearn_nodes(tree, features, program), lambda i, values=values: program.number(float(values[i]))
+
+
+def tree_regressor(model: Any, inputs: Sequence[Input], program: SqlProgram) -> str:
+    return summed_values([sklearn_values([model.tree_], program.numbers(inputs), program)], [0.0], program)[0]
+
+
+def forest_regressor(model: Any, inputs: Sequence[Input], program: SqlProgram) -> str:
+    trees = [one.tree_ for one in model.estimators_]
+    (total,) = summed_values([sklearn_values(trees, program.numbers(inputs), program)], [0.0], program)
+    return program.compute([f"{total} / {program.number(len(trees))}"])[0]
+
+
+def boosted_regressor(model: Any, inputs: Sequence[Input], program: SqlProgram) -> str:
+    if type(model.init_).__name__ != "DummyRegressor":
+        raise InputError("GradientBoostingRegressor with init= cannot be exported to SQL.", "fit it without init=.")
+    start = float(np.ravel(model.init_.constant_)[0])
+    trees = sklearn_values(
+        (one.tree_ for one in model.estimators_[:, 0]), program.numbers(inputs), program, model.learning_rate
+    )
+    return summed_values([trees], [start], program)[0]

@@ -1,0 +1,119 @@
+"""SQL of one decision tree: nested CASE expressions that lead each row to its leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.errors import InputError
+from foldwise.exports.sql.program import Feature, SqlProgram
+
+DEEPEST = 300  # DuckDB and SQLite stop at a depth of 1,000, and a comparison is some levels deep
+
+
+@dataclass(frozen=True)
+class TreeNodes:
+    """The nodes of a tree; the first one is the root.
+
+    Attributes
+    ----------
+    left, right : sequence of int
+        The children of each node; -1 for a leaf.
+    goes_left : sequence of str
+        The condition under which a row goes to the left child. A condition that is NULL means the right child.
+    """
+
+    left: Sequence[int]
+    right: Sequence[int]
+    goes_left: Sequence[str]
+
+    def leaves(self) -> list[int]:
+        return [i for i, child in enumerate(self.left) if child < 0]
+
+    def case(self, leaf: Callable[[int], str]) -> str:
+        """Write the tree, with what `leaf` says about the index of a leaf."""
+        parts: list[str] = []
+        pending: list[tuple[int | str, int]] = [(0, 0)]
+        while pending:
+            node, depth = pending.pop()
+            if isinstance(node, str):
+                parts.append(node)
+            elif self.left[node] < 0:
+                parts.append(leaf(node))
+            elif depth > DEEPEST:
+                raise InputError(
+                    f"a tree is more than {DEEPEST} levels deep, which databases do not accept.", "limit max_depth."
+                )
+            else:
+                parts.append(f"CASE WHEN {self.goes_left[node]} THEN ")
+                pending += [(" END", 0), (self.right[node], depth + 1), (" ELSE ", 0), (self.left[node], depth + 1)]
+        return "".join(parts)
+
+
+def at_most(feature: Feature, threshold: float, missing_left: bool, program: SqlProgram) -> str:
+    """Compare a feature with a threshold: x ≤ t."""
+    if feature.indicator:
+        return of_indicator(feature, threshold >= 0.0, threshold >= 1.0, program)
+    return with_missing(f"{feature.expression} <= {program.number(threshold)}", feature, missing_left)
+
+
+def below(feature: Feature, threshold: float, missing_left: bool, program: SqlProgram) -> str:
+    """Compare a feature with a threshold: x < t."""
+    if feature.indicator:
+        return of_indicator(feature, threshold > 0.0, threshold > 1.0, program)
+    return with_missing(f"{feature.expression} < {program.number(threshold)}", feature, missing_left)
+
+
+def among(feature: Feature, values: Sequence[float], missing_left: bool, program: SqlProgram) -> str:
+    """Test whether a feature is one of some values."""
+    if not len(values):
+        return f"{feature.expression} IS NULL" if missing_left and feature.nullable else "1 = 0"
+    listed = ", ".join(map(program.number, values))
+    return with_missing(f"{feature.expression} IN ({listed})", feature, missing_left)
+
+
+def with_missing(condition: str, feature: Feature, missing_left: bool) -> str:
+    return f"({condition} OR {feature.expression} IS NULL)" if missing_left and feature.nullable else condition
+
+
+def of_indicator(feature: Feature, zero_left: bool, one_left: bool, program: SqlProgram) -> str:
+    if zero_left == one_left:
+        return "1 = 1" if zero_left else "1 = 0"
+    condition = feature.is_level(program.dialect)
+    return condition if one_left else f"NOT ({condition})"
+
+
+def double_threshold(threshold: float) -> float:
+    """Return the double t' with x ≤ t' for exactly the doubles x that a tree of single-precision cells sends to x ≤ t.
+
+    A cell is rounded to the nearest float32, and to an even one if two are equally near.
+    """
+    with np.errstate(over="ignore"):
+        low = np.float32(threshold)
+    if float(low) > threshold:
+        low = np.nextafter(low, np.float32(-np.inf))
+    high = np.nextafter(low, np.float32(np.inf))
+    if not np.isfinite(high):
+        return float(np.finfo(np.float64).max)
+    middle = (float(low) + float(high)) / 2
+    is_even = not int(np.abs(low).view(np.int32)) & 1
+    return middle if is_even else float(np.nextafter(middle, -np.inf))
+
+
+def below_as_at_most(threshold: float) -> float:
+    """Return the float32 t' with x ≤ t' for exactly the float32 x with x < t."""
+    return float(np.nextafter(np.float32(threshold), np.float32(-np.inf)))
+
+
+def sklearn_nodes(tree: Any, features: Sequence[Feature], program: SqlProgram) -> TreeNodes:
+    """Read a tree of scikit-learn, whose cells are rounded to single precision."""
+    missing: NDArray[Any] = getattr(tree, "missing_go_to_left", np.zeros(tree.node_count, dtype=bool))
+    tests = [
+        at_most(features[j], double_threshold(float(t)), bool(m), program) if child >= 0 else ""
+        for j, t, m, child in zip(tree.feature, tree.threshold, missing, tree.children_left, strict=True)
+    ]
+    return TreeNodes(tree.children_left.tolist(), tree.children_right.tolist(), tests)

@@ -1,0 +1,281 @@
+"""SQL exports predict what Python predicts: models × databases, missing cells, hostile names, boundary values."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+import sqlglot
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from foldwise import Calibrated, NaiveBayes, StoredModel, to_sql
+from foldwise.app.blend import Blend, ValueBlend
+from foldwise.errors import InputError
+from foldwise.exports.sql.dialects import DIALECTS, dialect_of
+from foldwise.exports.sql.trees import double_threshold
+from foldwise.models import TransformedTarget, catalogue, outline
+from foldwise.storage.table_check import kinds_of
+from tests.exports.databases import HOSTILE, compare, run
+from tests.models.tables import table_of
+from tests.slow import slow
+
+DATABASES = ["duckdb", *slow("sqlite", "postgres")]
+FEW_TREES = {
+    "random_forest": {"n_estimators": 5},
+    "extra_trees": {"n_estimators": 5},
+    "hist_gradient_boosting": {"max_iter": 5},
+    "lightgbm": {"n_estimators": 5},
+    "xgboost": {"estimator__n_estimators": 5},
+    "catboost": {"estimator__n_estimators": 5},
+    "gradient_boosting": {"n_estimators": 5},
+}
+CLASSIFIERS = ["logistic_regression", "decision_tree", "lightgbm", "random_forest"]
+MORE_CLASSIFIERS = ["extra_trees", "hist_gradient_boosting", "xgboost", "catboost", "linear_svm"]
+REGRESSORS = ["ridge"]
+MORE_REGRESSORS = ["linear_regression", "lasso", "decision_tree", "random_forest", "gradient_boosting", "lightgbm"]
+MORE_REGRESSORS += ["hist_gradient_boosting", "xgboost", "catboost"]
+
+
+@pytest.fixture(scope="session")
+def server(request):
+    return lambda dialect: request.getfixturevalue("postgresql_server") if dialect == "postgres" else None
+
+
+def hostile_table(n: int = 120, classes: int = 3, quantity: bool = False):
+    """Mixed columns with missing cells, whose names and categories try to break out of SQL."""
+    rng = np.random.default_rng(5)
+    levels = np.array(["plain", "it's", '"quoted"', "'); DROP TABLE rows; --", "back\\slash", "new\nline", "f12", "ß"])
+    kind = rng.choice(levels, n)
+    size, width = rng.normal(5, 2, n).round(2), rng.exponential(3, n)
+    X = pl.DataFrame(
+        {
+            "x'); DROP TABLE rows; --": size,
+            'wid"th': width,
+            "select": kind,
+            "many`levels": [f"level {i}" for i in rng.integers(0, 30, n)],
+            "member": rng.random(n) < 0.4,
+            "rings": rng.integers(0, 9, n),
+        }
+    )
+    gaps = rng.random((n, 3)) < 0.1
+    names = [X.columns[0], "select", "member"]
+    X = X.with_columns(
+        pl.when(pl.Series(gaps[:, i])).then(None).otherwise(pl.col(c)).alias(c) for i, c in enumerate(names)
+    )
+    value = size + (kind == "it's") * 3 + rng.normal(size=n)
+    y = value if quantity else np.array(["no", "yes", 'it\'s \\ a "class"'])[np.digitize(value, [5, 7])[:n] % classes]
+    return table_of(X, y)
+
+
+def stored(model, X, metadata=None) -> StoredModel:
+    return StoredModel(model, kinds_of(X), getattr(model, "classes_", np.empty(0)), "y", metadata or {}, {})
+
+
+def fitted(name: str, table, task: str = "classification"):
+    """A pipeline of the catalog with few trees."""
+    spec = catalogue()[name].suited(task)
+    pipeline = spec.pipeline(outline(table, task))
+    own = FEW_TREES.get(name, {})
+    if task == "regression":
+        wrapped = "regressor__" if isinstance(pipeline[-1], TransformedTarget) else ""
+        own = {wrapped + key.removeprefix("estimator__"): value for key, value in own.items()}
+    return pipeline.set_params(**{f"model__{key}": value for key, value in own.items()}).fit(table.X, table.y)
+
+
+def check(model, table, dialect, server, tolerance=1e-9, metadata=None) -> None:
+    """The query equals Python on rows of the table, on rows with unseen categories, and its own check finds nothing."""
+    X = table.X.with_columns(pl.Series("select", ["never seen", *table.X["select"][1:]]))
+    export = to_sql(stored(model, X, metadata), dialect=dialect, table=HOSTILE, keep=[], rows=X)
+    rows, differences = run(export, X, HOSTILE, server(dialect))
+    assert differences == 0
+    compare([row[: 1 + len(getattr(model, "classes_", ()))] for row in rows], model, X, tolerance)
+
+
+@pytest.mark.parametrize("dialect", DATABASES)
+@pytest.mark.parametrize("name", [*CLASSIFIERS, *slow(*MORE_CLASSIFIERS)])
+def test_classifiers_of_the_catalog(name, dialect, server):
+    table = hostile_table()
+    if name == "catboost":
+        table = table_of(table.X.drop("many`levels"), table.y)
+    check(fitted(name, table), table, dialect, server, 1e-6 if name == "xgboost" else 1e-9)
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
+def test_two_classes(name, server):
+    table = hostile_table(classes=2)
+    check(fitted(name, table), table, "duckdb", server, 1e-6 if name == "xgboost" else 1e-9)
+
+
+@pytest.mark.parametrize("dialect", DATABASES)
+@pytest.mark.parametrize("name", [*REGRESSORS, *slow(*MORE_REGRESSORS)])
+def test_regressors_of_the_catalog(name, dialect, server):
+    table = hostile_table(quantity=True)
+    if name == "catboost":
+        table = table_of(table.X.drop("many`levels"), table.y)
+    check(fitted(name, table, "regression"), table, dialect, server, 1e-6 if name == "xgboost" else 1e-9)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres"])
+def test_the_weighted_mean_of_a_run_with_costs(dialect, server):
+    """Members with probabilities and with decision values, class frequencies mixed in, a calibrated mean, costs."""
+    table = hostile_table(n=200)
+    codes = np.unique(table.y, return_inverse=True)[1]
+    coded = table_of(table.X, codes)
+    members = [fitted(name, coded) for name in ("logistic_regression", "linear_svm")]
+    given = [
+        Calibrated(fitted("decision_tree", coded), method=method).fit(table.X, codes)
+        for method in ("sigmoid", "temperature")
+    ]
+    labels = np.unique(table.y).tolist()
+    blend = Blend(
+        members, [0.6, 0.4], [None, given[0].calibrator_], given[1].calibrator_, [0.3, 0.3, 0.4], 0.05, labels
+    )
+    actions = ["call", "ignore"]
+    costs = {"actions": actions, "classes": labels, "matrix": [[1.0, 0.0, 2.0], [0.0, 4.0, 1.0]]}
+    check(blend, table, dialect, server, metadata={"costs": costs})
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature", "dirichlet"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_calibrated(method, classes, server):
+    table = hostile_table(n=200, classes=classes)
+    check(Calibrated(fitted("decision_tree", table), method=method).fit(table.X, table.y), table, "sqlite", server)
+
+
+def test_a_mean_of_values_and_a_transformed_target(server):
+    table = hostile_table(quantity=True)
+    positive = table_of(table.X, np.exp(table.y / 3))
+    members = [fitted("ridge", positive, "regression"), fitted("lasso", positive, "regression")]
+    members[0].set_params(model__transform="log").fit(positive.X, positive.y)
+    check(ValueBlend(members, [0.3, 0.7]), positive, "duckdb", server)
+
+
+NUMERIC = {"gaussian": 'wid"th', "gamma": 'wid"th', "binned": 'wid"th', "poisson": "rings", "binomial": "rings"}
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", *slow("duckdb", "postgres")])
+@pytest.mark.parametrize("missing", ["ignore", "category"])
+@pytest.mark.parametrize("family", [*NUMERIC, "bernoulli", "multinomial"])
+def test_naive_bayes(family, missing, dialect, server):
+    table = hostile_table()
+    X = table.X.with_columns(flag=(table.X["rings"] > 4).cast(pl.Float64))
+    families = {NUMERIC.get(family, {"bernoulli": "flag", "multinomial": "rings"}.get(family)): family}
+    model = NaiveBayes(
+        families=families,
+        missing=missing,
+        unseen="smooth",
+        temperature=1.5,
+        column_weights={"select": 0.5, "rings": 0.7},
+    ).fit(X, table.y)
+    check(model, table_of(X, table.y), dialect, server)
+
+
+def test_an_impossible_row_gets_the_prior(server):
+    X = pl.DataFrame({"a": ["x", "x", "y", "y"], "b": ["u", "u", "v", "v"]})
+    model = NaiveBayes(alpha=0).fit(X, ["no", "no", "yes", "yes"])
+    row = pl.DataFrame({"a": ["x"], "b": ["v"]})
+    export = to_sql(stored(model, X), dialect="sqlite", table="rows", keep=[], rows=X)
+    rows, differences = run(export, row, "rows")
+    assert differences == 0
+    assert rows[0][1:] == pytest.approx((0.5, 0.5))
+
+
+@pytest.mark.parametrize("family", ["kde", "text"])
+def test_other_families_are_refused_by_name(family):
+    X = (
+        pl.DataFrame({"a": ["two words", "three more words"] * 4})
+        if family == "text"
+        else pl.DataFrame({"a": np.arange(8.0)})
+    )
+    model = NaiveBayes(families=family).fit(X, ["no", "yes"] * 4)
+    with pytest.raises(InputError, match=f"'{family}' cannot be exported"):
+        to_sql(model)
+
+
+def test_unknown_models_are_refused_by_name():
+    from sklearn.neighbors import KNeighborsClassifier
+
+    model = KNeighborsClassifier(1).fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(InputError, match="KNeighborsClassifier cannot be exported to SQL"):
+        to_sql(model, columns=["a"])
+    with pytest.raises(InputError, match="pass columns="):
+        to_sql(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]))
+
+
+@pytest.mark.parametrize("threshold", [0.1, 1.5, -3.7, 1e-12, 16777217.0, 0.0, -0.0, 1e30])
+def test_thresholds_of_single_precision(threshold):
+    """A double goes to the same side as its float32, one double before and after the threshold as well."""
+    moved = double_threshold(threshold)
+    near = [moved, np.nextafter(moved, np.inf), np.nextafter(moved, -np.inf), threshold, float(np.float32(threshold))]
+    near += [np.nextafter(np.float32(threshold), np.float32(side)) for side in (np.inf, -np.inf)]
+    for x in map(float, near):
+        assert (float(np.float32(x)) <= threshold) == (x <= moved)
+
+
+def test_every_row_reaches_the_same_leaf(rng):
+    """Cells at the thresholds of a tree, and the doubles beside them."""
+    X = rng.normal(size=(300, 2)).astype(np.float32).astype(np.float64)
+    y = np.arange(300.0)
+    tree = DecisionTreeRegressor(random_state=0).fit(X, y)  # one leaf per row: the value names the leaf
+    cuts = tree.tree_.threshold[tree.tree_.feature >= 0][:60]
+    near = np.concatenate([cuts, np.nextafter(cuts, np.inf), np.nextafter(cuts, -np.inf), cuts.astype(np.float32)])
+    cells = np.column_stack([near, near[::-1]])
+    export = to_sql(tree, columns=["a", "b"], keep=[], rows=pl.DataFrame(cells[:5], schema=["a", "b"], orient="row"))
+    rows, differences = run(export, pl.DataFrame(cells, schema=["a", "b"], orient="row"), "rows")
+    assert differences == 0
+    assert [row[0] for row in rows] == tree.predict(cells).tolist()
+
+
+def test_missing_cells_in_a_forest_of_scikit_learn(rng):
+    X = rng.normal(size=(200, 3))
+    X[rng.random((200, 3)) < 0.2] = np.nan
+    forest = RandomForestClassifier(5, random_state=0).fit(X, rng.integers(0, 3, 200))
+    frame = pl.DataFrame(X, schema=["a", "b", "c"], orient="row")
+    export = to_sql(forest, columns=["a", "b", "c"], keep=[], rows=frame)
+    rows, differences = run(export, frame, "rows")  # NaN and not NULL
+    assert differences == 0
+    compare(rows, forest, X, 1e-12)
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 5e-324, 1.7976931348623157e308, -2.5, 0.0, -0.0, 1e22, 123456789.123])
+def test_doubles_are_read_back_exactly(value):
+    import sqlite3
+
+    import duckdb
+
+    assert duckdb.sql(f"SELECT {dialect_of('duckdb').double_literal(value)}").fetchall() == [(value,)]
+    assert (
+        sqlite3.connect(":memory:").execute(f"SELECT {dialect_of('sqlite').double_literal(value)}").fetchone()[0]
+        == value
+    )
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_every_dialect_is_parsed_by_sqlglot(dialect):
+    """Also those of databases that cannot run here: the text is one SELECT over the table, whatever names contain."""
+    table = hostile_table()
+    export = to_sql(stored(fitted("logistic_regression", table), table.X), dialect=dialect, table=HOSTILE, rows=table.X)
+    for text in (export.query, export.check):
+        (statement,) = sqlglot.parse(text, dialect=dialect)
+        assert isinstance(statement, sqlglot.exp.Select)
+    tables = {one.name for one in sqlglot.parse_one(export.query, dialect=dialect).find_all(sqlglot.exp.Table)}
+    assert {name for name in tables if not name.startswith("step")} == {HOSTILE}
+
+
+def test_files_of_an_export(tmp_path):
+    table = hostile_table()
+    export = to_sql(stored(fitted("decision_tree", table), table.X), rows=table.X)
+    files = export.write(tmp_path / "model.sql")
+    assert [path.name for path in files] == ["model.sql", "model.check.sql"]
+    assert files[0].read_text().endswith(";\n")
+
+
+def test_kept_columns_come_first(server):
+    table = hostile_table()
+    model = fitted("decision_tree", table)
+    export = to_sql(stored(model, table.X), table="rows", keep=["rings"], rows=table.X)
+    rows, _ = run(export, table.X, "rows")
+    assert [row[0] for row in rows] == table.X["rings"].to_list()
+    with pytest.raises(InputError, match="keep= names 'class'"):
+        to_sql(stored(model, table.X), keep=["class"])
