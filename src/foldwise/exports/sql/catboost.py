@@ -81,10 +81,7 @@ def boosted_nodes(
         right = [2 * i + 2 if i < n_inner else -1 for i in range(2 * n_inner + 1)]
         by_node = [tests[(i + 1).bit_length() - 1] if i < n_inner else "" for i in range(2 * n_inner + 1)]
         values = scale * np.array(tree["leaf_values"], dtype=np.float64)[k::n_scores]
-        yield (
-            TreeNodes(left, right, by_node),
-            lambda i, values=values, n_inner=n_inner: program.number(float(values[i - n_inner])),
-        )
+        yield TreeNodes(left, right, by_node), [0.0] * n_inner + values.tolist()
 
 
 def test_of(split: Any, info: Any, features: Sequence[Feature], hashes: dict[int, int], program: SqlProgram) -> str:

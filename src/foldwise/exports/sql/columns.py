@@ -69,7 +69,8 @@ def keep_columns(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> l
     names = list(fitted.reach_)
     cells = program.numbers([by_name[name] for name in names])
     inside = program.compute(
-        finite(cell, *fitted.reach_[name], program) for name, cell in zip(names, cells, strict=True)
+        finite(cell, fitted.reach_[name][0], fitted.reach_[name][1], program)
+        for name, cell in zip(names, cells, strict=True)
     )
     clipped_columns = {name: RawColumn(name, "number", one) for name, one in zip(names, inside, strict=True)}
     return [clipped_columns.get(name, by_name[name]) for name in fitted.columns]

@@ -37,6 +37,16 @@ class SqlExport:
         database predicts the same. Empty if no rows were given.
     dialect : str
         The dialect of SQL.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> tree = DecisionTreeClassifier().fit([[1.0], [2.0]], ["low", "high"])
+    >>> export = to_sql(tree, columns=["size"], table="parts", keep=[])
+    >>> import duckdb
+    >>> parts = duckdb.sql("SELECT 1.7 AS size")
+    >>> duckdb.sql(export.query).fetchall()
+    [('high', 1.0, 0.0)]
     """
 
     query: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -15,7 +15,7 @@ from foldwise.exports.sql.program import Feature, Input, SqlProgram
 from foldwise.exports.sql.trees import TreeNodes, sklearn_nodes
 
 TREES_PER_STEP = 16
-ValueTree = tuple[TreeNodes, Callable[[int], str]]  # a tree, and the value of each of its leaves
+ValueTree = tuple[TreeNodes, Sequence[float]]  # a tree, and the values of its nodes
 
 
 def tree_classifier(model: Any, inputs: Sequence[Input], program: SqlProgram) -> ClassOutput:
@@ -31,7 +31,7 @@ def forest_classifier(model: Any, inputs: Sequence[Input], program: SqlProgram) 
 def summed_shares(trees: Sequence[Any], features: Sequence[Feature], program: SqlProgram) -> list[str]:
     """Add up the class shares of the leaves, tree after tree.
 
-    Each tree is written once, as the index of its leaf; the shares of the classes are looked up by that index.
+    Each tree is written once, as the index of its leaf; class frequencies are looked up by that index.
     """
     n_classes = trees[0].value.shape[2]
     sums: list[str | None] = [None] * n_classes
@@ -74,8 +74,15 @@ def summed_values(forests: Sequence[Iterable[ValueTree]], starts: Sequence[float
         some = [list(islice(forest, TREES_PER_STEP)) for forest in waiting]
         if not any(some):
             return totals if all(map(str.isalnum, totals)) else program.compute(totals, "s")
-        terms = [[total, *(nodes.case(leaf) for nodes, leaf in own)] for total, own in zip(totals, some, strict=True)]
+        terms = [
+            [total, *(value_case(*tree, program) for tree in own)] for total, own in zip(totals, some, strict=True)
+        ]
         totals = program.compute((" + ".join(own) for own in terms), "s")
+
+
+def value_case(nodes: TreeNodes, values: Sequence[float], program: SqlProgram) -> str:
+    """Write a tree with the values of its leaves."""
+    return nodes.case(lambda i: program.number(float(values[i])))
 
 
 def sklearn_values(
@@ -83,8 +90,7 @@ def sklearn_values(
 ) -> Iterable[ValueTree]:
     """Return the nodes of each tree with its leaf values times a rate."""
     for tree in trees:
-        values = rate * tree.value[:, 0, 0]
-        yield sklearn_nodes(tree, features, program), lambda i, values=values: program.number(float(values[i]))
+        yield sklearn_nodes(tree, features, program), (rate * tree.value[:, 0, 0]).tolist()
 
 
 def tree_regressor(model: Any, inputs: Sequence[Input], program: SqlProgram) -> str:

@@ -64,9 +64,8 @@ def boosted_nodes(model: Any, k: int, features: Sequence[Feature], program: SqlP
                 tests.append(f"{feature.expression} IS NOT NULL" if not missing_left else "1 = 1")
             else:
                 tests.append(at_most(feature, float(node["num_threshold"]), missing_left, program))
-        children = (np.where(is_leaf, -1, nodes[side].astype(np.int64)).tolist() for side in ("left", "right"))
-        values = nodes["value"]
-        yield TreeNodes(*children, tests), lambda i, values=values: program.number(float(values[i]))
+        left, right = (np.where(is_leaf, -1, nodes[side].astype(np.int64)).tolist() for side in ("left", "right"))
+        yield TreeNodes(left, right, tests), nodes["value"].tolist()
 
 
 def classifier(model: Any, inputs: Sequence[Input], program: SqlProgram) -> ClassOutput:

@@ -28,7 +28,10 @@ def raw_scores(model: Any, inputs: Sequence[Input], program: SqlProgram) -> list
 def boosted_nodes(trees: Sequence[Any], features: Sequence[Feature], program: SqlProgram) -> Iterable[ValueTree]:
     """Return trees with their leaf values."""
     for tree in trees:
-        left, right, tests, values = [], [], [], {}
+        left: list[int] = []
+        right: list[int] = []
+        tests: list[str] = []
+        values: list[float] = []
         pending = [tree["tree_structure"]]
         while pending:  # children get the indices behind all nodes that are known so far
             node = pending.pop(0)
@@ -38,13 +41,14 @@ def boosted_nodes(trees: Sequence[Any], features: Sequence[Feature], program: Sq
                 left.append(first)
                 right.append(first + 1)
                 tests.append(test_of(node, features, program))
+                values.append(0.0)
                 pending += [node["left_child"], node["right_child"]]
             else:
                 left.append(-1)
                 right.append(-1)
                 tests.append("")
-                values[index] = float(node["leaf_value"])
-        yield TreeNodes(left, right, tests), lambda i, values=values: program.number(values[i])
+                values.append(float(node["leaf_value"]))
+        yield TreeNodes(left, right, tests), values
 
 
 def test_of(node: Any, features: Sequence[Feature], program: SqlProgram) -> str:

@@ -46,7 +46,7 @@ def boosted_nodes(trees: Sequence[Any], features: Sequence[Feature], program: Sq
             at_most(features[j], double_threshold(below_as_at_most(float(t))), bool(m), program) if child >= 0 else ""
             for j, t, m, child in zip(tree["split_indices"], conditions, tree["default_left"], left, strict=True)
         ]
-        yield TreeNodes(left, right, tests), lambda i, values=conditions: program.number(float(values[i]))
+        yield TreeNodes(left, right, tests), conditions.tolist()
 
 
 def classifier(model: Any, inputs: Sequence[Input], program: SqlProgram) -> ClassOutput:
