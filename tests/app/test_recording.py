@@ -163,7 +163,9 @@ class TestFaults:
             connection.exec_driver_sql("pragma max_page_count = 1")  # as many as there are
 
         before = stored_folds(file)
-        with pytest.raises(StoreError, match="database or disk is full"):
+        with pytest.raises(
+            StoreError, match=r"database or disk is full\. Hint: make room .* then continue with resume="
+        ):
             search.run(lambda: None)
         assert before.items() <= stored_folds(file).items()
 

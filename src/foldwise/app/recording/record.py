@@ -151,7 +151,7 @@ class RunRecord:
         self._write_progress("running", vars(now))
 
     def _write_progress(self, state: str, more: Mapping[str, Any]) -> None:
-        session = self.trials.session.number if self.trials is not None else None
+        session = self._before.get("session") if self.trials is None else self.trials.session.number
         about = {"format": 1, "pid": os.getpid(), "host": platform.node(), "session": session, "updated": time.time()}
         if not self.replaces or self.trials is not None:  # before that, the folder is still of the run of before
             self._progress = {**self._progress, **about, **more, "state": state}

@@ -207,11 +207,17 @@ class TrialRecord:
     @contextmanager
     def _transaction(self) -> Iterator[sa.Connection]:
         start = time.perf_counter()
-        with self.store.transaction() as connection:
-            yield connection
-            this = tables.sessions.c.number == self.session.number
-            spent = {"elapsed": self.clock.elapsed, "writing": self.writing + time.perf_counter() - start}
-            connection.execute(sa.update(tables.sessions).where(this).values(**spent))
+        try:
+            with self.store.transaction() as connection:
+                yield connection
+                this = tables.sessions.c.number == self.session.number
+                spent = {"elapsed": self.clock.elapsed, "writing": self.writing + time.perf_counter() - start}
+                connection.execute(sa.update(tables.sessions).where(this).values(**spent))
+        except StoreError as error:
+            folder = Path(self.store.name).parent
+            raise StoreError(
+                error.message, f"make room or check the disk, then continue with resume={folder}"
+            ) from error
         self.writing += time.perf_counter() - start
 
     def _block(self, number: int) -> sa.ColumnElement[bool]:

@@ -12,6 +12,7 @@ WORDS = (
     "The same command on the same table, with the same versions and seed, uses the same folds and settings. How many "
     "settings are tried depends on how long each takes."
 )
+RESUMED_WORDS = "This run was resumed, so the commands of all sessions follow in their order."
 TUNE_WORDS = (
     "The same command on the same table, with the same versions and seed, uses the same folds. With --trials it also "
     "tries the same settings."
@@ -27,9 +28,11 @@ def reproduction(facts: ReportFacts) -> Section | None:
     made = facts.part("made")
     if not made:
         return None
+    shown = commands(facts)
     body = [
         paragraph({"explore": EXPLORE_WORDS, "tune": TUNE_WORDS}.get(facts.text("kind"), WORDS)),
-        el("pre", el("code", "\n".join(commands(facts)))),
+        paragraph(RESUMED_WORDS) if len(shown) > 1 else None,
+        el("pre", el("code", "\n".join(shown))),
         configuration(facts),
         costs(facts.part("task")),
         phases(made),
