@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from foldwise.evaluation import validation_curve as validation_curve
     from foldwise.exports import SqlExport as SqlExport
     from foldwise.exports import to_sql as to_sql
+    from foldwise.models import DateFeatures as DateFeatures
     from foldwise.models import ModelSpec as ModelSpec
     from foldwise.models import TableEncoder as TableEncoder
     from foldwise.models import catalogue as catalogue
@@ -94,7 +95,7 @@ _NAMES = {
     "evaluation": "Confusion CostMatrix Estimate bias_corrected compare compare_tables cross_predict cross_val_predict "
     "cross_val_score cross_validate duplicate_groups estimate find_leaks learning_curve nested_cv validation_curve",
     "exports": "SqlExport to_sql",
-    "models": "ModelSpec TableEncoder catalogue models_for",
+    "models": "DateFeatures ModelSpec TableEncoder catalogue models_for",
     "neighbors": "KNNClassifier KNNRegressor choose_k",
     "storage": "StoredModel open_model save_model",
     "tuning": "GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV SearchCV SelectFeatures",

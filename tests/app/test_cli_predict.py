@@ -24,7 +24,7 @@ class TestPredict:
         found = re.fullmatch(
             r"120 rows predicted \((\w+: \d+, )+\w+: \d+\), expected error rate: (\S+)%", out.split("\n")[0]
         )
-        wrong = 100 * pl.read_csv("out.csv")["expected_cost"].mean()
+        wrong = 100 * pl.read_csv("out.csv")["predicted_expected_cost"].mean()
         assert float(found[2]) == pytest.approx(wrong, abs=0.06)
 
     def test_what_is_said(self, tree_run, new):
@@ -36,14 +36,14 @@ class TestPredict:
         code, out, _ = ask("predict", tree_run, new, "-o", "out.parquet", "--json", "--keep", "size,city")
         said = json.loads(out)
         assert said["rows"] == 120 == sum(said["decisions"].values())
-        assert pl.read_parquet("out.parquet").columns[:3] == ["size", "city", "class"]
+        assert pl.read_parquet("out.parquet").columns[:3] == ["size", "city", "predicted_class"]
         assert ask("predict", tree_run, new, "-o", "out.csv", "--quiet") == (0, "", "")
         assert "--json needs an output file" in refused("predict", tree_run, new, "--json")
 
     def test_a_model_file_alone_and_other_costs(self, tree_run, new, here):
         (here / "costs.csv").write_text("action,up,down\nrun,1,1\n")
         assert ask("predict", tree_run / "model.foldwise", new, "-o", "out.csv", "--costs", "costs.csv")[0] == 0
-        assert set(pl.read_csv("out.csv")["decision"]) == {"run"}
+        assert set(pl.read_csv("out.csv")["predicted_decision"]) == {"run"}
         (here / "costs.csv").write_text("action,up\nrun,1\n")
         assert "the class 'down' is not in the cost matrix" in refused("predict", tree_run, new, "--costs", "costs.csv")
         assert "file 'none.csv' does not exist" in refused("predict", tree_run, new, "--costs", "none.csv")

@@ -63,14 +63,14 @@ def test_probabilities(names, temper, here, new):
     run = folder_of(here / "run", final_model(names, temper), TABLE.X)
     predicted = written(run, new, "out.csv")
     for row in ROWS:
-        proba = {label: predicted[f"p_{label}"][row] for label in LABELS.tolist()}
+        proba = {label: predicted[f"predicted_p_{label}"][row] for label in LABELS.tolist()}
         best = max(proba, key=proba.__getitem__)
         text = ask("explain", run, new, "--row", row, "--samples", 80)[1]
         said = json.loads(ask("explain", run, new, "--row", row, "--samples", 80, "--json")[1])
         assert said["proba"] == pytest.approx(proba, abs=1e-9)
         if names == ("naive_bayes",):
             assert f"Predicted: {best} (probability {number_text(proba[best])})." in text
-            assert said["worked"]["predicted"] == predicted["class"][row]
+            assert said["worked"]["predicted"] == predicted["predicted_class"][row]
             assert dict(zip(LABELS, said["worked"]["proba"], strict=True)) == pytest.approx(proba, abs=1e-9)
             assert text.count("naive Bayes before calibration") == 1
             [shown] = re.findall(r"^ *calibrated +(.+)$", text, flags=re.MULTILINE)
@@ -114,7 +114,7 @@ def test_values(here, new):
     names = ("ridge", "decision_tree")
     members = [catalogue()[name].suited("regression").pipeline(about).fit(TABLE.X, y) for name in names]
     run = folder_of(here / "run", ValueBlend(members, (0.25, 0.75)), TABLE.X)
-    predicted = written(run, new, "out.csv")["prediction"]
+    predicted = written(run, new, "out.csv")["predicted_value"]
     for row in ROWS:
         text = ask("explain", run, new, "--row", row, "--samples", 80)[1]
         said = json.loads(ask("explain", run, new, "--row", row, "--samples", 80, "--json")[1])

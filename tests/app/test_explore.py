@@ -90,8 +90,8 @@ def test_the_model_assigns_rows_as_the_file_says(found, tmp_path):
     assert code == 0, error
     assert "240 rows assigned to clusters (1: 80, 2: 80, 3: 80)" in out
     said, written = pl.read_csv(tmp_path / "said.csv"), pl.read_csv(folder / "rows.csv")
-    assert said.columns == ["cluster"]
-    assert said["cluster"].to_list() == written["cluster"].to_list() == found.rows["cluster"].to_list()
+    assert said.columns == ["predicted_cluster"]
+    assert said["predicted_cluster"].to_list() == written["cluster"].to_list() == found.rows["cluster"].to_list()
     code, out, _ = ask("predict", folder, tmp_path / "table.csv", "-o", tmp_path / "said.csv", "--json")
     assert json.loads(out)["clusters"] == {"1": 80, "2": 80, "3": 80}
 

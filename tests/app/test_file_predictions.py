@@ -39,14 +39,17 @@ def table(tmp_path):
 def test_what_is_written(run, table, tmp_path):
     done = predict_file(run, table, tmp_path / "out.csv", keep=["name"])
     found = pl.read_csv(tmp_path / "out.csv")
-    assert found.columns == ["name", "class", "p_down", "p_up", "decision", "expected_cost"]
+    assert found.columns == [
+        "name",
+        *(f"predicted_{one}" for one in ("class", "p_down", "p_up", "decision", "expected_cost")),
+    ]
     proba = open_model(run / "model.foldwise").predict_proba(TABLE.X)
-    np.testing.assert_allclose(found.select("p_down", "p_up").to_numpy(), proba, rtol=1e-12)
-    assert found["class"].to_list() == found["decision"].to_list()
-    np.testing.assert_allclose(found["expected_cost"], 1 - proba.max(axis=1), atol=1e-12)
+    np.testing.assert_allclose(found.select("predicted_p_down", "predicted_p_up").to_numpy(), proba, rtol=1e-12)
+    assert found["predicted_class"].to_list() == found["predicted_decision"].to_list()
+    np.testing.assert_allclose(found["predicted_expected_cost"], 1 - proba.max(axis=1), atol=1e-12)
     assert found["name"][7] == "n7"
     assert done.n_rows == 120
-    assert done.decisions == dict(found["decision"].value_counts().iter_rows())
+    assert done.decisions == dict(found["predicted_decision"].value_counts().iter_rows())
     assert not done.notes
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "out.csv"]
 
@@ -54,12 +57,12 @@ def test_what_is_written(run, table, tmp_path):
 def test_decisions_by_cost(costly, table, tmp_path):
     predict_file(costly, table, tmp_path / "out.csv")
     found = pl.read_csv(tmp_path / "out.csv")
-    expected = -found["p_up"] + 3 * found["p_down"]
-    np.testing.assert_array_equal(found["decision"] == "buy", expected < 0)
-    np.testing.assert_allclose(found["expected_cost"], np.minimum(expected, 0), atol=1e-9)
+    expected = -found["predicted_p_up"] + 3 * found["predicted_p_down"]
+    np.testing.assert_array_equal(found["predicted_decision"] == "buy", expected < 0)
+    np.testing.assert_allclose(found["predicted_expected_cost"], np.minimum(expected, 0), atol=1e-9)
     other = CostMatrix.from_dict({"run": {"up": 1, "down": 1}})
     predict_file(costly, table, tmp_path / "out.csv", costs=other)
-    assert set(pl.read_csv(tmp_path / "out.csv")["decision"]) == {"run"}
+    assert set(pl.read_csv(tmp_path / "out.csv")["predicted_decision"]) == {"run"}
     with pytest.raises(InputError, match="the class 'down' is not in the cost matrix"):
         predict_file(costly, table, tmp_path / "out.csv", costs=CostMatrix.from_dict({"run": {"up": 1}}))
 
@@ -108,10 +111,10 @@ def test_columns_are_read_as_the_model_knows_them(tmp_path):
     run = folder_of(tmp_path / "run", NaiveBayes().fit(X, ["a", "b", "c", "d"] * 10), X)
     (tmp_path / "new.csv").write_text("rooms,n\n2.50,2\n2.50,2\n")
     predict_file(run, tmp_path / "new.csv", tmp_path / "out.csv")
-    assert pl.read_csv(tmp_path / "out.csv")["class"].to_list() == ["b", "b"]
+    assert pl.read_csv(tmp_path / "out.csv")["predicted_class"].to_list() == ["b", "b"]
     (tmp_path / "new.csv").write_text("rooms,n\n007,4\n1,1\n")
     predict_file(run, tmp_path / "new.csv", tmp_path / "out.csv")
-    assert pl.read_csv(tmp_path / "out.csv")["class"].to_list() == ["d", "a"]
+    assert pl.read_csv(tmp_path / "out.csv")["predicted_class"].to_list() == ["d", "a"]
 
 
 @pytest.mark.parametrize("name", ["naive_bayes", "knn", "decision_tree", "logistic_regression"])
@@ -174,15 +177,15 @@ def test_places_that_cannot_be_written_to(run, table, tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             predict_file(run, table, tmp_path / out)
-    with pytest.raises(InputError, match="keep= names 'class'"):
-        predict_file(run, table, tmp_path / "out.csv", keep=["class"])
+    with pytest.raises(InputError, match="keep= names 'predicted_class'"):
+        predict_file(run, table, tmp_path / "out.csv", keep=["predicted_class"])
     with pytest.raises(InputError, match="keep= must name columns of the table, got 'nobody'"):
         predict_file(run, table, tmp_path / "out.csv", keep=["nobody"])
 
 
 def test_to_standard_output(run, table, capfdbinary):
     predict_file(run, table, "-")
-    assert capfdbinary.readouterr().out.startswith(b"class,p_down,p_up,decision,expected_cost\n")
+    assert capfdbinary.readouterr().out.startswith(b"predicted_class,predicted_p_down,")
 
 
 def test_labels_of_numbers(tmp_path):
@@ -191,7 +194,7 @@ def test_labels_of_numbers(tmp_path):
     X.write_csv(tmp_path / "new.csv")
     predict_file(run, tmp_path / "new.csv", tmp_path / "out.jsonl")
     first = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
-    assert first["class"] == first["decision"] == 3
+    assert first["predicted_class"] == first["predicted_decision"] == 3
 
 
 def test_text_that_a_spreadsheet_would_execute_is_made_harmless(tmp_path):
@@ -202,9 +205,9 @@ def test_text_that_a_spreadsheet_would_execute_is_made_harmless(tmp_path):
     predict_file(run, tmp_path / "new.csv", tmp_path / "raw.csv", keep=["=note"], raw=True)
     predict_file(run, tmp_path / "new.csv", tmp_path / "safe.parquet", keep=["=note"])
     safe, raw = (pl.read_csv(tmp_path / f"{name}.csv", infer_schema=False) for name in ("safe", "raw"))
-    assert safe.columns[:3] == ["'=note", "class", "p_@b"]
+    assert safe.columns[:3] == ["'=note", "predicted_class", "predicted_p_@b"]
     assert safe["'=note"].to_list()[:2] == ['\'=HYPERLINK("http://x")', "-5"]
-    assert set(safe["class"]) == {"'@b", "a"}
+    assert set(safe["predicted_class"]) == {"'@b", "a"}
     assert raw["=note"].to_list() == X["=note"].to_list()
-    assert set(raw["class"]) == {"@b", "a"}
+    assert set(raw["predicted_class"]) == {"@b", "a"}
     assert pl.read_parquet(tmp_path / "safe.parquet")["=note"].to_list() == X["=note"].to_list()

@@ -107,10 +107,10 @@ class TestRun:
         TABLE.write_csv(tmp_path / "table.csv")
         done = predict_file(folder, tmp_path / "table.csv", tmp_path / "out.csv", keep=["group"])
         out = pl.read_csv(tmp_path / "out.csv")
-        assert out.columns == ["group", "prediction"]
-        np.testing.assert_allclose(out["prediction"], run.predict(TABLE), rtol=1e-9)
+        assert out.columns == ["group", "predicted_value"]
+        np.testing.assert_allclose(out["predicted_value"], run.predict(TABLE), rtol=1e-9)
         assert done.predicted == pytest.approx(
-            (out["prediction"].min(), out["prediction"].mean(), out["prediction"].max())
+            (out["predicted_value"].min(), out["predicted_value"].mean(), out["predicted_value"].max())
         )
         model = open_model(folder / "model.foldwise")
         assert model.task == "regression"

@@ -70,7 +70,7 @@ def explores(path: Path, place: Path, budget: float) -> float:
     if "model" in told:
         said = command("predict", place / "out", path, "-o", place / "said.csv")
         assert said.returncode == 0, said.stderr
-        assert pl.read_csv(place / "said.csv")["cluster"].to_list() == rows["cluster"].to_list()
+        assert pl.read_csv(place / "said.csv")["predicted_cluster"].to_list() == rows["cluster"].to_list()
     return seconds
 
 

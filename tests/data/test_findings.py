@@ -88,7 +88,7 @@ def test_findings_of_a_table(tmp_path):
     assert table.findings["color"].reason == "as declared"
     assert table.findings.of_kind("identifier") == ["id"]
     assert table.findings.to_frame().columns == ["column", "kind", "reason"]
-    assert "index='id'" in str(table.notes.about("identifier"))
+    assert "drop='id'" in str(table.notes.about("identifier"))
     assert max(map(len, str(table.findings).split("\n"))) <= 80
     with pytest.raises(InputError, match="no column 'z'"):
         table.findings["z"]
@@ -280,5 +280,5 @@ def test_declared_dates(tmp_path, cells, first):
 def test_doubtful_dates_are_refused(tmp_path):
     path = tmp_path / "d.csv"
     path.write_text("n,d\n5,10/03/2004\n6,11/04/2004\n")
-    with pytest.raises(InputError, match=r"may mean 2004-03-10 or 2004-10-03.*declare the column text"):
+    with pytest.raises(InputError, match=r"may mean 2004-03-10 or 2004-10-03.*'date:%d/%m/%Y'"):
         read_table(path, kinds={"d": "date"})

@@ -117,7 +117,7 @@ def test_one_token_and_large_numbers(tmp_path):
 
 def test_an_index_of_pandas_is_named(tmp_path):
     pl.DataFrame({"__index_level_0__": [3, 5], "a": [1, 2]}).write_parquet(tmp_path / "i.parquet")
-    with pytest.warns(UserWarning, match="index=False"):
+    with pytest.warns(UserWarning, match="index='__index_level_0__', or write the file without the index"):
         read_table(tmp_path / "i.parquet")
 
 

@@ -69,7 +69,7 @@ def test_every_encoded_column_has_a_name_of_its_own(encoding: str) -> None:
     encoder = TableEncoder(encoding)
     names = encoder.fit(X, y).get_feature_names_out()
     assert len(set(names)) == len(names) == encoder.transform(X).shape[1]
-    assert {"size", "when_month"} <= set(names)
+    assert {"size", "when_year"} <= set(names)
     assert encoder.left_out_ != {"id": "drop"}
     assert "identifies rows" in encoder.left_out_["id"]
     wanted = {"scaled": "city_c3", "trees": "city_rate of small", "codes": "city"}[encoding]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from foldwise.app.fold_plan import FoldPlan
+from foldwise.data.reading.table_source import TableSource
 from foldwise.errors import InputError
 from foldwise.models.spec import ModelSpec
 
@@ -43,9 +46,22 @@ class FitConfig:
     seed: int = 0
     n_jobs: int | None = None
     task: str | None = None
+    cv: str | int | None = None
+    reading: Mapping[str, Any] | None = None  # arguments of `read_table`, from the command line
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
+        assert self.fold_plan is None or self.fold_plan.folds  # refuses what cannot be read
+
+    @property
+    def fold_plan(self) -> FoldPlan | None:
+        """The folds that `cv` asks for; None if it is left open."""
+        return None if self.cv is None else FoldPlan.of(self.cv)
+
+    def source_of(self, table: Any) -> Any:
+        """Return a file with the arguments to read it with; anything else as it is."""
+        is_file = self.reading is not None and isinstance(table, str | os.PathLike)
+        return TableSource(Path(table), self.reading or {}) if is_file else table
 
     @property
     def model_names(self) -> Iterable[str | ModelSpec] | None:
@@ -57,16 +73,21 @@ class FitConfig:
         >>> FitConfig(target="play", budget="5m", rows=False).python_call("weather.csv")
         "foldwise.fit('weather.csv', target='play', budget='5m', rows=False, seed=0)"
         """
-        values = [(one.name, getattr(self, one.name), one.default) for one in fields(self)]
+        values = [(one.name, getattr(self, one.name), one.default) for one in fields(self) if one.name != "reading"]
+        values = [(name, self.source_of(value) if name == "test" else value, usual) for name, value, usual in values]
+        table = self.source_of(table)
         usual = [value is None or (isinstance(value, bool) and value == default) for _, value, default in values]
         written = [
             f"{name}={as_code(name, value)}" for (name, value, _), skip in zip(values, usual, strict=True) if not skip
         ]
-        return f"foldwise.fit({', '.join([as_code('table', table), *written])})"
+        first = table.as_code(self.target) if isinstance(table, TableSource) else as_code("table", table)
+        return f"foldwise.fit({', '.join([first, *written])})"
 
 
 def as_code(name: str, value: Any) -> str:
     """Write a value as Python code, or as the name of its argument."""
+    if isinstance(value, TableSource):
+        return value.as_code()
     if isinstance(value, os.PathLike):
         return repr(str(value))
     if isinstance(value, list | tuple):

@@ -93,11 +93,14 @@ def honest_estimate(
     Estimate
         The standard error is that of the rows, or of the groups, times `INFLATION`. It is at least that of the folds.
     """
+    if groups is None and tested.repeated:
+        groups = np.arange(int(tested.rows.max()) + 1)  # predictions of one row are not independent
     rows = ScoredRows.of(honest, tested, groups)
     value = score_of(honest, tested, metric)
     by_fold = fold_scores(honest, tested, metric)
     by_fold = by_fold[np.isfinite(by_fold)]
-    between = float(np.std(by_fold, ddof=1) / np.sqrt(len(by_fold))) if len(by_fold) >= LEAST_FOLDS else 0.0
+    n_repeats = int(tested.repeat.max(initial=0)) + 1  # folds of several divisions overlap, so they count once
+    between = float(np.std(by_fold, ddof=1) / np.sqrt(len(by_fold) / n_repeats)) if len(by_fold) >= LEAST_FOLDS else 0.0
     parts = rows.parts(metric)
     spread: Spread
     if parts is not None:

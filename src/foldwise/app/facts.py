@@ -104,6 +104,10 @@ def task_facts(result: FitResult) -> dict[str, Any]:
         "groups": named.get("groups"),
         "time": named.get("time"),
         "weights": named.get("weights"),
+        "left_out": [
+            *([name, f"the {what}"] for what, name in named.items()),
+            *map(list, task.outline.left_out.items()),
+        ],
         "n_rows": task.n_rows,
         "n_columns": task.table.X.width,
         "n_folds": len(result.setup.splits),

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,16 @@ from foldwise.app.safe_cells import without_formulas
 from foldwise.app.unknown_categories import UnknownCategories, known_levels
 from foldwise.data.notes import Note, Notes
 from foldwise.data.reading.batches import BLOCK, read_batches
-from foldwise.data.schema import Kind, listing
+from foldwise.data.reading.declarations import STORED, base_kind
+from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.storage import StoredModel
 from foldwise.storage.table_check import ignored_columns, match_columns
 
 ROWS = 50_000  # predicted at once
-KINDS: dict[str, Kind] = {"number": "numeric", "truth": "binary", "text": "categorical", "date": "date"}
+PREFIX = "predicted_"  # of all columns of the output, so that columns of the table keep their names
+KINDS: dict[str, str] = {"number": "numeric", "truth": "binary", "text": "categorical", "date": "date"}
 ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
 
 
@@ -74,6 +76,7 @@ def predict_file(
     costs: CostMatrix | None = None,
     keep: Sequence[str] = (),
     raw: bool = False,
+    reading: Mapping[str, Any] | None = None,
     block: int = BLOCK,
     watch: Callable[[int], None] | None = None,
 ) -> PredictionSummary:
@@ -94,6 +97,9 @@ def predict_file(
     raw : bool, default=False
         Whether to write text to CSV and TSV unchanged. By default an apostrophe is put in front of text that a
         spreadsheet would execute as a formula.
+    reading : mapping, default=None
+        Arguments of `read_table`, such as `{"separator": ";"}`. Kinds and missing values of the training table are
+        known.
     block : int
         Number of bytes per batch.
     watch : callable, default=None
@@ -106,10 +112,12 @@ def predict_file(
 
     Notes
     -----
-    The output has the columns of `keep`, then `class` (the most probable class), `p_…` (the probability of each
-    class), `decision` (the action with the least expected cost) and `expected_cost`. Without costs, the decision is
-    the most probable class, and the expected cost is the probability that it is wrong. A model of clusters, written by
-    `explore`, gives `cluster` instead, and a model of a quantity gives `prediction`.
+    The output has the columns of `keep`, then `predicted_class` (the most probable class), `predicted_p_…` (the
+    probability of each class), `predicted_decision` (the action with the least expected cost) and
+    `predicted_expected_cost`. Without costs, the decision is the most probable class, and the expected cost is the
+    probability that it is wrong. A model of clusters, written by `explore`, gives `predicted_cluster` instead, and a
+    model of a quantity gives `predicted_value`. All names begin with `predicted_`, so that columns of the table can be
+    kept under their own names.
 
     Examples
     --------
@@ -139,7 +147,7 @@ def predict_file(
     make = ClusterPredictor if is_clustering else ValuePredictor if quantity else Predictor
     predictor = make(model, None if quantity else costs_of(model, costs), tuple(keep))
     with PredictionWriter(path, raw) as output:
-        for frame in batches_for(model, table, block):
+        for frame in batches_for(model, table, block, reading):
             for start in range(0, max(1, frame.height), ROWS):
                 if not frame.height and output.n_rows:
                     continue
@@ -150,9 +158,16 @@ def predict_file(
     return predictor.summary(output.n_rows, costs is not None or model.metadata.get("costs") is not None)
 
 
-def batches_for(model: StoredModel, table: str | Path, block: int = BLOCK) -> Iterator[pl.DataFrame]:
-    """Read a file in batches, with the column types of the model."""
-    return read_batches(table, {name: KINDS[kind] for name, kind in model.kinds.items()}, block)
+def batches_for(
+    model: StoredModel, table: str | Path, block: int = BLOCK, reading: Mapping[str, Any] | None = None
+) -> Iterator[pl.DataFrame]:
+    """Read a file in batches, with the column types of the model, and with what means missing in its table."""
+    stored, given = model.metadata.get("reading") or {}, dict(reading or {})
+    finer = {**stored.get("kinds", {}), **given.get("kinds", {})}
+    kinds = {name: KINDS[kind] for name, kind in model.kinds.items()}
+    kinds |= {name: kind for name, kind in finer.items() if STORED.get(base_kind(kind)) == kinds.get(name)}
+    tokens = {"missing_values": stored["missing_values"]} if stored.get("missing_values") else {}
+    return read_batches(table, kinds, block, {**tokens, **given})
 
 
 def costs_of(model: StoredModel, costs: CostMatrix | None) -> CostMatrix:
@@ -175,7 +190,7 @@ class Predictor:
     def __init__(self, model: StoredModel, costs: CostMatrix | None, keep: tuple[str, ...]) -> None:
         self._model, self._costs, self._keep = model, costs, keep
         self._classes = model.classes_.tolist()
-        self._names = [f"p_{label}" for label in self._classes]
+        self._names = [f"{PREFIX}p_{label}" for label in self._classes]
         self._notes: dict[str, Note] = {}
         self._unknown = UnknownCategories(known_levels(model.model))
         self._decisions: dict[str, int] = {}
@@ -188,7 +203,7 @@ class Predictor:
             )
 
     def _output_names(self) -> list[str]:
-        return ["class", *self._names, "decision", "expected_cost"]
+        return [f"{PREFIX}class", *self._names, f"{PREFIX}decision", f"{PREFIX}expected_cost"]
 
     def answers(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Predict the rows of one batch."""
@@ -221,10 +236,10 @@ class Predictor:
         decision = self._costs.decide(proba, self._classes)
         self._count(decision.action)
         self._cost += float(decision.cost.sum())
-        columns = [pl.Series("class", [self._classes[k] for k in proba.argmax(axis=1)])]
+        columns = [pl.Series(f"{PREFIX}class", [self._classes[k] for k in proba.argmax(axis=1)])]
         columns += [pl.Series(name, proba[:, k].astype(np.float64)) for k, name in enumerate(self._names)]
-        columns.append(pl.Series("decision", decision.action.tolist(), strict=False))
-        columns.append(pl.Series("expected_cost", decision.cost))
+        columns.append(pl.Series(f"{PREFIX}decision", decision.action.tolist(), strict=False))
+        columns.append(pl.Series(f"{PREFIX}expected_cost", decision.cost))
         return columns
 
     def _count(self, answers: NDArray[Any]) -> None:
@@ -244,12 +259,12 @@ class ClusterPredictor(Predictor):
     are_clusters = True
 
     def _output_names(self) -> list[str]:
-        return ["cluster"]
+        return [f"{PREFIX}cluster"]
 
     def _predicted(self, X: pl.DataFrame) -> list[pl.Series]:
         labels = self._model.predict(X)
         self._count(labels)
-        return [pl.Series("cluster", labels)]
+        return [pl.Series(f"{PREFIX}cluster", labels)]
 
 
 class ValuePredictor(Predictor):
@@ -258,14 +273,14 @@ class ValuePredictor(Predictor):
     low, total, high = np.inf, 0.0, -np.inf
 
     def _output_names(self) -> list[str]:
-        return ["prediction"]
+        return [f"{PREFIX}value"]
 
     def _predicted(self, X: pl.DataFrame) -> list[pl.Series]:
         values = np.asarray(self._model.predict(X), dtype=np.float64)
         if len(values):
             self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
             self.total += float(values.sum())
-        return [pl.Series("prediction", values)]
+        return [pl.Series(f"{PREFIX}value", values)]
 
     def summary(self, n_rows: int, costs_given: bool) -> PredictionSummary:
         found = (self.low, self.total / n_rows, self.high) if n_rows else None

@@ -177,4 +177,4 @@ def test_facts(result: FitResult) -> dict[str, Any] | None:
         {"title": metric.title, "metric": metric.name, "value": test.score(metric, predicted)}
         for metric in shown_metrics(result)
     ]
-    return {"n_rows": len(test.y), "n_unseen": test.n_unseen, "scores": scores}
+    return {"n_rows": len(test.y), "n_unseen": test.n_unseen, "share": test.share, "scores": scores}

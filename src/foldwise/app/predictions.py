@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.blend import Blend, ValueBlend, with_doubt
 from foldwise.app.search_state import SearchState, SettingBatch
+from foldwise.app.splitting import repeat_of_folds
 from foldwise.app.task import FitTask
 from foldwise.decisions.calibration import CalibrationData, ClassScores, fit_calibrator
 from foldwise.decisions.calibration.scores import Calibrator
@@ -39,6 +40,7 @@ class FoldPredictions:
         counts = task.counts.astype(np.float64) + 1.0
         self.prior: Floats = counts / max(counts.sum(), 1.0)
         self.doubt = 1.0 / (task.n_rows + task.n_classes)
+        self._repeat = repeat_of_folds(splits)
 
     def add(self, batch: int, split: int, values: NDArray[np.floating]) -> None:
         """Store what a batch predicts for the test rows of a split."""
@@ -144,6 +146,8 @@ class FoldPredictions:
         """The splits that may calibrate the decision values of this one: in the order of time the earlier ones."""
         in_time = self.task.moments is not None
         others = [k for k in self._splits_of(batch.number) if (k < split if in_time else k != split)]
+        repeat = self._repeat[: len(self.splits)]
+        others = [k for k in others if repeat[k] == repeat[split]]
         return [k for k in others if not np.isnan(self.values(batch.number, setting, k)).any()]
 
     def _splits_of(self, batch: int) -> list[int]:

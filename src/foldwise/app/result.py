@@ -174,6 +174,7 @@ class Run(FolderResult):
             "positive": self.facts["task"]["positive"],
             "estimate": estimate,
             "rows": self.task.n_rows,
+            "reading": dict(self.task.table.reading),
         }
         save_model(inside / MODEL, self.model, self._sample, target=self.task.table.target, metadata=metadata)
         if self.background.height:

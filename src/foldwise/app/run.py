@@ -53,6 +53,7 @@ def fit(
     seed: int = 0,
     n_jobs: int | None = None,
     task: str | None = None,
+    cv: str | int | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
 ) -> Run:
@@ -103,6 +104,9 @@ def fit(
         Number of worker processes. By default one per core.
     task : {"classification", "regression"}, default=None
         Whether to predict classes or a quantity. By default it is inferred from the target.
+    cv : int or str, default=None
+        Number of folds, or "5x10" for ten folds repeated five times. "holdout" sets a quarter of the rows aside, on
+        which the final model is scored once, and "holdout:0.3" another share. By default the number of rows decides.
     out : path, default=None
         Run folder to write. Every trial is recorded in it as soon as it ends, so that the run can be resumed even if
         it is killed. By default nothing is written, and `Run.save` writes the result.
@@ -126,7 +130,7 @@ def fit(
         table, target = with_target(table, y, target)
     names = models if models is None or isinstance(models, str) else tuple(models)
     columns = (groups, time, weights)
-    given = (names, metric, costs, *columns, positive, test, drop_unlabeled, rows, seed, n_jobs, task)
+    given = (names, metric, costs, *columns, positive, test, drop_unlabeled, rows, seed, n_jobs, task, cv)
     config = FitConfig(target, 60.0 if budget is None else budget, *given)
     if out is not None and resume is not None:
         raise InputError("a run that is resumed stays in its folder, so out= must be left out.", "leave out= out.")
@@ -191,10 +195,17 @@ def run_fit(
         tell.enter("reading")
         if record is not None:  # loaded while the table is read
             Thread(target=import_module, args=["foldwise.app.recording.trials"], daemon=True).start()
-        columns = {"groups": config.groups, "time": config.time, "weights": config.weights}
-        others = {"costs": config.costs, "positive": config.positive, "test": config.test}
-        others |= {"task": config.task}
-        task = make_task(table, config.target, **columns, **others, drop_unlabeled=config.drop_unlabeled)
+        columns: dict[str, Any] = {"groups": config.groups, "time": config.time, "weights": config.weights}
+        others: dict[str, Any] = {
+            "costs": config.costs,
+            "positive": config.positive,
+            "test": config.source_of(config.test),
+        }
+        others |= {"task": config.task, "seed": config.seed}
+        others |= {"held_out": None if config.fold_plan is None else config.fold_plan.held_out}
+        task = make_task(
+            config.source_of(table), config.target, **columns, **others, drop_unlabeled=config.drop_unlabeled
+        )
         metric = metric_of(config.metric, task)
         tell.enter("checking the data")
         setup = RunSetup.make(config, task, metric, n_workers, None if record is None else record.few_splits)

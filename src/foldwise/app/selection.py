@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.predictions import FoldPredictions
 from foldwise.app.search_state import SettingBatch
+from foldwise.app.splitting import repeat_of_folds
 from foldwise.decisions.calibration import CalibrationData, ClassScores
 from foldwise.decisions.calibration.scores import Calibrator
 from foldwise.decisions.calibration.temperature import Temperature, fit_temperature
@@ -75,6 +76,7 @@ class OutOfFoldRows:
     in_time: bool
     eliminated: bool  # whether the first fold decided which settings went on
     n_columns: int = 1  # of the table
+    repeat: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # of each fold
 
     @classmethod
     def of(cls, predictions: FoldPredictions, eliminated: bool) -> OutOfFoldRows:
@@ -82,17 +84,27 @@ class OutOfFoldRows:
         rows = np.concatenate([split.test for split in splits])
         fold = np.repeat(np.arange(len(splits)), [len(split.test) for split in splits])
         weights = None if task.weights is None else task.weights[rows]
-        n_columns = len(task.outline.roles)
-        return cls(rows, fold, task.y[rows], weights, len(splits), task.moments is not None, eliminated, n_columns)
+        size = (len(splits), task.moments is not None, eliminated, len(task.outline.roles))
+        return cls(rows, fold, task.y[rows], weights, *size, repeat_of_folds(splits))
 
     @property
     def scored(self) -> list[int]:
         """The folds that say how good a selection is."""
-        return list(range(1 if (self.eliminated or self.in_time) and self.n_folds > 2 else 0, self.n_folds))
+        first = 1 if (self.eliminated or self.in_time) and self.n_folds > 2 else 0
+        return [k for k in range(first, self.n_folds) if not self.repeated or self.folds_before(k)]
+
+    @property
+    def repeated(self) -> bool:
+        """Whether rows are tested more than once."""
+        return bool(self.repeat.any())
 
     def folds_before(self, fold: int) -> list[int]:
-        """The folds that a selection for this fold may look at: in the order of time earlier ones, else all others."""
-        return [k for k in range(self.n_folds) if (k < fold if self.in_time else k != fold)]
+        """The folds that a selection for this fold may look at: in the order of time earlier ones, else all others.
+
+        If folds are repeated, only those of the same division: others test the rows of this fold too.
+        """
+        others = [k for k in range(self.n_folds) if (k < fold if self.in_time else k != fold)]
+        return [k for k in others if self.repeat[k] == self.repeat[fold]] if self.repeated else others
 
     def others(self, fold: int) -> NDArray[np.intp]:
         """The indices of rows that a selection for this fold may look at."""

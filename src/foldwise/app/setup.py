@@ -59,7 +59,7 @@ class RunSetup:
         budget = seconds_of(config.budget)
         short = budget <= SHORT
         few = short if few_splits is None else few_splits
-        splits, splitter = make_splits(task, config.seed, short=few)
+        splits, splitter = make_splits(task, config.seed, short=few, plan=config.fold_plan)
         splits, splitter = with_fewer_tested(splits, splitter, task.strata, config.seed, short=few)
         samples = RowSamples.of(task, splits, config.seed)
         every = models_for(task.outline, config.model_names)

@@ -7,8 +7,10 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
+from foldwise.app.fold_plan import FoldPlan
 from foldwise.app.task import FitTask
 from foldwise.errors import InputError
 from foldwise.folds.splits import Split
@@ -24,11 +26,51 @@ def n_folds(n_rows: int, n_outputs: int, *, short: bool) -> int:
     return 5 if short or n_rows > FEW_ROWS else 10
 
 
-def make_splits(task: FitTask, seed: int, *, short: bool = False) -> tuple[list[Split], str]:
-    """Make the splits, fewer in a short run, and describe them in words."""
-    wanted = n_folds(task.n_rows, task.n_outputs, short=short)
+def make_splits(
+    task: FitTask, seed: int, *, short: bool = False, plan: FoldPlan | None = None
+) -> tuple[list[Split], str]:
+    """Make the splits, fewer in a short run unless the user plans them, and describe them in words."""
+    if plan is None or plan.held_out is not None:
+        wanted = n_folds(task.n_rows, task.n_outputs, short=short)
+        return forward(task, min(wanted, 5)) if task.moments is not None else divided(task, wanted, seed)
     if task.moments is not None:
-        return forward(task, min(wanted, 5))
+        if plan.repeats > 1:
+            raise InputError("folds in order of time cannot be repeated.", f"pass cv={plan.folds}.")
+        return forward(task, plan.folds)
+    check_planned(task, plan)
+    splits, words = divided(task, plan.folds, seed)
+    for repeat in range(1, plan.repeats):
+        splits += divided(task, plan.folds, seed + repeat)[0]
+    return splits, words if plan.repeats == 1 else f"{words}, repeated {plan.repeats} times"
+
+
+def check_planned(task: FitTask, plan: FoldPlan) -> None:
+    """Raise if the table has too few rows or groups for the folds that the user asked for."""
+    if task.groups is not None:
+        most, what = int(task.groups.max()) + 1, "number of groups"
+        if plan.repeats > 1 and (task.is_quantity or plan.folds < 3):
+            raise InputError("folds by group cannot be repeated for this table.", f"pass cv={plan.folds}.")
+    elif task.is_quantity:
+        most, what = task.n_rows // 2, "number of rows of which each fold has two"
+    else:
+        most, what = int(np.sort(task.counts)[-2]), "number of rows of the second largest class"
+    if plan.folds > most:
+        raise InputError(f"cv must be at most the {what}, {most}, got {plan.folds} folds.", "pass fewer folds.")
+
+
+def repeat_of_folds(splits: Sequence[Split]) -> NDArray[np.intp]:
+    """Say of each fold to which division of the rows it belongs: a row that is tested again begins the next one."""
+    found, tested, repeat = [], np.empty(0, dtype=np.intp), 0
+    for split in splits:
+        if len(tested) and np.isin(split.test, tested).any():
+            repeat, tested = repeat + 1, np.empty(0, dtype=np.intp)
+        tested = np.concatenate([tested, split.test])
+        found.append(repeat)
+    return np.array(found, dtype=np.intp)
+
+
+def divided(task: FitTask, wanted: int, seed: int) -> tuple[list[Split], str]:
+    """Divide the rows into folds: by group, at random, or stratified by class."""
     blank = np.empty((task.n_rows, 0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class with fewer rows than folds is reported by the audit

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from foldwise.app.option_words import with_options
 from foldwise.app.timing import FIRST_LOADING, LOADING, SLOW_LOADING_SHARE, RunTimes
 from foldwise.data.audit import Concern
 from foldwise.data.notes import counted
@@ -51,6 +52,8 @@ def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
     if rare:
         warnings.append(f"Some classes have fewer rows than there are folds: {listing(rare)}.")
     notes = few([str(note) for note in task.table.notes])
+    if result.command is not None:  # the reader of this report follows advice on the command line
+        notes = [with_options(note) for note in notes]
     return {"columns": columns, "n_columns": task.table.X.width, "notes": notes, "warnings": warnings}
 
 

@@ -12,14 +12,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.app.holding_out import held_out_rows, rows_of
+from foldwise.app.special_columns import grouped, ordered, weighted, with_weight
 from foldwise.data.frames import as_polars
 from foldwise.data.levels import is_missing
 from foldwise.data.notes import Note, counted
-from foldwise.data.reading import read_table
-from foldwise.data.reading.dates import dates_of
+from foldwise.data.reading.table_source import TableSource
 from foldwise.data.schema import Schema, listing
 from foldwise.data.table import Table
-from foldwise.data.target import check_weights, encode_target, task_of
+from foldwise.data.target import encode_target, task_of
 from foldwise.data.view import view_of_frame
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.cost import CostMatrix
@@ -42,6 +43,7 @@ class HeldOut:
     weights: NDArray[np.float64] | None
     n_known: int = 0  # classes of the training table
     unseen: tuple[str, ...] = ()  # classes that the training table does not have
+    share: float | None = None  # of the rows of the table, if they come from it
 
     @property
     def n_unseen(self) -> int:
@@ -125,8 +127,13 @@ def make_task(
     test: Any = None,
     drop_unlabeled: bool = False,
     task: str | None = None,
+    held_out: float | None = None,
+    seed: int = 0,
 ) -> FitTask:
-    """Read and check the input of a run. The target decides between classes and a quantity, unless `task` does."""
+    """Read and check the input of a run. The target decides between classes and a quantity, unless `task` does.
+
+    With `held_out`, this share of the rows is not learned from, and takes the place of a separate test table.
+    """
     whole = read_any(table, target)
     assert whole.y is not None
     # a missing class may have a meaning, which the user must tell; a missing number has none
@@ -141,6 +148,12 @@ def make_task(
     assert read.target is not None
     assert read.y is not None
     target, quantity = read.target, task_of(read.y, task) == "regression"
+    kept_for_test = None
+    if held_out is not None:
+        if test is not None:
+            raise InputError("cv='holdout' and test= cannot be combined.", "pass one of them.")
+        read, kept_for_test = split_off(read, named, quantity, held_out, seed)
+    assert read.y is not None
     classes: NDArray[Any] = np.empty(0)
     y: NDArray[Any]
     if quantity:
@@ -153,18 +166,32 @@ def make_task(
         classes, y = plain_labels(encoded.classes), encoded.codes
         check_classes(classes, y, target)
     features = without(read, list(named.values()))
+    used = [
+        Note(what, f"{name!r} was used as {what} and left out of the features.", name) for what, name in named.items()
+    ]
+    features = replace(features, decided=(*features.decided, *used))
     group_codes = None if groups is None else grouped(read.X[groups], groups)
     moments = None if time is None else ordered(read.X[time], time)
     weighed = None if weights is None else weighted(read.X[weights], weights)
     matrix = None if costs is None else cost_matrix(costs, classes)
     positive_index = None if positive is None else class_index(positive, classes, target)
-    held_out = None
-    if test is not None:
-        tested = labeled(read_any(test, read.target), drop_unlabeled)
-        held_out = held_out_of(tested, classes, features.X.columns, weights)
+    tested = labeled(read_any(test, read.target), drop_unlabeled) if test is not None else kept_for_test
+    found = None if tested is None else held_out_of(tested, classes, features.X.columns, weights)
+    if found is not None and held_out is not None:
+        found = replace(found, share=held_out)
     about = outline(features, "regression" if quantity else "classification")
     given = (group_codes, moments, weighed, matrix, positive_index, named)
-    return FitTask(features, about, classes, y, *given, held_out, n_unlabeled)
+    return FitTask(features, about, classes, y, *given, found, n_unlabeled)
+
+
+def split_off(table: Table, named: dict[str, str], quantity: bool, share: float, seed: int) -> tuple[Table, Table]:
+    """Split a table into rows to learn from and held-out rows."""
+    assert table.y is not None
+    strata = np.zeros(table.X.height, dtype=np.int64) if quantity else encode_target(table.y, table.X.height).codes
+    groups = grouped(table.X[named["groups"]], named["groups"]) if "groups" in named else None
+    moments = ordered(table.X[named["time"]], named["time"]) if "time" in named else None
+    out = held_out_rows(share, strata, groups, moments, seed)
+    return rows_of(table, ~out), rows_of(table, out)
 
 
 def read_any(table: Any, target: str | None) -> Table:
@@ -175,11 +202,12 @@ def read_any(table: Any, target: str | None) -> Table:
         if target is None:
             raise InputError("the table has no target.", "pass target='column', the column to predict.")
         return of_frame(table.X, target, table.name)
-    if isinstance(table, str | Path):
+    if isinstance(table, str | Path | TableSource):
+        source = table if isinstance(table, TableSource) else TableSource(Path(table))
         if target is None:
-            names = read_table(table).X.columns
+            names = source.read().X.columns
             raise InputError("target is missing.", f"pass target=, one of {listing(names)}.")
-        return read_table(table, target=target)
+        return source.read(target)
     if target is None:
         raise InputError("target is missing.", "pass target='column', the column to predict.")
     return of_frame(as_polars(table), target, "table")
@@ -222,7 +250,7 @@ def without(table: Table, columns: Sequence[str]) -> Table:
         return table
     schema = Schema(tuple(column for column in table.schema if column.name not in columns))
     declared = {name: kind for name, kind in table.declared.items() if name not in columns}
-    return Table(table.X.drop(columns), table.y, schema, table.name, table.target, table.decided, declared)
+    return replace(table, X=table.X.drop(columns), schema=schema, declared=declared)
 
 
 def check_named(table: Table, named: dict[str, str]) -> None:
@@ -324,54 +352,6 @@ def check_classes(classes: NDArray[Any], codes: NDArray[np.int64], target: str) 
 def plain_labels(classes: NDArray[Any]) -> NDArray[Any]:
     """Convert booleans to text, because a model file stores text and numbers."""
     return np.array([str(one) for one in classes.tolist()]) if classes.dtype == bool else classes
-
-
-def grouped(column: pl.Series, name: str) -> NDArray[np.intp]:
-    if column.null_count():
-        raise InputError(
-            f"the group column {name!r} is missing in {counted(column.null_count(), 'row')}.",
-            "fill it in, or remove these rows.",
-        )
-    codes = column.rank("dense").to_numpy().astype(np.intp) - 1
-    if codes.max() < 1:
-        raise InputError(f"all rows belong to one group of {name!r}.", "choose a column with at least two groups.")
-    return np.asarray(codes)
-
-
-def ordered(column: pl.Series, name: str) -> NDArray[np.intp]:
-    if column.null_count():
-        raise InputError(
-            f"the time column {name!r} is missing in {counted(column.null_count(), 'row')}.",
-            "fill it in, or remove these rows.",
-        )
-    if not column.dtype.is_numeric() and not column.dtype.is_temporal():
-        column = dates_of(column.cast(pl.String))  # alphabetically, 10.1. would come before 2.1.
-        if column.null_count():
-            raise InputError(
-                f"the time column {name!r} holds text that is not a date.",
-                "choose a column of dates, times or numbers.",
-            )
-    return np.asarray(column.rank("dense").to_numpy().astype(np.intp) - 1)
-
-
-def weighted(column: pl.Series, name: str) -> NDArray[np.float64]:
-    if not column.dtype.is_numeric() or column.null_count():
-        raise InputError(f"the weight column {name!r} must hold one number per row.", "choose another column.")
-    found = check_weights(column.cast(pl.Float64).to_numpy(), len(column))
-    assert found is not None
-    return found
-
-
-def with_weight(table: Table, name: str) -> Table:
-    """Return the rows with a positive weight. Rows of weight 0 are in no fold and are not counted."""
-    there = weighted(table.X[name], name) > 0
-    if there.all():
-        return table
-    assert table.y is not None
-    n_dropped = int((~there).sum())
-    text = f"{counted(n_dropped, 'row')} with weight 0 {'was' if n_dropped == 1 else 'were'} dropped."
-    decided = (*table.decided, Note("weights", text, name))
-    return replace(table, X=table.X.filter(there), y=np.asarray(table.y)[there], decided=decided)
 
 
 def cost_matrix(costs: Any, classes: NDArray[Any]) -> CostMatrix:

@@ -29,7 +29,7 @@ CHECKS = {
     "missing": "cells without a value",
     "disguised": "numbers that may stand for missing values (see missing_values=)",
     "constant": "columns with a single value",
-    "identifier": "columns that identify rows (left out by index=)",
+    "identifier": "columns that identify rows (models do not use them)",
     "duplicates": "rows that occur more than once",
     "copies": "columns equal to another column",
     "target": "columns that determine the target almost completely",

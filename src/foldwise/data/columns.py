@@ -176,7 +176,7 @@ class SeriesColumn(ColumnSource):
         if self.column.kind == "date":
             raise InputError(
                 f"column {name!r} must be numeric, but contains dates ({self._series.dtype}).",
-                "convert the dates to numbers first, such as days since a date, or drop the column.",
+                "convert it with foldwise.DateFeatures, or drop the column.",
             )
         present = self._series.drop_nulls()
         if len(present):
@@ -195,7 +195,7 @@ class SeriesColumn(ColumnSource):
         if self.column.kind == "date":
             raise InputError(
                 f"column {name!r} must be categorical, but contains dates ({dtype}).",
-                "convert the dates to text or numbers first, or drop the column.",
+                "convert it with foldwise.DateFeatures, or drop the column.",
             )
         if dtype != nw.Unknown and self._series.null_count() < self._series.len():
             is_text = are_text(self.column.levels) if self.column.levels else dtype in (nw.String, nw.Categorical)

@@ -16,6 +16,7 @@ import polars as pl
 from foldwise.data.column_scan import ColumnScan
 from foldwise.data.notes import hanging
 from foldwise.data.ordinal_scales import ordering_of
+from foldwise.data.reading.dates import formats_of
 from foldwise.data.schema import SHOWN_COLUMNS, listing, more_columns
 from foldwise.errors import InputError
 
@@ -28,10 +29,20 @@ DATES = (
     (r"^\d{4}/\d{1,2}/\d{1,2}$", "year/month/day"),
     (r"^\d{1,2}[/.\-]\d{1,2}[/.\-](\d{2}|\d{4})( \d{1,2}:\d{2}(:\d{2})?)?$", "day, month and year"),
     (r"^\d{1,2}:\d{2}(:\d{2})?$", "time of day"),
+    (r"(?i)^-?(\d+ days?,? )?\+?\d+:\d{2}:\d{2}(\.\d+)?$", "duration"),
+    (r"^-?P(\d+[WD])*(T(\d+(\.\d+)?[HMS])+)?$", "duration"),
+    (r"(?i)^\d+\s?(days?|hours?|hrs?|minutes?|mins?|seconds?|secs?|[dhm]\s?\d+\s?[hms])\b", "duration"),
     (r"^\d{1,2}[ \-][A-Za-z]{3,9}[ \-]\d{2,4}$", "day month year"),
     (r"^[A-Za-z]{3,9} \d{1,2},? \d{4}$", "month day year"),
 )
 IDENTIFIER_NAME = re.compile(r"(?i:(^|[_\W])(id|ids|uuid|guid|key|index|idx|rownames?|row)$)|[a-z](Id|ID)$")
+GROUP_NAME = re.compile(
+    r"(?i:(^|[_\W])(patient|subject|person|speaker|user|customer|client|household|family|participant|student|pupil|author"
+    r"|donor|animal|individual|respondent|device|store|shop|school|hospital|site)"
+    r"([_\W]?(id|ids|uuid|guid|number|no|nr|num|code|key))?$)|(?i:(^|[_\W])(id|uuid|guid)$)|[a-z](Id|ID)$"
+)
+SUSPECTED = 0.9  # of the values differ: perhaps they identify rows
+FEWEST_GROUPS = 5
 
 
 @dataclass(frozen=True)
@@ -132,7 +143,7 @@ def findings(frame: pl.DataFrame, declared: Mapping[str, str], scan: ColumnScan 
 
     def finding(name: str) -> Finding:
         if name in declared:
-            return Finding(name, declared[name], "as declared")
+            return Finding(name, declared[name].partition(":")[0], "as declared")
         return scanned.get(name) or find(frame[name])
 
     return Findings(tuple(map(finding, frame.columns)))
@@ -252,6 +263,8 @@ def look_at_text(present: pl.Series, n_rows: int, n_different: int, has_levels: 
     if not has_levels:
         for pattern, words in DATES:
             if re.match(pattern, present[0]) and bool(present.str.contains(pattern).all()):
+                if words == "duration" and formats_of(present) != ["duration"]:
+                    continue
                 return "date", f"text written as {words}, such as {short(present[0])}"
         if n_different > 0.2 * len(present) and n_different >= FEW_ROWS:
             long = look_at_many_texts(present, n_rows, n_different)
@@ -277,6 +290,39 @@ def look_at_many_texts(present: pl.Series, n_rows: int, n_different: int) -> tup
     if n_different > FEW_ROWS and n_different > 0.5 * len(present):
         return "text", f"{n_different:,} different values in {len(present):,} rows: too many for categories"
     return None
+
+
+def suspected_identifier(column: pl.Series, kind: str) -> str:
+    """Say why a column that is used may identify rows; empty if it does not look so.
+
+    Nearly all of its values differ, although they are text of a few words or whole numbers.
+    """
+    if kind not in ("text", "categorical", "numeric", "count"):
+        return ""
+    present = column.drop_nulls()
+    if column.dtype.is_float():
+        present = present.drop_nans()
+        if bool((present != present.round()).any()):
+            return ""
+    if column.dtype == pl.String and float((present.str.count_matches(r"\s+") + 1).mean() or 0) >= 5:  # type: ignore[arg-type]
+        return ""
+    n_different = present.n_unique()
+    if n_different < FEW_ROWS or n_different < SUSPECTED * len(present):
+        return ""
+    return f"{n_different:,} different values in {len(present):,} rows"
+
+
+def suspected_groups(column: pl.Series, kind: str) -> str:
+    """Say why a column may name groups of rows; empty if neither its name nor its values look so."""
+    if kind in ("identifier", "binary", "constant", "date", "text") or not GROUP_NAME.search(column.name):
+        return ""
+    present = column.drop_nulls()
+    if column.dtype.is_float() and bool((present.drop_nans() != present.drop_nans().round()).any()):
+        return ""
+    n_different = present.n_unique()
+    if n_different < FEWEST_GROUPS or 2 * n_different > len(present):
+        return ""
+    return f"{n_different:,} values in {len(present) / n_different:.1f} rows each"
 
 
 def is_named_identifier(present: pl.Series, n_different: int) -> bool:

@@ -63,9 +63,21 @@ def series_of(name: str, series: nw.Series[Any]) -> pl.Series:
         return native.alias(name)
     if series.dtype in (nw.Categorical, nw.Enum):
         series = series.cast(nw.String)
+    zone = getattr(series.dtype, "time_zone", None) if series.dtype == nw.Datetime else None
+    if zone is not None:
+        return zoned(name, series, zone)
     values = series.to_numpy()
     plain = values.dtype.kind in "fiubM" and (series.null_count() == 0 or values.dtype.kind in "fM")
     return numbers(name, values) if plain else series_of_values(name, series.to_list())
+
+
+def zoned(name: str, series: nw.Series[Any], zone: str) -> pl.Series:
+    """Convert timestamps with a time zone, which numpy does not know."""
+    moments = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy()
+    try:
+        return numbers(name, moments).dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    except pl.exceptions.PolarsError:  # an offset such as UTC+05:30 without a name; local time keeps all differences
+        return numbers(name, series.dt.replace_time_zone(None).to_numpy())
 
 
 def numbers(name: str, values: Any) -> pl.Series:

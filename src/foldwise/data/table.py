@@ -16,9 +16,10 @@ from foldwise.data.audit import Audit, audit, n_missing
 from foldwise.data.check_time import CheckTime
 from foldwise.data.column_scan import ColumnScan, scan_columns
 from foldwise.data.disguised_missing import SENTINELS, DisguisedMissing, find_disguised_missing
-from foldwise.data.findings import Findings, findings, short
+from foldwise.data.findings import Findings, findings, short, suspected_groups, suspected_identifier
 from foldwise.data.html import html_table
 from foldwise.data.notes import Note, Notes
+from foldwise.data.reading.dates import formats_of
 from foldwise.data.schema import SHOWN_COLUMNS, Schema, more_columns
 from foldwise.data.target import is_quantity
 
@@ -48,6 +49,10 @@ class Table:
         What was decided while the file was read. `notes` adds suggestions.
     declared : mapping of str to str
         Kinds of columns that were declared by `kinds=` of `read_table` or in the file.
+    reading : mapping
+        The arguments `kinds` and `missing_values` of `read_table`, by which new rows are read alike.
+    detected : mapping
+        Arguments of `read_table` that were detected, such as the separator.
 
     Examples
     --------
@@ -70,6 +75,8 @@ class Table:
     target: str | None = None
     decided: tuple[Note, ...] = ()
     declared: Mapping[str, str] = field(default_factory=dict)
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    detected: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def findings(self) -> Findings:
@@ -133,15 +140,31 @@ class Table:
         }
         return tuple(found for name in names if (found := checked.get(name)) is not None)
 
+    @cached_property
+    def date_formats(self) -> dict[str, str]:
+        """How the dates of text columns are written, if a single format fits all cells of a column."""
+        found = {}
+        for finding in self.findings:
+            name = finding.column
+            if self.X[name].dtype == pl.String and finding.kind in ("date", "time", "duration"):
+                forms = formats_of(self.X[name])
+                if len(forms) == 1:
+                    found[name] = forms[0]
+        return found
+
     def _suggestions(self) -> Iterator[Note]:
         for finding in self.findings:
             name = finding.column
             if finding.kind == "identifier" and finding.reason != "as declared":
-                text = f"{name!r} looks like an identifier ({finding.reason}). Pass index={name!r} to leave it out."
+                text = (
+                    f"{name!r} looks like an identifier ({finding.reason}), so models do not use it. Pass "
+                    f"drop={name!r} to leave it out of the table, or kinds={{{name!r}: 'categorical'}} to use it."
+                )
                 yield Note("identifier", text, name)
+            elif name not in self.declared:
+                yield from self._suspicions(name, finding.kind)
             if finding.kind == "date" and not self.X[name].dtype.is_temporal():
-                text = f"{name!r} holds {finding.reason}. Pass kinds={{{name!r}: 'date'}} to read it as dates."
-                yield Note("date", text, name)
+                yield Note("date", self._date_words(name, finding.reason), name)
         for found in self._disguises:
             name, value = repr(found.column), f"{found.value:g}"
             text = (
@@ -149,6 +172,34 @@ class Table:
                 f"missing_values={{{name}: {value}}}."
             )
             yield Note("disguised missing", text, found.column)
+
+    def _suspicions(self, name: str, kind: str) -> Iterator[Note]:
+        """Suggest to leave out what may identify rows, and to keep groups together."""
+        why = suspected_identifier(self.X[name], kind)
+        if why:
+            text = f"{name!r} may identify rows ({why}). If it does, pass drop={name!r} to leave it out."
+            yield Note("identifier", text, name)
+        why = suspected_groups(self.X[name], kind)
+        if why:
+            text = (
+                f"{name!r} may name groups ({why}). If new rows will come from new groups, pass groups={name!r}. "
+                "Otherwise scores are too optimistic."
+            )
+            yield Note("groups", text, name)
+
+    def _date_words(self, name: str, reason: str) -> str:
+        """Say how models use dates that are stored as text."""
+        if name in self.date_formats:
+            parts = "seconds" if self.date_formats[name] == "duration" else "calendar and the time elapsed"
+            words = f"{name!r} holds {reason}. Models use its {parts}."
+            return f"{words} Pass kinds={{{name!r}: 'text'}} to use words instead."
+        forms = formats_of(self.X[name])
+        if not forms:
+            return f"{name!r} holds {reason}, but some cells are not valid dates, so models use its words."
+        return (
+            f"{name!r} holds {reason}, with the day or the month first, so models use its words. Pass "
+            f"kinds={{{name!r}: 'date:{forms[0]}'}} or kinds={{{name!r}: 'date:{forms[1]}'}} to read dates."
+        )
 
     def __repr__(self) -> str:
         return f"Table {self._title()}\n{self.schema}"

@@ -120,7 +120,12 @@ def present_target(y: Any) -> Any:
             "this call requires y to be passed, but the target y is None.", "pass one label or value per row as y."
         )
     refuse_several(y)
-    return y.to_native() if isinstance(y, nw.Series) else y
+    y = y.to_native() if isinstance(y, nw.Series) else y
+    dtype: Any = getattr(y, "dtype", None)
+    if nw.dependencies.is_pandas_series(y) and not isinstance(dtype, np.dtype) and dtype.kind in "iub":
+        # numpy would make floats of whole numbers
+        return y if y.isna().any() else y.to_numpy(dtype=dtype.numpy_dtype)
+    return y
 
 
 def refuse_several(y: Any) -> None:

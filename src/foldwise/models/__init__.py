@@ -3,6 +3,7 @@
 from foldwise.models.catalogue import catalogue, models_for, register, spec_of, unregister
 from foldwise.models.coded_labels import CodedLabels
 from foldwise.models.column_roles import Outline, TargetScale, outline
+from foldwise.models.date_features import DateFeatures
 from foldwise.models.preprocessing import as_frame, for_trees, native, scaled
 from foldwise.models.spec import Cost, ModelSpec
 from foldwise.models.table_encoder import TableEncoder
@@ -11,6 +12,7 @@ from foldwise.models.target_transforms import TransformedTarget
 __all__ = [
     "CodedLabels",
     "Cost",
+    "DateFeatures",
     "ModelSpec",
     "Outline",
     "TableEncoder",

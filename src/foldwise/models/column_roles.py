@@ -7,7 +7,7 @@ learned later, from the training rows of each fold.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -18,6 +18,7 @@ from foldwise.data.schema import Column
 from foldwise.data.table import Table
 from foldwise.data.target import Task, encode_target, number_target, task_of
 from foldwise.errors import InputError
+from foldwise.models.date_features import shape_of_column
 
 Role = Literal["number", "category", "text", "date"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -92,6 +93,10 @@ class Outline:
         Whether all columns are constant.
     target : TargetScale, optional
         The range and the shape of a quantity as target; None for classes.
+    date_shapes : mapping of str to str
+        What each date column contains: "date", "datetime", "time" or "duration".
+    date_formats : mapping of str to str
+        How the dates of text columns are written.
 
     Examples
     --------
@@ -110,6 +115,8 @@ class Outline:
     n_levels: Mapping[str, int]
     constant: bool = False
     target: TargetScale | None = None
+    date_shapes: Mapping[str, str] = field(default_factory=dict)
+    date_formats: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def task(self) -> Task:
@@ -184,7 +191,15 @@ def outline(table: Table, task: str | None = None) -> Outline:
     else:
         n_classes = len(encode_target(table.y, n_values).classes)
     constant = all(found.kind == "constant" for found in table.findings)
-    return Outline(roles, left_out, table.X.height, n_classes, n_levels, constant, target)
+    dates = date_columns(table, roles)
+    return Outline(roles, left_out, table.X.height, n_classes, n_levels, constant, target, *dates)
+
+
+def date_columns(table: Table, roles: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Say what each date column contains, and how the dates of text columns are written."""
+    dates, formats = [name for name, role in roles.items() if role == "date"], table.date_formats
+    shapes = {name: str(shape_of_column(table.X[name], formats.get(name))) for name in dates}
+    return shapes, {name: form for name, form in formats.items() if name in shapes}
 
 
 def column_roles(table: Table) -> tuple[dict[str, Role], dict[str, str]]:
@@ -192,12 +207,16 @@ def column_roles(table: Table) -> tuple[dict[str, Role], dict[str, str]]:
     roles: dict[str, Role] = {}
     left_out: dict[str, str] = {}
     uninformative = {"identifier": "it identifies rows", "constant": "it is the same in every row"}
+    formats = table.date_formats
     for column in table.schema:
         found = table.findings[column.name]
-        if found.kind in uninformative and table.declared.get(column.name) is None:
+        declared = table.declared.get(column.name)
+        if found.kind in uninformative and declared is None:
             left_out[column.name] = f"{uninformative[found.kind]}: {found.reason}"
+        elif declared == "identifier":
+            left_out[column.name] = "declared as an identifier"
         else:
-            roles[column.name] = role_of(column, found.kind)
+            roles[column.name] = "date" if column.name in formats else role_of(column, found.kind)
     if not roles:  # a poor model is better than no model
         roles = {column.name: role_of(column, "") for column in table.schema}
         left_out = {}
@@ -213,5 +232,5 @@ def role_of(column: Column, found: str) -> Role:
     if column.kind == "numeric":
         return "number"
     if column.kind == "categorical" and column.levels is None and found in ("text", "date"):
-        return "text"  # a date that is stored as text has words too: its year, month and day
+        return "text"  # dates that may have the day or the month first have words too
     return "category"

@@ -1,4 +1,4 @@
-"""Transformers for columns of any frame: numbers, codes of categories, words of texts, parts of dates.
+"""Transformers for columns of any frame: numbers, codes of categories, words of texts, selected columns.
 
 All of them accept missing values, unknown categories and columns without any value. They return plain arrays for
 scikit-learn's transformers and estimators.
@@ -6,28 +6,26 @@ scikit-learn's transformers and estimators.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
-import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import check_is_fitted
 
-from foldwise.data.frames import series_of
 from foldwise.data.levels import sort_levels
 from foldwise.data.schema import Level
 from foldwise.data.view import View, view
 from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.models.date_features import PLAIN_PARTS, DateFeatures
 
 Floats = NDArray[np.float64]
 MAX_ABS = 1e30  # scikit-learn's trees sum cells in single precision
 MOST_CODES = 250  # fits into boosted trees with 255 bins
-PARTS = ("days", "month", "weekday", "hour")
 
 
 def columns_view(X: Any) -> View:
@@ -185,64 +183,32 @@ class TextTfidf(ColumnTransform):
         return texts
 
 
-class DateParts(ColumnTransform):
-    """Convert dates, times or durations to days since 1970, month, weekday and hour, with NaN for missing cells."""
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn which of the numbers occur."""
-        self._first_view(X)
-        self.seen_ = ~np.isnan(date_numbers(X)).all(axis=0)
-        return self
-
-    def transform(self, X: Any) -> Floats:
-        """Return four numbers per column; those without any value in the training rows are 0."""
-        self._later_view(X)
-        return np.where(self.seen_, date_numbers(X), 0.0)
-
-
-def date_numbers(X: Any) -> Floats:  # (rows, 4 · columns)
-    """Return days, month, weekday and hour of every column."""
-    frame = nw.from_native(X, eager_only=True)
-    parts = [part for series in frame.iter_columns() for part in date_parts(series_of(str(series.name), series))]
-    return np.column_stack(parts) if parts else np.empty((len(frame), 0))
-
-
-def date_parts(series: pl.Series) -> list[Floats]:
-    """Return the four numbers of one column; a time of day has no month, and a duration no hour of the day."""
-    empty = pl.Series([None] * len(series), dtype=pl.Float64)
-    if series.null_count() == len(series):
-        parts = [empty] * 4
-    elif isinstance(series.dtype, pl.Duration):
-        parts = [series.dt.total_microseconds() / 86_400e6, empty, empty, empty]
-    elif series.dtype == pl.Time:
-        parts = [series.cast(pl.Int64) / 86_400e9, empty, empty, series.dt.hour()]
-    elif series.dtype == pl.Date:
-        parts = [series.cast(pl.Int32), series.dt.month(), series.dt.weekday(), empty]
-    elif isinstance(series.dtype, pl.Datetime):
-        days = series.dt.epoch("us") / 86_400e6
-        parts = [days, series.dt.month(), series.dt.weekday(), series.dt.hour()]
-    else:
-        raise InputError(
-            f"column {series.name!r} contained dates when the model was fitted, but is now of type {series.dtype}.",
-            f"read it as dates with read_table(path, kinds={{{series.name!r}: 'date'}}).",
-        )
-    return [part.cast(pl.Float64).fill_null(np.nan).to_numpy() for part in parts]
-
-
 class KeepColumns(ColumnTransform):
     """Select columns of a frame and convert dates to numbers, for estimators that read tables themselves.
 
     Infinite values of float columns become the smallest or largest finite number of the training rows.
     """
 
-    def __init__(self, columns: Sequence[str], *, dates: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        columns: Sequence[str],
+        *,
+        dates: Sequence[str] = (),
+        parts: Sequence[str] = PLAIN_PARTS,
+        formats: Mapping[str, str] | None = None,
+    ) -> None:
         self.columns = columns
         self.dates = dates
+        self.parts = parts
+        self.formats = formats
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the range of numeric columns."""
         frame = self._select(X)
         self._first_view(frame.to_native())
+        if self.dates:
+            features = DateFeatures(parts=self.parts, formats=self.formats)
+            self.date_features_ = features.fit(frame.select(self.dates).to_native())
         self.reach_: dict[str, list[float]] = {}
         for name in self.columns:
             if frame[name].dtype.is_float():
@@ -263,9 +229,9 @@ class KeepColumns(ColumnTransform):
                     cells = np.where(np.isinf(cells), np.where(cells > 0, greatest, least), cells)
                     changed.append(self._series(name, cells, frame))
         if self.dates:
-            numbers = date_numbers(frame.select(self.dates).to_native())
+            numbers = self.date_features_.transform(frame.select(self.dates).to_native())
             frame = frame.drop(self.dates)
-            names = [f"{name} {part}" for name in self.dates for part in PARTS]
+            names = self.date_features_.get_feature_names_out()
             changed += [self._series(name, numbers[:, j], frame) for j, name in enumerate(names)]
         return (frame.with_columns(changed) if changed else frame).to_native()
 

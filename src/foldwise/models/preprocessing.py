@@ -6,6 +6,7 @@ categories and missing values themselves, and `as_frame` for estimators of Foldw
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sklearn.compose import ColumnTransformer
@@ -17,11 +18,11 @@ from foldwise.models.column_roles import Outline, Role
 from foldwise.models.column_transformers import (
     MOST_CODES,
     CategoryCodes,
-    DateParts,
     KeepColumns,
     NumberColumns,
     TextTfidf,
 )
+from foldwise.models.date_features import PLAIN_PARTS, SMOOTH_PARTS, DateFeatures
 from foldwise.models.target_encoding import ClassRateEncoder, MeanEncoder
 
 MOST_RATES = 10  # classes; with more, rates would outnumber all other columns
@@ -59,7 +60,7 @@ def scaled(outline: Outline, scale: str = "standard", n_words: int = 20_000) -> 
     make = MinMaxScaler if scale == "minmax" else StandardScaler
     parts: list[tuple[str, Any, list[str]]] = [
         ("numbers", make_pipeline(NumberColumns(), imputer(), make()), outline.columns("number")),
-        ("dates", make_pipeline(DateParts(), imputer(), make()), outline.columns("date")),
+        ("dates", make_pipeline(date_features(outline, SMOOTH_PARTS), imputer(), make()), outline.columns("date")),
         ("categories", make_pipeline(CategoryCodes(most=100), one_hot(sparse)), outline.columns("category")),
         *((f"words{i}", TextTfidf(most=n_words), [name]) for i, name in enumerate(outline.columns("text"))),
     ]
@@ -95,7 +96,7 @@ def for_trees(outline: Outline, impute: bool = True) -> ColumnTransformer:
     filled = imputer() if impute else "passthrough"
     parts: list[tuple[str, Any, list[str]]] = [
         ("numbers", make_pipeline(NumberColumns(), filled), outline.columns("number")),
-        ("dates", make_pipeline(DateParts(), filled), outline.columns("date")),
+        ("dates", make_pipeline(date_features(outline), filled), outline.columns("date")),
         ("few", make_pipeline(CategoryCodes(most=100), one_hot(False)), outline.few),
         ("many", make_pipeline(CategoryCodes(most=1000), rates), outline.many),
         *dense_words(outline),
@@ -127,13 +128,13 @@ def native(outline: Outline) -> ColumnTransformer:
     parts: list[tuple[str, Any, list[str]]] = [
         ("categories", CategoryCodes(most=MOST_CODES, unseen="missing"), outline.columns("category")),
         ("numbers", NumberColumns(), outline.columns("number")),
-        ("dates", DateParts(), outline.columns("date")),
+        ("dates", date_features(outline), outline.columns("date")),
         *dense_words(outline),
     ]
     return together(parts)
 
 
-def as_frame(outline: Outline, *roles: Role) -> KeepColumns:
+def as_frame(outline: Outline, *roles: Role, parts: Sequence[str] = PLAIN_PARTS) -> KeepColumns:
     """Select the columns of some roles without changing them, and convert dates to numbers.
 
     Parameters
@@ -142,6 +143,8 @@ def as_frame(outline: Outline, *roles: Role) -> KeepColumns:
         The columns and their roles.
     *roles : str
         The roles to select: "number", "category" or "text".
+    parts : list of str
+        The numbers that dates become, as in `DateFeatures`.
 
     Returns
     -------
@@ -156,7 +159,13 @@ def as_frame(outline: Outline, *roles: Role) -> KeepColumns:
     >>> as_frame(outline(table), "number").fit_transform(table.X).columns
     ['temperature', 'humidity']
     """
-    return KeepColumns(outline.columns(*roles), dates=outline.columns("date"))
+    formats = dict(outline.date_formats)
+    return KeepColumns(outline.columns(*roles), dates=outline.columns("date"), parts=parts, formats=formats)
+
+
+def date_features(outline: Outline, parts: Sequence[str] = PLAIN_PARTS) -> DateFeatures:
+    """Convert dates to numbers, with the formats of text columns that were found in the whole table."""
+    return DateFeatures(parts=parts, formats=dict(outline.date_formats))
 
 
 def imputer() -> SimpleImputer:

@@ -89,7 +89,7 @@ class Cost:
             Seconds.
         """
         width: float = (
-            len(outline.columns("number")) + 4 * len(outline.columns("date")) + 20 * len(outline.columns("text"))
+            len(outline.columns("number")) + 6 * len(outline.columns("date")) + 20 * len(outline.columns("text"))
         )
         width += sum(min(outline.n_levels[name], 100) ** 0.5 for name in outline.columns("category"))
         classes = outline.n_classes if self.each_class and outline.n_classes > 2 else 1

@@ -29,8 +29,9 @@ from foldwise.data.target import encode_target, number_target, refuse_several, t
 from foldwise.data.validation import validate_table
 from foldwise.data.view import frame_of, view_of_frame
 from foldwise.errors import FoldwiseTypeError, InputError
-from foldwise.models.column_roles import ROLES, Outline, TargetScale, column_roles
-from foldwise.models.column_transformers import PARTS, CategoryCodes, DateParts, TextTfidf
+from foldwise.models.column_roles import ROLES, Outline, TargetScale, column_roles, date_columns
+from foldwise.models.column_transformers import CategoryCodes, TextTfidf
+from foldwise.models.date_features import DateFeatures
 from foldwise.models.preprocessing import for_trees, native, scaled
 from foldwise.models.target_encoding import ClassRateEncoder, MeanEncoder
 
@@ -217,7 +218,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         dropped = {name: "roles drops it" for name in frame.columns if name not in kept.columns}
         classes, target = self._target(frame.height, y)
         self._classes = tuple(classes)
-        return Outline(roles, {**left_out, **dropped}, frame.height, len(classes), n_levels, target=target)
+        left_out |= dropped
+        dates = date_columns(table, roles)
+        return Outline(roles, left_out, frame.height, len(classes), n_levels, False, target, *dates)
 
     def _target(self, n_rows: int, y: Any) -> tuple[list[str], TargetScale | None]:
         """The classes of the target, or the range of a quantity; neither if the encoding does not use it."""
@@ -252,8 +255,8 @@ def names_out(transformer: Any, names: Sequence[str], classes: Sequence[str]) ->
         return [f"{name}_mean" for name in names]
     if isinstance(transformer, TextTfidf):
         return [f"{names[0]}_{word}" for word in transformer.words_.split("\n")]
-    if isinstance(transformer, DateParts):
-        return [f"{name}_{part}" for name in names for part in PARTS]
+    if isinstance(transformer, DateFeatures):
+        return [str(name) for name in transformer.get_feature_names_out()]
     return list(names)  # codes, numbers and scalers
 
 

@@ -11,6 +11,7 @@ from foldwise.report.markup import Html, el, join
 from foldwise.report.sections.elements import bullets, paragraph, table
 
 SHOWN_MODELS = 8
+SHOWN_LEFT_OUT = 6
 WIDTH = 76  # of sentences on a terminal of 80 columns
 TIED = "† statistically tied with the best estimate (p above 0.05)"
 WARNING_PREFIX = ("  - ", "    ")
@@ -41,6 +42,7 @@ def summary_text(facts: dict[str, Any]) -> str:
         "",
         f"  {tried(facts)}",
         *textwrap.wrap(f"final model: {final['description']}", WIDTH, initial_indent="  ", subsequent_indent="    "),
+        *left_out_lines(task.get("left_out") or []),
         *warning_lines(facts["audit"]["warnings"]),
     ]
     return "\n".join(line.rstrip() for line in lines)
@@ -137,6 +139,15 @@ def model_score_title(metric: str) -> str:
     return metric if len(metric) <= len("mean cost") else "estimate"
 
 
+def left_out_lines(left_out: list[tuple[str, str]]) -> list[str]:
+    """Name the columns that are not features, each with its reason."""
+    if not left_out:
+        return []
+    named = "; ".join(f"{name!r} ({reason})" for name, reason in left_out[:SHOWN_LEFT_OUT])
+    more = f"; and {len(left_out) - SHOWN_LEFT_OUT} more" if len(left_out) > SHOWN_LEFT_OUT else ""
+    return textwrap.wrap(f"not used as features: {named}{more}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
 def warning_lines(warnings: list[str]) -> list[str]:
     """Format the warnings as a list."""
     first, other = WARNING_PREFIX
@@ -153,4 +164,5 @@ def test_lines(test: dict[str, Any] | None) -> list[str]:
         for one in test["scores"]
     )
     unseen = f", {test['n_unseen']:,} of unseen classes" if test.get("n_unseen") else ""
-    return ["", f"  separate test table ({test['n_rows']:,} rows{unseen})", *scores]
+    what = f"held-out {test['share']:.0%} of the rows" if test.get("share") else "separate test table"
+    return ["", f"  {what} ({test['n_rows']:,} rows{unseen})", *scores]

@@ -20,7 +20,7 @@ TAGS = {
     "columns.category_codes": "models.column_transformers.CategoryCodes",
     "columns.class_rates": "models.target_encoding.ClassRateEncoder",
     "columns.coded_frame": "models.column_transformers.CategoricalFrame",
-    "columns.dates": "models.column_transformers.DateParts",
+    "columns.dates": "models.date_features.DateFeatures",
     "columns.informative": "models.feature_selection.SelectInformative",
     "columns.keep": "models.column_transformers.KeepColumns",
     "columns.means": "models.target_encoding.MeanEncoder",

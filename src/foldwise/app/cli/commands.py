@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from foldwise.app.cli.early_checks import check_folds, check_jobs, check_models
 from foldwise.app.cli.exit_codes import guarded
+from foldwise.app.cli.table_options import TableOptions, listed, with_table_options
 
 app = typer.Typer(
     add_completion=False,
@@ -28,6 +30,8 @@ def whole_number(text: str) -> int:
 
 
 INTEGER: dict[str, Any] = {"parser": whole_number, "metavar": "<int>"}
+FOLDS = "Number of folds, such as 10; repeats x folds, such as 10x10; or holdout for a single split (holdout:0.3)."
+TestFile = Annotated[Path | None, typer.Option(help="Separate test table. The final model is scored on it once.")]
 TableFile = Annotated[
     Path,
     typer.Argument(
@@ -55,8 +59,10 @@ Jobs = Annotated[int | None, typer.Option(**INTEGER, help="Number of worker proc
 
 
 @app.command()
+@with_table_options
 @guarded
 def fit(
+    reading: TableOptions,
     table: Annotated[
         Path | None,
         typer.Argument(
@@ -94,9 +100,14 @@ def fit(
     ] = None,
     weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
     positive: Annotated[str | None, typer.Option(help="Positive class, which ROC and other curves describe.")] = None,
-    test: Annotated[
-        Path | None, typer.Option(help="Separate test table. The final model is scored on it once.")
+    cv: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{FOLDS} With holdout, a quarter of the rows is not learned from, and the final model is scored on "
+            "it. Default: 3 to 10 folds, by the number of rows."
+        ),
     ] = None,
+    test: TestFile = None,
     drop_unlabeled: Annotated[
         bool,
         typer.Option("--drop-unlabeled", help="Drop rows without a class. Without this option they are an error."),
@@ -127,19 +138,25 @@ def fit(
     The model and a report are written to a run folder, even if Ctrl-C stops the search early. Every score is recorded
     there as soon as it is known, so that --resume continues a run even if it was killed.
     """
+    names = None if models is None else listed(models)
+    check_models(names)
+    check_jobs(jobs)
+    check_folds(cv)
     from foldwise.app.cli.fit import FitRequest, fit
 
-    names = None if models is None else listed(models)
     options: dict[str, Any] = {"target": target, "budget": budget, "models": names, "metric": metric, "costs": costs}
     options |= {"groups": groups, "time": time, "weights": weights, "positive": positive, "test": test}
     options |= {"drop_unlabeled": drop_unlabeled, "rows": not no_rows, "seed": seed, "n_jobs": jobs, "task": task}
+    options |= {"cv": cv, "reading": reading.keywords() or None}
     given = {name: value for name, value in options.items() if value is not None}
     fit(FitRequest(table, given, out, resume, force), as_json=json, quiet=quiet)
 
 
 @app.command()
+@with_table_options
 @guarded
 def predict(
+    reading: TableOptions,
     run: RunFolder,
     table: TableFile,
     out: Annotated[
@@ -165,10 +182,12 @@ def predict(
     """
     from foldwise.app.cli.predict import predict
 
-    predict(run, table, out, costs=costs, keep=listed(keep or ""), raw=raw, as_json=json, quiet=quiet)
+    words = {"costs": costs, "keep": listed(keep or ""), "raw": raw}
+    predict(run, table, reading, out, words, as_json=json, quiet=quiet)
 
 
 @app.command()
+@with_table_options
 @guarded
 def export(
     run: RunFolder,
@@ -198,6 +217,7 @@ def export(
 @app.command()
 @guarded
 def explain(
+    reading: TableOptions,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit, or a model file.")],
     table: TableFile,
     row: Annotated[int, typer.Option(**INTEGER, help="Index of the row in TABLE, starting at 0.")],
@@ -216,35 +236,44 @@ def explain(
     """Explain the prediction for one row, column by column."""
     from foldwise.app.cli.explain import explain
 
-    explain(run, table, row, about=about, background=background, n_samples=samples, seed=seed, as_json=json)
+    explain(*(run, table, reading, row), about=about, background=background, n_samples=samples, seed=seed, as_json=json)
 
 
 @app.command()
+@with_table_options
 @guarded
 def inspect(
+    reading: TableOptions,
     table: TableFile,
     target: Annotated[
         str | None, typer.Option(help="Column to predict. If given, the table is also checked for problems.")
     ] = None,
+    write_config: Annotated[
+        Path | None, typer.Option(help="TOML file to write: what was decided, ready to edit and to pass as --config.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing configuration file.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Show how a table is read and what problems it may have."""
+    """Show how a table is read and what problems it may have.
+
+    If TABLE is a folder, each table file in it is described by one line.
+    """
     from foldwise.app.cli.inspect import inspect
 
-    inspect(table, target, as_json=json)
+    inspect(table, reading, target, write_config, force=force, as_json=json)
 
 
 @app.command()
+@with_table_options
 @guarded
 def compare(
+    reading: TableOptions,
     table: TableFile,
     target: Target,
     models: Annotated[str, typer.Option(help="Models to compare, such as knn,naive_bayes.")],
-    cv: Annotated[
-        str | None,
-        typer.Option(
-            help="Number of folds, such as 10, or repeats x folds, such as 10x10. Default: ten random splits."
-        ),
+    cv: Annotated[str | None, typer.Option(help=f"{FOLDS} Default: ten random splits.")] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Separate test table. Models are trained on TABLE and scored on it once.")
     ] = None,
     metric: ScoreName = None,
     task: TaskName = None,
@@ -255,15 +284,19 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Compare models with default settings on the same splits."""
+    check_models(listed(models))
+    check_jobs(jobs)
     from foldwise.app.cli.compare import ComparisonRequest, compare
 
-    request = ComparisonRequest(table, target, listed(models), cv, metric, groups, seed, jobs, task)
+    request = ComparisonRequest(table, reading, target, listed(models), cv, metric, groups, seed, jobs, task, test)
     compare(request, as_json=json, quiet=quiet)
 
 
 @app.command()
+@with_table_options
 @guarded
 def tune(
+    reading: TableOptions,
     table: TableFile,
     target: Target,
     model: Annotated[str, typer.Option(help="Model to tune, such as rbf_svm.")],
@@ -279,6 +312,10 @@ def tune(
     metric: ScoreName = None,
     task: TaskName = None,
     groups: Groups = None,
+    cv: Annotated[
+        str | None, typer.Option(help=f"{FOLDS} They estimate; five folds inside select. Default: 5.")
+    ] = None,
+    test: TestFile = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Model file to write.")] = None,
@@ -292,17 +329,21 @@ def tune(
 
     The estimate comes from nested cross-validation: the whole search is repeated inside each of five folds.
     """
+    check_models([model])
+    check_jobs(jobs)
     from foldwise.app.cli.tune import TuneRequest, tune
 
-    request = TuneRequest(
-        table, target, model, strategy, trials, budget, metric, groups, seed, jobs, out, settings, plot, report, task
-    )
+    files = (out, settings, plot, report)
+    chosen = (model, strategy, trials, budget, metric, groups, seed, jobs)
+    request = TuneRequest(table, reading, target, *chosen, *files, task, cv, test)
     tune(request, as_json=json, quiet=quiet)
 
 
 @app.command()
+@with_table_options
 @guarded
 def explore(
+    reading: TableOptions,
     table: TableFile,
     budget: Annotated[str, typer.Option(help="Time limit for the whole run, such as 60s, 5m or 1h.")] = "60s",
     out: Annotated[
@@ -321,10 +362,11 @@ def explore(
     of each row and a model that assigns new rows to clusters are written to a folder, even if Ctrl-C stops the run
     early.
     """
+    check_jobs(jobs)
     from foldwise.app.cli.explore import explore
 
     options: dict[str, Any] = {"budget": budget, "rows": not no_rows, "seed": seed, "n_jobs": jobs}
-    explore(table, out, options, force=force, as_json=json, quiet=quiet)
+    explore(table, reading, out, options, force=force, as_json=json, quiet=quiet)
 
 
 @app.command()
@@ -343,14 +385,25 @@ def report(
     report(run, out, as_json=json, quiet=quiet)
 
 
+def show_version(wanted: bool) -> None:
+    """Print the version and stop, if `--version` was given."""
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=show_version, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Turn a table into a tuned, honestly evaluated and explained model."""
+
+
 @app.command()
 def version() -> None:
     """Show the version."""
     import foldwise
 
     typer.echo(f"foldwise {foldwise.__version__}")
-
-
-def listed(names: str) -> list[str]:
-    """Split a comma-separated list of names."""
-    return [name.strip() for name in names.split(",") if name.strip()]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from foldwise.app.cli.exit_codes import say
 from foldwise.app.cli.output import ProgressLine, bar, print_json
 from foldwise.app.cli.paths import check_table
+from foldwise.app.cli.table_options import TableOptions
+from foldwise.app.fold_plan import FoldPlan
 from foldwise.errors import InputError
 
 
@@ -18,6 +20,7 @@ class ComparisonRequest:
     """The arguments of `foldwise compare`."""
 
     table: Path
+    reading: TableOptions
     target: str
     models: list[str]
     cv: str | None
@@ -26,28 +29,39 @@ class ComparisonRequest:
     seed: int
     jobs: int | None
     task: str | None = None
+    test: Path | None = None
 
 
 def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
     """Compare models and print the result."""
-    check_table(request.table)
-    folds = folds_of(request.cv)
+    check_table(request.table, request.test)
+    plan = None if request.cv is None else FoldPlan.of(request.cv)
     if len(set(request.models)) < 2:
         raise InputError(
             f"a comparison needs at least two models, got {len(set(request.models))}.",
             "pass --models knn,random_forest.",
         )
+    if request.test is not None and (plan is not None or request.groups is not None):
+        raise InputError("--test is a split of its own, so it cannot be combined with --cv or --groups.", "omit one.")
     from foldwise import evaluation
 
-    table, groups = read_grouped(request.table, request.target, request.groups, request.task)
+    source = request.reading.source
+    table, groups = read_grouped(source(request.table), request.target, request.groups, request.task)
+    if request.groups is not None and not (quiet or as_json):
+        say_left_out(request.groups)
     counts = target_counts(table, request.target, request.task)
     if counts is None:
-        check_value_folds(table.X.height, folds)
-    else:
-        check_folds(counts, folds)
+        check_value_folds(table.X.height, plan)
+    elif request.test is None:
+        check_folds(counts, plan)
     scoring = scoring_of(request.metric, counts, table.y)
     estimators = estimators_of(request, table, scoring)
-
+    cv = splitter(plan, groups is not None, request.seed, quantity=counts is None)
+    if request.test is not None:
+        table, cv = with_test_rows(table, source(request.test).read(request.target))
+    if isinstance(cv, list) or (plan is not None and plan.held_out is not None):
+        print_once(request, table, compare_once(estimators, table, cv, scoring, groups), scoring, as_json, quiet)
+        return
     with ProgressLine(not quiet, always=False) as progress:
 
         def watch(name: str, done: int) -> None:
@@ -57,7 +71,7 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
             estimators,
             table.X,
             table.y,
-            cv=splitter(folds, groups is not None, request.seed, quantity=counts is None),
+            cv=cv,
             scoring=scoring,
             groups=groups,
             n_jobs=request.jobs,
@@ -78,13 +92,38 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
         print(found)
 
 
-def read_grouped(path: Path, target: str, groups: str | None, task: str | None = None) -> tuple[Any, Any]:
+def print_once(
+    request: ComparisonRequest, table: Any, found: list[tuple[str, float]], scoring: Any, as_json: bool, quiet: bool
+) -> None:
+    """Print the scores of models on a single split, which allows no test of differences."""
+    from foldwise.evaluation.tables import number
+
+    title = getattr(scoring, "title", None) or str(scoring)
+    sign = 1 if getattr(scoring, "greater_is_better", not str(scoring).startswith("neg_")) else -1
+    rows: list[dict[str, Any]] = [{"model": name, "score": sign * value} for name, value in found]
+    if as_json:
+        about = {"table": table.name, "target": request.target, "metric": title, "splits": 1}
+        print_json({**about, "tied": [], "models": rows})
+    elif not quiet:
+        where = f"the rows of {request.test.name}" if request.test is not None else "one held-out part of the rows"
+        width = max(len(name) for name, _ in found)
+        print(f"{title[:1].upper()}{title[1:]} of {len(found)} models on {where}\n")
+        print("\n".join(f"  {row['model']:<{width}}  {number(row['score'])}" for row in rows))
+        print("\nA single split has no interval, and differences cannot be tested. --cv 10x10 allows both.")
+
+
+def say_left_out(groups: str) -> None:
+    """Say that the group column is not a feature."""
+    say(f"note: {groups!r} was used as groups and left out of the features.")
+
+
+def read_grouped(source: Any, target: str, groups: str | None, task: str | None = None) -> tuple[Any, Any]:
     """Read a table, and take its group column out of it, if there is one. Rows without a quantity are left out."""
-    from foldwise.app.task import check_named, grouped, labeled, without
-    from foldwise.data import read_table
+    from foldwise.app.special_columns import grouped
+    from foldwise.app.task import check_named, labeled, without
     from foldwise.data.target import task_of
 
-    table = read_table(path, target=target)
+    table = source.read(target)
     if task_of(table.y, task) == "regression":
         table = labeled(table, drop=True)
     if groups is None:
@@ -93,49 +132,71 @@ def read_grouped(path: Path, target: str, groups: str | None, task: str | None =
     return without(table, [groups]), grouped(table.X[groups], groups)
 
 
-def folds_of(cv: str | None) -> tuple[int, int] | None:
-    """Read the number of repeats and of folds.
-
-    >>> folds_of("10x10"), folds_of("5")
-    ((10, 10), (1, 5))
-    """
-    if cv is None:
-        return None
-    found = re.fullmatch(r"\s*(?:(\d+)\s*[x×]\s*)?(\d+)\s*", cv)
-    repeats, folds = (int(found[1] or 1), int(found[2])) if found else (0, 0)
-    if repeats < 1 or folds < 2:
-        raise InputError(
-            f"--cv must be a number of folds, at least 2, or repeats x folds, got {cv!r}.", "pass 10 or 10x10."
-        )
-    return repeats, folds
-
-
-def splitter(folds: tuple[int, int] | None, grouped: bool, seed: int, *, quantity: bool = False) -> Any:
+def splitter(plan: FoldPlan | None, grouped: bool, seed: int, *, quantity: bool = False) -> Any:
+    """The splitter of scikit-learn for a plan; None leaves the choice to the comparison."""
     from sklearn.model_selection import (
         GroupKFold,
+        GroupShuffleSplit,
         KFold,
         RepeatedKFold,
         RepeatedStratifiedKFold,
+        ShuffleSplit,
         StratifiedGroupKFold,
         StratifiedKFold,
+        StratifiedShuffleSplit,
     )
 
-    if folds is None:
+    if plan is None:
         return None
-    repeats, n_folds = folds
+    if plan.held_out is not None:
+        make: Any = GroupShuffleSplit if grouped else ShuffleSplit if quantity else StratifiedShuffleSplit
+        return make(1, test_size=plan.held_out, random_state=seed)
     if grouped:
-        if repeats > 1:
-            raise InputError("grouped folds cannot be repeated.", f"pass --cv {n_folds}.")
-        if quantity:
-            return GroupKFold(n_folds, shuffle=True, random_state=seed)
-        return StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
-    if quantity:
-        if repeats == 1:
-            return KFold(n_folds, shuffle=True, random_state=seed)
-        return RepeatedKFold(n_splits=n_folds, n_repeats=repeats, random_state=seed)
-    if repeats == 1:
-        return StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-    return RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=repeats, random_state=seed)
+        if plan.repeats > 1:
+            raise InputError("grouped folds cannot be repeated.", f"pass cv={plan.folds}.")
+        make = GroupKFold if quantity else StratifiedGroupKFold
+        return make(plan.folds, shuffle=True, random_state=seed)
+    if plan.repeats > 1:
+        make = RepeatedKFold if quantity else RepeatedStratifiedKFold
+        return make(n_splits=plan.folds, n_repeats=plan.repeats, random_state=seed)
+    return (KFold if quantity else StratifiedKFold)(plan.folds, shuffle=True, random_state=seed)
+
+
+def with_test_rows(table: Any, test: Any) -> tuple[Any, list[Any]]:
+    """Append the rows of a test table, and return the one split that trains on the others."""
+    from dataclasses import replace
+
+    import numpy as np
+    import polars as pl
+
+    missing = [name for name in table.X.columns if name not in test.X.columns]
+    if missing:
+        raise InputError(
+            f"the test table must have all columns of the training table, but it lacks {missing[0]!r}.",
+            "add the missing columns.",
+        )
+    n_train = table.X.height
+    try:
+        X = pl.concat([table.X, test.X.select(table.X.columns)], how="vertical_relaxed")
+    except pl.exceptions.PolarsError as error:
+        raise InputError(
+            f"the columns of the test table must have the same types as in the training table: {error}.",
+            "read both alike, for example with kinds=.",
+        ) from error
+    y = np.concatenate([np.asarray(table.y), np.asarray(test.y)])
+    return replace(table, X=X, y=y), [(np.arange(n_train), np.arange(n_train, len(y)))]
+
+
+def compare_once(estimators: dict[str, Any], table: Any, cv: Any, scoring: Any, groups: Any) -> list[tuple[str, float]]:
+    """Score each model on a single split, the best first."""
+    from foldwise import evaluation
+
+    frozen = cv if isinstance(cv, list) else list(cv.split(table.X, table.y, groups))
+    found = [
+        (name, evaluation.estimate(one, table.X, table.y, cv=frozen, scoring=scoring, groups=groups).value)
+        for name, one in estimators.items()
+    ]
+    return sorted(found, key=lambda pair: -pair[1])
 
 
 def scoring_of(metric: str | None, classes: Iterable[Any] | None, y: Any) -> Any:
@@ -190,24 +251,25 @@ def target_counts(table: Any, target: str, task: str | None) -> dict[Any, int] |
     return dict(zip(encoded.classes.tolist(), np.bincount(encoded.codes).tolist(), strict=True))
 
 
-def check_value_folds(n_rows: int, folds: tuple[int, int] | None) -> None:
+def check_value_folds(n_rows: int, plan: FoldPlan | None) -> None:
     """Raise if there are more folds than rows of a quantity."""
-    if folds is not None and folds[1] > n_rows:
-        raise InputError(f"--cv must be at most the number of rows, {n_rows}, got {folds[1]} folds.", "pass fewer.")
+    if plan is not None and plan.folds > n_rows:
+        raise InputError(f"--cv must be at most the number of rows, {n_rows}, got {plan.folds} folds.", "pass fewer.")
 
 
-def check_folds(counts: dict[Any, int], folds: tuple[int, int] | None) -> None:
+def check_folds(counts: dict[Any, int], plan: FoldPlan | None) -> None:
     """Raise if there are more folds than rows, or a class too small to be in both training and test rows."""
     name, least = min(counts.items(), key=lambda one: one[1])
     most = max(counts.values())
-    if folds is None and (least < 2 or sum(counts.values()) < 5 * len(counts)):
+    random = plan is None or plan.held_out is not None
+    if random and (least < 2 or sum(counts.values()) < 5 * len(counts)):
         raise InputError(
             "random splits need at least two rows of each class, and five per class on average. "
             f"Of {sum(counts.values())} rows, only {least} {'belongs' if least == 1 else 'belong'} to class {name!r}.",
             "remove the class, or pass the number of folds, such as --cv 5.",
         )
-    if folds is not None and folds[1] > most:
+    if plan is not None and plan.folds > most:
         raise InputError(
-            f"--cv must be at most the number of rows of the largest class, {most}, got {folds[1]} folds.",
+            f"--cv must be at most the number of rows of the largest class, {most}, got {plan.folds} folds.",
             "pass fewer folds.",
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 import signal
 import sys
 import warnings
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 import typer
 
 from foldwise.app.cli import interrupted
+from foldwise.app.option_words import with_options
 
 BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
@@ -54,8 +54,7 @@ def bad_input(error: Exception) -> str | None:
     from foldwise.errors import FoldwiseError
 
     if isinstance(error, FoldwiseError):
-        sentence = with_options(str(error))
-        return f"{sentence} {IN_PYTHON}" if PYTHON_ONLY.search(sentence) else sentence
+        return with_options(str(error))
     if isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError | PermissionError):
         return f"{error.filename!r} cannot be used: {(error.strerror or 'system error').lower()}."
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
@@ -63,47 +62,9 @@ def bad_input(error: Exception) -> str | None:
     return None
 
 
-# what the command line cannot set
-PYTHON_ONLY = re.compile(
-    r"\b(separator|quote|encoding|decimal|header|skip_rows|names|kinds|missing_values|table|sheet|index)="
-)
-IN_PYTHON = "Arguments with = are those of foldwise.read_table in Python. Pass the table it returns to foldwise.fit."
-
-# how arguments of Python functions are called on the command line
-OPTIONS = {
-    "drop_unlabeled=True": "--drop-unlabeled",
-    "force=True": "--force",
-    "rows=False": "--no-rows",
-    "n_jobs=": "--jobs ",
-    "about=": "--class ",
-    "n_samples=": "--samples ",
-}
-SAME_NAME = (
-    "background budget costs cv groups keep metric models out positive resume seed target task test time weights"
-)
-OPTIONS |= {f"{name}=": f"--{name} " for name in SAME_NAME.split()}
-
-
-def with_options(sentence: str) -> str:
-    """Replace arguments of Python functions with the options of the command line.
-
-    >>> with_options("pass target='play', or drop_unlabeled=True.")
-    "pass --target 'play', or --drop-unlabeled."
-    >>> with_options("n_jobs must be at least 1.")
-    '--jobs must be at least 1.'
-    >>> with_options("the table has no column 'z', passed as groups=.")
-    "the table has no column 'z', passed as --groups."
-    """
-    arguments = "|".join(re.escape(name) for name in OPTIONS)
-    sentence = re.sub(r"^(\w+)(?= must )", r"\1=", sentence)
-    text = re.sub(rf"(?<![\w'\"-])(?:{arguments})", lambda found: OPTIONS[found[0]], sentence)
-    text = re.sub(r"^(\w+)=(?= must )", r"\1", text)  # not an option
-    return re.sub(r"(--[a-z-]+) +(?=[.,;: ])", r"\1", text)  # an option without a value
-
-
 def say(sentence: str) -> None:
     print(f"foldwise: {sentence}", file=sys.stderr)
 
 
 def show(message: Warning | str, *rest: Any, **more: Any) -> None:
-    say(f"note: {message}")
+    say(f"note: {with_options(str(message))}")

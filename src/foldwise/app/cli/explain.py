@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from foldwise.app.cli.output import clipped, print_json
 from foldwise.app.cli.paths import check_table
+from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.run_folder import check_exists
 from foldwise.errors import InputError
 
@@ -24,6 +25,7 @@ NAME, CELL = 20, 15
 def explain(
     run: Path,
     table: Path,
+    reading: TableOptions,
     row: int,
     *,
     about: str | None,
@@ -35,6 +37,7 @@ def explain(
     """Explain one row of a file."""
     check_exists(run, by="fit")
     check_table(table, background)
+    keywords = reading.keywords()
     from foldwise.app import explaining
     from foldwise.app.run_folder import open_run
 
@@ -44,12 +47,12 @@ def explain(
             "the clusters that a model assigns cannot be explained row by row.",
             "see the report of explore, which describes each cluster.",
         )
-    one = row_of(table, row, opened.model)
+    one = row_of(table, row, opened.model, keywords)
     worked = explaining.worked_tables(opened.model, one) if about is None and background is None else None
     if worked is not None:
         facts, text = worked_facts(worked[0]), str(worked[0])
     else:
-        rows = opened.background() if background is None else first_rows(background, opened.model)
+        rows = opened.background() if background is None else first_rows(background, opened.model, keywords)
         [found] = explaining.explain(opened.model, one, rows, about, n_samples, seed)
         facts, text = contribution_facts(found), contribution_text(found)
     if as_json:
@@ -58,7 +61,7 @@ def explain(
         print(f"row {row} of {table.name}\n{text}")
 
 
-def row_of(table: Path, row: int, model: Any) -> Any:
+def row_of(table: Path, row: int, model: Any, keywords: dict[str, Any]) -> Any:
     """Read one row of a file, with the column types of the model."""
     from foldwise.app.file_predictions import batches_for
     from foldwise.data.notes import counted
@@ -66,7 +69,7 @@ def row_of(table: Path, row: int, model: Any) -> Any:
     if row < 0:
         raise InputError(f"--row must not be negative, got {row}.", "pass 0 for the first row.")
     before = 0
-    for frame in batches_for(model, table):
+    for frame in batches_for(model, table, reading=keywords):
         if row < before + frame.height:
             return frame[row - before : row - before + 1]
         before += frame.height
@@ -76,11 +79,11 @@ def row_of(table: Path, row: int, model: Any) -> Any:
     )
 
 
-def first_rows(table: Path, model: Any) -> Any:
+def first_rows(table: Path, model: Any, keywords: dict[str, Any]) -> Any:
     """Sample background rows from a file, or from its first batch if the file is read in batches."""
     from foldwise.app.file_predictions import batches_for
 
-    frame = next(batches_for(model, table))
+    frame = next(batches_for(model, table, reading=keywords))
     return frame if frame.height <= MOST_ROWS else frame.sample(MOST_ROWS, seed=0)
 
 

@@ -11,15 +11,26 @@ from foldwise.app import cli
 from foldwise.app.cli.fit import run_folder_for
 from foldwise.app.cli.output import ProgressLine, bar, clipped, counted_names, duration, print_json
 from foldwise.app.cli.paths import check_table
+from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.interrupts import finish_despite_interrupt
 from foldwise.app.progress import RunProgress
 from foldwise.app.run_folder import MODEL, REPORT, ROWS
 from foldwise.app.workers.executors import count_workers, open_executor
 
 
-def explore(table: Path, out: Path | None, options: dict[str, Any], *, force: bool, as_json: bool, quiet: bool) -> None:
+def explore(
+    table: Path,
+    reading: TableOptions,
+    out: Path | None,
+    options: dict[str, Any],
+    *,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     """Explore, save, and print the answers. `options` are arguments of `foldwise.explore`."""
     check_table(table)
+    reading.keywords()  # refuses what cannot be read, before libraries are loaded
     folder = run_folder_for(out, table, force, "explore")
     executor = open_executor(count_workers(options.get("n_jobs")), "explore")
     try:  # imported late: the workers load their libraries at the same time
@@ -28,7 +39,7 @@ def explore(table: Path, out: Path | None, options: dict[str, Any], *, force: bo
 
         with ProgressLine(not quiet, always=not as_json) as progress:
             found = run_explore(
-                str(table),
+                reading.source(table),
                 **options,
                 executor=executor,
                 clock=Clock(seconds_of(options["budget"]), cli.started),

@@ -3,34 +3,54 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from foldwise.app.cli.exit_codes import IN_PYTHON, PYTHON_ONLY
 from foldwise.app.cli.output import WIDTH, clipped, print_json
-from foldwise.app.cli.paths import check_table
+from foldwise.app.cli.paths import check_outputs, check_table
+from foldwise.app.cli.table_options import TableOptions
+from foldwise.app.option_words import with_options
+from foldwise.errors import InputError
 
 NAME = 22
+FILE = 34
 AUDIT_SECONDS = 20.0  # after which checks of a wide table take a sample of columns and say so
 SHOWN = 200  # columns that are printed; --json gives all
 
 
-def inspect(path: Path, target: str | None, *, as_json: bool) -> None:
-    """Describe a table file."""
+def inspect(
+    path: Path, reading: TableOptions, target: str | None, config: Path | None, *, force: bool, as_json: bool
+) -> None:
+    """Describe a table file, or the table files of a folder, and write the configuration that reads it alike."""
+    keywords = reading.keywords()
+    check_config(config, force)
+    if path.is_dir():
+        if target is not None or config is not None:
+            option = "--target" if target is not None else "--write-config"
+            raise InputError(f"{option} describes one table, but {str(path)!r} is a folder.", "pass one of its files.")
+        describe_folder(path, keywords, as_json=as_json)
+        return
     check_table(path)
     from foldwise.data import read_table
+    from foldwise.data.notes import Notes
     from foldwise.data.target import task_of
 
-    table = read_table(path, target=target)
+    table = read_table(path, target=target, **keywords)
     audit = None if target is None else table.audit(seconds=AUDIT_SECONDS)
     task = None if target is None else task_of(table.y)
+    if config is not None:
+        from foldwise.app.cli.written_config import config_text
+
+        config.write_text(config_text(path, table, task, keywords), encoding="utf-8")
     findings = list(table.findings)
     columns = [column_facts(table, finding) for finding in (findings if as_json else findings[:SHOWN])]
+    notes = Notes(replace(note, text=with_options(note.text)) for note in table.notes)
     if as_json:
         concerns = None if audit is None else audit.to_frame().to_dicts()
-        notes = [{"topic": note.topic, "column": note.column, "text": note.text} for note in table.notes]
         about = {"table": table.name, "rows": table.X.height, "target": table.target, "task": task}
-        print_json({**about, "columns": columns, "notes": notes, "audit": concerns})
+        said = [{"topic": note.topic, "column": note.column, "text": note.text} for note in notes]
+        print_json({**about, "columns": columns, "notes": said, "audit": concerns})
         return
     print(repr(table).splitlines()[0])
     if task is not None:
@@ -46,12 +66,62 @@ def inspect(path: Path, target: str | None, *, as_json: bool) -> None:
         print(textwrap.fill(start + facts["reason"], WIDTH, subsequent_indent=" " * len(start)).rstrip())
     if len(findings) > SHOWN:
         print(f"… and {len(findings) - SHOWN:,} more columns (--json lists them all)")
-    if table.notes:
-        print(f"\nHow the file was read\n{table.notes}")
+    if notes:
+        print(f"\nHow the file was read\n{notes}")
     if audit is not None:
-        print(f"\n{audit}")
-    if PYTHON_ONLY.search(f"{table.notes}{audit}"):
-        print(f"\n{textwrap.fill(IN_PYTHON, WIDTH)}")
+        print("\n" + "\n".join(map(with_options, str(audit).splitlines())))
+    if config is not None:
+        print(f"\nconfig  {config}")
+
+
+def check_config(config: Path | None, force: bool) -> None:
+    """Refuse to write a configuration file where there is one, unless it may be replaced."""
+    check_outputs({"write-config": config})
+    if config is not None and config.exists() and not force:
+        raise InputError(f"{str(config)!r} exists already.", "pass --force to replace it, or choose another path.")
+
+
+def describe_folder(folder: Path, keywords: dict[str, Any], *, as_json: bool) -> None:
+    """Describe each table file of a folder by one line; a file that cannot be read by its error."""
+    from foldwise.app.cli.exit_codes import bad_input
+    from foldwise.data import read_table
+    from foldwise.data.reading.source_file import SUFFIXES
+
+    files = [path for path in sorted(folder.iterdir()) if path.is_file() and ending(path) in SUFFIXES]
+    if not files:
+        raise InputError(f"the folder {str(folder)!r} contains no table files.", "pass the path of a file.")
+    found: list[dict[str, Any]] = []
+    for path in files:
+        try:
+            table = read_table(path, **keywords)
+        except Exception as error:  # invalid input is printed, and any other error is raised again
+            sentence = bad_input(error)
+            if sentence is None:
+                raise
+            found.append({"file": path.name, "error": sentence})
+            continue
+        kinds = [finding.kind for finding in table.findings]
+        counts = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+        found.append({"file": path.name, "rows": table.X.height, "columns": table.X.width, "kinds": counts})
+    if as_json:
+        print_json({"folder": str(folder), "files": found})
+        return
+    width = min(FILE, max(len(one["file"]) for one in found))
+    print(f"{'file':<{width}}  {'rows':>9}  {'columns':>7}  kinds")
+    for one in found:
+        start = f"{clipped(one['file'], width):<{width}}  "
+        if "error" in one:
+            print(textwrap.fill(f"{start}cannot be read: {one['error']}", WIDTH, subsequent_indent=" " * len(start)))
+            continue
+        start += f"{one['rows']:>9,}  {one['columns']:>7,}  "
+        words = ", ".join(f"{n} {kind}" for kind, n in one["kinds"].items())
+        print(textwrap.fill(start + words, WIDTH, subsequent_indent=" " * len(start)))
+
+
+def ending(path: Path) -> str:
+    """Return the ending of a file name, without that of gzip."""
+    whole = path.with_suffix("") if path.suffix.lower() in (".gz", ".gzip") else path
+    return whole.suffix.lower()
 
 
 def column_facts(table: Any, finding: Any) -> dict[str, Any]:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from foldwise.app.cli.exit_codes import say
 from foldwise.app.cli.output import ProgressLine, print_json
 from foldwise.app.cli.paths import check_table
+from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.run_folder import check_exists
 from foldwise.errors import InputError
 
 
 def predict(
-    run: Path, table: Path, out: str, *, costs: Path | None, keep: Sequence[str], raw: bool, as_json: bool, quiet: bool
+    run: Path, table: Path, reading: TableOptions, out: str, options: dict[str, Any], *, as_json: bool, quiet: bool
 ) -> None:
-    """Predict, and print notes and a summary."""
+    """Predict, and print notes and a summary. `options` are arguments of `predict_file`."""
     check_exists(run)
-    check_table(table, costs)
+    check_table(table, options["costs"])
+    keywords = reading.keywords()
     if out == "-" and as_json:
         raise InputError(
             "--json needs an output file, because predictions are written to standard output otherwise.",
@@ -29,15 +31,15 @@ def predict(
     from foldwise.evaluation import CostMatrix
     from foldwise.evaluation.tables import number
 
-    matrix = None if costs is None else CostMatrix.from_csv(costs)
+    if options["costs"] is not None:
+        options["costs"] = CostMatrix.from_csv(options["costs"])
     with ProgressLine(not quiet, always=False) as progress:
         done = predict_file(
             run,
             table,
             out,
-            costs=matrix,
-            keep=keep,
-            raw=raw,
+            **options,
+            reading=keywords,
             watch=lambda n_rows: progress.show(f"{n_rows:,} rows predicted"),
         )
     if not quiet:

@@ -14,15 +14,19 @@ from foldwise.app.cli.compare import (
     check_folds,
     check_value_folds,
     read_grouped,
+    say_left_out,
     scoring_of,
     splitter,
     target_counts,
+    with_test_rows,
 )
 from foldwise.app.cli.output import ProgressLine, bar, duration, print_json
 from foldwise.app.cli.paths import check_outputs, check_table
+from foldwise.app.cli.table_options import TableOptions
+from foldwise.app.fold_plan import FoldPlan
 from foldwise.errors import InputError
 
-OUTER, INNER = 5, 5  # folds that estimate, and folds inside them that select
+OUTER, INNER = FoldPlan(5), FoldPlan(5)  # folds that estimate, and folds inside them that select
 SHOWN = 5  # settings
 GRID = 5  # values of each parameter in a grid
 
@@ -32,6 +36,7 @@ class TuneRequest:
     """The arguments of `foldwise tune`."""
 
     table: Path
+    reading: TableOptions
     target: str
     model: str
     strategy: str
@@ -46,11 +51,24 @@ class TuneRequest:
     plot: Path | None
     report: Path | None = None
     task: str | None = None
+    cv: str | None = None
+    test: Path | None = None
+
+    @property
+    def outer(self) -> FoldPlan:
+        """The folds that estimate."""
+        return OUTER if self.cv is None else FoldPlan.of(self.cv)
+
+    @property
+    def n_outer(self) -> int:
+        """The number of searches that estimate."""
+        return self.outer.folds * self.outer.repeats
 
 
 def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
     """Tune a model and print what was found."""
-    check_table(request.table)
+    check_table(request.table, request.test)
+    assert request.outer.folds  # refuses folds that cannot be read, before libraries are loaded
     check_outputs({"out": request.out, "settings": request.settings, "plot": request.plot, "report": request.report})
     from sklearn.base import clone
 
@@ -69,11 +87,13 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
     start = time.monotonic()
     os.environ.setdefault("PYTHONWARNINGS", "ignore")  # of fits in other processes, such as those of convergence
     task = read_task(request)
+    if request.groups is not None and not (quiet or as_json):
+        say_left_out(request.groups)
     search = search_of(request, task)
     with ProgressLine(not quiet, always=False) as progress:
-        progress.show(f"{bar(0.0)} estimating by nested cross-validation: {OUTER} searches", "estimate")
-        outer = splitter((1, OUTER), task.groups is not None, request.seed + 1, quantity=task.is_quantity)
-        share = OUTER / (OUTER + 1)  # of the time: all searches get as much
+        progress.show(f"{bar(0.0)} estimating by nested cross-validation: {request.n_outer} searches", "estimate")
+        outer = splitter(request.outer, task.groups is not None, request.seed + 1, quantity=task.is_quantity)
+        share = request.n_outer / (request.n_outer + 1)  # of the time: all searches get as much
         if seconds is not None:
             search.set_params(timeout=max(0.1, share * (seconds - (time.monotonic() - start))))
         nested = nested_cv(clone(search), task.table.X, task.table.y, cv=outer, groups=task.groups)
@@ -81,6 +101,7 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
         if seconds is not None:  # at least what was meant for it, if the others took longer
             search.set_params(timeout=max((1 - share) * seconds, seconds - (time.monotonic() - start)))
         search.fit(task.table.X, task.table.y, groups=task.groups)
+    tested = None if request.test is None else score_of_test(request, task, search)
     write_files(request, task, search)
     if request.report is not None:
         write_report(request, task, search, nested, time.monotonic() - start)
@@ -88,12 +109,12 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
         sign, title = sign_and_title(nested.metric)
         best = {"setting": plain(search.best_params_), "score": sign * float(search.best_score_)}
         low, high = sorted(sign * end for end in nested.estimate.interval())
-        honest = {"value": sign * nested.estimate.value, "low": low, "high": high, "metric": title}
+        honest = {"value": sign * nested.estimate.value, "low": low, "high": high, "metric": title, "test": tested}
         about = {"table": task.table.name, "target": request.target, "model": request.model}
         searched = {"strategy": request.strategy, "settings": len(search.cv_results_["params"])}
         print_json({**about, **searched, "estimate": honest, "best": best, "default_tied": search.default_tied_})
     elif not quiet:
-        print(summary(request, task, search, nested, time.monotonic() - start))
+        print(summary(request, task, search, nested, time.monotonic() - start, tested))
 
 
 @dataclass(frozen=True)
@@ -116,12 +137,13 @@ def read_task(request: TuneRequest) -> TuneTask:
     """Read and check the input."""
     from foldwise.models import models_for, outline
 
-    table, groups = read_grouped(request.table, request.target, request.groups, request.task)
+    source = request.reading.source(request.table)
+    table, groups = read_grouped(source, request.target, request.groups, request.task)
     counts = target_counts(table, request.target, request.task)
     if counts is None:
-        check_value_folds(table.X.height, (1, OUTER))
+        check_value_folds(table.X.height, request.outer)
     else:
-        check_folds(counts, (1, OUTER))
+        check_folds(counts, request.outer)
     about = outline(table, request.task)
     specs = models_for(about, [request.model])
     if not specs:
@@ -149,7 +171,7 @@ def search_of(request: TuneRequest, task: TuneTask) -> Any:
         strategy=request.strategy,
         n_trials=request.trials if request.budget is None else 100_000,
         scoring=task.scoring,
-        cv=splitter((1, INNER), task.groups is not None, request.seed, quantity=task.is_quantity),
+        cv=splitter(INNER, task.groups is not None, request.seed, quantity=task.is_quantity),
         n_jobs=-1 if request.jobs is None else request.jobs,
         random_state=request.seed,
     )
@@ -174,7 +196,8 @@ def write_files(request: TuneRequest, task: TuneTask, search: Any) -> None:
         model = search.best_estimator_
         if not task.is_quantity and not hasattr(model, "predict_proba"):
             model = Calibrated(model).fit(task.table.X, task.table.y)
-        save_model(request.out, model, task.table.X, target=request.target)
+        metadata = {"reading": dict(task.table.reading)}
+        save_model(request.out, model, task.table.X, target=request.target, metadata=metadata)
     if request.settings is not None:
         from foldwise.app.safe_cells import without_formulas
 
@@ -193,7 +216,7 @@ def write_report(request: TuneRequest, task: TuneTask, search: Any, nested: Any,
 
     assert request.report is not None
     sign, title = sign_and_title(nested.metric)
-    cv = splitter((1, OUTER), task.groups is not None, request.seed + 1, quantity=task.is_quantity)
+    cv = splitter(request.outer, task.groups is not None, request.seed + 1, quantity=task.is_quantity)
     baseline = estimate(
         baseline_of(task.is_quantity), task.table.X, task.table.y, cv=cv, scoring=task.scoring, groups=task.groups
     )
@@ -205,23 +228,40 @@ def write_report(request: TuneRequest, task: TuneTask, search: Any, nested: Any,
         "budget": None if request.budget is None else seconds_of(request.budget),
         "seconds": seconds,
     }
-    tuned = TunedModel(task, search, nested, baseline, sign, title, (OUTER, INNER), folds, made)
+    tuned = TunedModel(task, search, nested, baseline, sign, title, (request.outer.folds, INNER.folds), folds, made)
     write_whole(request.report, render(tune_facts(tuned)))
 
 
-def summary(request: TuneRequest, task: TuneTask, search: Any, nested: Any, seconds: float) -> str:
+def score_of_test(request: TuneRequest, task: TuneTask, search: Any) -> float:
+    """Score the best setting, fitted on all rows, on the separate test table."""
+    from sklearn.base import clone
+
+    from foldwise.evaluation import estimate
+
+    assert request.test is not None
+    table, cv = with_test_rows(task.table, request.reading.source(request.test).read(request.target))
+    found = estimate(clone(search.best_estimator_), table.X, table.y, cv=cv, scoring=task.scoring)
+    sign = 1 if getattr(task.scoring, "greater_is_better", True) else -1
+    return float(sign * found.value)
+
+
+def summary(
+    request: TuneRequest, task: TuneTask, search: Any, nested: Any, seconds: float, tested: float | None
+) -> str:
     """What was found, the honest estimate first."""
     from foldwise.evaluation.tables import number
 
     found, (sign, title) = search.cv_results_, sign_and_title(nested.metric)
     low, high = sorted(sign * end for end in nested.estimate.interval())
+    ends = f"(95% interval {number(low)} to {number(high)})" if low == low else "(one split has no interval)"
     n_settings = len(found["params"])
     lines = [
         f"{task.spec.title} on {task.table.name}, target {request.target}",
         "",
-        f"Honest estimate (nested cross-validation, {OUTER} × {INNER} folds)",
-        f"  {title} {number(sign * nested.estimate.value)} (95% interval {number(low)} to {number(high)})",
+        f"Honest estimate ({estimate_words(request.outer)})",
+        f"  {title} {number(sign * nested.estimate.value)} {ends}",
         f"  search score (optimistic): {number(sign * float(search.best_score_))}",
+        *([] if tested is None else [f"  separate test table: {number(tested)}"]),
         "",
         f"Best of {n_settings} settings, strategy {request.strategy}",
         *(f"  {name} = {shown(value)}" for name, value in named(search.best_params_).items()),
@@ -239,6 +279,18 @@ def summary(request: TuneRequest, task: TuneTask, search: Any, nested: Any, seco
     files = {"model": request.out, "settings": request.settings, "plot": request.plot, "report": request.report}
     lines += [f"{what:9}{path}" for what, path in files.items() if path is not None]
     return "\n".join(lines)
+
+
+def estimate_words(plan: FoldPlan) -> str:
+    """How the estimate is made.
+
+    >>> estimate_words(FoldPlan.of("2x3"))
+    'nested cross-validation, 2 × 3 × 5 folds'
+    """
+    if plan.held_out is not None:
+        return f"{plan.held_out:.0%} of the rows held out, {INNER.folds} folds inside the others"
+    repeats = f"{plan.repeats} × " if plan.repeats > 1 else ""
+    return f"nested cross-validation, {repeats}{plan.folds} × {INNER.folds} folds"
 
 
 def sign_and_title(name: str) -> tuple[int, str]:

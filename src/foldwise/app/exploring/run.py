@@ -22,6 +22,7 @@ from foldwise.app.timing import LATEST, Clock, seconds_of
 from foldwise.app.workers.executors import Executor, count_workers, open_executor
 from foldwise.data import read_table
 from foldwise.data.frames import as_polars
+from foldwise.data.reading.table_source import TableSource
 from foldwise.data.table import Table
 from foldwise.data.view import view_of_frame
 from foldwise.errors import InputError
@@ -110,8 +111,8 @@ def run_explore(
 
 def table_without_target(table: Any) -> Table:
     """Read all columns of a table."""
-    if isinstance(table, str | Path):
-        read = read_table(table)
+    if isinstance(table, str | Path | TableSource):
+        read = table.read() if isinstance(table, TableSource) else read_table(table)
     elif isinstance(table, Table):
         read = table
     else:
@@ -154,6 +155,7 @@ def tell(clock: Clock, asking: Asking, watch: Watch | None) -> None:
 def made(table: Any, budget: float | str, rows: bool, seed: int, command: str | None) -> dict[str, Any]:
     """How the run was called."""
     given = repr(str(table)) if isinstance(table, str | Path) else "table"
+    given = table.as_code() if isinstance(table, TableSource) else given
     call = f"foldwise.explore({given}, budget={budget!r}{'' if rows else ', rows=False'}, seed={seed})"
     return {"command": command, "python": call, "seed": seed, "rows_included": rows}
 

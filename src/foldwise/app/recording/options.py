@@ -44,6 +44,8 @@ def path_of(value: Any) -> Any:
 
 
 def is_plain(value: Any) -> bool:
+    if isinstance(value, dict):  # how tables are read
+        return all(isinstance(name, str) and is_plain(one) for name, one in value.items())
     return isinstance(value, PLAIN) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
 

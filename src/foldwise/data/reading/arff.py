@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from foldwise.data.notes import Note, counted
-from foldwise.data.reading.dates import parse_dates
+from foldwise.data.reading.dates import fits, local_times
 from foldwise.data.reading.declarations import refuse_lost
 from foldwise.data.reading.protocol import ParsedFile, ReadOptions
 from foldwise.data.reading.source_file import SourceFile
@@ -60,7 +60,7 @@ def read_arff(source: SourceFile, options: ReadOptions) -> ParsedFile:
     frame = pl.DataFrame(series)
     n_missing = sum(frame.null_count().row(0))
     if n_missing:
-        words = " or ".join(map(repr, (*MISSING, *(options.missing_values or ()))))
+        words = " or ".join(map(repr, (*MISSING, *(options.missing_values or ()), *options.more_missing)))
         notes.append(Note("missing", f"found {counted(n_missing, 'missing cell')} ({words})."))
     return ParsedFile(frame, (*notes, *said))
 
@@ -216,8 +216,9 @@ def as_series(attribute: Attribute, cells: list[Any], options: ReadOptions, file
     """Return a column in its declared type."""
     name = attribute.name
     text = pl.Series(name, cells, dtype=pl.String)
-    if options.missing_values is not None:
-        text = text.set(text.is_in(list(options.missing_values)), None)
+    tokens = (*(options.missing_values or ()), *options.more_missing)
+    if tokens:
+        text = text.set(text.is_in(list(tokens)), None)
     if attribute.type == "numeric":
         text = text.str.strip_chars().str.strip_prefix("+")
         for dtype in (pl.Int64, pl.Float64):
@@ -238,8 +239,9 @@ def as_series(attribute: Attribute, cells: list[Any], options: ReadOptions, file
 def as_dates(attribute: Attribute, text: pl.Series) -> tuple[pl.Series, list[Note]]:
     """Return dates if the declared format is supported and fits every cell; else the text, with a note."""
     pattern = re.sub(r"y+|M+|d+|H+|m+|s+|'([^']*)'", lambda m: m[1] or JAVA_DATES.get(m[0], "\0"), attribute.format)
-    dates = None if "\0" in pattern or "%" not in pattern else parse_dates(text, pattern)
-    if dates is not None:
-        return dates, []
+    if "\0" not in pattern and "%" in pattern:
+        dates = local_times(text, pattern)
+        if fits(text, dates):
+            return dates, []
     note = f"{attribute.name!r} stays text, because its cells could not be read as {attribute.format!r}."
     return text, [Note("dates", note, attribute.name)]

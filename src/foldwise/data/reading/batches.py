@@ -7,24 +7,24 @@ Parquet and Feather are read in slices. Other formats, and text in unusual encod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import polars as pl
 
-from foldwise.data.reading.declarations import ColumnDeclarations, apply_declarations
+from foldwise.data.reading.declarations import apply_declarations, parse_kinds
 from foldwise.data.reading.delimited import TextFormat, cells_of, detect_text_format, nth_line, read_delimited
 from foldwise.data.reading.delimiters import DelimiterIndex
 from foldwise.data.reading.expansion import in_words
 from foldwise.data.reading.layout import without_footnotes
-from foldwise.data.reading.protocol import CUT_OFF, ReadOptions, read_errors
+from foldwise.data.reading.missing import ALL_COLUMNS, everywhere, with_column_tokens, with_missing
+from foldwise.data.reading.protocol import CUT_OFF, ReadOptions, header_rows, read_errors, token_strings
 from foldwise.data.reading.repairs import repaired, without_escapes
 from foldwise.data.reading.source_file import SourceFile, identify, opened, read_bytes, read_rest
-from foldwise.data.reading.tables import read_table
+from foldwise.data.reading.tables import check_keywords, read_table
 from foldwise.data.reading.text_encoding import as_utf8, encoding_of, first_undecodable
-from foldwise.data.schema import Column, Kind
 from foldwise.errors import InputError
 
 BLOCK = 1 << 25  # bytes of a batch
@@ -34,22 +34,61 @@ SCANS: dict[str, Callable[[Path], pl.LazyFrame]] = {"parquet": pl.scan_parquet, 
 SINGLE_BYTE = ("cp1252", "latin-1")
 
 
-def read_batches(path: str | Path, kinds: Mapping[str, Kind], block: int = BLOCK) -> Iterator[pl.DataFrame]:
+def read_batches(
+    path: str | Path, kinds: Mapping[str, str], block: int = BLOCK, keywords: Mapping[str, Any] | None = None
+) -> Iterator[pl.DataFrame]:
     """Yield the rows of a file in order, batch by batch. Columns of the file that are in `kinds` are read as declared.
+
+    `keywords` are other arguments of `read_table`. Columns that they name need not be in the file.
 
     Examples
     --------
     >>> [batch.shape for batch in read_batches("examples/weather.csv", {"humidity": "numeric"})]
     [(14, 5)]
     """
-    path = Path(path)
+    path, given = Path(path), dict(keywords or {})
     format, packed = identify(path)
+    missing = given.pop("missing_values", None)
+    by_column = missing if isinstance(missing, Mapping) else {}
+    given = {name: value for name, value in given.items() if name not in ("index", "drop", "kinds")}
+    tokens = None if isinstance(missing, Mapping) else token_strings(missing)
+    options = ReadOptions(missing_values=tokens, more_missing=everywhere(missing), **with_header(given))
+    known = KnownColumns(kinds, by_column, options, path.name)
     if format == "text":
-        yield from text_batches(path, packed, kinds, block)
-    elif format in SCANS and not packed:
-        yield from slices(path, format, block)
+        yield from text_batches(path, packed, known, block)
+    elif format in SCANS and not packed and "names" not in given:
+        check_keywords(path.name, format, options)
+        yield from (known.applied(with_missing(frame, tokens)[0], 0) for frame in slices(path, format, block))
     else:
-        yield read_table(path, index=False).X
+        whole = read_table(path, index=False, missing_values=missing if tokens else None, **given).X
+        yield known.applied(whole, 0)
+
+
+@dataclass(frozen=True)
+class KnownColumns:
+    """What is known about the columns of a file before it is read: their kinds, and what means "missing" in each."""
+
+    kinds: Mapping[str, str]
+    missing: Mapping[str, Any]
+    options: ReadOptions
+    name: str  # of the file
+
+    def applied(self, frame: pl.DataFrame, at: int, decimal: str = ".") -> pl.DataFrame:
+        """Convert the columns of a batch that starts at row `at` of the file."""
+        there = {*frame.columns, ALL_COLUMNS}
+        tokens = {name: given for name, given in self.missing.items() if name in there}
+        frame = with_column_tokens(frame, tokens, self.options, decimal)[0]
+        try:
+            return apply_declarations(frame, parse_kinds({k: v for k, v in self.kinds.items() if k in there}))
+        except InputError as error:
+            if not at:
+                raise
+            raise InputError(f"{after_row(self.name, at)}: {error.message}", error.hint) from error
+
+
+def with_header(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of `read_table` with the header as a number of rows."""
+    return {**given, "header": header_rows(given["header"])} if "header" in given else dict(given)
 
 
 def slices(path: Path, format: str, block: int) -> Iterator[pl.DataFrame]:
@@ -63,41 +102,31 @@ def slices(path: Path, format: str, block: int) -> Iterator[pl.DataFrame]:
             yield lazy.slice(start, step).collect()
 
 
-def text_batches(path: Path, packed: bool, kinds: Mapping[str, Kind], block: int) -> Iterator[pl.DataFrame]:
+def text_batches(path: Path, packed: bool, known: KnownColumns, block: int) -> Iterator[pl.DataFrame]:
     """Yield batches of delimited text."""
-    options = ReadOptions(as_text=tuple(name for name, kind in kinds.items() if kind != "numeric"))
+    check_keywords(path.name, "text", known.options)
+    options = replace(known.options, as_text=parse_kinds(known.kinds).as_text)
     with opened(path, packed) as file:
         head = read_bytes(file, block, path.name)
-        encoding = "utf-8" if len(head) < block else stream_encoding(head, path.name)
+        encoding = "utf-8" if len(head) < block else stream_encoding(head, path.name, options.encoding)
         if len(head) == block and encoding is not None:
             start = head[: head.rfind(b"\n") + 1]
             text_format = detect_text_format(as_utf8(start, encoding, path.name)[0], options, path.name)
             if not text_format.dialect.wrapped:
                 blocks = TextBatches(file, head, encoding, text_format, path.name, block)
-                yield from (declared(frame, kinds, path.name, at) for frame, at in blocks.frames())
+                decimal = text_format.dialect.decimal
+                yield from (known.applied(frame, at, decimal) for frame, at in blocks.frames())
                 return
         rest = read_rest(file, path, packed, len(head))
     parsed = read_delimited(SourceFile(path, head + rest, "text", packed), options)
-    yield declared(parsed.frame, kinds, path.name, 0)
+    yield known.applied(parsed.frame, 0, parsed.decimal)
 
 
-def stream_encoding(head: bytes, name: str) -> str | None:
+def stream_encoding(head: bytes, name: str, given: str | None = None) -> str | None:
     """Return the encoding of text that can be cut at line ends; None if it cannot be cut."""
     end = head.rfind(b"\n") + 1
-    found = encoding_of(head[:end], name)[0] if end else "utf-16"
+    found = given or (encoding_of(head[:end], name)[0] if end else "utf-16")
     return found if found in ("utf-8", "utf-8-sig", *SINGLE_BYTE) else None
-
-
-def declared(frame: pl.DataFrame, kinds: Mapping[str, Kind], name: str, at: int) -> pl.DataFrame:
-    """Convert the columns of a batch to their known kinds."""
-    there = {column: kind for column, kind in kinds.items() if column in frame.columns}
-    columns = tuple(Column(column, kind) for column, kind in there.items())
-    try:
-        return apply_declarations(frame, ColumnDeclarations(columns, dict(there)))
-    except InputError as error:
-        if not at:
-            raise
-        raise InputError(f"{after_row(name, at)}: {error.message}", error.hint) from error
 
 
 def after_row(name: str, n_rows: int) -> str:

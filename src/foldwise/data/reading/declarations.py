@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import polars as pl
 
 from foldwise.data.arguments import column_index
-from foldwise.data.reading.dates import dates_of
+from foldwise.data.reading.dates import dates_of, instants
 from foldwise.data.reading.numbers import POINT
 from foldwise.data.schema import Column, Kind, Schema
 from foldwise.errors import InputError
@@ -22,10 +23,13 @@ STORED: dict[str, Kind | None] = {
     "text": "categorical",
     "identifier": "categorical",
     "date": "date",
+    "time": "date",
+    "duration": "date",
     "ordinal": None,
     "constant": None,
 }
 """The kind in which each declared kind is stored; None leaves the column as it is."""
+EXAMPLES = {"time": "a time such as 18:30", "duration": "a duration such as 36:15:00 or 1h 30m"}
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,11 @@ class ColumnDeclarations:
 
     columns: tuple[Column, ...]
     kinds: dict[str, str]
+
+    def without(self, name: object) -> ColumnDeclarations:
+        """Return the declarations of other columns."""
+        kinds = {column: kind for column, kind in self.kinds.items() if column != name}
+        return ColumnDeclarations(tuple(column for column in self.columns if column.name != name), kinds)
 
     @property
     def as_text(self) -> tuple[str, ...]:
@@ -55,13 +64,15 @@ def parse_kinds(kinds: Mapping[str, str | Column] | Schema | None) -> ColumnDecl
     for name, kind in (kinds or {}).items():
         if isinstance(kind, Column):
             column = kind
-        elif not isinstance(kind, str) or kind not in STORED:
+        elif not isinstance(kind, str) or base_kind(kind) not in STORED:
+            near = "".join(f"{one!r}? Known kinds: " for one in get_close_matches(str(kind), STORED, 1))
             raise InputError(
-                f"kinds gives column {name!r} the unknown kind {kind!r}.", f"use one of {', '.join(map(repr, STORED))}."
+                f"kinds gives column {name!r} the unknown kind {kind!r}.",
+                f"{'did you mean ' if near else 'use one of '}{near}{', '.join(map(repr, STORED))}.",
             )
         else:
             finer[name] = kind
-            stored = STORED[kind]
+            stored = STORED[base_kind(kind)]
             if stored is None:
                 continue
             column = Column(name, stored)
@@ -72,11 +83,26 @@ def parse_kinds(kinds: Mapping[str, str | Column] | Schema | None) -> ColumnDecl
     return ColumnDeclarations(tuple(declared), finer)
 
 
+def base_kind(kind: str) -> str:
+    """Return a kind without the format of a date.
+
+    >>> base_kind("date:%d.%m.%Y")
+    'date'
+    """
+    base, mark, form = kind.partition(":")
+    return base if mark and base == "date" and form else kind
+
+
 def apply_declarations(frame: pl.DataFrame, declared: ColumnDeclarations) -> pl.DataFrame:
     """Convert each declared column of a frame to the type of its kind."""
     for name in declared.kinds:
         column_index("kinds", str(name), frame.columns)
-    return frame.with_columns([CASTS[column.kind](frame[column.name], column) for column in declared.columns])
+    converted = []
+    for column in declared.columns:
+        series, kind = frame[column.name], declared.kinds.get(column.name, column.kind)
+        as_dates = column.kind == "date"
+        converted.append(as_date(series, column, kind) if as_dates else CASTS[column.kind](series, column))
+    return frame.with_columns(converted)
 
 
 def as_numeric(series: pl.Series, column: Column) -> pl.Series:
@@ -85,7 +111,7 @@ def as_numeric(series: pl.Series, column: Column) -> pl.Series:
     if series.dtype in (pl.Categorical, pl.Enum):
         series = series.cast(pl.String)
     numbers = series.cast(pl.Float64, strict=False)
-    hint = "add it to missing_values, or declare the column categorical."
+    hint = f"add it to missing_values, or pass kinds={{{column.name!r}: 'categorical'}}."
     if series.dtype == pl.String:  # of 1,200 and 'unknown' report the second: it prevented reading the first
         unreadable = series.set(series.str.strip_chars().str.contains(POINT).fill_null(True), None)
         refuse_lost(unreadable, numbers, declared_as(column), hint, "a number")
@@ -105,22 +131,26 @@ def as_binary(series: pl.Series, column: Column) -> pl.Series:
     lowered = series.cast(pl.String).str.to_lowercase()
     marks = lowered.replace({"1": "true", "1.0": "true", "0": "false", "0.0": "false"})
     truth = marks.replace_strict({"true": True, "false": False}, default=None, return_dtype=pl.Boolean)
-    return refuse_lost(series, truth, declared_as(column), "declare the column categorical.", "true, false, 1 or 0")
+    hint = f"pass kinds={{{column.name!r}: 'categorical'}}."
+    return refuse_lost(series, truth, declared_as(column), hint, "true, false, 1 or 0")
 
 
-def as_date(series: pl.Series, column: Column) -> pl.Series:
+def as_date(series: pl.Series, column: Column, kind: str) -> pl.Series:
+    """Read dates, times of day or durations; `kind` may give the format, as in "date:%d.%m.%Y"."""
     if series.dtype.is_temporal():
         return series
-    dates = dates_of(series.cast(pl.String))
-    hint = "declare the column categorical."
-    return refuse_lost(series, dates, declared_as(column), hint, "a date such as 2026-01-31")
+    text = series.cast(pl.String)
+    form = kind.partition(":")[2] or (kind if kind in EXAMPLES else "")
+    dates = instants(text, form) if form else dates_of(text)
+    wanted = EXAMPLES.get(kind, f"written as {form!r}" if form else "a date such as 2026-01-31")
+    hint = f"add it to missing_values, or pass kinds={{{column.name!r}: 'text'}}."
+    return refuse_lost(series, dates, f"column {column.name!r} is declared {kind.partition(':')[0]}", hint, wanted)
 
 
 CASTS: dict[str, Callable[[pl.Series, Column], pl.Series]] = {
     "numeric": as_numeric,
     "categorical": as_categorical,
     "binary": as_binary,
-    "date": as_date,
 }
 
 

@@ -62,7 +62,9 @@ def read_delimited(source: SourceFile, options: ReadOptions) -> ParsedFile:
     frame, found = cells_of(delimiters, text_format, source.name)
     orange = text_format.layout.orange
     kinds = {name: ORANGE_KINDS[t] for name, t in orange.items() if t in ORANGE_KINDS}
-    return ParsedFile(frame, (*notes, *found), kinds, text_format.layout.unnamed, delimiters.dialect.decimal)
+    dialect = delimiters.dialect
+    written = {"separator": dialect.separator, "decimal": dialect.decimal, "quote": dialect.quote}
+    return ParsedFile(frame, (*notes, *found), kinds, text_format.layout.unnamed, dialect.decimal, written)
 
 
 def detect_text_format(data: bytes, options: ReadOptions, name: str) -> TextFormat:

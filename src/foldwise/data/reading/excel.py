@@ -48,7 +48,8 @@ def read_excel(source: SourceFile, options: ReadOptions) -> ParsedFile:
     frame, dropped = without_padding(frame, layout.unnamed)
     frame, converted = convert_columns(frame, options, ".")
     notes = [Note("sheet", f"the sheet is {sheet!r}{others}"), *layout.notes, *dropped, *converted]
-    return ParsedFile(frame, (*notes, *missing_notes(seen, frame)), unnamed=layout.unnamed)
+    notes += missing_notes(seen, frame)
+    return ParsedFile(frame, tuple(notes), unnamed=layout.unnamed, detected={"sheet": sheet})
 
 
 def layout_of(book: Any, sheet: str, options: ReadOptions, file: str) -> TableLayout:
@@ -75,4 +76,6 @@ def chosen_sheet(sheets: list[str], options: ReadOptions, name: str) -> str:
         return sheets[options.sheet]
     if options.sheet in sheets:
         return str(options.sheet)
+    if isinstance(options.sheet, str) and options.sheet.isdecimal() and int(options.sheet) < len(sheets):
+        return sheets[int(options.sheet)]
     raise InputError(f"{name} has no sheet {options.sheet!r}.", f"choose among {listing(sheets)}.")

@@ -15,6 +15,10 @@ from foldwise.errors import InputError
 
 ORANGE_TYPES = {"", "c", "continuous", "d", "discrete", "s", "string", "t", "time", "m", "meta"}
 ORANGE_ROLES = {"", "class", "meta", "m", "i", "ignore", "weight", "w"}
+MANY_COUNTED = 8
+LEAVE_OUT, WEIGHTS = "Pass drop={!r} to leave it out.", "Pass weights={!r} to weight rows by it."
+ORANGE_ADVICE = {"class": "Pass target={!r} to predict it.", "meta": LEAVE_OUT, "m": LEAVE_OUT, "i": LEAVE_OUT}
+ORANGE_ADVICE |= {"ignore": LEAVE_OUT, "weight": WEIGHTS, "w": WEIGHTS}
 
 
 @dataclass(frozen=True)
@@ -170,6 +174,10 @@ def header_of(rows: Rows, width: int, options: ReadOptions) -> tuple[int, str]:
         return 1, "it is the only row"
     if len(first) < width:
         return 1, "it has one cell fewer than the other rows"
+    if len(body) > 1 and counts_columns(body[0]) and not counts_columns(first):
+        numbers = numeric_columns(body[1:], width, options)
+        if len(numbers) < width or width >= MANY_COUNTED:  # text below a number, or too many numbers for chance
+            return 2, "the second only counts the columns"
     numeric = numeric_columns(body[1:] if len(rows) > 3 else body, width, options)
     over_numbers = text_over(numeric, first, options)
     if over_numbers:
@@ -250,6 +258,12 @@ def is_running(row: Sequence[str]) -> bool:
     return all(b - a == 1 for a, b in pairwise(values))
 
 
+def counts_columns(row: Sequence[str]) -> bool:
+    """Whether a row has the number of each column in its cell: 1, 2, 3, …, or from 0 on."""
+    cells = [cell.strip() for cell in row]
+    return len(cells) > 2 and any(cells == [str(j + start) for j in range(len(cells))] for start in (0, 1))
+
+
 def comes_again(first: Sequence[str], body: Rows) -> bool:
     """Whether two or three consecutive numbers are an ordinary row, because most of them occur again below.
 
@@ -262,13 +276,27 @@ def comes_again(first: Sequence[str], body: Rows) -> bool:
 
 def is_orange(rows: Rows) -> bool:
     """Whether the second and third rows are the types and roles of Orange's .tab files."""
-    return (
-        len(rows) > 3
-        and len(rows[0]) > 1
-        and {cell.strip() for cell in rows[1]} <= ORANGE_TYPES
-        and {cell.strip() for cell in rows[2]} <= ORANGE_ROLES
-        and any(cell.strip() for cell in rows[1])
-    )
+    if len(rows) < 4 or len(rows[0]) < 2:
+        return False
+    types, roles = ([cell.strip() for cell in row] for row in rows[1:3])
+    if not all(map(is_role, roles)) or not any(kind and kind.lower() in ORANGE_TYPES for kind in types):
+        return False
+    for j, kind in enumerate(types):  # a column of categories may list its values instead of a type
+        values = {row[j].strip() for row in rows[3:] if j < len(row)} - {"", "?"}
+        if kind.lower() not in ORANGE_TYPES and not (len(kind.split()) > 1 and values <= {*kind.split()}):
+            return False
+    return True
+
+
+def is_role(cell: str) -> bool:
+    """Whether a cell of Orange's third header row is a role, or attributes such as key=value."""
+    words = cell.lower().split()
+    return not words or all(word in ORANGE_ROLES or "=" in word for word in words)
+
+
+def orange_type(cell: str) -> str:
+    """Return the type of a column in Orange's words; a list of values means categories."""
+    return cell.lower() if cell.lower() in ORANGE_TYPES else "discrete"
 
 
 def names_of(rows: Rows, count: int, width: int, notes: list[Note]) -> tuple[list[str], dict[int, str]]:
@@ -281,10 +309,14 @@ def names_of(rows: Rows, count: int, width: int, notes: list[Note]) -> tuple[lis
         names = [cell.strip() for cell in names]
         roles = [cell.strip() for cell in rows[2]]
         for name, role in zip(names, roles, strict=False):
+            word = next((one for one in role.lower().split() if one in ORANGE_ADVICE), "")
             if role:
-                hint = f" Pass target={name!r} to predict it." if role == "class" else ""
+                hint = f" {ORANGE_ADVICE[word].format(name)}" if word else ""
                 notes.append(Note("role", f"the file declares {name!r} as {role}.{hint}", name))
-        return names, {j: cell.strip() for j, cell in enumerate(rows[1]) if cell.strip() and j < len(names)}
+        types = {j: orange_type(cell.strip()) for j, cell in enumerate(rows[1][: len(names)]) if cell.strip()}
+        return names, types
+    if count == 2 and counts_columns(rows[1]):
+        return names, {}
     if count > 1:
         names = joined(rows[:count], max(width, len(names)))
     if len(names) == width - 1 and body:

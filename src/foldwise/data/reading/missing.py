@@ -18,6 +18,7 @@ from foldwise.data.reading.protocol import ReadOptions, token_strings
 from foldwise.data.schema import listing
 
 SMALL = 1 << 13
+ALL_COLUMNS = "*"
 
 
 def is_numeric(token: str) -> bool:
@@ -90,12 +91,28 @@ def with_missing(frame: pl.DataFrame, missing_values: Sequence[str] | None) -> t
     return frame.with_columns(changed), [token for token in tokens if token in seen]
 
 
+def everywhere(missing_values: Any) -> tuple[str, ...]:
+    """Return the tokens that a mapping gives for all columns."""
+    return token_strings(missing_values.get(ALL_COLUMNS)) or () if isinstance(missing_values, Mapping) else ()
+
+
+def plain_tokens(missing_values: Any) -> dict[str, list[str]] | list[str] | None:
+    """Return the argument `missing_values` as plain values that a model file can store."""
+    if isinstance(missing_values, Mapping):
+        return {str(name): list(token_strings(given) or ()) for name, given in missing_values.items()}
+    tokens = token_strings(missing_values)
+    return None if tokens is None else list(tokens)
+
+
 def with_column_tokens(
     frame: pl.DataFrame, tokens: Mapping[str, Any], options: ReadOptions, decimal: str
 ) -> tuple[pl.DataFrame, list[Note]]:
-    """Replace tokens that are given for single columns with nulls."""
-    notes = []
+    """Replace tokens that are given for single columns, or for all of them, with nulls."""
+    frame, seen = with_missing(frame, everywhere(tokens))
+    notes = [Note("missing", f"{listing(seen)} in any column was read as missing, as requested.")] if seen else []
     for name, given in tokens.items():
+        if name == ALL_COLUMNS:
+            continue
         column_index("missing_values", str(name), frame.columns)
         words = token_strings(given) or ()
         marked = cells_with(frame[name], words)

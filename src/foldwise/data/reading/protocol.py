@@ -25,6 +25,7 @@ class ReadOptions:
     """The keywords of one call; None means that the value is detected."""
 
     missing_values: tuple[str, ...] | None = None
+    more_missing: tuple[str, ...] = ()  # besides these, or besides the usual ones
     separator: str | None = None
     quote: str | None = None
     encoding: str | None = None
@@ -50,7 +51,8 @@ class ReadOptions:
     @property
     def tokens(self) -> tuple[str, ...]:
         """The tokens that mean "missing"."""
-        return MISSING_VALUES if self.missing_values is None else self.missing_values
+        usual = MISSING_VALUES if self.missing_values is None else self.missing_values
+        return (*usual, *self.more_missing)
 
 
 def check_character(name: str, value: Any) -> None:
@@ -91,6 +93,7 @@ class ParsedFile:
     kinds: Mapping[str, str] = field(default_factory=dict)  # of columns, as far as the file declares them
     unnamed: tuple[str, ...] = ()  # columns without a name in the file
     decimal: str = "."
+    detected: Mapping[str, str] = field(default_factory=dict)  # how the file is written, by argument of `read_table`
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from foldwise.data.reading.declarations import apply_declarations, labels, parse
 from foldwise.data.reading.delimited import read_delimited
 from foldwise.data.reading.excel import read_excel
 from foldwise.data.reading.layout import given_names
-from foldwise.data.reading.missing import with_column_tokens
+from foldwise.data.reading.missing import everywhere, plain_tokens, with_column_tokens
 from foldwise.data.reading.protocol import ParsedFile, ReadOptions, header_rows, token_strings
 from foldwise.data.reading.source_file import SourceFile, open_file
 from foldwise.data.schema import Column, Schema, check_unique_names, listing
@@ -65,6 +65,7 @@ def read_table(
     names: Sequence[str] | None = None,
     skip_rows: int | None = None,
     index: str | bool | None = None,
+    drop: Sequence[str] | str = (),
     sheet: str | int | None = None,
     table: str | None = None,
 ) -> Table:
@@ -87,8 +88,8 @@ def read_table(
         detected by default. Categorical cells are kept as text, so `01` and `1` differ.
     missing_values : str, list or mapping, optional
         Values that mean "missing". The default in text and Excel files is an empty cell, `?`, `NA`, `N/A`, `n/a`,
-        `#N/A`, `NaN`, `nan`, `null` and `NULL`, and among numbers also `-` and the like. A mapping adds values for
-        single columns: `{"age": [0, 999]}`.
+        `#N/A`, `NaN`, `nan`, `null` and `NULL`, and among numbers also `-` and the like. A list replaces them. A
+        mapping adds values for single columns, and for all columns by `"*"`: `{"age": [0, 999], "*": ["unknown"]}`.
     separator, quote, encoding, decimal : str, optional
         How text is written. `quote=""` treats quotes as ordinary characters. All are detected by default.
     header : bool or int, optional
@@ -100,6 +101,8 @@ def read_table(
     index : str or False, optional
         A column that only numbers the rows and is dropped. By default, a first column is dropped if it has no name and
         counts the rows; False keeps it.
+    drop : str or list of str, optional
+        Columns to leave out.
     sheet : str or int, optional
         The sheet of a workbook, by name or index. The default is the first.
     table : str, optional
@@ -129,6 +132,7 @@ def read_table(
     declared = parse_kinds(kinds)
     options = ReadOptions(
         missing_values=None if isinstance(missing_values, Mapping) else token_strings(missing_values),
+        more_missing=everywhere(missing_values),
         separator=separator,
         quote=quote,
         encoding=encoding,
@@ -143,7 +147,7 @@ def read_table(
     if not isinstance(path, str | PathLike):
         raise FoldwiseTypeError(f"path must be the path of a file, got {type(path).__name__}.", "pass a str or a Path.")
     source = open_file(Path(path))
-    check_keywords(source, options)
+    check_keywords(source.name, source.format, options)
     parsed = READERS[source.format](source, options)
     frame = parsed.frame
     if not frame.width:
@@ -156,25 +160,30 @@ def read_table(
     if isinstance(missing_values, Mapping):
         frame, marked = with_column_tokens(frame, missing_values, options, parsed.decimal)
         indexed += marked
-    frame = apply_declarations(frame, declared)
+    frame = apply_declarations(frame, declared.without(index))
+    frame, dropped = without_columns(frame, [drop] if isinstance(drop, str) else drop, target, source.name)
+    indexed += dropped
     warn_of_pandas_index(frame, source.name)
     notes = (*parsed.notes, *indexed)
     finer = {**parsed.kinds, **declared.kinds}
+    detected = {name: value for name, value in parsed.detected.items() if getattr(options, name) is None}
+    reading = {"kinds": declared.kinds, "missing_values": plain_tokens(missing_values)}
+    reading = {name: value for name, value in reading.items() if value}
     if target is None:
-        return Table(frame, None, schema_of(frame), source.stem, None, notes, finer)
+        return Table(frame, None, schema_of(frame), source.stem, None, notes, finer, reading, detected)
     label = target_of(target, frame.columns, source.name)
     X = frame.clone()
     y = labels(X.drop_in_place(label))  # `drop` makes an expression per column
-    return Table(X, y, schema_of(X), source.stem, label, notes, finer)
+    return Table(X, y, schema_of(X), source.stem, label, notes, finer, reading, detected)
 
 
-def check_keywords(source: SourceFile, options: ReadOptions) -> None:
+def check_keywords(file: str, format: str, options: ReadOptions) -> None:
     """Refuse a keyword that does not apply to the format of a file."""
-    known = KEYWORDS.get(source.format, ())
+    known = KEYWORDS.get(format, ())
     for name in ("separator", "quote", "encoding", "decimal", "header", "skip_rows", "sheet", "table"):
         if getattr(options, name) is not None and name not in known:
             hint = f"pass {', '.join(f'{word}=' for word in known)} instead." if known else f"omit {name}=."
-            raise InputError(f"{name}= does not apply to {source.name}, which is read as {source.format}.", hint)
+            raise InputError(f"{name}= does not apply to {file}, which is read as {format}.", hint)
 
 
 def schema_of(frame: pl.DataFrame) -> Schema:
@@ -223,11 +232,26 @@ def without_index(
     return frame.drop(first.name), [Note("index", note)]
 
 
+def without_columns(
+    frame: pl.DataFrame, drop: Sequence[str], target: str | int | None, file: str
+) -> tuple[pl.DataFrame, list[Note]]:
+    """Drop the columns that a caller leaves out."""
+    for name in drop:
+        if name not in frame.columns:
+            hint = f"choose among {listing(frame.columns)}."
+            raise InputError(f"{file} has no column {name!r}, passed as drop=.", hint)
+        if name == target:
+            raise InputError(f"{name!r} is the target, so it cannot be dropped.", "choose another target=, or drop=.")
+    if not drop:
+        return frame, []
+    return frame.drop(*drop), [Note("drop", f"{name!r} was left out, as requested.", name) for name in drop]
+
+
 def warn_of_pandas_index(frame: pl.DataFrame, file: str) -> None:
     if "__index_level_0__" in frame.columns:
         warnings.warn(
             f"{file} contains the index of a pandas frame as column '__index_level_0__'. "
-            "Hint: pass index='__index_level_0__', or write the file with index=False.",
+            "Hint: pass index='__index_level_0__', or write the file without the index.",
             FoldwiseWarning,
             stacklevel=3,
         )

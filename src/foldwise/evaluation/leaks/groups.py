@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from foldwise.data.findings import short
+from foldwise.data.findings import GROUP_NAME, short
 from foldwise.data.frames import as_series
 from foldwise.errors import InputError
 from foldwise.evaluation.leaks.leak_input import LeakInput, codes_of, some
@@ -19,10 +18,6 @@ from foldwise.evaluation.leaks.report import Leak, rows_text
 Ints = NDArray[np.int64]
 LEAST_GROUPS = 20
 SAME = 0.8  # likeness of labels from which on a value almost determines them
-CALLED = re.compile(
-    r"(?i:(^|[_\W])(id|uuid|guid|patient|subject|person|user|customer|client|household|family|participant|student)$)"
-    r"|[a-z](Id|ID)$"
-)
 
 
 def checked_groups(groups: Any, n_rows: int) -> Ints:
@@ -91,7 +86,7 @@ def could_name(given: LeakInput, column: pl.Series) -> bool:
 
 def suspicious(given: LeakInput, column: pl.Series, units: Ints) -> str:
     """Return why a column is suspected to name groups; empty if it is not."""
-    called = bool(CALLED.search(column.name))
+    called = bool(GROUP_NAME.search(column.name))
     if given.likeness is not None and (units >= 0).all():
         same = given.likeness.within(units)
         if same >= SAME and (called or not column.dtype.is_numeric() or unordered(given, units)):

@@ -8,7 +8,7 @@ from scipy.stats import loguniform, randint
 
 from foldwise.bayes import NaiveBayes
 from foldwise.models.column_roles import Outline
-from foldwise.models.column_transformers import PARTS
+from foldwise.models.date_features import PLAIN_PARTS, SMOOTH_PARTS, feature_names
 from foldwise.models.preprocessing import as_frame
 from foldwise.models.spec import BOTH, Cost, ModelSpec
 from foldwise.rules import RuleList
@@ -19,7 +19,8 @@ MANY_ROWS = 20_000
 
 def likelihoods(outline: Outline, numbers: str) -> dict[str, str]:
     """Choose a distribution family per column: "text" for texts, `numbers` for numbers. Categories need no choice."""
-    measured = [*outline.columns("number"), *(f"{name} {part}" for name in outline.columns("date") for part in PARTS)]
+    dates = [part for name, shape in outline.date_shapes.items() for part in feature_names(name, shape, PLAIN_PARTS)]
+    measured = [*outline.columns("number"), *dates]
     return {**dict.fromkeys(outline.columns("text"), "text"), **dict.fromkeys(measured, numbers)}
 
 
@@ -74,7 +75,7 @@ SPECS = (
         name="knn",
         title="nearest neighbors",
         make=make_neighbors,
-        prepare=lambda outline: as_frame(outline, "number", "category"),
+        prepare=lambda outline: as_frame(outline, "number", "category", parts=SMOOTH_PARTS),
         search=search_neighbors,
         cost=Cost(cell=1.5e-11, power=2.0, start=0.05, column=8e-4),
         roles=("number", "category", "date"),

@@ -1,0 +1,63 @@
+"""Translate advice: messages speak of Python arguments, and the command line of its options."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+
+# how arguments of Python functions are called on the command line
+OPTIONS = {
+    "drop_unlabeled=True": "--drop-unlabeled",
+    "force=True": "--force",
+    "rows=False": "--no-rows",
+    "index=False": "--index none",
+    "header=False": "--header no",
+    "header=True": "--header yes",
+    "n_jobs=": "--jobs ",
+    "about=": "--class ",
+    "n_samples=": "--samples ",
+    "missing_values=": "--missing ",
+    "kinds=": "--kind ",
+    "skip_rows=": "--skip-rows ",
+}
+SAME_NAME = (
+    "background budget costs cv decimal drop encoding groups header index keep metric models names out positive resume"
+)
+SAME_NAME += " quote seed separator sheet table target task test time weights"
+OPTIONS |= {f"{name}=": f"--{name} " for name in SAME_NAME.split()}
+MAPPING = re.compile(r"\b(missing_values|kinds)=(\{[^{}]*\})")
+OF_READING = re.compile(r"(?<=[=}]) of (foldwise\.)?read_table\b")
+BARE = re.compile(r"(?<![\w='\"-])(missing_values|skip_rows)(?![\w='\"])")
+
+
+def with_options(sentence: str) -> str:
+    """Replace arguments of Python functions with the options of the command line.
+
+    >>> with_options("pass target='play', or drop_unlabeled=True.")
+    "pass --target 'play', or --drop-unlabeled."
+    >>> with_options("n_jobs must be at least 1.")
+    '--jobs must be at least 1.'
+    >>> with_options("the table has no column 'z', passed as groups=.")
+    "the table has no column 'z', passed as --groups."
+    >>> with_options("pass missing_values={'age': 0}, or kinds={'zip code': 'text'}.")
+    "pass --missing age=0, or --kind 'zip code=text'."
+    """
+    sentence = MAPPING.sub(mapping_words, OF_READING.sub("", sentence))
+    arguments = "|".join(re.escape(name) for name in OPTIONS)
+    sentence = re.sub(r"^(\w+)(?= (must|refers|gives|maps) )", r"\1=", sentence)
+    text = re.sub(rf"(?<![\w'\"-])(?:{arguments})", lambda found: OPTIONS[found[0]], sentence)
+    text = re.sub(r"^(\w+)=(?= (must|refers|gives|maps) )", r"\1", text)  # not an option
+    text = BARE.sub(lambda found: OPTIONS[f"{found[0]}="].strip(), text)
+    return re.sub(r"(--[a-z-]+) +(?=[.,;:)\s]|$)", r"\1", text)  # an option without a value
+
+
+def mapping_words(found: re.Match[str]) -> str:
+    """Return a mapping of columns as repeated options; one that is only hinted at as the bare option."""
+    option = OPTIONS[f"{found[1]}="].strip()
+    try:
+        given = ast.literal_eval(found[2])
+    except (ValueError, SyntaxError):
+        return option
+    values = {name: value if isinstance(value, list | tuple) else [value] for name, value in given.items()}
+    return " ".join(f"{option} {shlex.quote(f'{name}=' + ','.join(map(str, one)))}" for name, one in values.items())

@@ -1,0 +1,63 @@
+"""Columns of a run that are not features: groups, time and weights, checked and as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from foldwise.data.notes import Note, counted
+from foldwise.data.reading.dates import dates_of
+from foldwise.data.table import Table
+from foldwise.data.target import check_weights
+from foldwise.errors import InputError
+
+
+def grouped(column: pl.Series, name: str) -> NDArray[np.intp]:
+    if column.null_count():
+        raise InputError(
+            f"the group column {name!r} is missing in {counted(column.null_count(), 'row')}.",
+            "fill it in, or remove these rows.",
+        )
+    codes = column.rank("dense").to_numpy().astype(np.intp) - 1
+    if codes.max() < 1:
+        raise InputError(f"all rows belong to one group of {name!r}.", "choose a column with at least two groups.")
+    return np.asarray(codes)
+
+
+def ordered(column: pl.Series, name: str) -> NDArray[np.intp]:
+    if column.null_count():
+        raise InputError(
+            f"the time column {name!r} is missing in {counted(column.null_count(), 'row')}.",
+            "fill it in, or remove these rows.",
+        )
+    if not column.dtype.is_numeric() and not column.dtype.is_temporal():
+        column = dates_of(column.cast(pl.String))  # alphabetically, 10.1. would come before 2.1.
+        if column.null_count():
+            raise InputError(
+                f"the time column {name!r} holds text that is not a date.",
+                "choose a column of dates, times or numbers.",
+            )
+    return np.asarray(column.rank("dense").to_numpy().astype(np.intp) - 1)
+
+
+def weighted(column: pl.Series, name: str) -> NDArray[np.float64]:
+    if not column.dtype.is_numeric() or column.null_count():
+        raise InputError(f"the weight column {name!r} must hold one number per row.", "choose another column.")
+    found = check_weights(column.cast(pl.Float64).to_numpy(), len(column))
+    assert found is not None
+    return found
+
+
+def with_weight(table: Table, name: str) -> Table:
+    """Return the rows with a positive weight. Rows of weight 0 are in no fold and are not counted."""
+    there = weighted(table.X[name], name) > 0
+    if there.all():
+        return table
+    assert table.y is not None
+    n_dropped = int((~there).sum())
+    text = f"{counted(n_dropped, 'row')} with weight 0 {'was' if n_dropped == 1 else 'were'} dropped."
+    decided = (*table.decided, Note("weights", text, name))
+    return replace(table, X=table.X.filter(there), y=np.asarray(table.y)[there], decided=decided)

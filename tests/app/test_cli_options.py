@@ -1,0 +1,278 @@
+"""Options that all commands share, the configuration file, and what is refused before anything is loaded."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.main import get_command
+
+import foldwise
+from foldwise.app.cli.commands import app
+from foldwise.app.cli.early_checks import MODELS
+from foldwise.app.cli.table_options import OPTIONS
+from foldwise.models import catalogue
+from tests.app.command_line import WEATHER, ask, refused
+
+TABLE_FILE = Path(__file__).parents[2] / WEATHER
+READING = {f"--{name.replace('_', '-')}" for name in OPTIONS} | {"--config"}
+COMMANDS = ("fit", "inspect", "compare", "predict", "tune", "explore")
+MESSY = """# exported
+id;day;income;zip;score
+7;31.01.2020;1,5;01067;0
+9;01.02.2020;-999;01067;99
+4;02.02.2020;2,5;10115;1
+"""
+
+
+@pytest.fixture
+def messy(here):
+    (here / "t.txt").write_text(MESSY)
+    return here / "t.txt"
+
+
+def inspected(*arguments):
+    code, out, error = ask("inspect", *arguments, "--json")
+    assert code == 0, error
+    return json.loads(out)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_share_the_options_of_tables(command):
+    found = {name for one in get_command(app).commands[command].params for name in one.opts}
+    assert found >= READING
+    assert {"--missing", "--kind", "--drop", "--index", "--names", "--separator", "--decimal", "--sheet"} <= READING
+    assert command not in ("fit", "compare", "tune") or {"--cv", "--test"} <= found
+
+
+class TestReading:
+    def test_each_option_is_an_argument_of_read_table(self, messy):
+        said = inspected(
+            "t.txt", "--missing", "-999", "--missing", "score=99", "--kind", "zip=categorical", "--drop", "id"
+        )
+        columns = {one["column"]: one for one in said["columns"]}
+        assert [*columns] == ["day", "income", "zip", "score"]
+        assert columns["income"]["missing"] == columns["score"]["missing"] == pytest.approx(1 / 3)
+        assert columns["zip"]["kind"] == "categorical"
+        assert columns["day"]["kind"] == "date"
+
+    def test_how_text_is_written(self, here):
+        (here / "t.csv").write_text("x|y|\n1,5|'a'|\n2,5|'b'|\n")
+        said = inspected("t.csv", "--separator", "|", "--decimal", ",", "--quote", "'", "--header", "yes")
+        assert said["columns"][0]["type"] == "Float64"
+        said = inspected("t.csv", "--separator", "|", "--skip-rows", "1", "--header", "no", "--names", "p,q,r")
+        assert [one["column"] for one in said["columns"]] == ["p", "q", "r"]
+        (here / "tabs.csv").write_text("x\ty\n1\t2\n3\t4\n")
+        assert len(inspected("tabs.csv", "--separator", r"\t")["columns"]) == 2
+        (here / "index.csv").write_text(",y\n0,a\n1,b\n2,c\n")
+        assert len(inspected("index.csv", "--index", "none")["columns"]) == 2
+        assert len(inspected("index.csv", "--index", "y", "--encoding", "utf-8")["columns"]) == 1
+
+    def test_tables_of_databases_and_sheets(self, here):
+        import sqlite3
+
+        with sqlite3.connect("d.db") as base:
+            base.execute("CREATE TABLE a (x INTEGER)")
+            base.execute("CREATE TABLE b (x INTEGER, y INTEGER)")
+            base.executemany("INSERT INTO b VALUES (?, ?)", [(1, 2), (3, 4)])
+        assert refused("inspect", "d.db").endswith("Hint: pass --table to choose one.")
+        assert len(inspected("d.db", "--table", "b")["columns"]) == 2
+        assert refused("inspect", TABLE_FILE, "--sheet", "1").startswith("--sheet does not apply to weather.csv")
+
+    def test_a_name_with_a_comma_is_quoted(self, here):
+        (here / "t.csv").write_text('"a, b",c\n1,2\n3,4\n')
+        assert [one["column"] for one in inspected("t.csv", "--drop", '"a, b"')["columns"]] == ["c"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (("--kind", "zip"), "--kind must be COLUMN=KIND, got 'zip'."),
+            (("--kind", "zip=categorial"), "did you mean 'categorical'?"),
+            (("--kind", "zap=text"), "refers to column 'zap'"),
+            (("--drop", "nobody"), "has no column 'nobody', passed as --drop."),
+            (("--decimal", ";"), "--decimal must be '.' or ','"),
+            (("--header", "some"), "--header must be an integer"),
+            (("--skip-rows", "x"), "--skip-rows must be an integer"),
+            (("--target", "score", "--drop", "score"), "'score' is the target, so it cannot be dropped."),
+        ],
+    )
+    def test_bad_input(self, messy, arguments, words):
+        assert words in refused("inspect", "t.txt", *arguments)
+
+
+class TestAdvice:
+    def test_notes_name_the_option_that_follows(self, messy):
+        pl.DataFrame({"Speaker Number": [k % 9 for k in range(90)], "y": [0, -999, 1] * 30}).write_csv("g.csv")
+        out = " ".join(ask("inspect", "g.csv")[1].split())
+        assert "pass --groups 'Speaker Number'" in out
+        out = " ".join(ask("inspect", "t.txt")[1].split())
+        assert "Pass --kind day=text to use words instead" in out
+        assert "=" not in "".join(part for part in out.split("--kind day=text"))
+
+    def test_following_the_advice_works(self, here):
+        (here / "t.csv").write_text("x,y\n" + "1,a\nn/k,b\n" * 4)
+        words = refused("inspect", "t.csv", "--kind", "x=numeric")
+        assert "add it to --missing, or pass --kind x=categorical." in words
+        assert inspected("t.csv", "--kind", "x=numeric", "--missing", "n/k")["columns"][0]["missing"] == 0.5
+
+
+class TestConfig:
+    def test_options_come_from_the_file_and_the_command_line_wins(self, messy):
+        (messy.parent / "c.toml").write_text(
+            'target = "score"\nmodels = ["knn", "naive_bayes"]\nseed = 3\n'
+            'drop = ["id"]\n[missing]\n"*" = [-999]\nscore = [99]\n[kind]\nzip = "categorical"\n'
+        )
+        said = inspected("t.txt", "--config", "c.toml", "--kind", "income=text", "--drop", "day")
+        assert said["target"] == "score"
+        assert {one["column"]: one["kind"] for one in said["columns"]} == {"income": "text", "zip": "categorical"}
+        said = inspected("t.txt", "--config", "c.toml", "--target", "zip")
+        assert said["target"] == "zip"
+
+    def test_a_command_has_options_of_its_own(self, here):
+        (here / "c.toml").write_text('target = "play"\ncv = 3\nmodels = "knn,naive_bayes"\n[compare]\ncv = "2x2"\n')
+        code, out, error = ask("compare", TABLE_FILE, "--config", "c.toml", "--json")
+        assert (code, error) == (0, "")
+        assert json.loads(out)["splits"] == 4
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ('traget = "y"', "c.toml sets 'traget', which is not an option. Hint: did you mean 'target'?"),
+            ('[compare]\nbudget = "5s"', "sets 'budget', which is not an option"),
+            ("compare = 1", "the options of command 'compare' must be a table"),
+            ("target = ", "c.toml is not a TOML file"),
+            ("[target]\nx = 1", "a table of options must be [kind] or [missing]"),
+        ],
+    )
+    def test_bad_files(self, here, text, words):
+        (here / "c.toml").write_text(text)
+        code, out, error = ask("inspect", TABLE_FILE, "--config", "c.toml")
+        assert (code, out) == (2, "")
+        assert words in error
+
+    def test_a_file_that_does_not_exist(self, here):
+        code, _, error = ask("inspect", TABLE_FILE, "--config", "no.toml")
+        assert code == 2
+        assert "file 'no.toml' does not exist" in error
+
+    def test_what_inspect_writes_reads_the_table_alike(self, messy):
+        code, out, error = ask("inspect", "t.txt", "--missing", "-999", "--drop", "id", "--write-config", "c.toml")
+        assert (code, error) == (0, "")
+        assert out.endswith("config  c.toml\n")
+        given = tomllib.loads((messy.parent / "c.toml").read_text())
+        assert given["drop"] == ["id"]
+        assert given["missing"] == {"*": ["-999"]}
+        assert given["kind"] == {"day": "date:%d.%m.%Y", "income": "numeric", "zip": "categorical", "score": "numeric"}
+        said = inspected("t.txt", "--config", "c.toml")
+        assert [one["type"] for one in said["columns"]] == ["Date", "Float64", "String", "Int64"]
+        assert "exists already" in refused("inspect", "t.txt", "--write-config", "c.toml")
+        assert ask("inspect", "t.txt", "--write-config", "c.toml", "--force")[0] == 0
+
+    def test_names_cannot_break_the_file(self, here):
+        nasty = ['a"b', "new\nline = 1", "x]\n[missing", "tab\t", "\x7f", "日本", "c\\d"]
+        pl.DataFrame({name: [k, k + 1, 5] for k, name in enumerate(nasty)}).write_parquet("t.parquet")
+        assert ask("inspect", "t.parquet", "--target", nasty[0], "--write-config", "c.toml")[0] == 0
+        given = tomllib.loads((here / "c.toml").read_text())
+        assert given["target"] == nasty[0]
+        assert [*given["kind"]] == nasty[1:]
+        assert inspected("t.parquet", "--config", "c.toml")["target"] == nasty[0]
+
+
+class TestBeforeAnythingIsLoaded:
+    def test_the_names_are_those_of_the_catalog(self):
+        assert sorted(MODELS) == sorted(catalogue())
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (
+                ("fit", "--models", "knn,random_forrest"),
+                "there is no model called 'random_forrest'. Hint: did you mean 'random_",
+            ),
+            (("compare", "--models", "KNN,naive-bayes"), "did you mean 'knn'?"),
+            (("tune", "--model", "svm"), "did you mean 'rbf_svm'?"),
+            (("fit", "--jobs", "0"), "--jobs must be at least 1, got 0."),
+            (("fit", "--jobs", "-2"), "--jobs must be at least 1, got -2."),
+            (("fit", "--cv", "0"), "--cv must be a number of folds, at least 2"),
+        ],
+    )
+    def test_refused(self, arguments, words):
+        command, *rest = arguments
+        assert words in refused(command, WEATHER, "--target", "play", *rest)
+
+    def test_nothing_heavy_is_loaded(self):
+        code = (
+            "import sys; from foldwise.app.cli import main\n"
+            f"sys.argv = ['foldwise', 'fit', {WEATHER!r}, '--target', 'play', '--models', 'knnn']\n"
+            "try: main()\n"
+            "except SystemExit: print(*{name.split('.')[0] for name in sys.modules})"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert "did you mean 'knn'?" in done.stderr
+        assert not {"numpy", "polars", "sklearn", "scipy"} & set(done.stdout.split())
+
+    def test_version(self):
+        assert ask("--version") == (0, f"foldwise {foldwise.__version__}\n", "")
+
+
+class TestFolder:
+    def test_one_line_per_table(self, here):
+        (here / "a.csv").write_text("x,y\n1,a\n2,b\n3,a\n")
+        (here / "b.jsonl").write_text('{"x": 1.5}\n{"x": 2.5}\n')
+        (here / "page.csv").write_text("<!DOCTYPE html><html></html>")
+        (here / "notes.md").write_text("# no table")
+        code, out, error = ask("inspect", ".")
+        assert (code, error) == (0, "")
+        assert [line.split()[0] for line in out.splitlines() if not line.startswith(" ")] == [
+            "file",
+            "a.csv",
+            "b.jsonl",
+            "page.csv",
+        ]
+        assert "cannot be read: page.csv is a web page" in " ".join(out.split())
+        said = inspected(".")["files"]
+        assert (said[0]["rows"], said[0]["columns"]) == (3, 2)
+        assert "--target describes one table" in refused("inspect", ".", "--target", "y")
+        (here / "empty").mkdir()
+        assert "contains no table files" in refused("inspect", "empty")
+
+
+class TestFolds:
+    @pytest.mark.parametrize(
+        ("cv", "splits"), [("3", 3), ("2x3", 6), ("holdout", 1), ("holdout:0.5", 1), ("holdout:30%", 1)]
+    )
+    def test_compare(self, here, cv, splits):
+        rng = np.random.default_rng(0)
+        pl.DataFrame({"x": rng.normal(size=60), "y": rng.integers(0, 2, 60)}).write_csv("t.csv")
+        code, out, error = ask(
+            *("compare", "t.csv", "--target", "y", "--models", "knn,decision_tree", "--json"), "--cv", cv
+        )
+        assert (code, error) == (0, "")
+        assert json.loads(out)["splits"] == splits
+
+    def test_a_published_split(self, here):
+        """Models are trained on the table and scored on the test table, as scikit-learn does."""
+        from sklearn.tree import DecisionTreeClassifier
+
+        rng = np.random.default_rng(0)
+        frame = pl.DataFrame({"x": rng.normal(size=90), "z": rng.normal(size=90)}).with_columns(
+            y=pl.when(pl.col("x") + rng.normal(size=90) > 0).then(pl.lit("a")).otherwise(pl.lit("b"))
+        )
+        frame[:60].write_csv("train.csv")
+        frame[60:].write_csv("test.csv")
+        words = ("compare", "train.csv", "--target", "y", "--models", "decision_tree,naive_bayes", "--test", "test.csv")
+        code, out, error = ask(*words, "--json")
+        assert (code, error) == (0, "")
+        scores = {one["model"]: one["score"] for one in json.loads(out)["models"]}
+        table = foldwise.read_table("train.csv", target="y")
+        model = catalogue()["decision_tree"].pipeline(foldwise.models.outline(table)).fit(table.X, table.y)
+        tree = DecisionTreeClassifier(**model[-1].get_params()).fit(table.X.to_numpy(), table.y)
+        assert scores["decision_tree"] == pytest.approx(tree.score(frame[60:, :2].to_numpy(), frame["y"][60:]))
+        assert "no interval" in ask(*words)[1]
+        assert "--test is a split of its own" in refused(*words, "--cv", "5")

@@ -1,0 +1,80 @@
+"""What is suspected about columns: identifiers and groups. Nothing is left out because of a suspicion."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from foldwise import read_table
+from foldwise.data.target import encode_target
+
+
+def notes_of(tmp_path, topic, **columns):
+    pl.DataFrame(columns).write_csv(tmp_path / "t.csv")
+    return [note.column for note in read_table(tmp_path / "t.csv").notes.about(topic)]
+
+
+def test_284_different_values_in_300_rows_may_identify_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    values = rng.permutation(np.concatenate([np.arange(284), np.arange(16)]))
+    columns = {
+        "name": [f"Anna Nr{k}" for k in values],
+        "code": [int(1000 + 37 * k) for k in values],
+        "measured": rng.normal(size=300).round(3).tolist(),
+        "often": (values % 100).tolist(),
+        "remark": [f"a long text about the row of number {k} in the table" for k in values],
+    }
+    assert notes_of(tmp_path, "identifier", **columns) == ["name", "code"]
+    note = read_table(tmp_path / "t.csv").notes.about("identifier")[1]
+    assert note.text == (
+        "'code' may identify rows (284 different values in 300 rows). If it does, pass drop='code' to leave it out."
+    )
+
+
+@pytest.mark.parametrize("name", ["Speaker Number", "patient_id", "customerId", "Subject", "store_nr"])
+def test_a_column_that_looks_like_a_group_is_suggested(tmp_path, name):
+    columns = {name: [k % 15 for k in range(300)], "height": [k % 15 for k in range(300)]}
+    assert notes_of(tmp_path, "groups", **columns) == [name]
+    assert f"pass groups={name!r}" in read_table(tmp_path / "t.csv").notes.about("groups")[0].text
+
+
+def test_a_group_needs_several_groups_of_several_rows(tmp_path):
+    assert notes_of(tmp_path, "groups", speaker=[0, 1] * 50) == []
+    assert notes_of(tmp_path, "groups", user_id=[7 * k for k in range(100)]) == []
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "UInt8", "int64[pyarrow]"])
+def test_nullable_whole_numbers_stay_whole_numbers(dtype):
+    pd = pytest.importorskip("pandas")
+    classes = encode_target(pd.Series([2, 1, 2], dtype=dtype), 3).classes
+    assert classes.dtype.kind in "iu"
+    assert classes.tolist() == [1, 2]
+
+
+def test_a_second_header_row_that_only_counts_columns(tmp_path):
+    (tmp_path / "t.csv").write_text("name,age,city\n1,2,3\nAnna,30,Rome\nBen,41,Oslo\nCora,22,Rome\n")
+    table = read_table(tmp_path / "t.csv")
+    assert table.X.columns == ["name", "age", "city"]
+    assert table.X["age"].to_list() == [30, 41, 22]
+    assert "the second only counts the columns" in str(table.notes.about("header"))
+
+
+def test_numbers_in_the_first_row_of_data_are_data(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,c\n1,2,3\n4,5,6\n7,8,9\n")
+    assert read_table(tmp_path / "t.csv").X.height == 3
+
+
+def test_orange_headers_with_listed_values_and_roles(tmp_path):
+    (tmp_path / "t.tab").write_text(
+        "id\tsize\tcolor\tw\tkind\nString\tC\tred blue\tc\td\nmeta\t\t\tweight\tclass\n"
+        "a1\t1.5\tred\t1\t1\nb2\t2.5\tblue\t2\t0\nc3\t3.5\tred\t1\t1\n"
+    )
+    table = read_table(tmp_path / "t.tab", target="kind")
+    assert table.X.columns == ["id", "size", "color", "w"]
+    assert table.y.tolist() == ["1", "0", "1"]
+    said = str(table.notes.about("role")).replace("\n  ", " ")
+    assert "'id' as meta. Pass drop='id' to leave it out" in said
+    assert "Pass weights='w'" in said
+    assert "Pass target='kind'" in said
+    assert table.findings["color"].kind == "categorical"
