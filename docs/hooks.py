@@ -30,7 +30,7 @@ NETWORK_SCRIPT = "https://unpkg.com/iframe-worker/shim"
 
 # rooms whose `__all__` is documented, beside the names of the package itself
 ROOMS = ("clusters", "decisions", "ensembles", "evaluation", "models", "neighbors", "rules", "storage", "tuning")
-ROOMS += ("folds", "tuning.store", "unsupervised", "testing", "plots", "report")
+ROOMS += ("engines", "folds", "tuning.store", "unsupervised", "testing", "plots", "report")
 # what people meet as results, although no `__all__` names it
 RESULTS = {
     "Audit": "data.audit",
@@ -38,6 +38,7 @@ RESULTS = {
     "Explanation": "bayes.explanation",
     "Finding": "data.findings",
     "Findings": "data.findings",
+    "EngineError": "errors",
     "FoldwiseError": "errors",
     "FoldwiseWarning": "errors",
     "ForgetError": "errors",
@@ -93,12 +94,13 @@ TOPICS = {
     "Ensembles: data passed between blocks": "TrainingData MemberSpec FittedMembers MemberPredictions",
     "The catalog": "catalogue models_for ModelSpec Cost Outline outline spec_of models.register unregister scaled "
     "for_trees native as_frame TableEncoder CodedLabels TargetScale TransformedTarget",
+    "Databases and Spark": "facts_of table_of TableFacts KeyFolds fit_facts",
     "Model files": "save_model open_model StoredModel",
     "Exports": "to_sql SqlExport",
     "Fold sessions": "open_session open_subsets folds.register FoldSession RefitSession Answer Block Failure Need "
     "Split freeze_splits evaluate",
     "Checks for extensions": "check_foldable check_family check_merging check_strategy",
-    "Errors": "FoldwiseError InputError ForgetError PlotError FoldwiseWarning",
+    "Errors": "FoldwiseError InputError ForgetError EngineError PlotError FoldwiseWarning",
 }
 GUIDES = {
     "Runs": "tutorials/first-run",
@@ -125,6 +127,7 @@ GUIDES = {
     "Costs, calibration and balance": "how-to/calibrate-and-balance",
     "Ensembles": "how-to/build-ensembles",
     "The catalog": "how-to-add",
+    "Databases and Spark": "scale",
     "Model files": "how-to/save-and-open",
     "Fold sessions": "explanation/fold-sessions",
     "Checks for extensions": "how-to-add",

@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from tests.postgresql import postgresql_server as postgresql_server
+
 HERE = Path(__file__).parent
 
 # What may be skipped where CI is set: (part of the test's address, part of its reason) and why that is right.

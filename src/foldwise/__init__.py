@@ -103,7 +103,7 @@ _NAMES = {
     "unsupervised": "association_rules describe_clusters find_factors find_outliers frequent_itemsets map_table "
     "rank_rows similar",
 }
-_ROOMS = {*(room.split(".")[0] for room in _NAMES), "folds", "plots", "testing"}
+_ROOMS = {*(room.split(".")[0] for room in _NAMES), "engines", "folds", "plots", "testing"}
 _HOMES = {name: f"foldwise.{room}" for room, names in _NAMES.items() for name in names.split()}
 
 __all__ = sorted(["__version__", *_HOMES])  # type checkers go by "as" above

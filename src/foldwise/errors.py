@@ -1,11 +1,20 @@
 """The errors and warnings of Foldwise. Each says what must hold, what came and what to do.
 
-They derive from `ValueError`, `TypeError` or `ImportError`, so code written for scikit-learn catches them unchanged.
+They derive from `ValueError`, `TypeError`, `RuntimeError` or `ImportError`, so code written for scikit-learn catches
+them unchanged.
 """
 
 from __future__ import annotations
 
-__all__ = ["FoldwiseError", "FoldwiseTypeError", "FoldwiseWarning", "ForgetError", "InputError", "PlotError"]
+__all__ = [
+    "EngineError",
+    "FoldwiseError",
+    "FoldwiseTypeError",
+    "FoldwiseWarning",
+    "ForgetError",
+    "InputError",
+    "PlotError",
+]
 
 
 class FoldwiseError(Exception):
@@ -51,6 +60,10 @@ class ForgetError(InputError):
     def __init__(self, message: str, hint: str = "", index: tuple[int | None, int] | None = None) -> None:
         super().__init__(message, hint)
         self.index = index
+
+
+class EngineError(FoldwiseError, RuntimeError):
+    """A database or Spark could not answer, or its table changed while it was asked."""
 
 
 class PlotError(FoldwiseError, ImportError):

@@ -163,15 +163,15 @@ class NaiveBayes(NaiveBayesLearner):
         """
         return self._learn(X, y, sample_weight, first=True)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows. Any sequence of calls gives the same model as one `fit` on all rows.
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, n_columns)
-            More training rows.
-        y : array-like of shape (n_rows,)
-            Class labels.
+        X : array, data frame or sparse matrix of shape (n_rows, n_columns), or TableFacts
+            More training rows, or the facts of an engine about them.
+        y : array-like of shape (n_rows,), optional
+            Class labels; None for facts.
         classes : array-like, optional
             All classes, in the first call. Default: the classes seen so far.
         sample_weight : array-like of shape (n_rows,), optional
@@ -189,15 +189,15 @@ class NaiveBayes(NaiveBayesLearner):
         first = not self.__sklearn_is_fitted__()
         return self._learn(X, y, sample_weight, first, partial=True, classes=classes)
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Remove rows that were learned before. `ForgetError` is raised if too much precision would be lost.
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, n_columns)
-            Rows to remove.
-        y : array-like of shape (n_rows,)
-            Class labels of these rows.
+        X : array, data frame or sparse matrix of shape (n_rows, n_columns), or TableFacts
+            Rows to remove, or the facts of an engine about them.
+        y : array-like of shape (n_rows,), optional
+            Class labels of these rows; None for facts.
         sample_weight : array-like of shape (n_rows,), optional
             Weights that the rows were learned with.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -27,11 +28,13 @@ from foldwise.bayes.facts import NaiveBayesFacts
 from foldwise.bayes.families import Setting
 from foldwise.bayes.families.protocol import AnyView
 from foldwise.bayes.finished import FinishedModel
+from foldwise.bayes.table_facts import check_facts, check_known, learned_facts
 from foldwise.data.arguments import check_jobs
 from foldwise.data.schema import Column, Schema, listing
 from foldwise.data.target import Target, check_weights, encode_labels, encode_target, label_array
-from foldwise.data.validation import validate_table
+from foldwise.data.validation import check_column_names, validate_table
 from foldwise.data.view import SparseView
+from foldwise.engines.table_facts import TableFacts
 from foldwise.errors import FoldwiseTypeError, ForgetError, InputError
 from foldwise.summaries.number_kernels import Floats
 
@@ -51,10 +54,35 @@ class NaiveBayesLearner(ClassifierMixin, EntryParams):  # type: ignore[misc]
     _backend: str  # data frame library of the training rows
     _finished: FinishedModel
 
+    def fit_facts(self, facts: Any) -> Self:
+        """Fit the model to the facts that a database or Spark returned, without reading a row.
+
+        Parameters
+        ----------
+        facts : TableFacts
+            Facts about the training rows, from `foldwise.engines.facts_of`.
+
+        Returns
+        -------
+        NaiveBayes
+            The fitted estimator itself. It predicts as if it was fitted to the rows.
+
+        Examples
+        --------
+        >>> from foldwise import NaiveBayes
+        >>> from foldwise.engines import facts_of, table_of
+        >>> model = NaiveBayes().fit_facts(facts_of(table_of("examples/weather.csv"), "play"))
+        >>> model.families_["humidity"]
+        'gaussian'
+        """
+        return self._learn_facts(facts, first=True)
+
     def _learn(
         self, X: Any, y: Any, sample_weight: Any, first: bool, partial: bool = False, classes: Any = None
     ) -> Self:
-        """Learn the first rows, or more rows."""
+        """Learn the first rows, or more rows; X may be facts of an engine."""
+        if isinstance(X, TableFacts) and partial:
+            return self._learn_facts(X, first, partial=True, classes=classes)
         fresh = self._blank()
         setting = fresh._setting()
         if not first:
@@ -75,17 +103,68 @@ class NaiveBayesLearner(ClassifierMixin, EntryParams):  # type: ignore[misc]
         fresh._declared = declared
         return self._become(fresh._finish(facts, setting))
 
-    def _forget(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Remove rows that were learned before."""
-        check_is_fitted(self)
+    def _learn_facts(self, given: Any, first: bool, partial: bool = False, classes: Any = None) -> Self:
+        """Learn the facts of an engine, as the first ones or in addition to those learned before."""
+        facts = check_facts(given)
         fresh = self._blank()
         setting = fresh._setting()
+        declared = self._declared_classes(classes, first)
+        if declared is not None:
+            facts = facts.over(check_known(facts.classes, declared))
+        if first:
+            if wants_best(self.families):
+                raise InputError(
+                    "families='best' compares predictions for rows, which facts do not contain.",
+                    "pass a mapping from columns to distribution families.",
+                )
+            if not partial:
+                check_classes(np.asarray(facts.classes))
+            fresh._columns_of(facts, self.families)
+        else:
+            fresh._adopt(self)
+            check_column_names(self.schema_.names, facts.schema.columns)
+        learned = learned_facts(facts, fresh._blocks)
+        if not first:
+            learned = fresh._merge(self, learned, facts.schema.columns)
+        fresh._declared = declared
+        return self._become(fresh._finish(learned, setting))
+
+    def _forget_facts(self, given: Any) -> Self:
+        """Remove the facts of an engine."""
+        facts = check_facts(given)
+        check_is_fitted(self)
+        check_column_names(self.schema_.names, facts.schema.columns)
+        gone = learned_facts(facts, self._blocks)
+        check_same_kinds(self.facts_, gone, self._blocks, self.schema_)
+        return self._remove(gone, self._blank())
+
+    def _columns_of(self, facts: TableFacts, families: Any) -> None:
+        """Set what `fit` would know about the columns of the table."""
+        columns = facts.schema.columns
+        self._blocks = assign_families(columns, families, sparse=False)
+        self.schema_ = families if isinstance(families, Schema) else facts.schema
+        self._backend, self.n_features_in_ = "polars", len(columns)
+        self.feature_names_in_ = np.array(facts.schema.names, dtype=object)
+
+    def _forget(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Remove rows that were learned before; X may be facts of an engine."""
+        if isinstance(X, TableFacts):
+            return self._forget_facts(X)
+        check_is_fitted(self)
+        fresh = self._blank()
+        fresh._setting()  # an invalid parameter is the first error
         fresh._adopt(self)
         table = fresh._view(X, reset=False)
         target = encode_target(y, table.n_rows, self.classes_, "only rows that were learned can be forgotten.")
         weights = check_weights(sample_weight, table.n_rows)
         gone = NaiveBayesFacts.learn(table, target, weights, self._blocks, self.n_jobs)
         check_same_kinds(self.facts_, gone, self._blocks, self.schema_)
+        return self._remove(gone, fresh)
+
+    def _remove(self, gone: NaiveBayesFacts, fresh: Self) -> Self:
+        """Remove facts that were learned before."""
+        setting = fresh._setting()
+        fresh._adopt(self)
         left = self.facts_.without(gone, self._blocks, self.schema_.names)
         if not left.class_rows.any():
             raise ForgetError("forget must leave at least one row, but all rows would be removed.", "fit a new model.")

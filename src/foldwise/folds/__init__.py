@@ -1,6 +1,7 @@
 """Frozen splits, the protocol of fold sessions, and the engine that scores settings × splits."""
 
 from foldwise.folds.engine import evaluate
+from foldwise.folds.fitting_facts import fit_facts
 from foldwise.folds.model_session import RefitSession
 from foldwise.folds.opening import open_session, open_subsets, register
 from foldwise.folds.protocol import Answer, Block, Failure, FoldSession, Need
@@ -15,6 +16,7 @@ __all__ = [
     "RefitSession",
     "Split",
     "evaluate",
+    "fit_facts",
     "freeze_splits",
     "open_session",
     "open_subsets",

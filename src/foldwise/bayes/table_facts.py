@@ -1,0 +1,103 @@
+"""From the facts of an engine to the facts of naive Bayes, so that a model is finished without reading a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.bayes.assignment import FamilyBlock
+from foldwise.bayes.facts import NaiveBayesFacts
+from foldwise.bayes.families import FAMILIES
+from foldwise.data.schema import listing
+from foldwise.engines.table_facts import CellFacts, TableFacts
+from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.summaries.counts import CategoryCounts, Counts
+from foldwise.summaries.moments import Moments
+from foldwise.summaries.values import Values
+
+
+def check_facts(facts: Any) -> TableFacts:
+    """Refuse anything but the facts of a classification."""
+    if not isinstance(facts, TableFacts):
+        raise FoldwiseTypeError(
+            f"facts must come from foldwise.engines.facts_of, got {type(facts).__name__}.",
+            "pass rows to fit, and facts to fit_facts.",
+        )
+    if facts.classes is None:
+        raise InputError(
+            f"naive Bayes predicts classes, but the target {facts.target!r} is a quantity.",
+            "pass task='classification' to facts_of, if its numbers are classes.",
+        )
+    return facts
+
+
+def check_known(classes: Any, declared: NDArray[Any]) -> NDArray[Any]:
+    """Return the declared classes, and refuse facts about others."""
+    unknown = [label for label in classes.tolist() if label not in set(declared.tolist())]
+    if unknown:
+        raise InputError(
+            f"the facts contain the class {unknown[0]!r}, which is not one of the declared classes "
+            f"{listing(declared.tolist())}.",
+            "name all classes at the first call of partial_fit.",
+        )
+    return declared
+
+
+def learned_facts(facts: TableFacts, blocks: tuple[FamilyBlock, ...]) -> NaiveBayesFacts:
+    """Return the facts that naive Bayes would learn from the same rows."""
+    total = facts.total
+    summaries = tuple(summary_of(facts, total, block) for block in blocks)
+    assert facts.classes is not None
+    return NaiveBayesFacts(facts.classes, total.class_rows, total.class_rows, summaries)
+
+
+def summary_of(facts: TableFacts, total: CellFacts, block: FamilyBlock) -> Any:
+    """Return the summary of the columns of one distribution family."""
+    names = [facts.schema.names[j] for j in block.columns]
+    kind = FAMILIES[block.family].summary_type
+    if kind is Moments:
+        return total.moments.select([index_of(facts.numeric, name, block.family) for name in names])
+    if kind is Counts:
+        return Counts(tuple(counts_of_column(facts, total, name) for name in names))
+    if kind is Values:
+        return total.values.select([index_of_values(facts, name, block.family) for name in names])
+    raise InputError(
+        f"the distribution family {block.family!r} cannot be fitted to the facts of an engine (columns "
+        f"{listing(names)}).",
+        "use 'gaussian', 'categorical', 'binned', 'kde', 'poisson' or 'binomial'.",
+    )
+
+
+def index_of(numeric: tuple[str, ...], name: str, family: str) -> int:
+    """Return the index of a numeric column."""
+    if name not in numeric:
+        raise InputError(
+            f"the distribution family {family!r} needs numbers, but column {name!r} is categorical in the engine."
+        )
+    return numeric.index(name)
+
+
+def index_of_values(facts: TableFacts, name: str, family: str) -> int:
+    """Return the index of a column among those with known distinct values."""
+    index_of(facts.numeric, name, family)
+    if name not in facts.valued:
+        raise InputError(
+            f"the distribution family {family!r} needs the distinct values of column {name!r}, which were not asked "
+            "for or are more than max_values.",
+            f"pass values=[{name!r}] to facts_of, raise max_values, or use the family 'gaussian'.",
+        )
+    return facts.valued.index(name)
+
+
+def counts_of_column(facts: TableFacts, total: CellFacts, name: str) -> CategoryCounts:
+    """Return the counts of a categorical column, or of the distinct values of a numeric one."""
+    if name in facts.categorical:
+        return total.counts.columns[facts.categorical.index(name)]
+    values = total.values.columns[index_of_values(facts, name, "categorical")]
+    levels = tuple(int(x) if x.is_integer() else x for x in sorted(set(values.x.tolist())))
+    index = {level: i for i, level in enumerate(levels)}
+    bins = [index[x] for x in values.x.tolist()]
+    weight, rows = values.by_bin(np.array(bins, dtype=np.intp), len(levels), total.values.n_classes)
+    return CategoryCounts(levels, weight, rows)

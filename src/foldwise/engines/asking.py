@@ -1,0 +1,93 @@
+"""Asks an engine: runs statements, keeps their SQL, and turns errors of its driver into errors of ours."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import polars as pl
+
+from foldwise.data.reading.protocol import first_line
+from foldwise.engines.connecting import import_ibis, masked
+from foldwise.engines.engine_kinds import EngineKind, kind_of
+from foldwise.errors import EngineError, FoldwiseError, FoldwiseTypeError
+
+
+class Asker:
+    """A connection that is asked several statements about one table.
+
+    Attributes
+    ----------
+    table : ibis.Table
+        The table.
+    kind : EngineKind
+        What the engine can do.
+    statements : list of str
+        The SQL of all statements so far.
+    """
+
+    def __init__(self, table: Any) -> None:
+        ibis = import_ibis()
+        if not isinstance(table, ibis.expr.types.Table):
+            raise FoldwiseTypeError(
+                f"the table must be an Ibis table expression, got {type(table).__name__}.",
+                "open it with foldwise.engines.table_of, or with Ibis.",
+            )
+        self.ibis: Any = ibis
+        self.table = table
+        with engine_errors("the engine of the table cannot be found"):
+            self.connection: Any = table.get_backend()
+        self.kind: EngineKind = kind_of(self.connection)
+        self.statements: list[str] = []
+
+    @contextmanager
+    def prepared(self) -> Iterator[None]:
+        """Prepare the connection, and restore its settings afterwards."""
+        with self.kind.prepared(self.connection):
+            yield
+
+    def ask(self, expression: Any) -> pl.DataFrame:
+        """Run an expression and return its rows."""
+        with engine_errors(f"{self.kind.label} could not answer"):
+            self.statements.append(str(self.connection.compile(expression, pretty=True)))
+            return frame_of_arrow(self.connection.to_pyarrow(expression))
+
+    def ask_sql(self, text: str, schema: Mapping[str, str], most: int) -> pl.DataFrame:
+        """Run SQL in the dialect of the engine and return at most so many rows; the schema has types of Ibis."""
+        with engine_errors(f"{self.kind.label} could not answer"):
+            self.statements.append(text)
+            found = self.connection.sql(text, schema=self.ibis.schema(dict(schema)))
+            return frame_of_arrow(self.connection.to_pyarrow(found.limit(most)))
+
+    def compile(self, expression: Any) -> str:
+        """Return the SQL of an expression in the dialect of the engine."""
+        with engine_errors(f"{self.kind.label} could not answer"):
+            return str(self.connection.compile(expression))
+
+
+def frame_of_arrow(table: Any) -> pl.DataFrame:
+    """Return an Arrow table as a frame."""
+    found = pl.from_arrow(table)
+    assert isinstance(found, pl.DataFrame)
+    return found
+
+
+@contextmanager
+def engine_errors(message: str) -> Iterator[None]:
+    """Raise `EngineError` for any error of a driver: the message, then the first line of the driver's message."""
+    try:
+        with warnings.catch_warnings():
+            # drivers warn of each other's versions, which nobody can act on
+            warnings.simplefilter("ignore", DeprecationWarning)
+            warnings.simplefilter("ignore", FutureWarning)
+            yield
+    except FoldwiseError:
+        raise
+    except Exception as error:  # each driver has its own kinds
+        text = masked(first_line(error)) or type(error).__name__
+        raise EngineError(
+            f"{message}: {text.rstrip('.')}.",
+            "check that the connection is open, that the table and its columns still exist, and that you may read it.",
+        ) from error

@@ -1,0 +1,115 @@
+"""Checks of a table in an engine: its columns, its target, its key, and what its answers must be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from foldwise.data.schema import Column, listing
+from foldwise.data.target import MOST_NUMERIC_CLASSES, encode_labels, label_array, task_of
+from foldwise.engines.asking import Asker
+from foldwise.engines.table_facts import Cell
+from foldwise.errors import EngineError, InputError
+from foldwise.summaries.moments import Moments
+from foldwise.summaries.number_kernels import Floats
+
+
+def check_there(names: Iterable[str], known: Sequence[str]) -> None:
+    """Raise for a column that the table does not have."""
+    for name in names:
+        if name not in known:
+            raise InputError(f"the table has no column {name!r}.", f"choose among {listing(known)}.")
+
+
+def column_of(name: str, kind: Any) -> Column:
+    """Describe a column of an engine by its type."""
+    if kind.is_boolean():
+        return Column(name, "binary", (False, True))
+    if kind.is_numeric():
+        return Column(name, "numeric")
+    if kind.is_string() or kind.is_uuid():
+        return Column(name, "categorical")
+    raise InputError(
+        f"column {name!r} must contain numbers, text or booleans, but has the type {kind}.",
+        "convert it in the table expression, or leave it out with columns=.",
+    )
+
+
+def decide_task(asker: Asker, target: str, task: str | None) -> str:
+    """Decide the task from the type of the target and its distinct values, of which at most 21 are looked at."""
+    kind = asker.table.schema()[target]
+    if task is not None:
+        found: str = task_of([], task)
+        if found == "regression" and not (kind.is_numeric() or kind.is_boolean()):
+            raise InputError(f"a quantity must be numeric, but {target!r} has the type {kind}.")
+        return found
+    if not kind.is_numeric():
+        return "classification"
+    column = asker.table[target]
+    if not kind.is_integer():
+        broken = asker.table.filter(column != column.floor()).limit(1).count()
+        if asker.ask(broken.name("n").as_table())["n"][0]:
+            return "regression"
+    few = asker.table.select(label=column).distinct().limit(MOST_NUMERIC_CLASSES + 2)
+    known = asker.ask(few)["label"].drop_nulls()
+    return "regression" if known.n_unique() > MOST_NUMERIC_CLASSES else "classification"
+
+
+def check_unique(asker: Asker, key: str, n_rows: int) -> None:
+    """Refuse a key that is missing or that two rows share, because folds would not be reproducible."""
+    column = asker.table[key]
+    counted = asker.table.select(key=column)
+    twice = counted.group_by("key").aggregate(counted.count().name("n"))
+    [found] = asker.ask(twice.aggregate([(twice.n.max()).name("most"), twice["key"].count().name("n")])).iter_rows()
+    if n_rows and (found[0] != 1 or found[1] != n_rows):
+        raise InputError(
+            f"the key must be present and unique in every row, but column {key!r} is not.",
+            "choose another column as key; folds are reproducible only with a unique one.",
+        )
+
+
+def sorted_classes(answer: pl.DataFrame, target: str) -> NDArray[Any]:
+    """Return the sorted classes, and refuse rows without one."""
+    missing = answer["label"].is_null()
+    if answer["label"].dtype.is_float():
+        missing = missing | answer["label"].is_nan().fill_null(value=True)
+    if missing.any():
+        n = int(answer.filter(missing)["n"].sum())
+        raise InputError(
+            f"the target {target!r} is missing in {n:,} rows.", "filter these rows out of the table expression."
+        )
+    classes: NDArray[Any] = encode_labels(label_array(np.array(answer["label"].unique().to_list()))).classes
+    return classes
+
+
+def refuse_infinite_sums(s2: Floats, names: Sequence[str]) -> None:
+    """Raise for a column with an infinite value, or with one whose square is too large."""
+    broken = np.flatnonzero(~np.isfinite(s2).all(axis=0))
+    if broken.size:
+        raise InputError(
+            f"column {names[int(broken[0])]!r} contains infinity, or a number whose square is too large for float64.",
+            "replace it, or mark it as missing, in the table expression.",
+        )
+
+
+def check_complete(moments: Mapping[Cell, Moments], rows: Mapping[Cell, Floats], names: Sequence[str]) -> None:
+    """Raise if a cell is missing, because sums of products need complete rows."""
+    for cell, part in moments.items():
+        gaps = np.flatnonzero((part.rows != rows[cell][:, None]).any(axis=0))
+        if gaps.size:
+            raise InputError(
+                f"linear models need complete numeric columns, but {names[int(gaps[0])]!r} has missing cells.",
+                "filter these rows out or fill the cells in the table expression, or leave the column out.",
+            )
+
+
+def refuse_change() -> NoReturn:
+    """Raise because two statements saw different rows."""
+    raise EngineError(
+        "the table changed while it was read: two statements saw different rows.",
+        "repeat the call when nobody writes to the table, or ask a snapshot of it.",
+    )

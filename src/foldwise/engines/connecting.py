@@ -1,0 +1,192 @@
+"""From a path, a glob, a folder or an address to a table expression. Passwords never appear in messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from foldwise.data.reading.protocol import first_line
+from foldwise.data.schema import listing
+from foldwise.errors import EngineError, InputError
+
+FILES = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv"}
+POSTGRES = ("postgresql://", "postgres://")
+PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):([^@\s]*)@|(password=)[^&\s]*")
+FORBIDDEN = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+
+
+def import_ibis(extra: str = "duckdb") -> Any:
+    """Import Ibis, or say which extra installs it."""
+    try:
+        import ibis
+    except ImportError as error:
+        raise InputError(
+            "asking a database needs the package 'ibis-framework', which is not installed.",
+            f"pip install 'foldwise[{extra}]'.",
+        ) from error
+    return ibis
+
+
+def masked(text: str) -> str:
+    """Replace the password of every address in a text.
+
+    Examples
+    --------
+    >>> masked("cannot connect to postgresql://ann:secret@host/db?password=secret")
+    'cannot connect to postgresql://ann:***@host/db?password=***'
+    """
+    return PASSWORD.sub(lambda found: f"{found[3]}***" if found[3] else f"{found[1]}:***@", text)
+
+
+def is_address(source: str | Path) -> bool:
+    """Whether a source is the address of a database."""
+    return str(source).startswith(POSTGRES)
+
+
+def table_of(
+    source: str | Path | Sequence[str | Path],
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    memory: str | None = None,
+) -> Any:
+    """Open a table where it is, as an Ibis expression. No row is read.
+
+    Parameters
+    ----------
+    source : str, path or list of paths
+        A Parquet or CSV file, a folder or a glob of such files, a DuckDB or SQLite file, or the address
+        `postgresql://user@host/database`. Passwords come from the environment variable PGPASSWORD or the file .pgpass.
+    table : str, optional
+        Name of the table in a database, which may be preceded by its schema and a dot.
+    query : str, optional
+        A query whose result is the table, instead of `table`.
+    memory : str, optional
+        How much memory DuckDB may use, such as "1GB".
+
+    Returns
+    -------
+    ibis.Table
+        The table, for `facts_of`.
+
+    Examples
+    --------
+    >>> from foldwise.engines import table_of
+    >>> table_of("examples/weather.csv").columns
+    ('outlook', 'temperature', 'humidity', 'windy', 'play')
+    """
+    if table is not None and query is not None:
+        raise InputError("pass either table or query, not both.")
+    if isinstance(source, str | Path) and is_address(source):
+        return named(connect_postgres(str(source)), table, query)
+    paths = [source] if isinstance(source, str | Path) else list(source)
+    if len(paths) == 1:
+        suffix = Path(paths[0]).suffix.lower()
+        if suffix in (".duckdb", ".ddb"):
+            return named(connect_duckdb(memory, Path(paths[0])), table, query)
+        if suffix in (".sqlite", ".sqlite3", ".db"):
+            return named(connect_sqlite(Path(paths[0])), table, query)
+    if table is not None or query is not None:
+        raise InputError("table and query are for databases, but the source is a file.", "leave them out.")
+    return read_files(connect_duckdb(memory), [found for path in paths for found in files_of(path)])
+
+
+def files_of(path: str | Path) -> list[Path]:
+    """Return the files that a path stands for: itself, the files of a folder, or the matches of a glob."""
+    given = Path(path)
+    if given.is_dir():
+        found = sorted(one for one in given.rglob("*") if one.suffix.lower() in FILES and one.is_file())
+    elif given.exists():
+        found = [given]
+    else:
+        root = Path(given.anchor) if given.is_absolute() else Path()
+        pattern = str(given.relative_to(given.anchor)) if given.is_absolute() else str(given)
+        found = sorted(one for one in root.glob(pattern) if one.is_file()) if any(c in pattern for c in "*?[") else []
+    if not found:
+        raise InputError(f"there are no Parquet or CSV files at {str(path)!r}.", "check the path.")
+    return found
+
+
+def read_files(connection: Any, paths: Sequence[Path]) -> Any:
+    """Return the rows of files of one format as one table."""
+    readers = {FILES.get(path.suffix.lower()) for path in paths}
+    if len(readers) > 1 or None in readers:
+        raise InputError(
+            f"the files must all be Parquet or all be CSV, but are {listing(path.name for path in paths)}.",
+            "pass a glob such as 'folder/*.parquet'.",
+        )
+    read = getattr(connection, str(readers.pop()))
+    try:
+        # DuckDB would read a name with * or ? as a pattern
+        return read([escaped(path) for path in paths])
+    except Exception as error:
+        raise InputError(f"{paths[0].name} cannot be read: {first_line(error)}.") from error
+
+
+def escaped(path: Path) -> str:
+    """Write a path so that DuckDB takes no character of it for a pattern."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
+
+
+def connect_duckdb(memory: str | None = None, path: Path | None = None) -> Any:
+    """Open DuckDB, in memory or on a file that is only read."""
+    ibis = import_ibis()
+    options: dict[str, Any] = dict(FORBIDDEN)
+    if memory is not None:
+        options["memory_limit"] = memory
+    if path is None:
+        return ibis.duckdb.connect(**options)
+    if not path.exists():
+        raise InputError(f"there is no file {str(path)!r}.")
+    try:
+        return ibis.duckdb.connect(str(path), read_only=True, **options)
+    except Exception as error:
+        raise InputError(f"{path.name} cannot be opened as a DuckDB file: {first_line(error)}.") from error
+
+
+def connect_sqlite(path: Path) -> Any:
+    """Open a SQLite file."""
+    if not path.exists():
+        raise InputError(f"there is no file {str(path)!r}.")
+    return import_ibis().sqlite.connect(path)
+
+
+def connect_postgres(address: str) -> Any:
+    """Connect to PostgreSQL."""
+    ibis = import_ibis("postgres")
+    try:
+        import psycopg
+    except ImportError as error:
+        raise InputError(
+            "PostgreSQL needs the package 'psycopg', which is not installed.", "pip install 'foldwise[postgres]'."
+        ) from error
+    try:
+        return ibis.postgres.from_connection(psycopg.connect(address, autocommit=True))
+    except psycopg.Error as error:
+        raise EngineError(
+            f"cannot connect to {masked(address)}: {masked(first_line(error))}.",
+            "check host, user and database; the password comes from PGPASSWORD or .pgpass.",
+        ) from error
+
+
+def named(connection: Any, table: str | None, query: str | None) -> Any:
+    """Return a table of a database, or the result of a query."""
+    try:
+        if query is not None:
+            return connection.sql(query)
+        if table is None:
+            names = connection.list_tables()
+            if len(names) == 1:
+                return connection.table(names[0])
+            raise InputError(f"the database contains {len(names)} tables: {listing(names)}.", "pass table=.")
+        if table in connection.list_tables():
+            return connection.table(table)
+        schema, dot, name = table.partition(".")
+        return connection.table(name, database=schema) if dot else connection.table(table)
+    except InputError:
+        raise
+    except Exception as error:
+        what = "the query" if query is not None else f"table {table!r}"
+        raise InputError(f"{what} cannot be read: {masked(first_line(error))}.") from error

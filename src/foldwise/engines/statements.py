@@ -1,0 +1,183 @@
+"""The statements that are asked of an engine. Columns get names of ours inside, so that no name of a user is SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foldwise.engines.asking import Asker
+from foldwise.engines.key_folds import INNER, OUTER, SAMPLE, WIDTH, KeyFolds, as_digits, bounds, threshold
+from foldwise.summaries.number_kernels import Floats
+
+PIVOT_ROWS = 1000  # rows from which the first pivots are taken
+
+
+@dataclass(frozen=True)
+class Statements:
+    """The statements about one table, its target and its folds."""
+
+    asker: Asker
+    target: str
+    is_quantity: bool
+    folds: KeyFolds | None
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Return the names of the columns that rows are grouped by."""
+        levels = () if self.folds is None else tuple(f"fold{i}" for i in range(len(self.folds.sizes)))
+        return levels if self.is_quantity else ("label", *levels)
+
+    def group_columns(self) -> dict[str, Any]:
+        """Return the expressions of class and folds."""
+        found: dict[str, Any] = {} if self.is_quantity else {"label": self.asker.table[self.target]}
+        if self.folds is not None:
+            for i, n in enumerate(self.folds.sizes):
+                found[f"fold{i}"] = fold_of(self.asker, self.folds, (OUTER, INNER)[i], n)
+        return found
+
+    def aggregate(self, base: Any, found: dict[str, Any]) -> Any:
+        """Aggregate by class and folds."""
+        named = [expression.name(name) for name, expression in found.items()]
+        return base.group_by(list(self.groups)).aggregate(named) if self.groups else base.aggregate(named)
+
+    def count_rows(self) -> Any:
+        """Count the rows of each class and fold."""
+        base = self.asker.table.select(**self.group_columns(), one=self.asker.ibis.literal(1))
+        return self.aggregate(base, {"n": base.count()})
+
+    def pivots(self, columns: Sequence[str]) -> Any:
+        """Return mean, least and largest value of some rows of each column."""
+        base = self.asker.table.limit(PIVOT_ROWS).select(
+            **{f"x{j}": number(self.asker, self.asker.table[name]) for j, name in enumerate(columns)}
+        )
+        found: dict[str, Any] = {}
+        for j in range(len(columns)):
+            x = base[f"x{j}"]
+            found |= {f"mean{j}": x.mean(), f"low{j}": x.min(), f"high{j}": x.max()}
+        return base.aggregate([expression.name(name) for name, expression in found.items()])
+
+    def shifted(self, columns: Sequence[str], pivots: Floats, labels: Sequence[Any]) -> Any:
+        """Select the columns minus their pivots (K, d)."""
+        groups = self.group_columns()
+        shifted = {
+            f"x{j}": number(self.asker, self.asker.table[name]) - self._pivot(pivots[:, j], labels)
+            for j, name in enumerate(columns)
+        }
+        return self.asker.table.select(**groups, **shifted)
+
+    def _pivot(self, values: Floats, labels: Sequence[Any]) -> Any:
+        """Return one pivot for all classes, or one for each."""
+        first = literal(self.asker, values[0])
+        if (values == values[0]).all():
+            return first
+        label = self.asker.table[self.target]
+        cases = [(label == one, literal(self.asker, value)) for one, value in zip(labels, values.tolist(), strict=True)]
+        return self.asker.ibis.cases(*cases, else_=first)
+
+    def sums(self, columns: Sequence[str], pivots: Floats, labels: Sequence[Any]) -> Any:
+        """Sum the columns and their squares, about their pivots."""
+        base = self.shifted(columns, pivots, labels)
+        found: dict[str, Any] = {"n": base.count()}
+        for j in range(len(columns)):
+            x = base[f"x{j}"]
+            found |= {f"n{j}": x.count(), f"s{j}": x.sum(), f"q{j}": (x * x).sum()}
+        return self.aggregate(base, found)
+
+    def products(
+        self, columns: Sequence[str], pairs: Sequence[tuple[int, int]], pivots: Floats, labels: Sequence[Any]
+    ) -> Any:
+        """Sum the products of pairs of columns, about their pivots."""
+        base = self.shifted(columns, pivots, labels)
+        found = {f"p{i}_{j}": (base[f"x{i}"] * base[f"x{j}"]).sum() for i, j in pairs}
+        return self.aggregate(base, {"n": base.count(), **found})
+
+    def distinct(self, columns: Sequence[str]) -> Any:
+        """Count the distinct values of each column, roughly if the engine can do so."""
+        base = self.asker.table.select(
+            **{f"x{j}": number(self.asker, self.asker.table[name]) for j, name in enumerate(columns)}
+        )
+        rough = self.asker.kind.name in ("duckdb", "pyspark")
+        counts = [base[f"x{j}"].approx_nunique() if rough else base[f"x{j}"].nunique() for j in range(len(columns))]
+        return base.aggregate([count.name(f"n{j}") for j, count in enumerate(counts)])
+
+    def level_base(self, columns: Sequence[tuple[str, str]]) -> Any:
+        """Select columns whose values are counted, by name and type: "text", "flag" or "number"."""
+        cells = {f"c{j}": level(self.asker, name, kind) for j, (name, kind) in enumerate(columns)}
+        return self.asker.table.select(**self.group_columns(), **cells)
+
+    def counts(self, base: Any, j: int, most: int) -> Any:
+        """Count the rows of each value of one column."""
+        return base.group_by([*self.groups, f"c{j}"]).aggregate(base.count().name("n")).limit(most)
+
+    def grouping_sets(self, base: Any, n_columns: int) -> str:
+        """Count the rows of each value of several columns in one scan; `rest{j}` is 0 in the rows of column j."""
+        names = [f"c{j}" for j in range(n_columns)]
+        marks = [f"GROUPING({name}) AS rest{j}" for j, name in enumerate(names)]
+        sets = ", ".join("(" + ", ".join([*self.groups, name]) + ")" for name in names)
+        wanted = ", ".join([*self.groups, *names, *marks, "COUNT(*) AS n"])
+        inner = self.asker.compile(base)
+        return f"SELECT {wanted} FROM ({inner}) AS base GROUP BY GROUPING SETS ({sets})"
+
+
+def number(asker: Asker, column: Any) -> Any:
+    """Return a numeric column as float64, in which NaN is missing."""
+    if column.type().is_floating() and asker.kind.has_nan:
+        return asker.ibis.ifelse(column.isnan(), asker.ibis.null("float64"), column.cast("float64"))
+    return column.cast("float64")
+
+
+def literal(asker: Asker, value: float) -> Any:
+    """Return a constant of exactly this value: engines read plain digits as a decimal, which they may round."""
+    return asker.ibis.literal(repr(float(value))).cast("float64")
+
+
+def level(asker: Asker, name: str, kind: str) -> Any:
+    """Return a column whose values are counted."""
+    column = asker.table[name]
+    if kind == "number":
+        return number(asker, column)
+    if kind == "flag":
+        return asker.ibis.cases((column, 1), (~column, 0)).cast("int64")
+    return column.cast("string")
+
+
+def key_digits(asker: Asker, folds: KeyFolds, part: int) -> Any:
+    """Return eight hexadecimal digits of the md5 of the key."""
+    ibis = asker.ibis
+
+    @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
+    def md5(text: str) -> str:  # type: ignore[empty-body]
+        ...
+
+    @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
+    def substr(text: str, start: int, length: int) -> str:  # type: ignore[empty-body]
+        ...
+
+    text = ibis.literal(f"{folds.seed}:") + asker.table[folds.key].cast("string")
+    return substr(md5(text), 1 + WIDTH * part, WIDTH)
+
+
+def fold_of(asker: Asker, folds: KeyFolds, part: int, n: int) -> Any:
+    """Return the index of the fold of each row."""
+    digits = key_digits(asker, folds, part)
+    cases = [(digits < as_digits(bound), i) for i, bound in enumerate(bounds(n).tolist())]
+    return asker.ibis.cases(*cases, else_=n - 1).cast("int64")
+
+
+def is_sampled(asker: Asker, folds: KeyFolds, share: float) -> Any:
+    """Return whether a row is in a sample of this share of all rows."""
+    return key_digits(asker, folds, SAMPLE) < as_digits(threshold(share))
+
+
+def pivot_of(mean: Any, low: Any, high: Any, is_whole: bool) -> float:
+    """Return a pivot: the mean, or the value itself if it is the only one, so that its deviations are exactly 0.
+
+    Whole numbers have a whole pivot, so that their sums are exact.
+    """
+    value = low if low == high else mean
+    if value is None or not np.isfinite(value):
+        return 0.0
+    return float(np.rint(value)) if is_whole else float(value)

@@ -1,0 +1,49 @@
+"""Fits an estimator to the facts of an engine: by its own method, or by the adapter of its exact type."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from sklearn.base import clone
+
+from foldwise.engines.table_facts import TableFacts
+from foldwise.errors import InputError
+
+SHIPPED = "foldwise.adapters.linear_table_facts"  # loaded on first use
+
+
+def fit_facts(estimator: Any, facts: TableFacts) -> Any:
+    """Fit an estimator to facts of a database or Spark, without reading a row.
+
+    Parameters
+    ----------
+    estimator : estimator
+        `NaiveBayes`, or scikit-learn's `LinearRegression`, `Ridge` or `RidgeClassifier`.
+    facts : TableFacts
+        Facts about the training rows, from `foldwise.engines.facts_of`; linear models need `gram=True`.
+
+    Returns
+    -------
+    estimator
+        A fitted clone.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from foldwise.engines import facts_of, table_of
+    >>> from foldwise.folds import fit_facts
+    >>> weather = table_of("examples/weather.csv")
+    >>> facts = facts_of(weather, "play", columns=["temperature", "humidity"], gram=True)
+    >>> fit_facts(RidgeClassifier(), facts).coef_.shape
+    (1, 2)
+    """
+    if hasattr(estimator, "fit_facts"):
+        return clone(estimator).fit_facts(facts)
+    linear = import_module(SHIPPED)
+    if type(estimator) not in linear.LINEAR:
+        raise InputError(
+            f"{type(estimator).__name__} cannot be fitted to facts: it is not a model of sums.",
+            "use NaiveBayes, LinearRegression, Ridge or RidgeClassifier.",
+        )
+    return linear.fit_linear(estimator, facts)

@@ -1,0 +1,101 @@
+"""What every engine must do: the facts of a local pass, and the models that follow from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
+
+from foldwise import NaiveBayes
+from foldwise.data import read_table
+from foldwise.engines import KeyFolds, facts_of
+from foldwise.folds import fit_facts
+from foldwise.summaries.passes import Share
+from foldwise.summaries.values import values_of
+from tests.engines.conftest import loader
+from tests.engines.tables import NESTED, assert_same_facts, local_gram, mixed_table
+from tests.slow import slow
+from tests.tables import catalogue, needs_real_tables
+
+
+def test_facts_models_and_folds(load: Any) -> None:
+    frame = mixed_table()
+    table = load(frame)
+    facts = facts_of(table, "label", folds=NESTED, values=["whole", "gaps"])
+    assert_same_facts(facts, frame)
+    X = frame.drop("id", "label")
+    families = {"whole": "binned", "gaps": "kde"}
+    for parameters in ({}, {"families": families}, {"families": {"whole": "categorical"}, "missing": "category"}):
+        local = NaiveBayes(**parameters).fit(X, frame["label"])
+        found = NaiveBayes(**parameters).fit_facts(facts)
+        np.testing.assert_allclose(found.predict_log_proba(X), local.predict_log_proba(X), rtol=1e-9, atol=1e-9)
+    assert "far" in facts.sql()
+
+
+@pytest.mark.parametrize("engine", ["duckdb", *slow("sqlite", "postgres", "spark")])
+def test_values(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    from foldwise.data.view import view
+
+    frame = mixed_table()
+    with loader(engine, request, tmp_path) as load:
+        facts = facts_of(load(frame), "label", values=["whole", "gaps"], max_values=400)
+    assert facts.valued == ("whole",)  # the other has too many
+    assert facts.classes is not None
+    codes = np.searchsorted(facts.classes, frame["label"].to_numpy())
+    wanted = values_of(view(frame.select("whole")), [0], Share.of(codes, 3), lambda *cells: None)
+    found = facts.total.values
+    assert [a.tolist() for a in found.columns[0].arrays] == [a.tolist() for a in wanted.columns[0].arrays]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres", *slow("sqlite", "spark")])
+def test_linear_models(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    frame = mixed_table().drop("gaps")
+    names = ("far", "whole", "by class")
+    with loader(engine, request, tmp_path) as load:
+        table = load(frame)
+        facts = facts_of(table, "label", columns=names, gram=True)
+        quantity = facts_of(table, "by class", columns=["far", "whole"], gram=True)
+        assert facts.classes is not None
+    assert facts.total.grams is not None
+    for label, gram in zip(facts.classes, facts.total.grams, strict=True):
+        wanted = local_gram(frame.filter(pl.col("label") == label), names)
+        root = np.sqrt(np.diag(wanted.products))
+        assert (np.abs(gram.products - wanted.products) <= 1e-11 * np.multiply.outer(root, root)).all()
+    X = frame.select(names).to_numpy().astype(np.float64)
+    X[:, 0] -= 1e8  # scikit-learn itself loses digits at this mean, so it is compared without it
+    model = fit_facts(RidgeClassifier(alpha=0.5), facts)
+    peer = RidgeClassifier(alpha=0.5).fit(X, frame["label"].to_numpy())
+    np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-6, atol=1e-9)
+    assert quantity.classes is None
+    for estimator in (LinearRegression(), Ridge(alpha=2.0)):
+        peer = estimator.fit(X[:, :2], X[:, 2])
+        np.testing.assert_allclose(fit_facts(estimator, quantity).coef_, peer.coef_, rtol=1e-8)
+
+
+def real_frame(name: str) -> tuple[pl.DataFrame, str]:
+    row = catalogue()[name]
+    target = row["target"]
+    frame = read_table(row["path"], index=False).X.drop_nulls(target)
+    frame = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+    names = [name for name, kind in frame.schema.items() if kind.is_numeric() or kind in (pl.String, pl.Boolean)]
+    return frame.select(names).with_row_index("row key").cast({"row key": pl.Int64}), target
+
+
+@pytest.mark.parametrize(
+    ("engine", "most"),
+    [("duckdb", 2_000), *slow(("duckdb", 10**6), ("sqlite", 10**6), ("postgres", 10**6), ("spark", 10**6))],
+)
+@needs_real_tables
+def test_every_real_table(engine: str, most: int, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    names = [name for name, row in catalogue().items() if row["n_classes"] and int(row["rows"]) <= most]
+    if most < 10**6:
+        names = names[:5]
+    with loader(engine, request, tmp_path) as load:
+        for name in names:
+            frame, target = real_frame(name)
+            facts = facts_of(load(frame), target, folds=KeyFolds("row key", outer=3), task="classification")
+            assert_same_facts(facts, frame)
