@@ -77,6 +77,24 @@ class NaiveBayesLearner(ClassifierMixin, EntryParams):  # type: ignore[misc]
         """
         return self._learn_facts(facts, first=True)
 
+    def joint_expressions(self, asker: Any) -> list[Any]:
+        """Return log P(class, row) divided by the temperature, as expressions of an engine.
+
+        Parameters
+        ----------
+        asker : Asker
+            The table whose rows are scored, and its engine.
+
+        Returns
+        -------
+        list of ibis.Value
+            One expression per class.
+        """
+        from foldwise.bayes.engine_scores import joint_expressions
+
+        check_is_fitted(self)
+        return joint_expressions(self._finished, asker)
+
     def _learn(
         self, X: Any, y: Any, sample_weight: Any, first: bool, partial: bool = False, classes: Any = None
     ) -> Self:

@@ -20,6 +20,7 @@ from foldwise.evaluation.cross_predict import cross_predict
 from foldwise.evaluation.cross_validation import cross_val_predict, cross_val_score, cross_validate
 from foldwise.evaluation.curves import learning_curve, validation_curve
 from foldwise.evaluation.decision import Decision
+from foldwise.evaluation.engine_nested import EngineNestedResult, nested_in_engine
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.estimating import estimate
 from foldwise.evaluation.leaks import Leak, Leaks, duplicate_groups, find_leaks
@@ -32,6 +33,7 @@ __all__ = [
     "Confusion",
     "CostMatrix",
     "Decision",
+    "EngineNestedResult",
     "Estimate",
     "Leak",
     "Leaks",
@@ -58,6 +60,7 @@ __all__ = [
     "holm",
     "learning_curve",
     "nested_cv",
+    "nested_in_engine",
     "signed_rank_test",
     "validation_curve",
 ]

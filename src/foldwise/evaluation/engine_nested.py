@@ -1,0 +1,373 @@
+"""`nested_in_engine`: nested cross-validation of models of sums, on a table that stays in a database or Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+
+from foldwise.engines.asking import Asker
+from foldwise.engines.checks import refuse_change
+from foldwise.engines.key_folds import OUTER, KeyFolds
+from foldwise.engines.scans import facts_of
+from foldwise.engines.statements import fold_of, is_sampled
+from foldwise.engines.table_facts import TableFacts
+from foldwise.errors import InputError
+from foldwise.evaluation.tables import number
+from foldwise.folds.fitting_facts import fit_facts, squared_error
+
+SAMPLE_ROWS = 20_000
+LEAST_EXPONENT = -650.0  # PostgreSQL raises an error if exp is too small for a float
+CLASS_METRICS = {"log_loss": False, "brier": False, "accuracy": True}  # whether higher is better
+VALUE_METRICS = {"mse": False, "rmse": False}
+
+
+@dataclass(frozen=True, repr=False)
+class EngineNestedResult:
+    """The result of nested cross-validation inside an engine.
+
+    Attributes
+    ----------
+    metric : str
+        Name of the metric.
+    score : float
+        Score of the chosen settings on the test rows of all outer folds.
+    standard_error : float
+        Standard error of `score` over rows; NaN for a quantity, of which only sums are known.
+    fold_scores : ndarray of shape (outer,)
+        Score of each outer fold.
+    best_params : tuple of dict
+        The setting chosen in each outer fold.
+    inner_scores : ndarray of shape (outer, settings)
+        Inner scores of all settings.
+    settings : tuple of dict
+        All settings.
+    sample_rows : int or None
+        Rows of the sample on which inner scores were computed; None if they were computed from sums of all rows.
+    sample_error : float
+        Mean standard error of the inner scores of the chosen settings.
+    n_rows : int
+        Number of rows of the table.
+    missing_classes : tuple of str
+        Training sets in which a class does not occur.
+    statements : tuple of str
+        The SQL that was asked.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from sklearn.linear_model import Ridge
+    >>> from foldwise.engines import table_of
+    >>> from foldwise.evaluation import nested_in_engine
+    >>> weather = table_of("examples/weather.csv").select("temperature", "humidity").mutate(id=ibis.row_number())
+    >>> found = nested_in_engine(Ridge(), [{"alpha": 1.0}], weather, "humidity", key="id", outer=2, inner=2)
+    >>> found.metric, found.inner_scores.shape
+    ('rmse', (2, 1))
+    """
+
+    metric: str
+    score: float
+    standard_error: float
+    fold_scores: NDArray[np.float64]
+    best_params: tuple[dict[str, Any], ...]
+    inner_scores: NDArray[np.float64]
+    settings: tuple[dict[str, Any], ...]
+    sample_rows: int | None
+    sample_error: float
+    n_rows: int
+    missing_classes: tuple[str, ...] = ()
+    statements: tuple[str, ...] = field(default=(), repr=False)
+
+    def sql(self) -> str:
+        """Return the SQL that was asked.
+
+        Returns
+        -------
+        str
+            All statements, separated by semicolons.
+        """
+        return ";\n\n".join(self.statements)
+
+    def __repr__(self) -> str:
+        error = "" if np.isnan(self.standard_error) else f" (standard error {number(self.standard_error)})"
+        lines = [f"{self.metric} {number(self.score)}{error} on {self.n_rows:,} rows, {len(self.fold_scores)} folds"]
+        if self.sample_rows is None:
+            lines.append("settings were chosen by sums over all rows")
+        else:
+            lines.append(
+                f"settings were chosen on a sample of {self.sample_rows:,} rows "
+                f"(standard error {number(self.sample_error)})"
+            )
+        chosen = zip(self.fold_scores.tolist(), self.best_params, strict=True)
+        lines += [f"fold {i}: {number(score)} with {setting}" for i, (score, setting) in enumerate(chosen)]
+        return "\n".join([*lines, *self.missing_classes])
+
+
+def nested_in_engine(
+    estimator: Any,
+    settings: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]],
+    table: Any,
+    target: str,
+    *,
+    key: str,
+    columns: Sequence[str] | None = None,
+    outer: int = 5,
+    inner: int = 3,
+    metric: str | None = None,
+    values: Sequence[str] = (),
+    sample: int = SAMPLE_ROWS,
+    seed: int = 0,
+) -> EngineNestedResult:
+    """Run nested cross-validation of a model of sums, on a table that stays in its engine.
+
+    Parameters
+    ----------
+    estimator : NaiveBayes, LinearRegression or Ridge
+        The estimator.
+    settings : mapping or list of dict
+        A grid of parameter values, or all settings.
+    table : ibis.Table
+        A table expression; `foldwise.engines.table_of` opens one.
+    target : str
+        Name of the target.
+    key : str
+        Name of a unique column of integers or text, which decides the fold of each row.
+    columns : list of str, optional
+        Names of the columns. Default: all except target and key.
+    outer, inner : int, default 5 and 3
+        Number of outer and inner folds.
+    metric : {"log_loss", "brier", "accuracy"} or {"mse", "rmse"}, optional
+        Default: "log_loss" for classes, "rmse" for a quantity.
+    values : list of str, default ()
+        Numeric columns whose distinct values are counted, for the family "binned".
+    sample : int, default 20,000
+        Number of rows, roughly, on which the settings of a classifier are compared.
+    seed : int, default 0
+        Another seed gives other folds and another sample.
+
+    Returns
+    -------
+    EngineNestedResult
+        Scores on the rows of the outer folds, and the chosen settings.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from foldwise import NaiveBayes
+    >>> from foldwise.engines import table_of
+    >>> from foldwise.evaluation import nested_in_engine
+    >>> weather = table_of("examples/weather.csv").mutate(id=ibis.row_number())
+    >>> found = nested_in_engine(NaiveBayes(), {"alpha": [0.5, 1, 2]}, weather, "play", key="id", outer=2, inner=2)
+    >>> found.n_rows, len(found.best_params)
+    (14, 2)
+
+    Notes
+    -----
+    Three scans: the first counts rows and finds pivots and levels, the second collects facts by class and (outer,
+    inner) fold, from which all models are finished without rows. The squared error of linear models follows from the
+    Gram matrices of the test folds. Metrics of naive Bayes need rows: the settings are compared on a seeded sample,
+    which is drawn inside the engine and is the only part of the table that leaves it. The chosen models are scored on
+    all rows by generated SQL.
+    """
+    folds = KeyFolds(key, outer, inner, seed)
+    is_linear = not hasattr(estimator, "fit_facts")
+    facts = facts_of(table, target, columns=columns, folds=folds, values=values, gram=is_linear)
+    found = [dict(one) for one in (ParameterGrid(settings) if isinstance(settings, Mapping) else settings)]
+    if not found:
+        raise InputError("settings must not be empty.", "pass [{}] for the parameters of the estimator.")
+    known = VALUE_METRICS if facts.classes is None else CLASS_METRICS
+    metric = next(iter(("rmse",) if facts.classes is None else known)) if metric is None else metric
+    if metric not in known:
+        raise InputError(f"metric must be one of {', '.join(known)} for this target; got {metric!r}.")
+    if facts.classes is None:
+        return nested_of_sums(estimator, found, facts, metric)
+    if is_linear:
+        raise InputError(
+            "nested cross-validation of RidgeClassifier inside an engine is not supported.", "use NaiveBayes."
+        )
+    return ClassStudy(estimator, tuple(found), facts, Asker(table), metric, sample).run()
+
+
+def nested_of_sums(
+    estimator: Any, settings: Sequence[dict[str, Any]], facts: TableFacts, metric: str
+) -> EngineNestedResult:
+    """Nested scores of a linear model, whose squared errors follow from Gram matrices."""
+    assert facts.folds is not None
+    outer, inner = facts.folds.sizes
+    errors = np.zeros((outer, len(settings)))
+    for o in range(outer):
+        n_rows = 0
+        for i in range(inner):
+            train, test = facts.train(o, i), facts.test(o, i)
+            n_rows += test.n_rows
+            for s, setting in enumerate(settings):
+                errors[o, s] += squared_error(fit_facts(clone(estimator).set_params(**setting), train), test)
+        errors[o] /= n_rows
+    best = tuple(settings[s] for s in errors.argmin(axis=1))
+    totals = [
+        squared_error(fit_facts(clone(estimator).set_params(**setting), facts.train(o)), facts.test(o))
+        for o, setting in enumerate(best)
+    ]
+    rows = np.array([facts.test(o).n_rows for o in range(outer)], dtype=np.float64)
+    root = np.sqrt if metric == "rmse" else np.asarray
+    return EngineNestedResult(
+        metric, float(root(np.sum(totals) / rows.sum())), float("nan"), np.asarray(root(np.array(totals) / rows)),
+        best, np.asarray(root(errors)), tuple(settings), None, 0.0, facts.n_rows, (), facts.statements,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ClassStudy:
+    """Nested scores of naive Bayes."""
+
+    estimator: Any
+    settings: tuple[dict[str, Any], ...]
+    facts: TableFacts
+    asker: Asker
+    metric: str
+    sample: int
+
+    @property
+    def folds(self) -> KeyFolds:
+        assert self.facts.folds is not None
+        return self.facts.folds
+
+    def run(self) -> EngineNestedResult:
+        """Compare the settings on the sample, then score the chosen models on all rows."""
+        with self.asker.prepared():
+            rows = self.asker.ask(self._sampled())
+            if rows.height < 10 * self.folds.outer * (self.folds.inner or 1) and rows.height < self.facts.n_rows:
+                raise InputError(f"the sample has only {rows.height} rows.", "raise sample.")
+            inner, spread = self._inner_scores(rows)
+            better = CLASS_METRICS[self.metric]
+            chosen = inner.argmax(axis=1) if better else inner.argmin(axis=1)
+            best = tuple(self.settings[s] for s in chosen)
+            models = [self._model(self.facts.train(o), setting) for o, setting in enumerate(best)]
+            scores = self.asker.ask(self._scored(models)).sort("fold")
+        n = scores["n"].cast(pl.Float64).to_numpy()
+        if int(n.sum()) != self.facts.n_rows:
+            refuse_change()
+        sums, squares = (scores[name].cast(pl.Float64).to_numpy() for name in ("s", "q"))
+        mean = float(sums.sum() / n.sum())
+        variance = max(float(squares.sum() / n.sum()) - mean**2, 0.0)
+        return EngineNestedResult(
+            self.metric, mean, float(np.sqrt(variance / n.sum())), sums / n, best, inner, self.settings, rows.height,
+            float(np.mean([spread[o, s] for o, s in enumerate(chosen)])), self.facts.n_rows, self._missing(),
+            (*self.facts.statements, *self.asker.statements),
+        )  # fmt: skip
+
+    def _missing(self) -> tuple[str, ...]:
+        found = []
+        for o in range(self.folds.outer):
+            train = self.facts.train(o)
+            assert train.classes is not None
+            gone = [str(train.classes[c]) for c in np.flatnonzero(train.total.class_rows == 0)]
+            found += [f"class {label!r} has no training rows in fold {o}" for label in gone]
+        return tuple(found)
+
+    def _model(self, facts: TableFacts, setting: dict[str, Any]) -> Any:
+        return fit_facts(clone(self.estimator).set_params(**setting), facts)
+
+    def _sampled(self) -> Any:
+        """Select the rows of the sample."""
+        share = min(1.0, self.sample / self.facts.n_rows)
+        table = self.asker.table
+        some = table.filter(is_sampled(self.asker, self.folds, share)) if share < 1 else table
+        return some.select(
+            *self.facts.schema.names, **{"(key)": some[self.folds.key], "(label)": some[self.facts.target]}
+        )
+
+    def _inner_scores(self, rows: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the inner scores of all settings (outer, settings), and their standard errors."""
+        assigned = self.folds.assign(rows["(key)"].to_list())
+        X = rows.select(self.facts.schema.names)
+        classes = self.facts.classes
+        assert classes is not None
+        index = {label: c for c, label in enumerate(classes.tolist())}
+        y = np.array([index[label] for label in rows["(label)"].to_list()])
+        losses: list[list[list[NDArray[np.float64]]]] = []
+        for o in range(self.folds.outer):
+            parts: list[list[NDArray[np.float64]]] = [[] for _ in self.settings]
+            for i in range(self.folds.inner or 0):
+                test = np.flatnonzero((assigned[:, 0] != o) & (assigned[:, 1] == i))
+                if not test.size:
+                    continue
+                train, part = self.facts.train(o, i), X[test]
+                for s, setting in enumerate(self.settings):
+                    logs = self._model(train, setting).predict_log_proba(part)
+                    parts[s].append(row_scores(logs, y[test], self.metric))
+            losses.append(parts)
+        means = np.array([[np.concatenate(one).mean() for one in parts] for parts in losses])
+        errors = [[np.concatenate(one).std(ddof=1) / np.sqrt(sum(map(len, one))) for one in p] for p in losses]
+        return means, np.array(errors)
+
+    def _scored(self, models: Sequence[Any]) -> Any:
+        """Sum the scores of all rows, each by the model of its outer fold."""
+        ibis, asker = self.asker.ibis, self.asker
+        labels = self.facts.classes
+        assert labels is not None
+        by_model = [model.joint_expressions(asker) for model in models]
+        base = asker.table.select(
+            label=asker.table[self.facts.target],
+            fold=fold_of(asker, self.folds, OUTER, self.folds.outer),
+            **{f"j{o}_{c}": one for o, joint in enumerate(by_model) for c, one in enumerate(joint)},
+        )
+        joint = base.select(
+            "label",
+            "fold",
+            **{
+                f"j{c}": ibis.cases(*[(base.fold == o, base[f"j{o}_{c}"]) for o in range(len(models))])
+                for c in range(len(labels))
+            },
+        )
+        return summed(ibis, joint, labels.tolist(), self.metric)
+
+
+def row_scores(logs: NDArray[np.float64], y: NDArray[np.intp], metric: str) -> NDArray[np.float64]:
+    """Return the score of each row from its log-probabilities."""
+    own = logs[np.arange(len(y)), y]
+    if metric == "log_loss":
+        return np.asarray(-own)
+    if metric == "accuracy":
+        return (logs.argmax(axis=1) == y).astype(np.float64)
+    shares = np.exp(logs)
+    found: NDArray[np.float64] = (shares**2).sum(axis=1) - 2 * np.exp(own) + 1
+    return found
+
+
+def summed(ibis: Any, joint: Any, labels: Sequence[Any], metric: str) -> Any:
+    """Sum the scores of rows by fold, from the joint log-probabilities of the classes in columns j0, j1, …"""
+    names = [f"j{c}" for c in range(len(labels))]
+
+    def power(exponent: Any) -> Any:
+        return ibis.greatest(exponent, LEAST_EXPONENT).exp()
+
+    topped = joint.mutate(top=ibis.greatest(*[joint[name] for name in names]))
+    whole = topped.mutate(total=reduce(lambda a, b: a + b, [power(topped[name] - topped.top) for name in names]))
+    if metric == "accuracy":
+        cases = []
+        for c, label in enumerate(labels):  # the first of equal scores wins
+            first = [whole[name] < whole.top for name in names[:c]]
+            cases.append(
+                (reduce(lambda a, b: a & b, [whole.label == label, whole[names[c]] == whole.top, *first]), 1.0)
+            )
+        score = ibis.cases(*cases, else_=0.0)
+    else:
+        own = ibis.cases(*[(whole.label == label, whole[name]) for label, name in zip(labels, names, strict=True)])
+        if metric == "log_loss":
+            score = whole.top + whole.total.ln() - own
+        else:
+            squares = reduce(lambda a, b: a + b, [power((whole[name] - whole.top) * 2) for name in names])
+            share = power(own - whole.top) / whole.total
+            score = squares / (whole.total * whole.total) - 2 * share + 1
+    scored = whole.select("fold", score=score)
+    return scored.group_by("fold").aggregate(
+        n=scored.count(), s=scored.score.sum(), q=(scored.score * scored.score).sum()
+    )

@@ -1,0 +1,107 @@
+"""Nested scores inside an engine equal those of a local run with the same folds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.metrics import log_loss
+
+from foldwise import NaiveBayes
+from foldwise.engines import KeyFolds
+from foldwise.errors import InputError
+from foldwise.evaluation import nested_in_engine
+from tests.engines.conftest import loader
+from tests.engines.tables import mixed_table
+from tests.slow import slow
+
+GRID = [{"alpha": a, "var_floor": f} for a in (0.1, 5.0) for f in (1e-9, 0.3)]
+
+
+def local_scores(frame: Any, folds: KeyFolds) -> tuple[Any, list[Any], list[float]]:
+    """A plain nested cross-validation by refits, on all rows."""
+    assigned = folds.assign(frame["id"].to_list())
+    X, y = frame.drop("id", "label"), frame["label"].to_numpy()
+    inner_scores, best, outer = [], [], []
+    for o in range(folds.outer):
+        scores = []
+        for setting in GRID:
+            losses = 0.0
+            for i in range(folds.inner or 0):
+                train = (assigned[:, 0] != o) & (assigned[:, 1] != i)
+                test = (assigned[:, 0] != o) & (assigned[:, 1] == i)
+                model = NaiveBayes(**setting).fit(X.filter(train), y[train])
+                losses += log_loss(y[test], model.predict_proba(X.filter(test)), normalize=False)
+            scores.append(losses / (assigned[:, 0] != o).sum())
+        inner_scores.append(scores)
+        best.append(GRID[int(np.argmin(scores))])
+        train = assigned[:, 0] != o
+        model = NaiveBayes(**best[-1]).fit(X.filter(train), y[train])
+        outer.append(log_loss(y[~train], model.predict_proba(X.filter(~train))))
+    return np.array(inner_scores), best, outer
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres", *slow("sqlite", "spark")])
+def test_naive_bayes(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    frame = mixed_table(800)
+    with loader(engine, request, tmp_path) as load:
+        found = nested_in_engine(NaiveBayes(), GRID, load(frame), "label", key="id", outer=3, inner=2, seed=4)
+    inner, best, outer = local_scores(frame, KeyFolds("id", 3, 2, 4))
+    assert found.sample_rows == 800  # the sample is the whole table, so that inner scores are equal as well
+    np.testing.assert_allclose(found.inner_scores, inner, rtol=1e-9)
+    assert list(found.best_params) == best
+    np.testing.assert_allclose(found.fold_scores, outer, rtol=1e-9)
+    assert "sample of 800 rows" in repr(found)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", *slow("brier")])
+def test_other_metrics(metric: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    frame = mixed_table(500)
+    folds = KeyFolds("id", 3, 2)
+    with loader("duckdb", request, tmp_path) as load:
+        found = nested_in_engine(
+            NaiveBayes(families={"whole": "binned"}, column_weights={"color": 0.5}, temperature=2.0),
+            [{}], load(frame), "label", key="id", outer=3, inner=2, metric=metric, values=["whole"], sample=250,
+        )  # fmt: skip
+    assert found.sample_rows == int(folds.sampled(frame["id"].to_list(), 0.5).sum())
+    assigned = folds.assign(frame["id"].to_list())[:, 0]
+    X, y = frame.drop("id", "label"), frame["label"].to_numpy()
+    for o in range(3):
+        model = NaiveBayes(families={"whole": "binned"}, column_weights={"color": 0.5}, temperature=2.0)
+        shares = model.fit(X.filter(assigned != o), y[assigned != o]).predict_proba(X.filter(assigned == o))
+        truth = y[assigned == o][:, None] == model.classes_
+        wanted = (
+            truth[np.arange(len(shares)), shares.argmax(axis=1)]
+            if metric == "accuracy"
+            else ((shares - truth) ** 2).sum(axis=1)
+        )
+        assert found.fold_scores[o] == pytest.approx(wanted.mean(), rel=1e-9)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", *slow("sqlite", "postgres", "spark")])
+def test_ridge_from_gram_matrices(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    frame = mixed_table(400)
+    grid = {"alpha": [0.1, 1000.0]}
+    with loader(engine, request, tmp_path) as load:
+        found = nested_in_engine(
+            Ridge(), grid, load(frame), "by class", columns=["far", "whole"], key="id", outer=3, inner=2
+        )
+    assigned = KeyFolds("id", 3, 2).assign(frame["id"].to_list())[:, 0]
+    X, y = frame.select("far", "whole").to_numpy() - [1e8, 0], frame["by class"].to_numpy()
+    for o, setting in enumerate(found.best_params):
+        model = Ridge(**setting).fit(X[assigned != o], y[assigned != o])
+        error = np.sqrt(np.mean((model.predict(X[assigned == o]) - y[assigned == o]) ** 2))
+        assert found.fold_scores[o] == pytest.approx(error, rel=1e-9)
+    assert found.sample_rows is None
+
+
+def test_a_key_must_be_unique(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with loader("duckdb", request, tmp_path) as load:
+        table = load(mixed_table(50))
+        with pytest.raises(InputError, match="unique"):
+            nested_in_engine(NaiveBayes(), [{}], table, "label", key="whole")
+        with pytest.raises(InputError, match="integers or text"):
+            nested_in_engine(NaiveBayes(), [{}], table, "label", key="far")
