@@ -336,7 +336,7 @@ def row_scores(logs: NDArray[np.float64], y: NDArray[np.intp], metric: str) -> N
     if metric == "log_loss":
         return np.asarray(-own)
     if metric == "accuracy":
-        return (logs.argmax(axis=1) == y).astype(np.float64)
+        return np.asarray(logs.argmax(axis=1) == y, dtype=np.float64)
     shares = np.exp(logs)
     found: NDArray[np.float64] = (shares**2).sum(axis=1) - 2 * np.exp(own) + 1
     return found
