@@ -21,9 +21,7 @@ OPTIONS = {
     "kinds=": "--kind ",
     "skip_rows=": "--skip-rows ",
 }
-SAME_NAME = (
-    "background budget costs cv decimal drop encoding groups header index keep metric models names out positive resume"
-)
+SAME_NAME = "background budget costs cv decimal dialect drop encoding groups header index keep metric models names out positive resume"
 SAME_NAME += " quote seed separator sheet table target task test time weights"
 OPTIONS |= {f"{name}=": f"--{name} " for name in SAME_NAME.split()}
 MAPPING = re.compile(r"\b(missing_values|kinds)=(\{[^{}]*\})")

@@ -187,7 +187,6 @@ def predict(
 
 
 @app.command()
-@with_table_options
 @guarded
 def export(
     run: RunFolder,
@@ -215,6 +214,7 @@ def export(
 
 
 @app.command()
+@with_table_options
 @guarded
 def explain(
     reading: TableOptions,

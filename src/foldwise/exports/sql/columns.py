@@ -64,7 +64,7 @@ def clipped(cell: Feature, least: float, greatest: float, program: SqlProgram) -
 
 def keep_columns(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
     if len(fitted.dates):
-        raise InputError(f"column {fitted.dates[0]!r} contains dates, which cannot be exported to SQL.")
+        raise refused(fitted.dates[0], "dates")
     by_name = {one.name: one for one in inputs if isinstance(one, RawColumn)}
     names = list(fitted.reach_)
     cells = program.numbers([by_name[name] for name in names])
@@ -81,6 +81,20 @@ def finite(cell: Feature, least: float, greatest: float, program: SqlProgram) ->
     x, number = cell.expression, program.number
     high = f"WHEN {x} > {number(LARGEST)} THEN {number(greatest)}"
     return f"CASE {high} WHEN {x} < {number(-LARGEST)} THEN {number(least)} ELSE {x} END"
+
+
+def refuse_dates(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
+    raise refused(fitted.feature_names_in_[0], "dates")
+
+
+def refuse_text(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
+    raise refused(fitted.feature_names_in_[0], "text of many words")
+
+
+def refused(name: str, content: str) -> InputError:
+    """Say that a column cannot be exported."""
+    words = f"column {name!r} contains {content}, which cannot be exported to SQL."
+    return InputError(words, "train the model without the column.")
 
 
 def top_columns(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:

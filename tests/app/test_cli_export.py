@@ -1,0 +1,60 @@
+"""`foldwise export`: files, the check, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import duckdb
+import pytest
+
+from foldwise import read_table
+from foldwise.models import catalogue, outline
+from tests.app.command_line import WEATHER, ask, refused
+from tests.app.runs import folder_of
+
+
+TABLE = read_table(WEATHER, target="play")
+
+
+@pytest.fixture(scope="module")
+def weather_run(tmp_path_factory):
+    model = catalogue()["decision_tree"].pipeline(outline(TABLE)).fit(TABLE.X, TABLE.y)
+    return folder_of(tmp_path_factory.mktemp("runs") / "weather", model, TABLE.X)
+
+
+def test_the_query_and_its_check(weather_run, here):
+    weather = TABLE.X.to_arrow()
+    code, out, error = ask("export", weather_run, "--table", "weather", "--keep", "outlook", "-o", here / "tree.sql")
+    assert code == 0, error
+    assert out.splitlines()[:2] == [f"query  {here / 'tree.sql'}", f"check  {here / 'tree.check.sql'}"]
+    with duckdb.connect() as connection:
+        connection.register("weather", weather)
+        found = connection.execute((here / "tree.sql").read_text()).fetchall()
+        assert connection.execute((here / "tree.check.sql").read_text()).fetchall() == [(0,)]
+    assert [row[0] for row in found] == weather["outlook"].to_pylist()
+    assert {row[1] for row in found} == {"no", "yes"}
+
+
+def test_json_and_an_untested_dialect(weather_run, here):
+    code, out, error = ask("export", weather_run, "--dialect", "snowflake", "-o", here / "tree.sql", "--json")
+    assert code == 0, error
+    assert json.loads(out)["tested"] is False
+    _, out, _ = ask("export", weather_run, "--dialect", "snowflake", "-o", here / "tree.sql")
+    assert "Exports to snowflake have never been run" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--dialect", "oracle"), "--dialect must be 'duckdb', 'postgres'"),
+        (("--to", "pickle"), "--to must be sql, got 'pickle'"),
+        (("-o", "nowhere/model.sql"), "is not a file in an existing folder"),
+    ],
+)
+def test_refused(weather_run, here, options, words):
+    assert words in refused("export", weather_run, *options)
+    assert list(here.glob("*.sql")) == []
+
+
+def test_dates_are_refused_by_name(tree_run, here):
+    assert "contains dates, which cannot be exported to SQL" in refused("export", tree_run)
