@@ -12,7 +12,6 @@ from foldwise.models import catalogue, outline
 from tests.app.command_line import WEATHER, ask, refused
 from tests.app.runs import folder_of
 
-
 TABLE = read_table(WEATHER, target="play")
 
 
