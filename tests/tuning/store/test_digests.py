@@ -11,7 +11,16 @@ import pytest
 import scipy.sparse as sp
 
 from foldwise.folds.rows import take_rows
-from foldwise.tuning.store.digests import RowHashes, described
+from foldwise.folds.splits import Split
+from foldwise.tuning.store.digests import (
+    FIRST,
+    SECOND,
+    RowHashes,
+    described,
+    digest_of_splits,
+    mixed_sums,
+    offsets,
+)
 
 rng = np.random.default_rng(0)
 N = 40
@@ -72,6 +81,33 @@ def test_every_cell_counts(kind: str) -> None:
     swapped = dense[:, [1, 0, *range(2, dense.shape[1])]]
     found.add(digest(sp.csr_array(swapped) if sp.issparse(X) else swapped))
     assert len(found) == 4 + dense.size + 1
+
+
+def test_sums_are_those_of_python() -> None:
+    cells, added = rng.integers(0, 2**64, (5, 3), dtype=np.uint64), offsets(2, 3)
+
+    def mixed(cell: int, more: int) -> int:
+        found = (cell + more) * int(FIRST) % 2**64
+        return (found ^ (found >> 32)) * int(SECOND) % 2**64
+
+    sums = [sum(mixed(int(c), int(a)) for c, a in zip(row, added, strict=True)) % 2**64 for row in cells]
+    assert [int(one) for one in mixed_sums(cells, added)] == sums
+    assert [int(one) for one in added] == [k * 0x9E3779B97F4A7C15 % 2**64 for k in (3, 4, 5)]
+
+
+def test_the_rows_of_splits_and_their_order_count() -> None:
+    def digest(*pairs: tuple[list[int], list[int]]) -> str:
+        return digest_of_splits([Split(np.array(train), np.array(test)) for train, test in pairs])
+
+    found = [
+        digest(([0, 1, 2], [3])),
+        digest(([1, 0, 2], [3])),
+        digest(([0, 1], [2, 3])),
+        digest(([0, 1, 3], [2])),
+        digest(([0, 1, 2], [3]), ([0, 1, 2], [3])),
+    ]
+    assert len(set(found)) == 5
+    assert digest(([0, 1, 2], [3])) == found[0]
 
 
 def test_descriptions_do_not_contain_addresses() -> None:

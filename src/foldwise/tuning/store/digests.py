@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import scipy.sparse as sp
+from numba import njit
 from numpy.typing import NDArray
 
 from foldwise.data.frames import as_polars, as_series
@@ -62,9 +63,10 @@ class RowHashes:
                 common.append(f"{part}={described(values)}")
                 continue
             for name, kind, hashes in hashed_columns(values):
-                total += mixed(hashes, position)
-                common.append(f"{part} {name} {kind}")
-                position += 1
+                n_columns = 1 if hashes.ndim == 1 else hashes.shape[1]
+                total += mixed_sums(hashes.reshape(n_rows, n_columns), offsets(position, n_columns))
+                common.append(f"{part} {name} {kind} {n_columns}")
+                position += n_columns
         return cls(total, "\n".join(common))
 
     def digest(self, rows: Rows | None = None) -> str:
@@ -78,7 +80,7 @@ def digest_of_rows(X: Any, y: Any, fit_params: Mapping[str, Any], groups: Any = 
 
 
 def hashed_columns(values: Any) -> Iterator[tuple[str, str, Hashes]]:
-    """The name, kind and a number per row of each column."""
+    """The name, kind and a number per row of each column; all columns of an array of numbers together."""
     if sp.issparse(values):
         yield "", f"sparse of {values.shape[1]}", hashed_sparse(values.tocsr())  # type: ignore[attr-defined]
         return
@@ -92,9 +94,7 @@ def hashed_columns(values: Any) -> Iterator[tuple[str, str, Hashes]]:
         return
     flat = array.reshape(len(array), -1)
     if array.dtype.kind in "fiub":
-        kind = "int" if array.dtype.kind in "iub" else "float"
-        for j in range(flat.shape[1]):
-            yield "", kind, bits(flat[:, j])
+        yield "", "int" if array.dtype.kind in "iub" else "float", bits(flat)
     else:
         for column in as_polars(flat).iter_columns():
             yield "", *hashed(column)
@@ -129,21 +129,32 @@ def bits(array: NDArray[Any]) -> Hashes:
     return np.ascontiguousarray(array, dtype=kind).view(np.uint64)
 
 
-def mixed(values: Hashes, position: Any) -> Hashes:
-    """Scramble the bits of values of a column, so that sums over columns differ wherever a cell differs."""
+def offsets(position: int, n: int) -> Hashes:
+    """What is added to the cells of columns from a position on, so that equal cells of two columns differ."""
     with np.errstate(over="ignore"):
-        found = values + STEP * np.asarray(position + 1, dtype=np.uint64)
-        found *= FIRST
-        found ^= found >> HALF
-        found *= SECOND
+        found: Hashes = STEP * np.arange(position + 1, position + n + 1, dtype=np.uint64)
+    return found
+
+
+@njit(nogil=True, cache=True)
+def mixed_sums(cells: Hashes, added: Hashes) -> Hashes:
+    """Scramble the bits of cells and sum each row: sums then differ wherever a cell differs."""
+    found = np.zeros(len(cells), dtype=np.uint64)
+    for i in range(len(cells)):
+        total = np.uint64(0)
+        for j in range(cells.shape[1]):
+            cell = (cells[i, j] + added[j]) * FIRST
+            cell = (cell ^ (cell >> HALF)) * SECOND
+            total += cell
+        found[i] = total
     return found
 
 
 def hashed_sparse(X: Any) -> Hashes:
     """A number per row of a sparse matrix, from the positions and values of the cells that are stored."""
-    cells = mixed(mixed(bits(X.data), X.indices), 0)
-    ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(cells, dtype=np.uint64)])  # sums wrap, differences too
-    found: Hashes = ends[X.indptr[1:]] - ends[X.indptr[:-1]]
+    cells = bits(X.data) + offsets(0, X.shape[1])[X.indices]
+    ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed_sums(cells[:, None], offsets(0, 1)))])
+    found: Hashes = ends[X.indptr[1:]] - ends[X.indptr[:-1]]  # sums wrap, and so do their differences
     return found
 
 
@@ -157,7 +168,10 @@ def digest_of_splits(splits: Sequence[Split]) -> str:
     """A digest of the rows of all splits."""
     if isinstance(splits, LeaveOneOutSplits):
         return digest_of("leave one out", digest_of_array(splits.rows))
-    return digest_of(*(indices.astype(np.int32).tobytes() for one in splits for indices in (one.train, one.test)))
+    parts = [rows.astype(np.uint64)[None, :] for one in splits for rows in (one.train, one.test)]
+    added = offsets(0, max(rows.size for rows in parts))
+    hashes = [(rows.size, int(mixed_sums(rows, added)[0])) for rows in parts]
+    return digest_of(repr(hashes))
 
 
 def described(value: Any) -> str:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from foldwise.errors import FoldwiseWarning, InputError
-from foldwise.folds.protocol import FoldSession, Rows
+from foldwise.folds.protocol import FoldSession, Params, Rows
 from foldwise.folds.splits import Split
 from foldwise.tuning.running_search import CheckedSearchPlan
 from foldwise.tuning.seeds import seed_of
 from foldwise.tuning.store.connection import TrialStore
 from foldwise.tuning.store.digests import RowHashes, described, digest_of, digest_of_splits
+from foldwise.tuning.store.encoding import encode_settings
 from foldwise.tuning.store.study import Study, open_study
 
 _told: set[tuple[str, str]] = set()  # stores and names, of which other training rows were reported once
@@ -28,7 +30,6 @@ class StudySource:
     rows: RowHashes
     fixed: dict[str, str]  # digests of what must not change, by name
     description: dict[str, Any]
-    texts: dict[int, tuple[Any, str]] = field(default_factory=dict)  # settings as JSON
 
     @classmethod
     def of(cls, plan: CheckedSearchPlan, session: FoldSession, groups: Any) -> StudySource:
@@ -59,6 +60,15 @@ class StudySource:
         hashes = RowHashes.of(session.X, session.y, session.fit_params, groups)
         return cls(plan, store, hashes, fixed, description)
 
+    @cached_property
+    def grid(self) -> tuple[Sequence[Params], str] | None:
+        """All settings of a grid, and their JSON; None for strategies that propose settings one after the other."""
+        plan = self.plan
+        if not plan.is_one_grid:
+            return None
+        settings = plan.next_settings(list, 0, lambda: 0)
+        return (settings, encode_settings(settings, plan.space, plan.initial)) if settings else None
+
     def study(self, splits: Sequence[Split], rows: Rows | None = None) -> Study:
         """Open or begin the study of some rows. The splits are those of a table of these rows only."""
         plan, name = self.plan, self.plan.search.name
@@ -66,9 +76,17 @@ class StudySource:
         description = {**self.description, "n_splits": len(splits)}
         of_rows = self.rows.digest(rows)
         study, word = open_study(
-            self.store, name, of_rows, fixed, description, lambda: seed_of(plan.seed), plan.space, plan.initial
+            self.store,
+            name,
+            of_rows,
+            fixed,
+            description,
+            lambda: seed_of(plan.seed),
+            plan.space,
+            plan.initial,
+            self.grid,
         )
         if word and (self.store.location, name) not in _told:
             _told.add((self.store.location, name))
             warnings.warn(word, FoldwiseWarning, stacklevel=2)
-        return replace(study, texts=self.texts)
+        return study

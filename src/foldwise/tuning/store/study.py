@@ -13,7 +13,7 @@ import platform
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +102,7 @@ class Study:
     space: Space
     initial: Sequence[Params]
     is_new: bool = False  # whether this process has begun it
-    texts: dict[int, tuple[Any, str]] = field(default_factory=dict)  # settings as JSON, which studies of a plan share
+    grid: Sequence[Params] | None = None  # all settings, which were stored when it was begun
 
     def evaluate(self, searches: Sequence[RunningSearch], work: ScoringPlan, options: dict[str, Any]) -> list[Outcome]:
         """Compute what no process has computed of the questions of searches in one store, and return all of it."""
@@ -114,6 +114,8 @@ class Study:
         """Return the stored settings from a trial on. If there are none, propose and store them."""
         where = {"of_study": self.id, "from_trial": first_trial}
         text = None
+        if self.is_new and self.grid is not None and not first_trial:
+            return self.grid
         if not self.is_new or first_trial:
             text = self.store.access(lambda transaction: transaction.run(statements.SETTINGS, where).value, [self.id])
         if text is None:
@@ -123,7 +125,7 @@ class Study:
             row = {
                 "study_id": self.id,
                 "first_trial": first_trial,
-                "settings": self._text(settings),
+                "settings": encode_settings(settings, self.space, self.initial),
             }
 
             def insert(transaction: StoreTransaction) -> str:
@@ -134,14 +136,6 @@ class Study:
             if text == row["settings"]:
                 return settings  # else another process was faster
         return decode_settings(text, self.space, self.initial)
-
-    def _text(self, settings: Sequence[Params]) -> str:
-        """Settings as JSON; those of a grid, which all studies of a plan propose, are encoded once."""
-        found = self.texts.get(id(settings))
-        if found is None or found[0] is not settings:
-            self.texts.clear()
-            found = self.texts[id(settings)] = (settings, encode_settings(settings, self.space, self.initial))
-        return found[1]
 
 
 def begin(store: TrialStore, stages: Sequence[tuple[Stage, Sequence[StoredBlock]]]) -> None:
@@ -283,10 +277,11 @@ def open_study(
     seed: Callable[[], int],
     space: Space,
     initial: Sequence[Params],
+    grid: tuple[Sequence[Params], str] | None = None,
 ) -> tuple[Study, str]:
     """Open the study with this name and these training rows, or begin it. Returns it, and what to say about it.
 
-    A study whose fixed parts differ is refused.
+    A study whose fixed parts differ is refused. All settings of a grid, given with their JSON, are stored at once.
     """
     row: dict[str, Any] = {"name": name, "training_rows": training_rows, "created": time.time()}
 
@@ -298,7 +293,11 @@ def open_study(
         others = bool(transaction.run(statements.N_STUDIES_OF_NAME, where).value)
         row.update(fixed_parts=json.dumps(fixed_parts), description=json.dumps(description), seed=seed())
         transaction.run(statements.INSERT_STUDY, row)
-        return transaction.run(statements.STUDY, where).first, True, others
+        mine = transaction.run(statements.STUDY, where).first
+        if grid is not None:
+            first = {"study_id": mine.id, "first_trial": 0, "settings": grid[1]}
+            transaction.run(statements.INSERT_PROPOSALS, first)
+        return mine, True, others
 
     mine, is_new, others = store.access(work)
     before = json.loads(mine.fixed_parts)
@@ -311,7 +310,7 @@ def open_study(
     word = ""
     if others:
         word = f"the search {name!r} in {store.name} has other training rows, so a separate search was started."
-    return Study(store, mine.id, mine.seed, space, initial, is_new), word
+    return Study(store, mine.id, mine.seed, space, initial, is_new, None if grid is None else grid[0]), word
 
 
 def advice(changed: Sequence[str]) -> str:
