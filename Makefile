@@ -66,6 +66,7 @@ contract: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/naive_bayes.py
 	$(BIN)/python benchmarks/nested.py
+	$(BIN)/python benchmarks/cross_validation.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/families.py
 	$(BIN)/python benchmarks/neighbors.py

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*.py"))
+EXERCISES = [
+    path for path in sorted((ROOT / "docs" / "teaching").glob("*.md")) if f"({path.stem}.png)" in path.read_text()
+]
 PROJECT = {"contributing.md": "CONTRIBUTING.md", "security.md": "SECURITY.md", "changelog.md": "CHANGELOG.md"}
 COMMANDS = "<!-- commands"
 OUTPUT = "<!-- output"
@@ -231,6 +234,8 @@ def on_files(files: Files, config: Any) -> Files:
     for path in GALLERY:
         pages[f"gallery/{path.stem}.png"] = picture(path)
         pages[f"gallery/{path.stem}.md"] = gallery_page(path)
+    for path in EXERCISES:
+        pages[f"teaching/{path.stem}.png"] = picture(path)
     for page, name in PROJECT.items():
         pages[f"project/{page}"] = (
             (ROOT / name)
@@ -255,15 +260,19 @@ def text_of(example: Path) -> str:
 
 
 def picture(example: Path) -> bytes:
-    """Run an example and return what it draws, as PNG."""
+    """Run an example, or the code of a page, and return what it draws, as PNG."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
     plt.close("all")
-    with contextlib.redirect_stdout(io.StringIO()):
-        runpy.run_path(str(example))
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.chdir(ROOT):
+        if example.suffix == ".md":
+            [code] = re.findall(r"```python\n(.*?)```", example.read_text(), re.DOTALL)
+            exec(compile(code, example.name, "exec"), {})
+        else:
+            runpy.run_path(str(example))
     drawn = io.BytesIO()
     plt.gcf().savefig(drawn, dpi=110)
     return drawn.getvalue()
