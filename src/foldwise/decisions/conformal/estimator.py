@@ -124,8 +124,8 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = Conformal(Ridge(alpha=0.1), coverage=0.9).fit(X[:400], y[:400])
     >>> model.predict_interval(X[400:402]).round()
-    array([[ 87., 265.],
-           [ 28., 206.]])
+    array([[ 86., 271.],
+           [  1., 187.]])
     """
 
     estimator_: Any
