@@ -175,7 +175,7 @@ def named(connection: Any, table: str | None, query: str | None) -> Any:
     """Return a table of a database, or the result of a query."""
     try:
         if query is not None:
-            return connection.sql(query)
+            return connection.sql(query, schema=query_schema(connection, query))
         if table is None:
             names = connection.list_tables()
             if len(names) == 1:
@@ -190,3 +190,17 @@ def named(connection: Any, table: str | None, query: str | None) -> Any:
     except Exception as error:
         what = "the query" if query is not None else f"table {table!r}"
         raise InputError(f"{what} cannot be read: {masked(first_line(error))}.") from error
+
+
+def query_schema(connection: Any, query: str) -> Any:
+    """Return the types of a query of PostgreSQL without creating a view, which a read-only role may not do."""
+    if connection.name != "postgres":
+        return None  # Ibis asks the engine
+    from ibis.backends.sql.datatypes import PostgresType
+
+    with connection.con.cursor() as cursor:
+        cursor.execute(f"select * from ({query}) as q limit 0")
+        columns = [(column.name, column.type_code) for column in cursor.description]
+        names = [cursor.execute("select format_type(%s, null)", [code]).fetchone()[0] for _, code in columns]
+    found = {name: PostgresType.from_string(kind) for (name, _), kind in zip(columns, names, strict=True)}
+    return import_ibis().schema(found)

@@ -38,7 +38,7 @@ from foldwise.summaries.values import Values, ValueWeights
 
 T = TypeVar("T")
 
-NUMBERS_PER_STATEMENT = 200  # columns; PostgreSQL allows 1,664 results
+NUMBERS_PER_STATEMENT = 100  # columns; Ibis compiles in time quadratic in their number
 PAIRS_PER_STATEMENT = 500
 SETS_PER_STATEMENT = 30
 MOST_VALUES = 10_000

@@ -1,0 +1,204 @@
+"""What goes wrong is said clearly: hostile names, changed tables, lost connections, read-only roles, NaN and NULL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ibis
+import numpy as np
+import polars as pl
+import psycopg
+import pytest
+
+from foldwise import NaiveBayes
+from foldwise.engines import KeyFolds, facts_of, scans, table_of
+from foldwise.engines.connecting import masked
+from foldwise.errors import EngineError, InputError
+from tests.engines.conftest import loader
+from tests.engines.tables import assert_same_facts, mixed_table
+from tests.slow import slow
+
+HOSTILE = "'); drop table t; --"
+
+
+def hostile_table() -> pl.DataFrame:
+    frame = mixed_table(120).with_columns(pl.col("color").fill_null(HOSTILE))
+    names = {"far": HOSTILE, "color": "a \"b\" \\ 'c'", "label": "label; select 1", "whole": "%s {0} :x"}
+    return frame.rename(names).with_columns(
+        pl.when(pl.col("id") % 2 == 0).then(pl.lit(HOSTILE)).otherwise(pl.lit('"; drop')).alias("label; select 1")
+    )
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres", *slow("sqlite", "spark")])
+def test_hostile_names_and_categories(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    from foldwise.evaluation import nested_in_engine
+
+    frame = hostile_table()
+    with loader(engine, request, tmp_path) as load:
+        table = load(frame)
+        facts = facts_of(table, "label; select 1", folds=KeyFolds("id", outer=2), values=["%s {0} :x"])
+        nested_in_engine(NaiveBayes(), [{}], table, "label; select 1", key="id", outer=2, inner=2)
+        assert int(table.count().execute()) == 120
+    assert_same_facts(facts, frame)
+    assert facts.classes is not None
+    assert HOSTILE in facts.classes.tolist()
+
+
+class ChangesAfter:
+    """Changes the table after some statements."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, change: Any, after: int) -> None:
+        self.left, self.change, self.ask = after, change, scans.Asker.ask
+        monkeypatch.setattr(scans.Asker, "ask", lambda asker, expression: self(asker, expression))
+
+    def __call__(self, asker: Any, expression: Any) -> Any:
+        answer = self.ask(asker, expression)
+        self.left -= 1
+        if not self.left:
+            self.change()
+        return answer
+
+
+@pytest.mark.parametrize("after", [1, *slow(2, 3)])
+def test_a_table_that_changes(
+    after: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with loader("duckdb", request, tmp_path) as load:
+        table = load(mixed_table(100))
+        name, raw = table.get_name(), table.get_backend().con
+        ChangesAfter(monkeypatch, lambda: raw.execute(f"insert into {name} select * from {name} limit 1"), after)
+        with pytest.raises(EngineError, match="changed while it was read"):
+            facts_of(table, "label")
+
+
+def test_a_column_that_vanishes(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with loader("duckdb", request, tmp_path) as load:
+        table = load(mixed_table(100))
+        name, raw = table.get_name(), table.get_backend().con
+        ChangesAfter(monkeypatch, lambda: raw.execute(f"alter table {name} drop column far"), 1)
+        with pytest.raises(EngineError, match=r"DuckDB could not answer.*far"):
+            facts_of(table, "label")
+
+
+@pytest.fixture
+def postgres_url(postgresql_server: str) -> str:
+    return postgresql_server.replace("+psycopg", "")
+
+
+def test_a_connection_that_drops(
+    monkeypatch: pytest.MonkeyPatch, postgres_url: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with loader("postgres", request, tmp_path) as load, psycopg.connect(postgres_url, autocommit=True) as other:
+        name = load(mixed_table(100)).get_name()
+        table = table_of(postgres_url, table=name)
+        raw = table.get_backend().con
+        kill = "select pg_terminate_backend(%s)"
+        ChangesAfter(monkeypatch, lambda: other.execute(kill, [raw.info.backend_pid]), 2)
+        with pytest.raises(EngineError, match="PostgreSQL could not answer"):
+            facts_of(table, "label")
+        raw.close()
+
+
+def test_a_read_only_role(postgres_url: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    frame = mixed_table(100)
+    with loader("postgres", request, tmp_path) as load, psycopg.connect(postgres_url, autocommit=True) as other:
+        name = load(frame).get_name()
+        other.execute("drop role if exists reader")
+        other.execute("create role reader login")
+        other.execute("revoke create, temporary on database postgres from public")
+        reader = postgres_url.replace("postgres@", "reader@")
+        table = table_of(reader, table=name)
+        with pytest.raises(EngineError, match="permission denied"):
+            facts_of(table, "label")
+        other.execute(f"grant select on {name} to reader")
+        assert_same_facts(facts_of(table, "label", folds=KeyFolds("id", outer=2)), frame)
+        by_query = table_of(reader, query=f"select * from {name} where id >= 0")
+        assert facts_of(by_query, "label").n_rows == 100
+        table.get_backend().con.close()
+        by_query.get_backend().con.close()
+        other.execute("drop owned by reader")
+
+
+def test_passwords_are_masked() -> None:
+    with pytest.raises(EngineError) as caught:
+        table_of("postgresql://ann:geheim@127.0.0.1:1/shop?connect_timeout=2", table="t")
+    assert "geheim" not in str(caught.value)
+    assert "ann:***@127.0.0.1" in str(caught.value)
+    assert masked("host=x password=geheim user=ann") == "host=x password=*** user=ann"
+
+
+def test_nan_in_parquet_files_of_other_libraries(tmp_path: Path) -> None:
+    """DuckDB 2.0.0 concludes from the statistics of such files that NaN does not occur."""
+    frame = pl.DataFrame({"x": [1.0, float("nan"), 3.0, None], "y": ["a", "a", "b", "b"]})
+    frame.write_parquet(tmp_path / "polars.parquet")
+    table = table_of(tmp_path / "polars.parquet")
+    before = table.get_backend().raw_sql("select current_setting('disabled_optimizers')").fetchone()
+    facts = facts_of(table, "y")
+    assert facts.total.moments.rows.tolist() == [[1.0], [1.0]]
+    assert facts.total.moments.mean.tolist() == [[1.0], [3.0]]
+    assert table.get_backend().raw_sql("select current_setting('disabled_optimizers')").fetchone() == before
+
+
+def test_infinity_is_refused(tmp_path: Path) -> None:
+    pl.DataFrame({"x": [1.0, float("inf"), 3.0], "y": ["a", "a", "b"]}).write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="column 'x' contains infinity"):
+        facts_of(table_of(tmp_path / "t.parquet"), "y")
+
+
+def test_folders_and_globs(tmp_path: Path) -> None:
+    frame = mixed_table(90)
+    for part in range(3):
+        frame[part * 30 : part * 30 + 30].write_parquet(tmp_path / f"part{part}.parquet")
+    for source in (tmp_path, str(tmp_path / "*.parquet"), sorted(tmp_path.iterdir())):
+        assert_same_facts(facts_of(table_of(source), "label", folds=KeyFolds("id", outer=2)), frame)
+    with pytest.raises(InputError, match="no Parquet or CSV files"):
+        table_of(tmp_path / "*.csv")
+
+
+@pytest.mark.parametrize("d", [150, *slow(5000)])
+def test_many_columns_take_several_statements(d: int) -> None:
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(rng.normal(size=(30, d))).with_columns(pl.Series("y", ["a", "b"] * 15))
+    table = ibis.duckdb.connect().create_table("wide", frame.to_arrow())
+    facts = facts_of(table, "y")
+    assert len(facts.statements) == 1 + 2 * -(-d // scans.NUMBERS_PER_STATEMENT)
+    local = NaiveBayes().fit(frame.drop("y"), frame["y"])
+    found = NaiveBayes().fit_facts(facts)
+    np.testing.assert_allclose(
+        found.predict_log_proba(frame.drop("y")), local.predict_log_proba(frame.drop("y")), atol=1e-9 * d
+    )
+
+
+def test_partitions_are_learned_and_forgotten(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    frame = mixed_table(300)
+    with loader("duckdb", request, tmp_path) as load:
+        table = load(frame)
+        parts = [table.filter(table.id < 1000), table.filter(table.id >= 1000), table]
+        first, second, whole = (facts_of(part.drop("id"), "label") for part in parts)
+    model = NaiveBayes().fit_facts(first).partial_fit(second)
+    X = frame.drop("id", "label")
+    wanted = NaiveBayes().fit_facts(whole).predict_log_proba(X)
+    np.testing.assert_allclose(model.predict_log_proba(X), wanted, atol=1e-9)
+    np.testing.assert_allclose(NaiveBayes().fit_facts(first + second).predict_log_proba(X), wanted, atol=1e-9)
+    model.forget(first)
+    assert model.class_count_.sum() == second.n_rows
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"target": "nothing"}, "no column 'nothing'"),
+        ({"target": "label", "values": ["color"]}, "numeric columns"),
+        ({"target": "label", "max_levels": 2}, "more than max_levels"),
+        ({"target": "color"}, "missing in"),
+        ({"target": "label", "columns": ["gaps"], "gram": True}, "missing cells"),
+    ],
+)
+def test_invalid_arguments(
+    arguments: dict[str, Any], message: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with loader("duckdb", request, tmp_path) as load, pytest.raises(InputError, match=message):
+        facts_of(load(mixed_table(100)), **arguments)
