@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 from foldwise.app.config import FitConfig
-from foldwise.app.fold_plan import FoldPlan
 from foldwise.app.holding_out import held_out_rows
 from foldwise.app.selection import OutOfFoldRows
 from foldwise.app.splitting import make_splits, repeat_of_folds
 from foldwise.app.task import make_task
 from foldwise.errors import InputError
+from foldwise.fold_plan import FoldPlan
 from tests.app.fakes import fake_fit
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.app.fold_plan import FoldPlan
 from foldwise.data.reading.table_source import TableSource
 from foldwise.errors import InputError
+from foldwise.fold_plan import FoldPlan
 from foldwise.models.spec import ModelSpec
 
 LARGEST_SEED = 2**32 - 1  # of numpy and scikit-learn

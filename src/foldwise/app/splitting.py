@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-from foldwise.app.fold_plan import FoldPlan
 from foldwise.app.task import FitTask
 from foldwise.errors import InputError
+from foldwise.fold_plan import FoldPlan
 from foldwise.folds.splits import Split
 
 FEW_ROWS, MANY_ROWS = 2_000, 30_000

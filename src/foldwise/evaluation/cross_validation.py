@@ -189,7 +189,8 @@ def cross_val_score(
     [0.92, 0.94, 0.96]
     """
     check_single(scoring)
-    if runs_on_session(estimator) and params is None:  # inner and outer splits share one session
+    plain = params is None and not verbose and error_score != "raise"
+    if plain and runs_on_session(estimator):  # inner and outer splits share one session
         X, y = indexable(X, y)
         splits = freeze_splits(cv, X, y, groups, n_rows=count_rows(X), classifier=is_classifier(estimator))
         return Procedure(estimator, X, y, scoring=scoring).on(splits).scores

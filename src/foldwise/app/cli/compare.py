@@ -11,8 +11,8 @@ from foldwise.app.cli.exit_codes import say
 from foldwise.app.cli.output import ProgressLine, bar, print_json
 from foldwise.app.cli.paths import check_table
 from foldwise.app.cli.table_options import TableOptions
-from foldwise.app.fold_plan import FoldPlan
 from foldwise.errors import InputError
+from foldwise.fold_plan import FoldPlan
 
 
 @dataclass(frozen=True)
@@ -134,32 +134,9 @@ def read_grouped(source: Any, target: str, groups: str | None, task: str | None 
 
 def splitter(plan: FoldPlan | None, grouped: bool, seed: int, *, quantity: bool = False) -> Any:
     """The splitter of scikit-learn for a plan; None leaves the choice to the comparison."""
-    from sklearn.model_selection import (
-        GroupKFold,
-        GroupShuffleSplit,
-        KFold,
-        RepeatedKFold,
-        RepeatedStratifiedKFold,
-        ShuffleSplit,
-        StratifiedGroupKFold,
-        StratifiedKFold,
-        StratifiedShuffleSplit,
-    )
+    from foldwise.folds.named_splits import planned_splitter
 
-    if plan is None:
-        return None
-    if plan.held_out is not None:
-        make: Any = GroupShuffleSplit if grouped else ShuffleSplit if quantity else StratifiedShuffleSplit
-        return make(1, test_size=plan.held_out, random_state=seed)
-    if grouped:
-        if plan.repeats > 1:
-            raise InputError("grouped folds cannot be repeated.", f"pass cv={plan.folds}.")
-        make = GroupKFold if quantity else StratifiedGroupKFold
-        return make(plan.folds, shuffle=True, random_state=seed)
-    if plan.repeats > 1:
-        make = RepeatedKFold if quantity else RepeatedStratifiedKFold
-        return make(n_splits=plan.folds, n_repeats=plan.repeats, random_state=seed)
-    return (KFold if quantity else StratifiedKFold)(plan.folds, shuffle=True, random_state=seed)
+    return None if plan is None else planned_splitter(plan, grouped, seed, quantity=quantity)
 
 
 def with_test_rows(table: Any, test: Any) -> tuple[Any, list[Any]]:

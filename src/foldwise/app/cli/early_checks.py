@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from foldwise.app.fold_plan import FoldPlan
 from foldwise.errors import InputError
+from foldwise.fold_plan import FoldPlan
 
 MODELS = (
     *("adaboost", "catboost", "decision_tree", "elastic_net", "extra_trees", "gradient_boosting"),

@@ -23,8 +23,8 @@ from foldwise.app.cli.compare import (
 from foldwise.app.cli.output import ProgressLine, bar, duration, print_json
 from foldwise.app.cli.paths import check_outputs, check_table
 from foldwise.app.cli.table_options import TableOptions
-from foldwise.app.fold_plan import FoldPlan
 from foldwise.errors import InputError
+from foldwise.fold_plan import FoldPlan
 
 OUTER, INNER = FoldPlan(5), FoldPlan(5)  # folds that estimate, and folds inside them that select
 SHOWN = 5  # settings

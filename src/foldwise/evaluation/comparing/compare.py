@@ -20,7 +20,8 @@ from foldwise.evaluation.metrics.registry import METRICS, find_metric, is_metric
 from foldwise.evaluation.metrics.scoring import check_single
 from foldwise.evaluation.procedure_scores import Procedure, ProcedureScores, check_model
 from foldwise.evaluation.routing import check_fit_params
-from foldwise.folds.named_splits import folds_of, splitter
+from foldwise.fold_plan import FoldPlan
+from foldwise.folds.named_splits import planned_splitter
 from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import Split, freeze_splits
 
@@ -206,7 +207,7 @@ def all_classify(models: Mapping[str, Any]) -> bool:
 def common_splits(classifier: bool, X: Any, y: Any, cv: Any, groups: Any, random_state: Any) -> Sequence[Split]:
     """Return the splits shared by all models."""
     if isinstance(cv, str):
-        cv = splitter(folds_of(cv), groups is not None, seed_of(random_state), quantity=not classifier)
+        cv = planned_splitter(FoldPlan.of(cv), groups is not None, seed_of(random_state), quantity=not classifier)
     if cv is None:
         cv = default_splits(groups, classifier, random_state)
     splits = freeze_splits(cv, X, y, groups, n_rows=count_rows(X), classifier=classifier)
