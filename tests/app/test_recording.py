@@ -7,7 +7,6 @@ import sqlite3
 
 import numpy as np
 import pytest
-import sqlalchemy as sa
 
 import foldwise
 from foldwise.app.recording import trials
@@ -157,11 +156,7 @@ class TestFaults:
 
     def test_a_full_disk(self, file):
         search, _ = recorded_search(file, STRENGTH)
-
-        @sa.event.listens_for(search.record.store.engine, "begin")
-        def fill(connection):
-            connection.exec_driver_sql("pragma max_page_count = 1")  # as many as there are
-
+        search.record.store.database.connection.execute("pragma max_page_count = 1")  # as many as there are
         before = stored_folds(file)
         with pytest.raises(
             StoreError, match=r"database or disk is full\. Hint: make room .* then continue with resume="

@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sqlalchemy as sa
 from numpy.typing import NDArray
-from sqlalchemy.dialects.sqlite import insert
 
 from foldwise.app.predictions import FoldPredictions
 from foldwise.app.recording import tables
@@ -28,8 +26,9 @@ from foldwise.app.search_state import JobOutcome, SearchState, SettingBatch, Spl
 from foldwise.app.setup import RunSetup
 from foldwise.app.timing import Clock
 from foldwise.tuning.store.connection import StoreError, TrialStore
+from foldwise.tuning.store.databases import StoreTransaction
 from foldwise.tuning.store.encoding import decode_answers
-from foldwise.tuning.store.schema import blocks, proposals, studies
+from foldwise.tuning.store.statements import INSERT_PROPOSALS, INSERT_STUDY, STUDY
 from foldwise.tuning.store.study import holder
 
 UNNEEDED = ("failed", "outranked")  # batches that are not continued and whose predictions nobody needs
@@ -76,40 +75,37 @@ class TrialRecord:
         """Open the trials of a run, and create them if it is new. Raise if it was started with anything else."""
         is_new, parts, now = not file.exists(), fingerprint(setup), time.time()
         store = TrialStore(file)
-        with store.transaction() as connection:
-            tables.metadata.create_all(connection)
-            if not is_new:
-                check_undamaged(store, connection)
-            rows = connection.execute(sa.select(tables.sessions).order_by(tables.sessions.c.number)).mappings().all()
+        with store.begin() as transaction:
+            if not is_new and (found := transaction.run(tables.CHECK).value) != "ok":
+                raise damaged(store, str(found))
+            for statement in tables.CREATION:
+                transaction.run(statement)
+            rows = [row._asdict() for row in transaction.run(tables.SESSIONS).all]
             with explained(store):
                 earlier = [RunSession(**{k: v for k, v in row.items() if k != "parts"}) for row in rows]
                 before = {k: (one[0], one[1]) for k, one in json.loads(rows[0]["parts"]).items()} if rows else parts
             check_same(file.parent, before, parts)
-            spent = sum(one.elapsed for one in earlier)
-            session = RunSession(
-                len(earlier) + 1, now - clock.elapsed, clock.budget, setup.time.n_workers, spent, 0.0, 0.0, "", command
-            )
+        spent = sum(one.elapsed for one in earlier)
+        session = RunSession(
+            len(earlier) + 1, now - clock.elapsed, clock.budget, setup.time.n_workers, spent, 0.0, 0.0, "", command
+        )
         return cls(store, setup, clock, session, earlier, parts, time.time() - now)
 
     def begin(self, predictions: FoldPredictions) -> SearchState:
         """Begin a session: the state of the search when the run stopped, whose predictions are added to those given."""
-        query = sa.select(tables.batches, proposals.c.settings).order_by(tables.batches.c.number)
-        join = (tables.batches.c.study_id == proposals.c.study_id) & (
-            tables.batches.c.first_trial == proposals.c.first_trial
-        )
-        with self.store.transaction() as connection, explained(self.store):
-            rows = connection.execute(query.where(join)).all()
-            found = [self._batch(connection, row, predictions) for row in rows]
-            for number, batch in enumerate(found):
-                if batch.number != number or batch.model not in self.setup.specs:
-                    raise ValueError(f"batch {number} is missing")
-            row = {**vars(self.session), "parts": json.dumps(self.parts)}
-            connection.execute(sa.insert(tables.sessions), row)
-            connection.execute(sa.update(blocks).where(blocks.c.state == "running").values(state="waiting"))
+        with self.store.begin() as transaction:
+            with explained(self.store):
+                rows = transaction.run(tables.BATCHES).all
+                found = [self._batch(transaction, row, predictions) for row in rows]
+                for number, batch in enumerate(found):
+                    if batch.number != number or batch.model not in self.setup.specs:
+                        raise ValueError(f"batch {number} is missing")
+            transaction.run(tables.INSERT_SESSION, {**vars(self.session), "parts": json.dumps(self.parts)})
+            transaction.run(tables.STOP_FOLDS)
         self.has_begun = True
         return SearchState(self.setup.config.seed, len(self.setup.splits), tuple(found))
 
-    def _batch(self, connection: sa.Connection, row: Any, predictions: FoldPredictions) -> SettingBatch:
+    def _batch(self, transaction: StoreTransaction, row: Any, predictions: FoldPredictions) -> SettingBatch:
         """Read a batch with its scores and predictions."""
         settings, place = json.loads(row.settings), (row.study_id, row.first_trial)
         self._studies[row.model] = row.study_id
@@ -117,8 +113,7 @@ class TrialRecord:
         self._n_trials[row.model] = row.first_trial + len(settings)
         facts: dict[str, Any] = {**json.loads(row.content), "number": row.number, "model": row.model}
         facts |= {"settings": settings, "scores": {}, "seconds": {}, "started_splits": []}
-        query = sa.select(blocks).where(self._block(row.number)).order_by(blocks.c.id)
-        for block in connection.execute(query.where(blocks.c.state == "done")):
+        for block in transaction.run(tables.FINISHED_FOLDS, self._of_batch(row.number)).all:
             result = json.loads(block.result)
             self.when[row.number, block.split] = result["session"], result["at"]
             scores = result["scores"].get(self.metric)
@@ -146,17 +141,14 @@ class TrialRecord:
     def start(self, state: SearchState, job: SplitJob) -> None:
         """Record that a job starts, and its batch if that is new."""
         batch = state.batches[job.batch.number]
-        with self._transaction() as connection:
+        with self._transaction() as transaction:
             if batch.number not in self._places:
-                self._add(connection, batch)
-            study_id, first = self._places[batch.number]
+                self._add(transaction, batch)
+            _, first = self._places[batch.number]
             trials = json.dumps([*range(first, first + len(batch.settings))])
-            row = {"study_id": study_id, "first_trial": first, "stage": 0, "number": job.split, "split": job.split}
-            begun = insert(blocks).values(**row, trials=trials, state="running", lease=1, holder=holder(), expires=0.0)
-            keys = ["study_id", "first_trial", "stage", "number"]
-            again = {"state": "running", "holder": holder(), "lease": blocks.c.lease + 1}
-            connection.execute(begun.on_conflict_do_update(index_elements=keys, set_=again))
-            self._write_batch(connection, batch)
+            fold = {**self._of_batch(batch.number), "of_split": job.split}
+            transaction.run(tables.START_FOLD, {**fold, "members": trials, "me": holder()})
+            self._write_batch(transaction, batch)
 
     def end(
         self, before: SearchState, after: SearchState, job: SplitJob, outcome: JobOutcome, predictions: FoldPredictions
@@ -176,27 +168,26 @@ class TrialRecord:
         done = outcome.scores is not None or bool(outcome.failure)
         if done:
             self.when[number, split] = self.session.number, self.session.before + self.clock.elapsed
-        with self._transaction() as connection:
+        with self._transaction() as transaction:
             for batch in changed:
-                self._write_batch(connection, batch)
+                self._write_batch(transaction, batch)
             for (of, k), content in answers.items():
-                values: dict[str, Any] = {"answers": content}
+                given: dict[str, Any] = {**self._of_batch(of), "of_split": k, "predicted": content}
                 if (of, k) == (number, split):
-                    values |= {"state": "done" if done else "waiting"}
-                    values |= {"result": self._result(job, outcome)} if done else {}
-                connection.execute(sa.update(blocks).where(self._block(of), blocks.c.number == k).values(**values))
+                    result = self._result(job, outcome) if done else None
+                    given |= {"how": "done" if done else "waiting", "found": result, "at": time.time()}
+                transaction.run(tables.END_FOLD if "how" in given else tables.UPDATE_ANSWERS, given)
 
     def stop(self) -> None:
         """Record that the jobs under way were stopped."""
-        with self._transaction() as connection:
-            connection.execute(sa.update(blocks).where(blocks.c.state == "running").values(state="waiting"))
+        with self._transaction() as transaction:
+            transaction.run(tables.STOP_FOLDS)
 
     def close(self, ended: str) -> None:
         """End the session. The file is complete without its write-ahead log then."""
         if self.has_begun:
-            with self._transaction() as connection:
-                this = tables.sessions.c.number == self.session.number
-                connection.execute(sa.update(tables.sessions).where(this).values(ended=ended))
+            with self._transaction() as transaction:
+                transaction.run(tables.UPDATE_ENDED, {"of_session": self.session.number, "how": ended})
         self.store.close()
 
     def sessions(self) -> list[RunSession]:
@@ -205,37 +196,35 @@ class TrialRecord:
         return [*self.earlier, RunSession(**{**vars(self.session), **now})]
 
     @contextmanager
-    def _transaction(self) -> Iterator[sa.Connection]:
+    def _transaction(self) -> Iterator[StoreTransaction]:
         start = time.perf_counter()
         try:
-            with self.store.transaction() as connection:
-                yield connection
-                this = tables.sessions.c.number == self.session.number
-                spent = {"elapsed": self.clock.elapsed, "writing": self.writing + time.perf_counter() - start}
-                connection.execute(sa.update(tables.sessions).where(this).values(**spent))
+            with self.store.begin() as transaction:
+                yield transaction
+                spent = {"now_elapsed": self.clock.elapsed, "now_writing": self.writing + time.perf_counter() - start}
+                transaction.run(tables.UPDATE_SPENT, {"of_session": self.session.number, **spent})
         except StoreError as error:
             folder = Path(self.store.name).parent
-            raise StoreError(
-                error.message, f"make room or check the disk, then continue with resume={folder}"
-            ) from error
+            hint = f"make room or check the disk, then continue with resume={folder}"
+            raise StoreError(error.message, hint) from error
         self.writing += time.perf_counter() - start
 
-    def _block(self, number: int) -> sa.ColumnElement[bool]:
-        """The blocks of a batch."""
+    def _of_batch(self, number: int) -> dict[str, int]:
+        """What finds the folds of a batch."""
         study_id, first = self._places[number]
-        return (blocks.c.study_id == study_id) & (blocks.c.first_trial == first) & (blocks.c.stage == 0)
+        return {"of_study": study_id, "from_trial": first}
 
-    def _add(self, connection: sa.Connection, batch: SettingBatch) -> None:
+    def _add(self, transaction: StoreTransaction, batch: SettingBatch) -> None:
         """Record the settings of a new batch."""
         if batch.model not in self._studies:
-            self._studies[batch.model] = self._new_study(connection, batch.model)
+            self._studies[batch.model] = self._new_study(transaction, batch.model)
         first, study_id = self._n_trials.get(batch.model, 0), self._studies[batch.model]
         row = {"study_id": study_id, "first_trial": first, "settings": json.dumps(batch.settings)}
-        connection.execute(sa.insert(proposals), row)
+        transaction.run(INSERT_PROPOSALS, row)
         self._places[batch.number] = study_id, first
         self._n_trials[batch.model] = first + len(batch.settings)
 
-    def _new_study(self, connection: sa.Connection, model: str) -> int:
+    def _new_study(self, transaction: StoreTransaction, model: str) -> int:
         fixed = {name: one[0] for name, one in self.parts.items() if name not in (ROWS, SPLITS)}
         description = {
             "estimator": self.setup.specs[model].title,
@@ -247,15 +236,14 @@ class TrialRecord:
         row = {"name": model, "training_rows": self.parts[ROWS][0], "created": time.time()}
         row |= {"fixed_parts": json.dumps(fixed), "description": json.dumps(description)}
         row |= {"seed": self.setup.config.seed}
-        return int(connection.execute(sa.insert(studies).returning(studies.c.id), row).scalar_one())
+        transaction.run(INSERT_STUDY, row)
+        return int(transaction.run(STUDY, {"of_name": model, "of_rows": self.parts[ROWS][0]}).first.id)
 
-    def _write_batch(self, connection: sa.Connection, batch: SettingBatch) -> None:
+    def _write_batch(self, transaction: StoreTransaction, batch: SettingBatch) -> None:
         study_id, first = self._places[batch.number]
         content = {one.name: getattr(batch, one.name) for one in fields(batch) if one.name not in ELSEWHERE}
         row = {"number": batch.number, "model": batch.model, "study_id": study_id, "first_trial": first}
-        written = insert(tables.batches).values(**row, content=json.dumps(content))
-        changed = {"content": written.excluded.content}
-        connection.execute(written.on_conflict_do_update(index_elements=["number"], set_=changed))
+        transaction.run(tables.WRITE_BATCH, {**row, "content": json.dumps(content)})
 
     def _result(self, job: SplitJob, outcome: JobOutcome) -> str:
         """The result of a job, as the trial store has it for a block of settings on one split."""
@@ -274,13 +262,6 @@ def packed(values: NDArray[np.floating]) -> bytes:
     file = io.BytesIO()
     np.savez(file, allow_pickle=False, **{f"0 {len(values)} values": values})
     return file.getvalue()
-
-
-def check_undamaged(store: TrialStore, connection: sa.Connection) -> None:
-    """Raise if SQLite finds damage in a store."""
-    found = connection.execute(sa.text("pragma quick_check(1)")).scalar()
-    if found != "ok":
-        raise damaged(store, str(found))
 
 
 def damaged(store: TrialStore, why: str) -> StoreError:
