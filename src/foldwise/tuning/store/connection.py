@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
 
 from foldwise.errors import InputError
 from foldwise.tuning.store import schema, statements
@@ -93,26 +92,6 @@ class TrialStore:
             for change in statements.changes_since(found):
                 transaction.run(change)
             transaction.run(statements.UPDATE_VERSION, {"now": schema.VERSION})
-
-    @property
-    def engine(self) -> sa.Engine:
-        """The engine of SQLAlchemy, for statements of other modules."""
-        return self.database.engine
-
-    @contextmanager
-    def transaction(self) -> Iterator[sa.Connection]:
-        """Begin a transaction of SQLAlchemy, which is committed at the end.
-
-        Returns
-        -------
-        context manager
-            The connection within the transaction.
-        """
-        try:
-            with self.engine.begin() as connection:
-                yield connection
-        except (*self.database.errors, DBAPIError) as error:
-            raise self._explained(error) from error
 
     @contextmanager
     def begin(self, locks: Sequence[int] = ()) -> Iterator[StoreTransaction]:

@@ -12,11 +12,10 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Protocol
 
 import sqlalchemy as sa
-from sqlalchemy import event, exc
+from sqlalchemy import exc
 
 from foldwise.tuning.store.statements import Given, Statement, StatementRows
 
@@ -55,17 +54,6 @@ class SQLiteFile:
             self._opened[process] = opened(self.file)
         return self._opened[process]
 
-    @cached_property
-    def engine(self) -> sa.Engine:
-        """An engine of SQLAlchemy, whose transactions take the lock at once, too."""
-        engine = sa.create_engine("sqlite://", creator=lambda: opened(self.file), poolclass=sa.QueuePool)
-
-        @event.listens_for(engine, "begin")
-        def begin(connection: sa.Connection) -> None:
-            connection.exec_driver_sql("begin immediate")
-
-        return engine
-
     @contextmanager
     def transaction(self, locks: Sequence[int] = ()) -> Iterator[StoreTransaction]:
         """Begin a transaction, which excludes all others."""
@@ -90,8 +78,6 @@ class SQLiteFile:
             found = self._opened.pop(os.getpid(), None)
             if found is not None:
                 found.close()
-            if "engine" in vars(self):
-                self.engine.dispose()
 
 
 class SQLiteTransaction:
