@@ -51,7 +51,7 @@ fuzz: $(READY)
 
 # a quarter of an hour on a quiet machine: every real table through the command line, held to its budget
 tables: $(READY)
-	$(BIN)/python -m pytest -m tables -s tests/app/test_tables.py
+	$(BIN)/python -m pytest -m tables -s tests/app/test_tables.py tests/app/test_raw_configs.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -22,7 +22,7 @@ from tests.app.command_line import WEATHER, ask, refused
 
 TABLE_FILE = Path(__file__).parents[2] / WEATHER
 READING = {f"--{name.replace('_', '-')}" for name in OPTIONS} | {"--config"}
-COMMANDS = ("fit", "inspect", "compare", "predict", "tune", "explore")
+COMMANDS = ("fit", "inspect", "compare", "predict", "tune", "explore", "explain")
 MESSY = """# exported
 id;day;income;zip;score
 7;31.01.2020;1,5;01067;0
@@ -96,6 +96,7 @@ class TestReading:
             (("--kind", "zip=categorial"), "did you mean 'categorical'?"),
             (("--kind", "zap=text"), "refers to column 'zap'"),
             (("--drop", "nobody"), "has no column 'nobody', passed as --drop."),
+            (("--target", "scor"), "passed as --target. Hint: did you mean 'score'?"),
             (("--decimal", ";"), "--decimal must be '.' or ','"),
             (("--header", "some"), "--header must be an integer"),
             (("--skip-rows", "x"), "--skip-rows must be an integer"),

@@ -18,7 +18,7 @@ from foldwise.data.frames import as_polars
 from foldwise.data.levels import is_missing
 from foldwise.data.notes import Note, counted
 from foldwise.data.reading.table_source import TableSource
-from foldwise.data.schema import Schema, listing
+from foldwise.data.schema import Schema, choose_among, listing
 from foldwise.data.table import Table
 from foldwise.data.target import encode_target, task_of
 from foldwise.data.view import view_of_frame
@@ -259,7 +259,7 @@ def check_named(table: Table, named: dict[str, str]) -> None:
             raise InputError(f"{name!r} is the target, so it cannot be used as {what}=.", "choose another column.")
         if name not in table.X.columns:
             raise InputError(
-                f"the table has no column {name!r}, passed as {what}=.", f"choose among {listing(table.X.columns)}."
+                f"the table has no column {name!r}, passed as {what}=.", choose_among(table.X.columns, name)
             )
 
 

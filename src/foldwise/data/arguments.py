@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.data.schema import listing
+from foldwise.data.schema import choose_among
 from foldwise.errors import FoldwiseTypeError, InputError
 
 
@@ -62,6 +62,4 @@ def column_index(argument: str, key: Any, names: Sequence[str]) -> int:
         return list(names).index(str(key))
     if isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= key < len(names):
         return int(key)
-    raise InputError(
-        f"{argument} refers to column {key!r}, which the table does not have.", f"choose among {listing(names)}."
-    )
+    raise InputError(f"{argument} refers to column {key!r}, which the table does not have.", choose_among(names, key))

@@ -26,7 +26,7 @@ MANY_DIGITS = 100_000_000
 FEW_ROWS = 20  # with fewer rows, values may all differ by chance
 DATES = (
     (r"^\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$", "year-month-day"),
-    (r"^\d{4}/\d{1,2}/\d{1,2}$", "year/month/day"),
+    (r"^\d{4}/\d{1,2}/\d{1,2}( \d{1,2}:\d{2}(:\d{2})?)?$", "year/month/day"),
     (r"^\d{1,2}[/.\-]\d{1,2}[/.\-](\d{2}|\d{4})( \d{1,2}:\d{2}(:\d{2})?)?$", "day, month and year"),
     (r"^\d{1,2}:\d{2}(:\d{2})?$", "time of day"),
     (r"(?i)^-?(\d+ days?,? )?\+?\d+:\d{2}:\d{2}(\.\d+)?$", "duration"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -165,6 +166,17 @@ def check_unique_names(names: Iterable[str]) -> None:
                 "rename one of them, for example with names= of read_table.",
             )
         seen.add(name)
+
+
+def choose_among(names: Iterable[str], given: object = None) -> str:
+    """Advise to choose a column, with the nearest name first if one was mistyped.
+
+    >>> choose_among(["weather", "wind"], "wether")
+    "did you mean 'weather'? Choose among 'weather', 'wind'."
+    """
+    known = list(names)
+    near = get_close_matches(given, known, 1) if isinstance(given, str) else []
+    return f"did you mean {near[0]!r}? Choose among {listing(known)}." if near else f"choose among {listing(known)}."
 
 
 def listing(values: Iterable[object], most: int = 8) -> str:

@@ -166,7 +166,10 @@ def predict(
         Path | None, typer.Option(help="CSV of costs to decide by, instead of the costs of the run.")
     ] = None,
     keep: Annotated[
-        str | None, typer.Option(help="Columns of TABLE to copy to the output, separated by commas.")
+        str | None,
+        typer.Option(
+            help="Columns of TABLE to copy to the output, separated by commas. A name with a comma is quoted."
+        ),
     ] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="Write text unchanged, even if a spreadsheet would execute it as a formula.")

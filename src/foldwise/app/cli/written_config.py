@@ -46,6 +46,7 @@ def config_text(path: Path, table: Table, task: str | None, keywords: Mapping[st
         "",
         "# Columns to leave out.",
         f"drop = {toml(given.get('drop', []))}",
+        *suggested_drops(table),
         *advice(table),
         "",
         "# What a run does. Other options: foldwise fit --help.",
@@ -80,11 +81,15 @@ def advice(table: Table) -> list[str]:
         if note.column is None or "pass " not in note.text.lower():
             continue
         found.append(f"# {one_line(with_options(note.text))}")
-        if note.topic == "identifier":
-            found.append(f"# drop = {toml([note.column])}")
         if note.topic == "groups":
             found.append(f"# groups = {toml(note.column)}")
     return found
+
+
+def suggested_drops(table: Table) -> list[str]:
+    """Return the columns that may identify rows, as one line to use instead of the one above."""
+    names = [note.column for note in table.notes.about("identifier")]
+    return [f"# drop = {toml(names)}"] if names else []
 
 
 def missing_lines(missing: Mapping[str, Any]) -> list[str]:

@@ -23,7 +23,7 @@ from foldwise.data.reading.layout import given_names
 from foldwise.data.reading.missing import everywhere, plain_tokens, with_column_tokens
 from foldwise.data.reading.protocol import ParsedFile, ReadOptions, header_rows, token_strings
 from foldwise.data.reading.source_file import SourceFile, open_file
-from foldwise.data.schema import Column, Schema, check_unique_names, listing
+from foldwise.data.schema import Column, Schema, check_unique_names, choose_among
 from foldwise.data.table import Table
 from foldwise.data.view import view_of_frame
 from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, InputError
@@ -202,7 +202,7 @@ def target_of(target: Any, columns: Sequence[str], file: str) -> str:
         return columns[target]
     if not isinstance(target, str | int):
         raise FoldwiseTypeError(f"target must be the name or the index of a column, got {target!r}.")
-    raise InputError(f"{file} has no column {target!r}, passed as target=.", f"choose among {listing(columns)}.")
+    raise InputError(f"{file} has no column {target!r}, passed as target=.", choose_among(columns, target))
 
 
 def without_index(
@@ -213,8 +213,7 @@ def without_index(
         raise FoldwiseTypeError(f"index must be the name of a column, or False to keep every column, got {index!r}.")
     if isinstance(index, str):
         if index not in frame.columns:
-            hint = f"choose among {listing(frame.columns)}."
-            raise InputError(f"{file} has no column {index!r}, passed as index=.", hint)
+            raise InputError(f"{file} has no column {index!r}, passed as index=.", choose_among(frame.columns, index))
         return frame.drop(index), [Note("index", f"{index!r} was dropped, as requested.", index)]
     if index is False or frame.width < 2 or frame.height < 2:
         return frame, []
@@ -238,8 +237,7 @@ def without_columns(
     """Drop the columns that a caller leaves out."""
     for name in drop:
         if name not in frame.columns:
-            hint = f"choose among {listing(frame.columns)}."
-            raise InputError(f"{file} has no column {name!r}, passed as drop=.", hint)
+            raise InputError(f"{file} has no column {name!r}, passed as drop=.", choose_among(frame.columns, name))
         if name == target:
             raise InputError(f"{name!r} is the target, so it cannot be dropped.", "choose another target=, or drop=.")
     if not drop:
