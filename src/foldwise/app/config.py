@@ -47,11 +47,17 @@ class FitConfig:
     n_jobs: int | None = None
     task: str | None = None
     cv: str | int | None = None
+    coverage: float | str | None = None
+    guarantee: bool = False
     reading: Mapping[str, Any] | None = None  # arguments of `read_table`, from the command line
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
         assert self.fold_plan is None or self.fold_plan.folds  # refuses what cannot be read
+        if self.coverage is not None or self.guarantee:
+            from foldwise.app.coverage import check_guarantee  # loads libraries that other runs may not need yet
+
+            check_guarantee(self.coverage, self.guarantee, self.time)
 
     @property
     def fold_plan(self) -> FoldPlan | None:

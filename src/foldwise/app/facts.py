@@ -38,7 +38,11 @@ MOST_IMPORTANCES = 200  # columns
 
 
 def make_facts(
-    result: FitResult, lines: list[LeaderboardRow], examples: list[dict[str, Any]], times: RunTimes
+    result: FitResult,
+    lines: list[LeaderboardRow],
+    examples: list[dict[str, Any]],
+    times: RunTimes,
+    coverage: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Collect all facts of a run."""
     opened = {one.model for one in result.search.batches}
@@ -57,8 +61,11 @@ def make_facts(
         "importance": importance_facts(result),
         "importance_of": importance_words(result),
         "examples": examples,
+        "coverage": coverage,
         "history": list(result.history),
     }
+    if coverage is not None and coverage["warning"]:
+        facts["audit"]["warnings"] = [coverage["warning"], *facts["audit"]["warnings"]]
     return plain(facts)  # type: ignore[no-any-return]
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.app.coverage import CoverageRule, set_text
 from foldwise.app.run_folder import open_run
 from foldwise.app.safe_cells import without_formulas
 from foldwise.app.unknown_categories import UnknownCategories, known_levels
@@ -118,6 +119,8 @@ def predict_file(
     probability that it is wrong. A model of clusters, written by `explore`, gives `predicted_cluster` instead, and a
     model of a quantity gives `predicted_value`. All names begin with `predicted_`, so that columns of the table can be
     kept under their own names.
+    A model of a run with a coverage adds the ends of the interval as `predicted_low` and `predicted_high`, or the
+    classes of the set as `predicted_set`, separated by |.
 
     Examples
     --------
@@ -191,6 +194,7 @@ class Predictor:
         self._model, self._costs, self._keep = model, costs, keep
         self._classes = model.classes_.tolist()
         self._names = [f"{PREFIX}p_{label}" for label in self._classes]
+        self._rule = CoverageRule.of_metadata(model.metadata)
         self._notes: dict[str, Note] = {}
         self._unknown = UnknownCategories(known_levels(model.model))
         self._decisions: dict[str, int] = {}
@@ -203,7 +207,8 @@ class Predictor:
             )
 
     def _output_names(self) -> list[str]:
-        return [f"{PREFIX}class", *self._names, f"{PREFIX}decision", f"{PREFIX}expected_cost"]
+        names = [f"{PREFIX}class", *self._names, f"{PREFIX}decision", f"{PREFIX}expected_cost"]
+        return names if self._rule is None else [*names, f"{PREFIX}set"]
 
     def answers(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Predict the rows of one batch."""
@@ -240,6 +245,9 @@ class Predictor:
         columns += [pl.Series(name, proba[:, k].astype(np.float64)) for k, name in enumerate(self._names)]
         columns.append(pl.Series(f"{PREFIX}decision", decision.action.tolist(), strict=False))
         columns.append(pl.Series(f"{PREFIX}expected_cost", decision.cost))
+        if self._rule is not None:
+            sets = [set_text(one, self._classes) for one in self._rule.sets(proba)]
+            columns.append(pl.Series(f"{PREFIX}set", sets, dtype=pl.String))
         return columns
 
     def _count(self, answers: NDArray[Any]) -> None:
@@ -273,14 +281,15 @@ class ValuePredictor(Predictor):
     low, total, high = np.inf, 0.0, -np.inf
 
     def _output_names(self) -> list[str]:
-        return [f"{PREFIX}value"]
+        return [f"{PREFIX}value", *([] if self._rule is None else [f"{PREFIX}low", f"{PREFIX}high"])]
 
     def _predicted(self, X: pl.DataFrame) -> list[pl.Series]:
         values = np.asarray(self._model.predict(X), dtype=np.float64)
         if len(values):
             self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
             self.total += float(values.sum())
-        return [pl.Series(f"{PREFIX}value", values)]
+        ends: Any = () if self._rule is None else self._rule.intervals(values).T
+        return [pl.Series(name, one) for name, one in zip(self._output_names(), [values, *ends], strict=True)]
 
     def summary(self, n_rows: int, costs_given: bool) -> PredictionSummary:
         found = (self.low, self.total / n_rows, self.high) if n_rows else None

@@ -9,6 +9,8 @@ import shlex
 # how arguments of Python functions are called on the command line
 OPTIONS = {
     "drop_unlabeled=True": "--drop-unlabeled",
+    "guarantee=True": "--guarantee",
+    "guarantee=": "--guarantee ",
     "force=True": "--force",
     "rows=False": "--no-rows",
     "index=False": "--index none",
@@ -21,8 +23,8 @@ OPTIONS = {
     "kinds=": "--kind ",
     "skip_rows=": "--skip-rows ",
 }
-SAME_NAME = "background budget costs cv decimal dialect drop encoding groups header index keep metric models names"
-SAME_NAME += " out positive resume quote seed separator sheet table target task test time weights"
+SAME_NAME = "background budget costs coverage cv decimal dialect drop encoding groups header index keep metric models"
+SAME_NAME += " names out positive resume quote seed separator sheet table target task test time weights"
 OPTIONS |= {f"{name}=": f"--{name} " for name in SAME_NAME.split()}
 MAPPING = re.compile(r"\b(missing_values|kinds)=(\{[^{}]*\})")
 OF_READING = re.compile(r"(?<=[=}]) of (foldwise\.)?read_table\b")

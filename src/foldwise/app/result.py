@@ -11,6 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.app.coverage import CoverageRule
+from foldwise.app.coverage_facts import coverage_facts, coverage_rule
 from foldwise.app.examples import example_facts
 from foldwise.app.facts import make_facts
 from foldwise.app.folder_result import FolderResult
@@ -65,6 +67,8 @@ class Run(FolderResult):
         The checked table, target and options of the run.
     background : polars.DataFrame
         A sample of training rows, with which `explain` compares a row. Empty with `rows=False`.
+    coverage : CoverageRule or None
+        How intervals or sets follow from predictions. None if no coverage was requested.
 
     Examples
     --------
@@ -81,6 +85,7 @@ class Run(FolderResult):
     facts: dict[str, Any]
     task: FitTask
     background: pl.DataFrame = field(default_factory=pl.DataFrame)
+    coverage: CoverageRule | None = None
 
     @classmethod
     def of(cls, result: FitResult, clock: Clock) -> Run:
@@ -105,9 +110,10 @@ class Run(FolderResult):
         lines = leaderboard(result)
         spare = setup.time.spare(clock.elapsed, final.large_files, final.n_bytes)
         examples = example_facts(result, seconds=spare) if rows else []
-        facts = make_facts(result, lines, examples, clock.times())
+        rule = coverage_rule(result)
+        facts = make_facts(result, lines, examples, clock.times(), coverage_facts(result, rule))
         estimate = procedure_estimate(result, setup.metric)
-        return cls(estimate, final.model, facts, setup.task, background if rows else background[:0])
+        return cls(estimate, final.model, facts, setup.task, background if rows else background[:0], rule)
 
     @property
     def leaderboard(self) -> pl.DataFrame:
@@ -156,6 +162,45 @@ class Run(FolderResult):
             raise InputError("a quantity has no class probabilities.", "use predict.")
         return self.model.predict_proba(self._columns(X))
 
+    def predict_interval(self, X: Any) -> NDArray[np.float64]:
+        """Predict an interval for the value of each row, with the coverage that `fit` was asked for.
+
+        Parameters
+        ----------
+        X : frame
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            The low and the high end of each interval.
+        """
+        if not self.task.is_quantity:
+            raise InputError("classes have no intervals.", "use predict_set.")
+        return self._rule().intervals(np.asarray(self.predict(X), dtype=np.float64))
+
+    def predict_set(self, X: Any) -> NDArray[np.bool_]:
+        """Predict a set of classes for each row, with the coverage that `fit` was asked for.
+
+        Parameters
+        ----------
+        X : frame
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_rows, n_classes)
+            Whether each class, in the order of `model.classes_`, belongs to the set.
+        """
+        if self.task.is_quantity:
+            raise InputError("a quantity has no sets of classes.", "use predict_interval.")
+        return self._rule().sets(self.predict_proba(X))
+
+    def _rule(self) -> CoverageRule:
+        if self.coverage is None:
+            raise InputError("the run has no intervals and no sets.", "pass coverage=0.9 to fit.")
+        return self.coverage
+
     def _columns(self, X: Any) -> pl.DataFrame:
         from foldwise.storage.table_check import kinds_of, match_columns
 
@@ -175,6 +220,7 @@ class Run(FolderResult):
             "estimate": estimate,
             "rows": self.task.n_rows,
             "reading": dict(self.task.table.reading),
+            "coverage": None if self.coverage is None else self.coverage.to_metadata(),
         }
         save_model(inside / MODEL, self.model, self._sample, target=self.task.table.target, metadata=metadata)
         if self.background.height:

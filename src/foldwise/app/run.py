@@ -13,6 +13,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from foldwise.app.config import FitConfig
+from foldwise.app.coverage import coverage_level, set_aside
 from foldwise.app.interrupts import finish_despite_interrupt
 from foldwise.app.progress import RunProgress, Watch
 from foldwise.app.recording.record import RunRecord
@@ -54,6 +55,8 @@ def fit(
     n_jobs: int | None = None,
     task: str | None = None,
     cv: str | int | None = None,
+    coverage: float | str | None = None,
+    guarantee: bool = False,
     out: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
 ) -> Run:
@@ -107,6 +110,12 @@ def fit(
     cv : int or str, default=None
         Number of folds, or "5x10" for ten folds repeated five times. "holdout" sets a quarter of the rows aside, on
         which the final model is scored once, and "holdout:0.3" another share. By default the number of rows decides.
+    coverage : float or str, default=None
+        Share of new rows whose interval, or set of classes, must contain the truth, such as 0.9 or "90%". By default
+        there are no intervals and sets.
+    guarantee : bool, default=False
+        Whether to set rows aside before the search, so that the coverage is guaranteed. The model then learns from
+        fewer rows.
     out : path, default=None
         Run folder to write. Every trial is recorded in it as soon as it ends, so that the run can be resumed even if
         it is killed. By default nothing is written, and `Run.save` writes the result.
@@ -131,7 +140,7 @@ def fit(
     names = models if models is None or isinstance(models, str) else tuple(models)
     columns = (groups, time, weights)
     given = (names, metric, costs, *columns, positive, test, drop_unlabeled, rows, seed, n_jobs, task, cv)
-    config = FitConfig(target, 60.0 if budget is None else budget, *given)
+    config = FitConfig(target, 60.0 if budget is None else budget, *given, coverage, guarantee)
     if out is not None and resume is not None:
         raise InputError("a run that is resumed stays in its folder, so out= must be left out.", "leave out= out.")
     if resume is not None:
@@ -206,6 +215,8 @@ def run_fit(
         task = make_task(
             config.source_of(table), config.target, **columns, **others, drop_unlabeled=config.drop_unlabeled
         )
+        if config.guarantee:
+            task = set_aside(task, coverage_level(config.coverage), config.seed)
         metric = metric_of(config.metric, task)
         tell.enter("checking the data")
         setup = RunSetup.make(config, task, metric, n_workers, None if record is None else record.few_splits)

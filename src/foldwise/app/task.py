@@ -77,6 +77,7 @@ class FitTask:
     named: dict[str, str] | None = None  # groups, time, weights: the columns
     test: HeldOut | None = None
     n_unlabeled: int = 0  # rows without a target, which were left out
+    aside: HeldOut | None = None  # rows that calibrate intervals or sets, from which nothing is learned
 
     @property
     def n_rows(self) -> int:

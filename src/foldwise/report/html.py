@@ -11,6 +11,7 @@ from foldwise.report.facts import ReportFacts
 from foldwise.report.markup import Html, el, join
 from foldwise.report.sections.bayes import bayes
 from foldwise.report.sections.columns import audit, importance
+from foldwise.report.sections.coverage import coverage
 from foldwise.report.sections.elements import Section
 from foldwise.report.sections.examples import examples
 from foldwise.report.sections.exploration.answers import top
@@ -31,7 +32,7 @@ FORMAT = 1
 EXPLORATION = (map_section, clusters, outliers, rules, factors, remarkable, audit, reproduction)
 TUNING = (strategy_pictures, searches, reproduction)
 SECTIONS = (
-    *(leaderboard, mistakes, curves, errors, residuals_by_column, importance, examples, bayes),
+    *(leaderboard, mistakes, curves, errors, residuals_by_column, coverage, importance, examples, bayes),
     *(audit, searches, history, reproduction, glossary),
 )
 SCRIPTS = ("nomogram", "map")  # for sections that embed facts of this name

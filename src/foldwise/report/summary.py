@@ -32,6 +32,7 @@ def summary_text(facts: dict[str, Any]) -> str:
         "",
         *estimate_lines(facts),
         *test_lines(facts["headline"]["test"]),
+        *coverage_lines(facts.get("coverage")),
         "",
         f"  {'model':<31} {model_score_title(task['metric_title']):>9}  {'95% interval':<18} tied†  weight",
         *(
@@ -153,6 +154,23 @@ def warning_lines(warnings: list[str]) -> list[str]:
     first, other = WARNING_PREFIX
     wrapped = [textwrap.wrap(words, WIDTH, initial_indent=first, subsequent_indent=other) for words in warnings]
     return ["", "  warnings", *(line for lines in wrapped for line in lines)] if warnings else []
+
+
+def coverage_lines(coverage: dict[str, Any] | None) -> list[str]:
+    """Format the coverage of intervals or sets."""
+    if not coverage:
+        return []
+    found, quantity = coverage["measured"], coverage["quantity"]
+    what, noun = ("intervals", "width") if quantity else ("sets of classes", "size")
+    size = "" if found["size"] is None else f", mean {noun} {number(found['size'])}"
+    promise = f"guaranteed by {coverage['rows']:,} rows that were set aside"
+    promise = promise if coverage["guaranteed"] else "measured, not guaranteed"
+    ends = f"95% interval {100 * found['low']:.1f}% to {100 * found['high']:.1f}%"
+    words = (
+        f"{100 * coverage['level']:g}% {what}: they contained the truth of {100 * found['value']:.1f}% of held-out "
+        f"rows ({ends}){size}; {promise}"
+    )
+    return ["", *textwrap.wrap(words, WIDTH, initial_indent="  ", subsequent_indent="    ")]
 
 
 def test_lines(test: dict[str, Any] | None) -> list[str]:

@@ -108,6 +108,21 @@ def fit(
         ),
     ] = None,
     test: TestFile = None,
+    coverage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Give every prediction an interval, or a set of classes, that contains the truth in this share of new "
+            "rows, such as 90%.",
+        ),
+    ] = None,
+    guarantee: Annotated[
+        bool,
+        typer.Option(
+            "--guarantee",
+            help="Guarantee the coverage: rows are set aside before the search, and nothing is learned from them.",
+        ),
+    ] = False,
     drop_unlabeled: Annotated[
         bool,
         typer.Option("--drop-unlabeled", help="Drop rows without a class. Without this option they are an error."),
@@ -148,6 +163,7 @@ def fit(
     options |= {"groups": groups, "time": time, "weights": weights, "positive": positive, "test": test}
     options |= {"drop_unlabeled": drop_unlabeled, "rows": not no_rows, "seed": seed, "n_jobs": jobs, "task": task}
     options |= {"cv": cv, "reading": reading.keywords() or None}
+    options |= {"coverage": coverage, "guarantee": guarantee}
     given = {name: value for name, value in options.items() if value is not None}
     fit(FitRequest(table, given, out, resume, force), as_json=json, quiet=quiet)
 
@@ -181,7 +197,8 @@ def predict(
 
     The output contains the predicted class, one probability per class, the decision and its expected cost. Without
     costs, the decision is the predicted class and the expected cost is the probability of an error. For a quantity, the
-    output contains the predicted value. With a folder written by explore, it contains the cluster of each row.
+    output contains the predicted value. If fit had --coverage, the ends of the interval or the set of classes are
+    added. With a folder written by explore, the output contains the cluster of each row.
     """
     from foldwise.app.cli.predict import predict
 

@@ -55,10 +55,33 @@ def explain(
         rows = opened.background() if background is None else first_rows(background, opened.model, keywords)
         [found] = explaining.explain(opened.model, one, rows, about, n_samples, seed)
         facts, text = contribution_facts(found), contribution_text(found)
+    covered, words = coverage_of(opened.model, one)
     if as_json:
-        print_json({"row": row, **facts})
+        print_json({"row": row, **facts, **covered})
     else:
-        print(f"row {row} of {table.name}\n{text}")
+        print(f"row {row} of {table.name}\n{words}{text}")
+
+
+def coverage_of(model: Any, one: Any) -> tuple[dict[str, Any], str]:
+    """The interval or the set of a row, as facts and as a line of text; both empty if the run had no coverage."""
+    import numpy as np
+
+    from foldwise.app.coverage import CoverageRule
+    from foldwise.evaluation.tables import number
+
+    rule = CoverageRule.of_metadata(model.metadata)
+    if rule is None:
+        return {}, ""
+    level = {"coverage": rule.level, "guaranteed": rule.guaranteed}
+    if model.task == "regression":
+        low, high = rule.intervals(np.asarray(model.predict(one), dtype=np.float64))[0].tolist()
+        finite = np.isfinite(rule.quantile)
+        words = f"{number(low)} to {number(high)}" if finite else "all values, because there were too few rows"
+        return {**level, "interval": [low, high] if finite else None}, f"interval: {words} ({rule.words})\n"
+    inside = rule.sets(model.predict_proba(one))[0]
+    names = [str(name) for name, chosen in zip(model.classes_.tolist(), inside, strict=True) if chosen]
+    shown = ", ".join(clipped(name, 16) for name in names) or "empty, no class is probable enough"
+    return {**level, "set": names}, f"set: {shown} ({rule.words})\n"
 
 
 def row_of(table: Path, row: int, model: Any, keywords: dict[str, Any]) -> Any:

@@ -27,6 +27,7 @@ from foldwise.decisions.conformal.kept_models import KeptModels
 from foldwise.decisions.conformal.levels import (
     SLACK,
     check_coverage,
+    closed,
     guaranteed_coverage,
     plus_intervals,
     quantile_of,
@@ -307,7 +308,7 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         shape = [np.asarray(one.predict(X), dtype=np.float64).reshape(-1) for one in self.interval_estimators_]
         assert self.conformity_ is not None
         low, high = self.conformity_.bounds(center, np.column_stack([*shape, center]), float(quantiles[0]))
-        return np.column_stack([low, high])
+        return closed(low, high)
 
     @wraps(is_classifier)  # type: ignore[untyped-decorator]
     def predict_set(self, X: Any, coverage: float | None = None) -> NDArray[np.bool_]:

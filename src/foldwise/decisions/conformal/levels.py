@@ -14,6 +14,7 @@ from foldwise.errors import InputError
 Floats = NDArray[np.float64]
 
 BLOCK_CELLS = 1 << 22  # predictions of rows × calibration rows in memory at a time
+CLOSED = 1e-13  # of the larger end of an interval
 SLACK = 1e-10  # scores that are equal but for rounding are ties
 ROUNDING = 1e-9  # 0.95 · 20 is 19, also where the product of floats is slightly more
 
@@ -43,6 +44,13 @@ def quantile_of(ordered: Floats, coverage: float) -> float:
     return float(ordered[rank - 1]) if rank <= len(ordered) else math.inf
 
 
+def closed(low: Floats, high: Floats) -> Floats:  # (rows, 2)
+    """Return intervals whose ends belong to them: rounding must not exclude a value whose score equals the quantile."""
+    with np.errstate(invalid="ignore"):
+        slack = CLOSED * np.where(np.isfinite(low) & np.isfinite(high), np.maximum(np.abs(low), np.abs(high)), 0.0)
+    return np.column_stack([low - slack, high + slack])
+
+
 def plus_intervals(predicted: Floats, fold: NDArray[np.intp], residuals: Floats, coverage: float) -> Floats:
     """Return the intervals of CV+ and jackknife+.
 
@@ -60,7 +68,7 @@ def plus_intervals(predicted: Floats, fold: NDArray[np.intp], residuals: Floats,
         some = predicted[block][:, fold]
         found[block, 0] = np.partition(some - residuals, n_scores - rank, axis=1)[:, n_scores - rank]
         found[block, 1] = np.partition(some + residuals, rank - 1, axis=1)[:, rank - 1]
-    return found
+    return closed(*found.T)
 
 
 def guaranteed_coverage(method: str, coverage: float, n_rows: int, n_folds: int) -> float:
