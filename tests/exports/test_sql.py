@@ -279,3 +279,12 @@ def test_kept_columns_come_first(server):
     assert [row[0] for row in rows] == table.X["rings"].to_list()
     with pytest.raises(InputError, match="keep= names 'class'"):
         to_sql(stored(model, table.X), keep=["class"])
+
+
+def test_a_model_that_needs_no_column():
+    """A tree of one leaf, in the database with the most reserved words."""
+    tree = DecisionTreeClassifier(max_depth=1).fit([[1.0], [1.0]], ["no", "yes"])
+    frame = pl.DataFrame({"a": [1.0, 2.0]})
+    rows, differences = run(to_sql(tree, dialect="sqlite", columns=["a"], keep=[], rows=frame), frame, "rows")
+    assert differences == 0
+    assert rows == [("no", 0.5, 0.5)] * 2

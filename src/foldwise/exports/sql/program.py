@@ -147,7 +147,7 @@ class SqlProgram:
             own = [pair for pair in every[i] if pair[0] in wanted]
             wanted = (wanted | used_in(own)) - {name for name, _ in own}
             passed = [(name, name) for name in sorted(wanted) if where.get(name, i) < i]
-            columns = listed([*passed, *own]) or "1 AS nothing"
+            columns = listed([*passed, *own]) or "1 AS unused"
             before = f"step{i - 1}" if i else source
             lines.append(f"step{i} AS {self.dialect.fence}(\n  SELECT {columns}\n  FROM {before}\n)")
         return f"{', '.join(reversed(lines))}\nSELECT {listed(result)}\nFROM step{len(every) - 1}"
