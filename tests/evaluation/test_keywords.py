@@ -15,6 +15,9 @@ from foldwise import (
     NaiveBayes,
     compare,
     cross_predict,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
     estimate,
     learning_curve,
     nested_cv,
@@ -30,6 +33,8 @@ CALLS: dict[str, Any] = {
     "cross_predict": lambda **given: cross_predict(NaiveBayes(), X, y, cv=2, **given),
     "learning_curve": lambda **given: learning_curve(NaiveBayes(), X, y, cv=2, shuffle=True, **given),
     "validation_curve": lambda **given: validation_curve(NaiveBayes(), X, y, "var_floor", [0.1], cv=2, **given),
+    "cross_validate": lambda **given: cross_validate(NaiveBayes(), X, y, cv=2, params=given),
+    "cross_val_predict": lambda **given: cross_val_predict(NaiveBayes(), X, y, cv=2, params=given),
     "GridSearchCV.fit": lambda **given: SEARCH.fit(X, y, **given),
 }
 
@@ -41,6 +46,12 @@ def test_unknown_keywords_are_refused(function: str) -> None:
     ):
         CALLS[function](sampel_weight=np.ones(150))
     CALLS[function](sample_weight=np.ones(150))
+
+
+def test_an_unknown_metric_is_refused_with_the_nearest_names() -> None:
+    for call in (cross_val_score, estimate):
+        with pytest.raises(ValueError, match=r"scoring must name a metric of scikit-learn, got 'acuracy'.*'accuracy'"):
+            call(NaiveBayes(), X, y, scoring="acuracy")
 
 
 def test_arguments_of_the_steps_of_a_pipeline_are_known() -> None:

@@ -27,7 +27,13 @@ from foldwise.evaluation.fit_lines import FitPrinter
 from foldwise.evaluation.metrics.metric import Metric
 from foldwise.evaluation.metrics.scoring import check_single, metrics_of
 from foldwise.evaluation.procedure_scores import Procedure, check_model
-from foldwise.evaluation.routing import RoutedParams, open_routed_session, route_cross_validation, routed_metrics
+from foldwise.evaluation.routing import (
+    RoutedParams,
+    check_fit_params,
+    open_routed_session,
+    route_cross_validation,
+    routed_metrics,
+)
 from foldwise.folds.engine import EvaluationTask, Outcome, ScoringPlan, evaluate
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import Answer, FoldSession, Need
@@ -311,6 +317,7 @@ class ValidationRequest:
         scored: bool = True,
     ) -> ValidationRequest:
         metrics, scorers, several = metrics_of(scoring, estimator) if scored else ({}, {}, False)
+        check_fit_params(name, estimator, params or {})
         splitter = check_cv(cv, y, classifier=is_classifier(estimator))
         routed = route_cross_validation(name, estimator, splitter, scorers, groups, params or {})
         if routed.score is not None:

@@ -47,7 +47,7 @@ def test_what_a_name_becomes():
     assert isinstance(metrics["cost"], CostMetric)
     assert several
     assert scorers["cost"].matrix is COSTS
-    with pytest.raises(ValueError, match="Got 'acuracy'"):
+    with pytest.raises(ValueError, match="got 'acuracy'"):
         metrics_of("acuracy", GaussianNB())
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.pipeline import Pipeline
 
 from foldwise.errors import InputError
@@ -58,7 +59,14 @@ def scorer_of(scoring: Any, estimator: Any) -> Any:
     """Return the scorer that scikit-learn would call."""
     if isinstance(scoring, CostMatrix):
         return scoring.scorer()
-    return check_scoring(estimator, scoring.scorer if isinstance(scoring, Metric) else scoring)
+    scoring = scoring.scorer if isinstance(scoring, Metric) else scoring
+    if isinstance(scoring, str) and scoring not in get_scorer_names():
+        near = get_close_matches(scoring, get_scorer_names(), n=3, cutoff=0.5) or ["accuracy", "neg_log_loss", "r2"]
+        raise InputError(
+            f"scoring must name a metric of scikit-learn, got {scoring!r}.",
+            f"try {', '.join(map(repr, near))}; sklearn.metrics.get_scorer_names() lists all.",
+        )
+    return check_scoring(estimator, scoring)
 
 
 def one_metric(scoring: Any, scorer: Any, estimator: Any) -> SearchMetric:
