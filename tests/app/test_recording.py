@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import sqlite3
 
 import numpy as np
+import polars as pl
 import pytest
 
 import foldwise
 from foldwise.app.recording import trials
+from foldwise.app.recording.fingerprint import digest_of_column
 from foldwise.app.recording.trials import TrialRecord
 from foldwise.tuning.store import StoreError
 from tests.app.fakes import STRENGTH
@@ -179,3 +182,23 @@ def test_the_seconds_of_writing_are_counted(tmp_path):
     *_, last = search.record.sessions()
     assert isinstance(search.record, TrialRecord)
     assert 0 < last.writing < 60
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (["ab", "c"], ["a", "bc"]),
+        (["ab", None, ""], ["ab", "", None]),
+        ([1.0, None, 0.0], [1.0, 0.0, None]),
+        ([True, None], [None, True]),
+        ([datetime.date(2024, 1, 1)], [datetime.date(2024, 1, 2)]),
+    ],
+)
+def test_other_cells_have_another_digest(first, second):
+    assert digest_of_column(pl.Series(first)) != digest_of_column(pl.Series(second))
+    assert digest_of_column(pl.Series(first)) == digest_of_column(pl.Series([*first, *second])[: len(first)])
+
+
+def test_a_category_is_text():
+    column = pl.Series(["b", None, "a"])
+    assert digest_of_column(column.cast(pl.Categorical)) == digest_of_column(column)
