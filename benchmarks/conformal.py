@@ -241,12 +241,12 @@ def of_mapie(outer: Outer) -> Iterator[dict[str, Any]]:
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     fit, cal = next(iter(folds.split(X[train], labels)))
     inner = LogisticRegression(max_iter=300)
-    for kind in ("lac", "aps", "raps", "top_k"):
+    for kind in ("lac", "aps", "top_k"):  # RAPS needs more rows than most of these tables have
         model = LogisticRegression(max_iter=300).fit(X[train][fit], labels[fit])
-        if kind in ("aps", "raps", "top_k") and len(classes) == 2:
+        if kind != "lac" and len(classes) == 2:
             continue  # MAPIE offers only LAC for two classes
         peer = SplitConformalClassifier(model, LEVELS, conformity_score=kind, random_state=0)
-        how = {"include_last_label": "randomized"} if kind in ("aps", "raps") else None
+        how = {"include_last_label": "randomized"} if kind == "aps" else None
         sets = peer.conformalize(X[train][cal], labels[cal]).predict_set(X[test], conformity_score_params=how)[1]
         for i, level in enumerate(LEVELS):
             hits = sets[np.arange(len(test)), truth, i]

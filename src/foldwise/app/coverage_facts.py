@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.coverage import CalibrationSample, CoverageRule, calibration_sample, coverage_level, selecting_rule
 from foldwise.app.task import FitTask
+from foldwise.decisions.conformal.interval_scores import NOTABLE_TIES, joined_ties
 from foldwise.decisions.conformal.levels import SLACK, least_rows, quantile_of
 from foldwise.evaluation.shares import ShareSpread
 from foldwise.evaluation.tables import number
@@ -29,7 +30,19 @@ def coverage_rule(result: FitResult) -> CoverageRule | None:
     if config.coverage is None:
         return None
     level = coverage_level(config.coverage)
-    return CoverageRule.of_scores(level, config.guarantee, calibration_sample(result).scores)
+    return CoverageRule.of_scores(level, config.guarantee, rule_scores(result, calibration_sample(result)))
+
+
+def rule_scores(result: FitResult, sample: CalibrationSample) -> Floats:
+    """The scores that the quantile is taken of. Rows that the final model cannot tell apart share one."""
+    task, scores = result.setup.task, sample.scores
+    counts = np.unique(sample.truth, return_counts=True)[1]
+    if task.aside is not None or not task.is_quantity or counts.max() < NOTABLE_TIES * len(scores):
+        return scores
+    selection = result.final.selection
+    rows = selection.tested.rows[selection.honest.index]
+    fitted = np.asarray(result.final.model.predict(result.setup.X[rows.tolist()]), dtype=np.float64)
+    return joined_ties(scores, sample.truth, fitted)
 
 
 def coverage_facts(result: FitResult, rule: CoverageRule | None) -> dict[str, Any] | None:

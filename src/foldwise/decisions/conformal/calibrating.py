@@ -21,6 +21,7 @@ from foldwise.decisions.conformal.interval_scores import (
     IntervalScore,
     NormalizedScore,
     QuantileScore,
+    joined_ties,
     log_spreads,
     out_of_fold,
     quantile_settings,
@@ -161,6 +162,8 @@ def value_calibration(
     conformity, shape, models = interval_shape(plan, table, session, splits)
     center = out_of_fold(session, [{}], splits, len(y), plan.n_jobs)
     scores = conformity.scores(y[rows], center[rows, 0], shape[rows])
+    if plan.method == "cross" and plan.conformity == "absolute":
+        scores = joined_ties(scores, y[rows], np.asarray(model.predict(take_rows(X, rows)), dtype=np.float64))
     return CalibrationScores(model, scores, conformity=conformity, interval_models=models)
 
 

@@ -12,13 +12,13 @@ from sklearn.base import is_classifier, is_regressor
 
 from foldwise.data.arguments import check_jobs, one_of, whole_at_least
 from foldwise.data.schema import listing
+from foldwise.decisions.conformal.interval_scores import NOTABLE_TIES
 from foldwise.decisions.conformal.levels import SLACK, least_rows, rank_of
 from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, InputError
 
 METHODS = ("cross", "split", "cv+", "jackknife+")
 VALUE_SCORES = ("auto", "absolute", "normalized", "quantile")
 CLASS_SCORES = ("auto", "lac", "aps")
-NOTABLE_TIES = 0.05  # share of rows that are covered only because of ties
 
 
 def check_parameters(model: Any) -> None:

@@ -21,6 +21,7 @@ from foldwise.folds.splits import Split
 
 Floats = NDArray[np.float64]
 
+NOTABLE_TIES = 0.05  # share of rows
 LEAST_SPREAD = 1e-3  # of the mean residual: the logarithm of a residual of 0 is minus infinity
 
 # by class name, as their libraries may be missing: parameters of the quantile loss, and the one that holds the level
@@ -91,6 +92,38 @@ def log_spreads(residuals: Floats) -> Floats:
     sizes = np.abs(residuals)
     mean = float(sizes.mean())
     return np.log(np.maximum(sizes, LEAST_SPREAD * mean)) if mean > 0 else np.zeros(len(sizes))
+
+
+def joined_ties(scores: Floats, y: Floats, fitted: Floats) -> Floats:
+    """Give rows that the model cannot tell apart one score, the largest of their absolute residuals.
+
+    Models of different folds predict such rows slightly differently. Where they are many, the quantile may fall between
+    these predictions, and the intervals would then miss all of them.
+
+    Parameters
+    ----------
+    scores : array of shape (n_rows,)
+        Absolute out-of-fold residuals.
+    y : array of shape (n_rows,)
+        Targets.
+    fitted : array of shape (n_rows,)
+        Predictions of the same rows by the model of all rows.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+        The scores; the same array unless a group of equal rows is large.
+    """
+    pairs = np.column_stack([y, fitted])
+    _, group, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+    large = np.flatnonzero(counts >= max(2, NOTABLE_TIES * len(y)))
+    if not large.size:
+        return scores
+    found = scores.copy()
+    for k in large:
+        rows = group.reshape(-1) == k
+        found[rows] = max(float(scores[rows].max()), float(np.abs(y[rows] - fitted[rows]).max()))
+    return found
 
 
 def quantile_settings(estimator: Any, coverage: float) -> tuple[Any, list[Params]]:
