@@ -19,6 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.app.coverage import CoverageRule, set_text
+from foldwise.app.engine_tables import is_engine_table
 from foldwise.app.run_folder import open_run
 from foldwise.app.safe_cells import without_formulas
 from foldwise.app.unknown_categories import UnknownCategories, known_levels
@@ -71,8 +72,8 @@ class PredictionSummary:
 
 def predict_file(
     run: str | Path | StoredModel,
-    table: str | Path,
-    out: str | Path,
+    table: Any,
+    out: Any,
     *,
     costs: CostMatrix | None = None,
     keep: Sequence[str] = (),
@@ -87,10 +88,12 @@ def predict_file(
     ----------
     run : path or StoredModel
         A run folder, a model file, or an open model.
-    table : path
-        The table to predict. CSV, TSV, Parquet and Feather files are read in batches.
-    out : path
+    table : path or ibis.Table
+        The table to predict. CSV, TSV, Parquet and Feather files are read in batches, and so is a table expression of a
+        database (`foldwise.engines.table_of`).
+    out : path or writer
         The output file, in the format of its ending: .csv, .tsv, .parquet or .jsonl. "-" writes CSV to standard output.
+        `DatabaseWriter` writes to a table of a database.
     costs : CostMatrix, default=None
         Costs to decide by, instead of the costs of the run. Without either, every error costs 1.
     keep : sequence of str, default=()
@@ -146,10 +149,12 @@ def predict_file(
         )
     if not quantity and not hasattr(model.model, "predict_proba"):
         raise InputError("the model does not predict probabilities.", "wrap it in Calibrated(model) before saving it.")
-    path = None if str(out) == "-" else checked_output(Path(out), Path(table))
+    if isinstance(out, str | Path):
+        source = Path() if is_engine_table(table) else Path(table)
+        out = PredictionWriter(None if str(out) == "-" else checked_output(Path(out), source), raw)
     make = ClusterPredictor if is_clustering else ValuePredictor if quantity else Predictor
     predictor = make(model, None if quantity else costs_of(model, costs), tuple(keep))
-    with PredictionWriter(path, raw) as output:
+    with out as output:
         for frame in batches_for(model, table, block, reading):
             for start in range(0, max(1, frame.height), ROWS):
                 if not frame.height and output.n_rows:
@@ -162,9 +167,13 @@ def predict_file(
 
 
 def batches_for(
-    model: StoredModel, table: str | Path, block: int = BLOCK, reading: Mapping[str, Any] | None = None
+    model: StoredModel, table: Any, block: int = BLOCK, reading: Mapping[str, Any] | None = None
 ) -> Iterator[pl.DataFrame]:
     """Read a file in batches, with the column types of the model, and with what means missing in its table."""
+    if is_engine_table(table):
+        from foldwise.engines.drawing import row_batches
+
+        return row_batches(table, ROWS)
     stored, given = model.metadata.get("reading") or {}, dict(reading or {})
     finer = {**stored.get("kinds", {}), **given.get("kinds", {})}
     kinds = {name: KINDS[kind] for name, kind in model.kinds.items()}

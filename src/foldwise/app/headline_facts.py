@@ -92,7 +92,7 @@ def headline(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any]:
     chosen = facts.pop(setup.metric.name)
     against = verdict(result, lines, estimates[setup.metric.name], bases[setup.metric.name])
     return {
-        "words": [against.words, *words(result, lines, against, estimates, bases)],
+        "words": [f"{against.words} {setup.task.sampled}".strip(), *words(result, lines, against, estimates, bases)],
         "verdict": {"final": against.final, "best": against.best, "p": against.p},
         "estimate": chosen["estimate"],
         "baseline": estimate_facts(bases[setup.metric.name], setup.metric),

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.app.engine_tables import draw_tables, is_engine_table
 from foldwise.app.holding_out import held_out_rows, rows_of
 from foldwise.app.special_columns import grouped, ordered, weighted, with_weight
 from foldwise.data.frames import as_polars
@@ -78,6 +79,7 @@ class FitTask:
     test: HeldOut | None = None
     n_unlabeled: int = 0  # rows without a target, which were left out
     aside: HeldOut | None = None  # rows that calibrate intervals or sets, from which nothing is learned
+    sampled: str = ""  # a sentence on the sample, if the table was too large
 
     @property
     def n_rows(self) -> int:
@@ -135,6 +137,10 @@ def make_task(
 
     With `held_out`, this share of the rows is not learned from, and takes the place of a separate test table.
     """
+    sampled = ""
+    if is_engine_table(table):
+        table, outside, sampled = draw_tables(table, target, seed, task)
+        test = outside if test is None and held_out is None else test
     whole = read_any(table, target)
     assert whole.y is not None
     # a missing class may have a meaning, which the user must tell; a missing number has none
@@ -182,7 +188,7 @@ def make_task(
         found = replace(found, share=held_out)
     about = outline(features, "regression" if quantity else "classification")
     given = (group_codes, moments, weighed, matrix, positive_index, named)
-    return FitTask(features, about, classes, y, *given, found, n_unlabeled)
+    return FitTask(features, about, classes, y, *given, found, n_unlabeled, sampled=sampled)
 
 
 def split_off(table: Table, named: dict[str, str], quantity: bool, share: float, seed: int) -> tuple[Table, Table]:

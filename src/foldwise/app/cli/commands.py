@@ -38,6 +38,9 @@ TableFile = Annotated[
         metavar="TABLE", help="Table file: CSV, Parquet, Feather, JSON Lines, ARFF, Excel, SQLite or DuckDB."
     ),
 ]
+Query = Annotated[
+    str | None, typer.Option(help="Query whose result is the table, if TABLE is the address of a database.")
+]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit or explore, or a model file.")]
 Target = Annotated[str, typer.Option(help="Column to predict.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
@@ -67,8 +70,8 @@ def fit(
         Path | None,
         typer.Argument(
             metavar="TABLE",
-            help="Table file: CSV, Parquet, Feather, JSON Lines, ARFF, Excel, SQLite or DuckDB. With --resume only if "
-            "the table was moved.",
+            help="Table file: CSV, Parquet, Feather, JSON Lines, ARFF, Excel, SQLite or DuckDB; a folder or a glob of "
+            "Parquet or CSV files; or postgresql://user@host/database. With --resume only if the table was moved.",
         ),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict. Required for a new run.")] = None,
@@ -123,6 +126,7 @@ def fit(
             help="Guarantee the coverage: rows are set aside before the search, and nothing is learned from them.",
         ),
     ] = False,
+    query: Query = None,
     drop_unlabeled: Annotated[
         bool,
         typer.Option("--drop-unlabeled", help="Drop rows without a class. Without this option they are an error."),
@@ -165,7 +169,7 @@ def fit(
     options |= {"cv": cv, "reading": reading.keywords() or None}
     options |= {"coverage": coverage, "guarantee": guarantee}
     given = {name: value for name, value in options.items() if value is not None}
-    fit(FitRequest(table, given, out, resume, force), as_json=json, quiet=quiet)
+    fit(FitRequest(table, given, out, resume, force, query), as_json=json, quiet=quiet)
 
 
 @app.command()
@@ -187,6 +191,11 @@ def predict(
             help="Columns of TABLE to copy to the output, separated by commas. A name with a comma is quoted."
         ),
     ] = None,
+    query: Query = None,
+    to_table: Annotated[
+        str | None,
+        typer.Option("--to-table", help="New table in the database of TABLE to write, instead of an output file."),
+    ] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="Write text unchanged, even if a spreadsheet would execute it as a formula.")
     ] = False,
@@ -202,7 +211,7 @@ def predict(
     """
     from foldwise.app.cli.predict import predict
 
-    words = {"costs": costs, "keep": listed(keep or ""), "raw": raw}
+    words = {"costs": costs, "keep": listed(keep or ""), "raw": raw, "query": query, "to_table": to_table}
     predict(run, table, reading, out, words, as_json=json, quiet=quiet)
 
 

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from foldwise.app import cli
 from foldwise.app.cli.output import ProgressLine, bar, clipped, counted_names, duration, print_json
 from foldwise.app.cli.paths import check_table
+from foldwise.app.engine_tables import close_engine, name_of, needs_engine, open_engine
 from foldwise.app.progress import RunProgress
 from foldwise.app.run_folder import MODEL, REPORT, check_writable
 from foldwise.app.workers.executors import count_workers, open_executor
+from foldwise.engines.connecting import masked
 from foldwise.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ class FitRequest:
     out: Path | None = None
     resume: Path | None = None
     force: bool = False
+    query: str | None = None
 
     def check(self) -> Path:
         """Check all paths before any library is loaded. Returns the run folder."""
@@ -41,20 +44,42 @@ class FitRequest:
                 raise InputError(
                     "a run that is resumed stays in its folder.", "leave --out and --force out, or start a new run."
                 )
-            check_table(self.table, *given)
+            check_table(self.file, *given)
             return self.resume
         if self.table is None:
             raise InputError("TABLE is missing.", "pass the path of a table, or --resume with a run folder.")
-        check_table(self.table, *given)
-        return run_folder_for(self.out, self.table, self.force)
+        check_table(self.file, *given)
+        table = self.table if self.file is not None else Path(name_of(self.table, self.reading.get("table")))
+        return run_folder_for(self.out, table, self.force)
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The options by which the table is read."""
+        return self.options.get("reading") or {}
+
+    @property
+    def file(self) -> Path | None:
+        """The table, if it is a file that is read as a whole."""
+        return None if self.table is not None and self.in_engine else self.table
+
+    @property
+    def in_engine(self) -> bool:
+        """Whether the table stays in a database or in files that are too large."""
+        return self.query is not None or (self.table is not None and needs_engine(self.table))
+
+    def source(self) -> Any:
+        """The path of the table, or its expression."""
+        if self.table is None or not self.in_engine:
+            return None if self.table is None else str(self.table)
+        return open_engine(self.table, self.reading.get("table"), self.query)
 
     def open(self, folder: Path) -> RunRecord:
         """Begin or resume the run in its folder."""
         from foldwise.app.config import FitConfig
         from foldwise.app.recording.record import RunRecord
 
-        config, command = FitConfig(**self.options), shlex.join(["foldwise", *sys.argv[1:]])
-        table = None if self.table is None else str(self.table)
+        config, command = FitConfig(**self.options), masked(shlex.join(["foldwise", *sys.argv[1:]]))
+        table = self.source()
         if self.resume is not None:
             return RunRecord.resume(folder, table, config, self.options.get("budget"), command=command)
         return RunRecord.begin(folder, table, config, force=self.force, command=command)
@@ -77,6 +102,7 @@ def fit(request: FitRequest, *, as_json: bool, quiet: bool) -> None:
                 watch=lambda now: progress.show(line_of(now), now.phase),
                 command=record.command,
             )
+            close_engine(record.table)
     finally:
         executor.close()
     if as_json:

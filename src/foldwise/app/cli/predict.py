@@ -10,7 +10,9 @@ from foldwise.app.cli.exit_codes import say
 from foldwise.app.cli.output import ProgressLine, print_json
 from foldwise.app.cli.paths import check_table
 from foldwise.app.cli.table_options import TableOptions
+from foldwise.app.engine_tables import address_of, close_engine, needs_engine, open_engine
 from foldwise.app.run_folder import check_exists
+from foldwise.engines.connecting import is_address
 from foldwise.errors import InputError
 
 
@@ -19,9 +21,15 @@ def predict(
 ) -> None:
     """Predict, and print notes and a summary. `options` are arguments of `predict_file`."""
     check_exists(run)
-    check_table(table, options["costs"])
-    keywords = reading.keywords()
-    if out == "-" and as_json:
+    keywords, query, to_table = reading.keywords(), options.pop("query"), options.pop("to_table")
+    in_engine = query is not None or needs_engine(table)
+    check_table(None if in_engine else table, options["costs"])
+    if to_table is not None and (not is_address(address_of(table)) or out != "-"):
+        raise InputError(
+            "--to-table needs the address of a PostgreSQL database as TABLE, and no --out.",
+            "pass postgresql://user@host/database, or an output file.",
+        )
+    if out == "-" and as_json and to_table is None:
         raise InputError(
             "--json needs an output file, because predictions are written to standard output otherwise.",
             "pass -o predictions.csv.",
@@ -33,15 +41,24 @@ def predict(
 
     if options["costs"] is not None:
         options["costs"] = CostMatrix.from_csv(options["costs"])
-    with ProgressLine(not quiet, always=False) as progress:
-        done = predict_file(
-            run,
-            table,
-            out,
-            **options,
-            reading=keywords,
-            watch=lambda n_rows: progress.show(f"{n_rows:,} rows predicted"),
-        )
+    source: Any = open_engine(table, keywords.pop("table", None), query) if in_engine else table
+    target: Any = out
+    if to_table is not None:
+        from foldwise.app.database_predictions import DatabaseWriter
+
+        target, out = DatabaseWriter(str(address_of(table)), to_table), to_table
+    try:
+        with ProgressLine(not quiet, always=False) as progress:
+            done = predict_file(
+                run,
+                source,
+                target,
+                **options,
+                reading=keywords,
+                watch=lambda n_rows: progress.show(f"{n_rows:,} rows predicted"),
+            )
+    finally:
+        close_engine(source)
     if not quiet:
         for note in done.notes:
             say(f"note: {note.text}")

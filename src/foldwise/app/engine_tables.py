@@ -1,0 +1,97 @@
+"""Tables of a run that stay in a database or in many files: rows for the run are drawn inside the engine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from foldwise.data.reading.expansion import in_words
+from foldwise.errors import InputError
+
+MEMORY_SHARE = 1 / 20  # of the memory of the machine, which the rows of a run may take
+CELL_BYTES = 16
+ADDRESSES = ("postgresql:/", "postgres:/")
+
+
+def memory_bytes() -> int:
+    """Return the memory of the machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def most_rows(n_columns: int) -> int:
+    """Return how many rows of a table a run may read."""
+    return max(1000, int(MEMORY_SHARE * memory_bytes()) // (CELL_BYTES * max(1, n_columns)))
+
+
+def is_engine_table(table: Any) -> bool:
+    """Whether a table is an expression of Ibis."""
+    return type(table).__module__.startswith("ibis.")
+
+
+def needs_engine(path: str | Path) -> bool:
+    """Whether a path is an address, a folder, a glob, or a Parquet file that is too large for memory."""
+    text, given = str(path), Path(path)
+    if text.startswith(ADDRESSES) or given.is_dir():
+        return True
+    if not given.exists():
+        return any(mark in text for mark in "*?[")
+    if given.suffix.lower() != ".parquet":
+        return False
+    try:
+        rows = pl.scan_parquet(given)
+        n_columns = len(rows.collect_schema())
+        return int(rows.select(pl.len()).collect().item()) > most_rows(n_columns)
+    except (pl.exceptions.PolarsError, OSError):
+        return False  # the reader says what is wrong
+
+
+def open_engine(path: str | Path, table: str | None = None, query: str | None = None) -> Any:
+    """Open the table behind a path or an address."""
+    from foldwise.engines import table_of
+
+    return table_of(address_of(path), table=table, query=query)
+
+
+def close_engine(table: Any) -> None:
+    """Close the connection of a table that `open_engine` opened; anything else is left alone."""
+    if is_engine_table(table):
+        table.get_backend().disconnect()
+
+
+def address_of(path: str | Path) -> str | Path:
+    """Return an address as it was given: a path merges the two slashes."""
+    text = str(path)
+    for start in ADDRESSES:
+        if text.startswith(start) and not text.startswith(f"{start}/"):
+            return f"{start}/{text[len(start) :]}"
+    return path
+
+
+def name_of(path: Path, table: str | None) -> str:
+    """Name a run after the table, or after the folder of its files."""
+    if str(path).startswith(ADDRESSES):
+        return table or "query"
+    return path.parent.name if any(mark in path.name for mark in "*?[") else path.stem
+
+
+def draw_tables(
+    table: Any, target: str | None, seed: int, task: str | None
+) -> tuple[pl.DataFrame, pl.DataFrame | None, str]:
+    """Draw the rows of a run, rows outside of them, and say in a sentence what was drawn."""
+    from foldwise.engines.drawing import draw
+
+    if target is None:
+        raise InputError("target is missing.", "pass target='column', the column to predict.")
+    most = most_rows(len(table.columns))
+    drawn = draw(table, target, most, seed, task)
+    if drawn.outside is None:
+        return drawn.sample, None, ""
+    words = (
+        f"The table has {drawn.n_rows:,} rows, more than the {in_words(int(MEMORY_SHARE * memory_bytes()))} that a "
+        f"run may read. Models were compared and trained on a random sample of {drawn.sample.height:,} rows with the "
+        f"same class frequencies. The test rows, {drawn.outside.height:,}, were drawn outside of the sample."
+    )
+    return drawn.sample, drawn.outside, words

@@ -1,0 +1,153 @@
+"""Draws rows inside an engine: all of them if they fit into memory, else a stratified, seeded sample and others.
+
+No key is needed: the md5 of all cells of a row decides, so that the same table gives the same sample whatever the order
+of its rows. Copies of a row are drawn together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import polars as pl
+import polars.selectors as cs
+
+from foldwise.engines.asking import Asker, engine_errors, frame_of_arrow
+from foldwise.engines.checks import check_there, decide_task
+from foldwise.engines.key_folds import LARGEST, as_digits
+from foldwise.errors import InputError
+
+SPARE = 1.15  # how many more rows are drawn than needed, from which the strata are filled
+DIGITS = "(digits)"
+
+
+@dataclass(frozen=True)
+class DrawnRows:
+    """Rows drawn from a table.
+
+    Attributes
+    ----------
+    sample : DataFrame
+        The sample, or all rows.
+    outside : DataFrame or None
+        Other rows, none of which is in the sample; None if the sample is the whole table.
+    n_rows : int
+        Number of rows of the table.
+    """
+
+    sample: pl.DataFrame
+    outside: pl.DataFrame | None
+    n_rows: int
+
+
+def draw(table: Any, target: str, most: int, seed: int = 0, task: str | None = None) -> DrawnRows:
+    """Draw at most about `most` rows, and half as many outside of them, with the class frequencies of the table.
+
+    Parameters
+    ----------
+    table : ibis.Table
+        A table expression.
+    target : str
+        Name of the target.
+    most : int
+        Most rows of the sample. A table that is not larger is returned as it is.
+    seed : int, default 0
+        Another seed draws other rows.
+    task : {"classification", "regression"}, optional
+        By default inferred from the target.
+
+    Returns
+    -------
+    DrawnRows
+        The sample and rows outside of it.
+
+    Examples
+    --------
+    >>> from foldwise.engines import table_of
+    >>> drawn = draw(table_of("examples/loans.csv"), "repaid", 100)
+    >>> drawn.sample.height, drawn.outside is None
+    (100, False)
+    """
+    asker = Asker(table)
+    check_there([target], table.columns)
+    with asker.prepared():
+        n_rows = int(asker.ask(table.count().name("n").as_table())["n"][0])
+        if not n_rows:
+            raise InputError("the table must have at least one row, but has none.")
+        if n_rows <= most:
+            return DrawnRows(plain_types(asker.ask(table)), None, n_rows)
+        strata = None if decide_task(asker, target, task) == "regression" else target
+        share = most / n_rows
+        near = min(0.6, SPARE * share + 100 / n_rows)  # of the digits; rows outside have the next ones
+        far = min(1.0, near + SPARE * share / 2 + 100 / n_rows)
+        digits = row_digits(asker, seed)
+        rows = asker.ask(
+            table.mutate(**{DIGITS: digits}).filter(digits < as_digits(min(int(far * LARGEST), LARGEST - 1)))
+        )
+    inner = pl.col(DIGITS) < as_digits(int(near * LARGEST))
+    counts = None if strata is None else class_counts(asker, strata)
+    return DrawnRows(
+        filled(rows.filter(inner), strata, counts, share),
+        filled(rows.filter(~inner), strata, counts, share / 2),
+        n_rows,
+    )
+
+
+def class_counts(asker: Asker, target: str) -> dict[Any, int]:
+    """Count the rows of each class."""
+    counted = asker.table.select(label=asker.table[target])
+    found = asker.ask(counted.group_by("label").aggregate(counted.count().name("n")))
+    return dict(found.iter_rows())
+
+
+def filled(rows: pl.DataFrame, target: str | None, counts: dict[Any, int] | None, share: float) -> pl.DataFrame:
+    """Keep the share of each class, by the order of digits; at least one row of a class, if one was drawn."""
+    rows = rows.sort(DIGITS)
+    if target is None or counts is None:
+        return plain_types(rows.drop(DIGITS))
+    most = {label: max(1, round(n * share)) for label, n in counts.items()}
+    labels = rows[target].to_list()
+    seen: dict[Any, int] = {}
+    kept = np.zeros(len(labels), dtype=bool)
+    for i, label in enumerate(labels):
+        seen[label] = seen.get(label, 0) + 1
+        kept[i] = seen[label] <= most.get(label, 0)
+    return plain_types(rows.filter(pl.Series(kept)).drop(DIGITS))
+
+
+def row_digits(asker: Asker, seed: int) -> Any:
+    """Return eight hexadecimal digits of the md5 of all cells of a row."""
+    ibis, table = asker.ibis, asker.table
+
+    @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
+    def md5(text: str) -> str:  # type: ignore[empty-body]
+        ...
+
+    @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
+    def substr(text: str, start: int, length: int) -> str:  # type: ignore[empty-body]
+        ...
+
+    cells = [table[name].cast("string").fill_null("(missing)") for name in table.columns]
+    return substr(md5(reduce(add, [ibis.literal(f"{seed}"), *[ibis.literal("|") + one for one in cells]])), 1, 8)
+
+
+def row_batches(table: Any, size: int) -> Iterator[pl.DataFrame]:
+    """Yield all rows of a table, batch by batch."""
+    asker = Asker(table)
+    with asker.prepared(), engine_errors(f"{asker.kind.label} could not answer"):
+        if asker.kind.name == "duckdb":  # ibis 12 calls a method that DuckDB 2 no longer has
+            batches = asker.connection.con.sql(asker.compile(table)).to_arrow_reader(size)
+        else:
+            batches = asker.connection.to_pyarrow_batches(table, chunk_size=size)
+        for batch in batches:
+            if batch.num_rows:
+                yield plain_types(frame_of_arrow(batch))
+
+
+def plain_types(frame: pl.DataFrame) -> pl.DataFrame:
+    """Convert decimals to floats, and enumerations to text."""
+    return frame.with_columns(cs.decimal().cast(pl.Float64), cs.by_dtype(pl.Categorical).cast(pl.String))

@@ -1,0 +1,118 @@
+"""Tables in databases and in many files: runs on a sample with test rows outside of it, streamed predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import psycopg
+import pytest
+
+import foldwise
+from foldwise import NaiveBayes, predict_file, save_model
+from foldwise.app import engine_tables
+from foldwise.app.database_predictions import DatabaseWriter
+from foldwise.engines import table_of
+from foldwise.engines.drawing import draw
+from foldwise.errors import EngineError
+from tests.app.command_line import ask, refused
+from tests.engines.conftest import loader
+from tests.engines.tables import mixed_table
+from tests.slow import slow
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres", *slow("sqlite", "spark")])
+def test_a_sample_is_stratified_seeded_and_disjoint(
+    engine: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    frame = mixed_table(1000)
+    with loader(engine, request, tmp_path) as load:
+        table = load(frame)
+        drawn, again, other = (draw(table, "label", 200, seed) for seed in (0, 0, 1))
+        assert draw(table, "label", 1000).outside is None
+    assert drawn.n_rows == 1000
+    assert drawn.outside is not None
+    assert sorted(drawn.sample["id"]) == sorted(again.sample["id"])
+    assert set(drawn.sample["id"]) != set(other.sample["id"])
+    assert not set(drawn.sample["id"]) & set(drawn.outside["id"])
+    for part, share in ((drawn.sample, 0.2), (drawn.outside, 0.1)):
+        counts = dict(part["label"].value_counts().iter_rows())
+        wanted = dict(frame["label"].value_counts().iter_rows())
+        assert counts == {label: round(n * share) for label, n in wanted.items()}
+
+
+def test_a_run_on_a_folder_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "orders"
+    folder.mkdir()
+    frame = mixed_table(4000).drop("id")
+    for part in range(2):
+        frame[part * 2000 : (part + 1) * 2000].write_parquet(folder / f"{part}.parquet")
+    monkeypatch.setattr(engine_tables, "memory_bytes", lambda: 20 * 16 * 7 * 1200)
+    run = foldwise.fit(table_of(folder), target="label", budget=6, models=["naive_bayes"], n_jobs=1)
+    words = run.facts["headline"]["words"][0]
+    assert "The table has 4,000 rows" in words
+    assert "sample of 1,200 rows" in words
+    assert run.task.n_rows == 1200
+    assert run.facts["headline"]["test"]["n_rows"] == 600
+    assert "sample of 1,200 rows" in " ".join(str(run).split())
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    frame = mixed_table(300).drop("id")
+    X = frame.drop("label")
+    fitted = NaiveBayes().fit(X, frame["label"].to_numpy())
+    return save_model(tmp_path / "m.foldwise", fitted, X, target="label") or tmp_path / "m.foldwise"
+
+
+def test_predictions_from_and_to_a_database(
+    model: Any, request: pytest.FixtureRequest, postgresql_server: str, tmp_path: Path
+) -> None:
+    url = postgresql_server.replace("+psycopg", "")
+    path = tmp_path / "m.foldwise"
+    frame = mixed_table(300)
+    with loader("postgres", request, tmp_path) as load, psycopg.connect(url, autocommit=True) as connection:
+        name = load(frame).get_name()
+        connection.execute("drop table if exists predictions")
+        assert ask("predict", path, url, "--table", name, "--keep", "id", "--to-table", "predictions")[0] == 0
+        found = connection.execute("select id, predicted_class from predictions order by id").fetchall()
+        wanted = foldwise.open_model(path).predict(frame.drop("id", "label"))
+        assert [row[1] for row in found] == wanted.tolist()
+        # the table exists, and stays as it is
+        assert "already exists" in ask("predict", path, url, "--table", name, "--to-table", "predictions")[2]
+        # an error midway leaves nothing behind
+        with DatabaseWriter(url, "half") as writer:
+            writer.write(pl.DataFrame({'a"; drop table predictions': ["x"]}))
+        assert connection.execute("select to_regclass('half')").fetchone() == (None,)
+        out = tmp_path / "out.parquet"
+        query = f"select * from {name} where id < 700"
+        assert ask("predict", path, url, "--query", query, "-o", out, "--keep", "id")[0] == 0
+        assert pl.read_parquet(out)["id"].sort().to_list() == list(range(0, 700, 7))
+        connection.execute("drop table predictions")
+
+
+def test_predictions_of_a_glob_equal_those_of_one_file(model: Any, tmp_path: Path) -> None:
+    frame = mixed_table(300).drop("label")
+    (tmp_path / "parts").mkdir()
+    for part in range(3):
+        frame[part * 100 : (part + 1) * 100].write_parquet(tmp_path / "parts" / f"{part}.parquet")
+    frame.write_parquet(tmp_path / "whole.parquet")
+    outs = []
+    for source in (table_of(tmp_path / "parts" / "*.parquet"), tmp_path / "whole.parquet"):
+        outs.append(tmp_path / f"out{len(outs)}.parquet")
+        predict_file(tmp_path / "m.foldwise", source, outs[-1], keep=["id"])
+    a, b = (pl.read_parquet(out).sort("id") for out in outs)
+    assert a.equals(b)
+
+
+def test_messages(tmp_path: Path) -> None:
+    said = ask(
+        "fit", "postgresql://ann:geheim@127.0.0.1:1/shop", "--table", "t", "--target", "y", "--out", tmp_path / "r"
+    )
+    assert said[0] in (1, 2)
+    assert "ann:***@" in said[2]
+    assert "geheim" not in said[1] + said[2]
+    assert "no Parquet or CSV files" in refused("fit", tmp_path / "*.parquet", "--target", "y", "--out", tmp_path / "r")
+    with pytest.raises(EngineError, match="could not be written"), DatabaseWriter("postgresql://127.0.0.1:1/x", "t"):
+        pass
