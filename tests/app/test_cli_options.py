@@ -94,6 +94,7 @@ class TestReading:
         [
             (("--kind", "zip"), "--kind must be COLUMN=KIND, got 'zip'."),
             (("--kind", "zip=categorial"), "did you mean 'categorical'?"),
+            (("--kind", "day=datetime"), "did you mean 'date'?"),
             (("--kind", "zap=text"), "refers to column 'zap'"),
             (("--drop", "nobody"), "has no column 'nobody', passed as --drop."),
             (("--target", "scor"), "passed as --target. Hint: did you mean 'score'?"),

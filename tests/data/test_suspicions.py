@@ -78,3 +78,17 @@ def test_orange_headers_with_listed_values_and_roles(tmp_path):
     assert "Pass weights='w'" in said
     assert "Pass target='kind'" in said
     assert table.findings["color"].kind == "categorical"
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_frame_that_comes_back_is_of_the_library_that_went_in(library):
+    from foldwise import NaiveBayes, SelectFeatures
+    from foldwise.models.column_transformers import KeepColumns
+
+    module = pytest.importorskip(library)
+    make = module.table if library == "pyarrow" else module.DataFrame
+    rng = np.random.default_rng(0)
+    y = np.array(["a", "b"] * 20)
+    frame = make({"good": np.where(y == "a", 0.0, 1.0) + rng.normal(0, 0.1, 40), "noise": rng.normal(size=40)})
+    assert type(SelectFeatures(NaiveBayes(), cv=3).fit(frame, y).transform(frame)) is type(frame)
+    assert type(KeepColumns(["noise"]).fit(frame).transform(frame)) is type(frame)

@@ -292,12 +292,12 @@ def look_at_many_texts(present: pl.Series, n_rows: int, n_different: int) -> tup
     return None
 
 
-def suspected_identifier(column: pl.Series, kind: str) -> str:
+def suspected_identifier(column: pl.Series, finding: Finding) -> str:
     """Say why a column that is used may identify rows; empty if it does not look so.
 
     Nearly all of its values differ, although they are text of a few words or whole numbers.
     """
-    if kind not in ("text", "categorical", "numeric", "count"):
+    if finding.kind not in ("text", "categorical", "numeric", "count") or finding.reason == DECIMALS:
         return ""
     present = column.drop_nulls()
     if column.dtype.is_float():
@@ -312,9 +312,10 @@ def suspected_identifier(column: pl.Series, kind: str) -> str:
     return f"{n_different:,} different values in {len(present):,} rows"
 
 
-def suspected_groups(column: pl.Series, kind: str) -> str:
+def suspected_groups(column: pl.Series, finding: Finding) -> str:
     """Say why a column may name groups of rows; empty if neither its name nor its values look so."""
-    if kind in ("identifier", "binary", "constant", "date", "text") or not GROUP_NAME.search(column.name):
+    unlike = finding.kind in ("identifier", "binary", "constant", "date", "text") or finding.reason == DECIMALS
+    if unlike or not GROUP_NAME.search(column.name):
         return ""
     present = column.drop_nulls()
     if column.dtype.is_float() and bool((present.drop_nans() != present.drop_nans().round()).any()):

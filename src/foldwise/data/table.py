@@ -16,7 +16,7 @@ from foldwise.data.audit import Audit, audit, n_missing
 from foldwise.data.check_time import CheckTime
 from foldwise.data.column_scan import ColumnScan, scan_columns
 from foldwise.data.disguised_missing import SENTINELS, DisguisedMissing, find_disguised_missing
-from foldwise.data.findings import Findings, findings, short, suspected_groups, suspected_identifier
+from foldwise.data.findings import Finding, Findings, findings, short, suspected_groups, suspected_identifier
 from foldwise.data.html import html_table
 from foldwise.data.notes import Note, Notes
 from foldwise.data.reading.dates import formats_of
@@ -162,7 +162,7 @@ class Table:
                 )
                 yield Note("identifier", text, name)
             elif name not in self.declared:
-                yield from self._suspicions(name, finding.kind)
+                yield from self._suspicions(finding)
             if finding.kind == "date" and not self.X[name].dtype.is_temporal():
                 yield Note("date", self._date_words(name, finding.reason), name)
         for found in self._disguises:
@@ -173,13 +173,14 @@ class Table:
             )
             yield Note("disguised missing", text, found.column)
 
-    def _suspicions(self, name: str, kind: str) -> Iterator[Note]:
+    def _suspicions(self, finding: Finding) -> Iterator[Note]:
         """Suggest to leave out what may identify rows, and to keep groups together."""
-        why = suspected_identifier(self.X[name], kind)
+        name = finding.column
+        why = suspected_identifier(self.X[name], finding)
         if why:
             text = f"{name!r} may identify rows ({why}). If it does, pass drop={name!r} to leave it out."
             yield Note("identifier", text, name)
-        why = suspected_groups(self.X[name], kind)
+        why = suspected_groups(self.X[name], finding)
         if why:
             text = (
                 f"{name!r} may name groups ({why}). If new rows will come from new groups, pass groups={name!r}. "

@@ -25,6 +25,7 @@ FORMATS = (
     *(f"%d{mark}%{month}{mark}{year}" for mark in " -" for month in "bB" for year in YEARS),
     *("%B %d, %Y", "%b %d, %Y", "%B %d %Y", "%b %d %Y"),
 )
+FIRST_CELLS = 200
 CLOCKS = ("%H:%M:%S", "%H:%M")
 ISO_CELL = r"^(\d{4}-\d{1,2}-\d{1,2})(?:[ T](\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?))?\s?(Z|UTC|[+-]\d{2}(?::?\d{2})?)?$"
 CLOCK_CELL = r"^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$"
@@ -67,8 +68,11 @@ def formats_of(text: pl.Series) -> list[str]:
         return [form] if fits(text, local_times(text, form)) else []
     found: list[str] = []
     parsed: list[pl.Series] = []
+    first = present.head(FIRST_CELLS)  # rule out most formats
     for form in FORMATS[1:]:
         for whole in (form, *(f"{form} {clock}" for clock in CLOCKS)):
+            if not fits(first, local_times(first, whole)):
+                continue
             dates = local_times(text, whole)
             if fits(text, dates) and plausible(dates):
                 if not any(dates.dtype == other.dtype and dates.equals(other) for other in parsed):

@@ -29,6 +29,8 @@ STORED: dict[str, Kind | None] = {
     "constant": None,
 }
 """The kind in which each declared kind is stored; None leaves the column as it is."""
+ALSO_CALLED = {"datetime": "date", "timestamp": "date", "number": "numeric", "float": "numeric", "int": "numeric"}
+ALSO_CALLED |= {"category": "categorical", "bool": "binary", "boolean": "binary", "string": "text", "id": "identifier"}
 EXAMPLES = {"time": "a time such as 18:30", "duration": "a duration such as 36:15:00 or 1h 30m"}
 
 
@@ -65,7 +67,8 @@ def parse_kinds(kinds: Mapping[str, str | Column] | Schema | None) -> ColumnDecl
         if isinstance(kind, Column):
             column = kind
         elif not isinstance(kind, str) or base_kind(kind) not in STORED:
-            near = "".join(f"{one!r}? Known kinds: " for one in get_close_matches(str(kind), STORED, 1))
+            likely = ALSO_CALLED.get(str(kind)) or next(iter(get_close_matches(str(kind), STORED, 1)), "")
+            near = f"{likely!r}? Known kinds: " if likely else ""
             raise InputError(
                 f"kinds gives column {name!r} the unknown kind {kind!r}.",
                 f"{'did you mean ' if near else 'use one of '}{near}{', '.join(map(repr, STORED))}.",
