@@ -187,3 +187,15 @@ def test_the_user_may_want_words_or_must_settle_the_order(tmp_path):
     pl.DataFrame({"d": ["2020-01-02", "2020-01-03", "2020-02-01"] * 10, "y": [0, 1, 1] * 10}).write_csv(path)
     assert outline(read_table(path, target="y")).roles["d"] == "date"
     assert outline(read_table(path, target="y", kinds={"d": "text"})).roles["d"] == "text"
+
+
+def test_declared_timestamps_with_zones_keep_their_local_time(tmp_path):
+    path = tmp_path / "t.csv"
+    hours = [f"2020-01-{1 + k:02d}T{k:02d}:00:00{'+02:00' if k % 2 else '-05:00'}" for k in range(20)]
+    pl.DataFrame({"at": hours, "y": [0, 1] * 10}).write_csv(path)
+    for kinds in ({}, {"at": "date"}, {"at": "date:iso"}):
+        table = read_table(path, target="y", kinds=kinds)
+        about = outline(table)
+        assert (about.roles["at"], about.date_formats["at"]) == ("date", "iso")
+        found = DateFeatures(parts=["hour"], formats=about.date_formats).fit_transform(table.X)
+        assert found[:, 0].tolist() == list(range(20))

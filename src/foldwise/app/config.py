@@ -53,7 +53,8 @@ class FitConfig:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
-        assert self.fold_plan is None or self.fold_plan.folds  # refuses what cannot be read
+        if self.cv is not None:
+            FoldPlan.of(self.cv)  # refuses what cannot be read
         if self.coverage is not None or self.guarantee:
             from foldwise.app.coverage import check_guarantee  # loads libraries that other runs may not need yet
 

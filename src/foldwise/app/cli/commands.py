@@ -315,6 +315,7 @@ def compare(
     """Compare models with default settings on the same splits."""
     check_models(listed(models))
     check_jobs(jobs)
+    check_folds(cv)
     from foldwise.app.cli.compare import ComparisonRequest, compare
 
     request = ComparisonRequest(table, reading, target, listed(models), cv, metric, groups, seed, jobs, task, test)
@@ -360,6 +361,7 @@ def tune(
     """
     check_models([model])
     check_jobs(jobs)
+    check_folds(cv)
     from foldwise.app.cli.tune import TuneRequest, tune
 
     files = (out, settings, plot, report)

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from foldwise.data.arguments import column_index
-from foldwise.data.reading.dates import dates_of, instants
+from foldwise.data.reading.dates import ISO, dates_of, fits, instants
 from foldwise.data.reading.numbers import POINT
 from foldwise.data.schema import Column, Kind, Schema
 from foldwise.errors import InputError
@@ -145,6 +145,8 @@ def as_date(series: pl.Series, column: Column, kind: str) -> pl.Series:
     text = series.cast(pl.String)
     form = kind.partition(":")[2] or (kind if kind in EXAMPLES else "")
     dates = instants(text, form) if form else dates_of(text)
+    if form in ("", ISO) and isinstance(dates.dtype, pl.Datetime) and dates.dtype.time_zone and fits(text, dates):
+        return text  # a column of polars has one zone, but models use the local time of each cell
     wanted = EXAMPLES.get(kind, f"written as {form!r}" if form else "a date such as 2026-01-31")
     hint = f"add it to missing_values, or pass kinds={{{column.name!r}: 'text'}}."
     return refuse_lost(series, dates, f"column {column.name!r} is declared {kind.partition(':')[0]}", hint, wanted)
