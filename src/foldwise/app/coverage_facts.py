@@ -34,7 +34,7 @@ def coverage_rule(result: FitResult) -> CoverageRule | None:
 
 
 def rule_scores(result: FitResult, sample: CalibrationSample) -> Floats:
-    """The scores that the quantile is taken of. Rows that the final model cannot tell apart share one."""
+    """The scores that the quantile is taken of. Rows that the final model cannot distinguish share one."""
     task, scores = result.setup.task, sample.scores
     counts = np.unique(sample.truth, return_counts=True)[1]
     if task.aside is not None or not task.is_quantity or counts.max() < NOTABLE_TIES * len(scores):

@@ -255,7 +255,7 @@ def test_ties_are_said(rng):
         Conformal(KNNRegressor(1), coverage=0.6).fit(X, (y == "c").astype(float))
 
 
-def test_rows_that_no_model_can_tell_apart_are_not_missed_together(rng):
+def test_rows_that_no_model_can_distinguish_are_not_missed_together(rng):
     shares = []
     X = np.zeros((1000, 1))
     for _ in range(10):  # 30% of the targets are equal, and their residual differs a little from fold to fold

@@ -95,7 +95,7 @@ def log_spreads(residuals: Floats) -> Floats:
 
 
 def joined_ties(scores: Floats, y: Floats, fitted: Floats) -> Floats:
-    """Give rows that the model cannot tell apart one score, the largest of their absolute residuals.
+    """Give rows that the model cannot distinguish one score, the largest of their absolute residuals.
 
     Models of different folds predict such rows slightly differently. Where they are many, the quantile may fall between
     these predictions, and the intervals would then miss all of them.
