@@ -23,6 +23,7 @@ from foldwise import (
     nested_cv,
     validation_curve,
 )
+from foldwise.evaluation.routing import check_fit_params, fit_arguments
 
 X, y = load_iris(return_X_y=True)
 SEARCH = GridSearchCV(NaiveBayes(), {"var_floor": [1e-9, 0.1]}, cv=2)
@@ -59,6 +60,19 @@ def test_arguments_of_the_steps_of_a_pipeline_are_known() -> None:
     assert estimate(model, X, y, cv=2, gaussiannb__sample_weight=np.ones(150)).value > 0.9
     with pytest.raises(TypeError, match="fit accepts 'gaussiannb__sample_weight'"):
         estimate(model, X, y, cv=2, sample_weight=np.ones(150))
+
+
+def test_arguments_of_a_wrapper_itself_are_known() -> None:
+    class Wrapper(NaiveBayes):
+        """A model whose `fit` has an argument of its own, and passes the others on."""
+
+        estimator = GaussianNB()
+
+        def fit(self, X: Any, y: Any, own: Any = None, **others: Any) -> Any:
+            return super().fit(X, y)
+
+    assert fit_arguments(Wrapper()) == {"own", "sample_weight"}
+    check_fit_params("estimate", Wrapper(), {"own": 1, "sample_weight": np.ones(150)})
 
 
 @pytest.mark.parametrize("search", [SEARCH, "scikit-learn's"])

@@ -108,10 +108,12 @@ def fit_arguments(model: Any) -> set[str] | None:
             return None
         return {f"{name}__{one}" for name, found in inside.items() for one in found or ()}
     names = signature(model.fit).parameters
-    if any(one.kind is one.VAR_KEYWORD for one in names.values()):
-        # searches pass all on to the model that they tune, and so do wrappers
-        return fit_arguments(model.estimator) if hasattr(getattr(model, "estimator", None), "fit") else None
-    return set(list(names)[2:])
+    own = {name for name, one in list(names.items())[2:] if one.kind is not one.VAR_KEYWORD}
+    if not any(one.kind is one.VAR_KEYWORD for one in names.values()):
+        return own
+    # searches pass all others on to the model that they tune, and so do wrappers
+    inside = fit_arguments(model.estimator) if hasattr(getattr(model, "estimator", None), "fit") else None
+    return None if inside is None else own | inside
 
 
 def is_routed(params: Mapping[str, Any]) -> bool:
