@@ -58,7 +58,7 @@ class KilledRun:
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()
-            self.look()
+            self.look(killed=process.pid)
             return
         errors = process.communicate()[1]
         if "must be at least" in errors:  # the machine is so busy that loading took all of the budget
@@ -68,22 +68,24 @@ class KilledRun:
             raise RuntimeError(f"a session ended with exit code {code}: {errors}")
         self.ended.append(time.monotonic() - start)
         self.has_result = True
-        self.look(was_killed=False)
+        self.look()
 
-    def look(self, *, was_killed: bool = True) -> None:
-        """Compare the folder with what it was before."""
+    def look(self, killed: int | None = None) -> None:
+        """Compare the folder with what it was before, after a process was killed or has ended."""
         if not self.folder.exists():
             self.phases.append("starting")
             return
         status = RunStatus.of(self.folder)
-        assert status.state == ("interrupted" if was_killed else "finished"), status
-        if was_killed:
-            self.phases.append(status.progress.get("phase", "starting"))
+        is_new = status.progress.get("pid") == killed  # else the progress is of the session before
+        allowed = ["finished"] * (killed is None or bool(self.ended and not is_new))
+        assert status.state in [*allowed, *["interrupted"] * (killed is not None)], status
+        if killed is not None:
+            self.phases.append(status.progress["phase"] if is_new else "starting")
         if self.has_result:  # that of a session before
             facts = read_facts(self.folder)
             self.kept_results.append(bool(open_run(self.folder).model) and facts["format"] == 1)
         folds, n_open = self.folds()
-        if was_killed:
+        if killed is not None:
             self.n_open.append(n_open)
         self.n_lost += sum(folds.get(key, (None,))[0] != result for key, (result, _) in self.seen.items())
         self.n_repeated += sum(key in folds and folds[key][1] != n for key, (_, n) in self.seen.items())
