@@ -14,7 +14,7 @@ from foldwise.app.cli.output import ProgressLine, bar, clipped, counted_names, d
 from foldwise.app.cli.paths import check_table
 from foldwise.app.engine_tables import close_engine, name_of, needs_engine, open_engine
 from foldwise.app.progress import RunProgress
-from foldwise.app.run_folder import MODEL, REPORT, check_writable
+from foldwise.app.run_folder import MODEL, REPORT, check_exists, check_writable
 from foldwise.app.workers.executors import count_workers, open_executor
 from foldwise.engines.connecting import masked
 from foldwise.errors import InputError
@@ -44,6 +44,7 @@ class FitRequest:
                 raise InputError(
                     "a run that is resumed stays in its folder.", "leave --out and --force out, or start a new run."
                 )
+            check_exists(self.resume, or_model=False, by="fit")
             check_table(self.file, *given)
             return self.resume
         if self.table is None:

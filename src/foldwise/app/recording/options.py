@@ -95,9 +95,9 @@ def resumed(
         table = stored.get("table")
         missing = ["table", *missing] if table is None else missing
     if missing:
+        named = " and ".join("the table" if name == "table" else f"{name}=" for name in missing)
         raise InputError(
-            f"{' and '.join(f'{name}=' for name in missing)} of the run {str(folder)!r} came from Python and cannot be "
-            "read from a file.",
+            f"{named} of the run {str(folder)!r} cannot be read again, because only files and plain values are stored.",
             "pass the same again.",
         )
     options = {name: value for name, value in stored["options"].items() if name in usual}
