@@ -112,8 +112,8 @@ def fit_arguments(model: Any) -> set[str] | None:
     if not any(one.kind is one.VAR_KEYWORD for one in names.values()):
         return own
     # searches pass all others on to the model that they tune, and so do wrappers
-    inside = fit_arguments(model.estimator) if hasattr(getattr(model, "estimator", None), "fit") else None
-    return None if inside is None else own | inside
+    passed = fit_arguments(model.estimator) if hasattr(getattr(model, "estimator", None), "fit") else None
+    return None if passed is None else own | passed
 
 
 def is_routed(params: Mapping[str, Any]) -> bool:
