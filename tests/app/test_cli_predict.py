@@ -144,3 +144,32 @@ class TestExplain:
         out = ask("explain", run, "new.csv", "--row", 2, "--class", "b", "--samples", 80)[1]
         assert "10 other columns" in out
         assert all(len(line) <= 80 for line in out.splitlines())
+
+
+def test_missing_values_and_kinds_of_the_training_table_are_known(here, tmp_path):
+    about = {"missing_values": {"size": ["-999"]}, "kinds": {"day": "date:%d/%m/%Y"}}
+    run = folder_of(tmp_path / "known", pipeline("decision_tree"), TABLE.X, reading=about)
+    frame = TABLE.X[:20].with_columns(size=pl.Series([-999.0] * 20), day=pl.Series(["05/06/2020"] * 20))
+    frame.write_csv("coded.csv")
+    frame.with_columns(size=None, day=pl.Series(["2020-06-05"] * 20)).write_csv("plain.csv", separator=";")
+    frame.with_columns(size=pl.lit("gone")).write_csv("gone.csv")
+    for name, options in {
+        "coded": (),
+        "plain": ("--separator", ";", "--kind", "day=date"),
+        "gone": ("--missing", "gone"),
+    }.items():
+        code, _, error = ask("predict", run, f"{name}.csv", "-o", f"{name}-out.csv", *options, "--quiet")
+        assert code == 0, error
+    said = [pl.read_csv(f"{name}-out.csv").drop("predicted_class") for name in ("coded", "plain", "gone")]
+    assert said[0].equals(said[1])
+    assert said[0].equals(said[2])
+    assert "--separator must be a single ASCII character" in refused("predict", run, "plain.csv", "--separator", ";;")
+
+
+def test_a_column_called_class_is_kept(here, tree_run, new):
+    pl.read_csv(new).with_columns(pl.lit("own").alias("class")).write_csv("own.csv")
+    code, _, error = ask("predict", tree_run, "own.csv", "-o", "out.csv", "--keep", "class", "--quiet")
+    assert code == 0, error
+    out = pl.read_csv("out.csv")
+    assert out["class"].unique().to_list() == ["own"]
+    assert "predicted_class" in out.columns

@@ -22,7 +22,7 @@ TARGETS = {
     "AirQualityUCI_decimal_comma.csv": ("CO_HIGH", "--missing=-200"),
     "Concrete_Data.xlsx": ("Concrete compressive strength(MPa, megapascals)",),
     "ReutersCorn-test.arff": ("class-att",),
-    "StarWars.csv": ("Gender", "--kind", "RespondentID=identifier"),
+    "StarWars.csv": ("Gender / Response",),
     "Training Dataset.arff": ("Result",),
     "actions_under_antiquities_act.csv": ("action",),
     "adult-test.csv": ("x14",),

@@ -178,8 +178,10 @@ def batches_for(
     finer = {**stored.get("kinds", {}), **given.get("kinds", {})}
     kinds = {name: KINDS[kind] for name, kind in model.kinds.items()}
     kinds |= {name: kind for name, kind in finer.items() if STORED.get(base_kind(kind)) == kinds.get(name)}
-    tokens = {"missing_values": stored["missing_values"]} if stored.get("missing_values") else {}
-    return read_batches(table, kinds, block, {**tokens, **given})
+    known, more = stored.get("missing_values"), given.get("missing_values")
+    if isinstance(known, Mapping) and isinstance(more, Mapping):
+        more = {**known, **more}
+    return read_batches(table, kinds, block, {**given, "missing_values": more or known})
 
 
 def costs_of(model: StoredModel, costs: CostMatrix | None) -> CostMatrix:
