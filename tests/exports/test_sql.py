@@ -227,6 +227,21 @@ def test_every_row_reaches_the_same_leaf(rng):
     assert [row[0] for row in rows] == tree.predict(cells).tolist()
 
 
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
+def test_trees_deeper_than_a_parser(dialect):
+    """A chain of 300 nodes, and leaves whose values and classes name them."""
+    X = np.arange(300.0)[:, None]
+    frame = pl.DataFrame({"a": X[:, 0]})
+    regressor = DecisionTreeRegressor(splitter="best").fit(X, 2.0 ** np.arange(300))
+    classifier = DecisionTreeClassifier(random_state=0).fit(X, np.arange(300) % 7)
+    assert regressor.get_depth() > 100
+    for tree in (regressor, classifier):
+        export = to_sql(tree, dialect=dialect, columns=["a"], keep=[], rows=frame)
+        rows, differences = run(export, frame, "rows")
+        assert differences == 0
+        assert [row[0] for row in rows] == tree.predict(X).tolist()
+
+
 def test_missing_cells_in_a_forest_of_scikit_learn(rng):
     X = rng.normal(size=(200, 3))
     X[rng.random((200, 3)) < 0.2] = np.nan

@@ -45,6 +45,9 @@ class SqlDialect:
         The comparison of a text column with a string by its bytes.
     largest, smallest : str
         The functions for the largest and the smallest of several numbers.
+    deepest : int
+        How many levels of a tree one expression may have. DuckDB stops at a depth of 1,000. The parser of SQLite has a
+        stack of 100 symbols, and a level takes five.
     """
 
     name: str
@@ -57,6 +60,7 @@ class SqlDialect:
     equals: str = "{} = {}"
     largest: str = "GREATEST"
     smallest: str = "LEAST"
+    deepest: int = 200
 
     def quote_name(self, name: str) -> str:
         """Quote the name of a table or a column."""
@@ -116,7 +120,9 @@ DIALECTS = {
             number="'{}'::float8",
             fence="MATERIALIZED ",
         ),
-        SqlDialect("sqlite", "REAL", "TEXT", True, nan="", fence="MATERIALIZED ", largest="MAX", smallest="MIN"),
+        SqlDialect(
+            "sqlite", "REAL", "TEXT", True, nan="", fence="MATERIALIZED ", largest="MAX", smallest="MIN", deepest=10
+        ),
         SqlDialect("spark", "DOUBLE", "STRING", True),
         SqlDialect("bigquery", "FLOAT64", "STRING", False, nan="IS_NAN({})"),
         SqlDialect("snowflake", "DOUBLE", "VARCHAR", False, nan="{} = 'NaN'::DOUBLE"),

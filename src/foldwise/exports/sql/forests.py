@@ -7,12 +7,11 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foldwise.errors import InputError
 from foldwise.exports.sql.outputs import ClassOutput
 from foldwise.exports.sql.program import Feature, Input, SqlProgram
-from foldwise.exports.sql.trees import TreeNodes, sklearn_nodes
+from foldwise.exports.sql.trees import TreeNodes, leaf_columns, sklearn_nodes
 
 TREES_PER_STEP = 16
 ValueTree = tuple[TreeNodes, Sequence[float]]  # a tree, and the values of its nodes
@@ -38,7 +37,7 @@ def summed_shares(trees: Sequence[Any], features: Sequence[Feature], program: Sq
     for start in range(0, len(trees), TREES_PER_STEP):
         some = trees[start : start + TREES_PER_STEP]
         nodes = [sklearn_nodes(tree, features, program) for tree in some]
-        leaves = program.compute((one.case(str) for one in nodes), "leaf")
+        leaves = leaf_columns(nodes, program)
         terms = [
             [
                 share_of(leaf, one, tree.value[:, 0, k], program)
@@ -52,8 +51,8 @@ def summed_shares(trees: Sequence[Any], features: Sequence[Feature], program: Sq
     return [one for one in sums if one is not None]
 
 
-def share_of(leaf: str, nodes: TreeNodes, values: NDArray[np.float64], program: SqlProgram) -> str:
-    """Look the share of a class up by the index of the leaf; leaves of the most frequent share are not listed."""
+def share_of(leaf: str, nodes: TreeNodes, values: Sequence[float], program: SqlProgram) -> str:
+    """Look a value up by the index of the leaf; leaves of the most frequent value are not listed."""
     by_value: dict[float, list[int]] = {}
     for i in nodes.leaves():
         by_value.setdefault(float(values[i]), []).append(i)
@@ -81,8 +80,9 @@ def summed_values(forests: Sequence[Iterable[ValueTree]], starts: Sequence[float
 
 
 def value_case(nodes: TreeNodes, values: Sequence[float], program: SqlProgram) -> str:
-    """Write a tree with the values of its leaves."""
-    return nodes.case(lambda i: program.number(float(values[i])))
+    """Write a tree with the values of its leaves. That of a deep tree is looked up by the index of its leaf."""
+    text, cut = nodes.case(lambda i: program.number(float(values[i])), program.dialect.deepest)
+    return share_of(leaf_columns([nodes], program)[0], nodes, values, program) if cut else text
 
 
 def sklearn_values(

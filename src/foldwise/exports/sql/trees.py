@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.errors import InputError
 from foldwise.exports.sql.program import Feature, SqlProgram
-
-DEEPEST = 300  # DuckDB and SQLite stop at a depth of 1,000, and a comparison is some levels deep
 
 
 @dataclass(frozen=True)
@@ -34,24 +31,44 @@ class TreeNodes:
     def leaves(self) -> list[int]:
         return [i for i, child in enumerate(self.left) if child < 0]
 
-    def case(self, leaf: Callable[[int], str]) -> str:
-        """Write the tree, with what `leaf` says about the index of a leaf."""
+    def case(self, leaf: Callable[[int], str], deepest: int, root: int = 0) -> tuple[str, list[int]]:
+        """Write a tree from some node on, with what `leaf` says about the index of a leaf.
+
+        A node that is `deepest` levels below the root is treated like a leaf; these nodes are returned, too.
+        """
         parts: list[str] = []
-        pending: list[tuple[int | str, int]] = [(0, 0)]
+        cut: list[int] = []
+        pending: list[tuple[int | str, int]] = [(root, 0)]
         while pending:
             node, depth = pending.pop()
             if isinstance(node, str):
                 parts.append(node)
-            elif self.left[node] < 0:
+            elif self.left[node] < 0 or depth == deepest:
                 parts.append(leaf(node))
-            elif depth > DEEPEST:
-                raise InputError(
-                    f"a tree is more than {DEEPEST} levels deep, which databases do not accept.", "limit max_depth."
-                )
+                cut += [node] if self.left[node] >= 0 else []
             else:
                 parts.append(f"CASE WHEN {self.goes_left[node]} THEN ")
                 pending += [(" END", 0), (self.right[node], depth + 1), (" ELSE ", 0), (self.left[node], depth + 1)]
-        return "".join(parts)
+        return "".join(parts), cut
+
+
+def leaf_columns(trees: Sequence[TreeNodes], program: SqlProgram) -> list[str]:
+    """Compute the index of the leaf of each tree; a deep tree takes several steps, each from some nodes downward."""
+    deepest = program.dialect.deepest
+    written = [tree.case(str, deepest) for tree in trees]
+    columns = program.compute((text for text, _ in written), "leaf")
+    cuts = {i: cut for i, (_, cut) in enumerate(written) if cut}
+    while cuts:
+        texts, later = [], {}
+        for i, cut in cuts.items():
+            below = [(node, *trees[i].case(str, deepest, node)) for node in cut]
+            whens = " ".join(f"WHEN {columns[i]} = {node} THEN {text}" for node, text, _ in below)
+            texts.append(f"CASE {whens} ELSE {columns[i]} END")
+            later[i] = [node for _, _, more in below for node in more]
+        for i, column in zip(cuts, program.compute(texts, "leaf"), strict=True):
+            columns[i] = column
+        cuts = {i: cut for i, cut in later.items() if cut}
+    return columns
 
 
 def at_most(feature: Feature, threshold: float, missing_left: bool, program: SqlProgram) -> str:
