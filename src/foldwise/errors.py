@@ -13,6 +13,7 @@ __all__ = [
     "FoldwiseWarning",
     "ForgetError",
     "InputError",
+    "MissingMethodError",
     "PlotError",
 ]
 
@@ -44,6 +45,10 @@ class InputError(FoldwiseError, ValueError):
 
 class FoldwiseTypeError(FoldwiseError, TypeError):
     """An argument has the wrong type."""
+
+
+class MissingMethodError(InputError, AttributeError):
+    """A model does not have the method that is asked for; scikit-learn raises an AttributeError."""
 
 
 class ForgetError(InputError):

@@ -109,3 +109,9 @@ def test_lines_about_fits_are_printed(capsys: pytest.CaptureFixture[str]) -> Non
 def test_invalid_options_are_refused_before_any_fit(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         foldwise.cross_validate(GaussianNB(), *IRIS, **wrong)
+
+
+def test_a_method_that_the_model_lacks_is_an_attribute_error_as_in_scikit_learn() -> None:
+    for place in (foldwise, model_selection):
+        with pytest.raises(AttributeError, match="decision_function"):
+            place.cross_val_predict(GaussianNB(), *IRIS, method="decision_function")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from foldwise.data.arguments import one_of
-from foldwise.errors import InputError
+from foldwise.errors import InputError, MissingMethodError
 from foldwise.evaluation.routing import check_fit_params
 from foldwise.folds.leave_one_out import answer_leave_one_out, answers_leave_one_out
 from foldwise.folds.opening import open_session
@@ -202,7 +202,7 @@ def by_models(
     X = take_rows(session.X, split.test)
     for model in models:
         if not hasattr(model, method):
-            raise InputError(
+            raise MissingMethodError(
                 f"method={method!r} needs a model that has it, but {type(session.estimator).__name__} does not.",
                 "pass method='predict', or wrap a classifier in Calibrated.",
             )
