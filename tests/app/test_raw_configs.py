@@ -36,6 +36,8 @@ TARGETS = {
     "kr-vs-k.dat": ("Game",),
     "labor.arff": ("class",),
     "mammography.csv": ("x6",),
+    "penguins.arff": ("species",),
+    "penguins_decimal_comma.csv": ("species",),
     "penguins_raw.csv": ("Species", "--drop", "Comments"),
     "pulitzer-circulation-data.csv": ("Daily Circulation, 2013",),
     "sms.tsv": ("x0",),
@@ -73,7 +75,10 @@ def fitted(path: Path, config: Path, out: Path) -> dict:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", ["titanic_train.csv", "AirQualityUCI_decimal_comma.csv", "zoo.tab"])
+@pytest.mark.parametrize(
+    "name",
+    ["penguins.arff", "penguins_decimal_comma.csv", "titanic_train.csv", "AirQualityUCI_decimal_comma.csv", "zoo.tab"],
+)
 def test_the_written_configuration_reads_alike(name, here):
     if name not in FILES:
         pytest.skip("the real tables are not there")
