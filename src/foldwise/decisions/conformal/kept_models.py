@@ -126,7 +126,8 @@ def keep_models(session: FoldSession, whole: Any, splits: Sequence[Split], fold:
         What predicts by the model of each fold.
     """
     largest = 1 if isinstance(splits, LeaveOneOutSplits) else max(len(split.test) for split in splits)
-    if type(whole) is KNNRegressor and not depends_on_rows(whole) and whole.n_neighbors <= len(fold) - largest:
+    is_plain = type(whole) is KNNRegressor and not session.fit_params and not depends_on_rows(whole)
+    if is_plain and whole.n_neighbors <= len(fold) - largest:
         return KeptNeighbors(whole, fold)
     if isinstance(splits, LeaveOneOutSplits):
         closed = without_each_row(session, whole)
