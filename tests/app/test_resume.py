@@ -143,6 +143,17 @@ def test_a_run_of_a_newer_format_or_with_damaged_options_is_refused(tmp_path):
         recorded_fit(tmp_path, is_resumed=True)
 
 
+def test_a_folder_does_not_decide_what_is_imported(tmp_path):
+    folder = tmp_path / "run"
+    recorded_fit(folder, kill_at=2)
+    options = json.loads((folder / "options.json").read_text())
+    for models in (["naive_bayes", "antigravity.Model"], "antigravity.Model"):
+        changed = {**options, "options": {**options["options"], "models": models}}
+        (folder / "options.json").write_text(json.dumps(changed))
+        with pytest.raises(InputError, match=r"the estimator 'antigravity\.Model', which only its user may import"):
+            recorded_fit(folder, is_resumed=True)
+
+
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
     recorded_fit(tmp_path / "run", kill_at=2)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ def to_stored(table: Any, config: FitConfig, *, few_splits: bool) -> dict[str, A
     objects = [name for name, value in given.items() if not is_plain(value)]
     return {
         "format": FORMAT,
-        "table": table if isinstance(table := path_of(table), str) else None,
+        "table": table if isinstance(table := path_of(table), str) and "://" not in table else None,
         "few_splits": few_splits,  # because the first budget was short
         "options": {name: value for name, value in given.items() if name not in objects},
         "objects": objects,
@@ -40,7 +40,8 @@ def to_stored(table: Any, config: FitConfig, *, few_splits: bool) -> dict[str, A
 
 def path_of(value: Any) -> Any:
     """A path as an absolute path, which holds in every folder; anything else as it is."""
-    return str(Path(value).absolute()) if isinstance(value, str | os.PathLike) else value
+    is_path = isinstance(value, os.PathLike) or (isinstance(value, str) and "://" not in value)
+    return str(Path(value).absolute()) if is_path else value
 
 
 def is_plain(value: Any) -> bool:
@@ -102,6 +103,8 @@ def resumed(
         )
     options = {name: value for name, value in stored["options"].items() if name in usual}
     options |= changed | {"budget": options.get("budget", usual["budget"]) if budget is None else budget}
+    if "models" not in changed:
+        check_trusted(folder, options.get("models") or ())
     for what, path in {"table": table, **{name: options.get(name) for name in FILES}}.items():
         if isinstance(path, str) and not Path(path).exists():
             raise InputError(
@@ -109,6 +112,17 @@ def resumed(
                 "pass the new path as well." if what == "table" else f"pass the new path as {what}=.",
             )
     return table, FitConfig(**{**options, "n_jobs": given.n_jobs})
+
+
+def check_trusted(folder: Path, models: str | Sequence[str]) -> None:
+    """Raise if a run names estimators beyond Foldwise and scikit-learn: a file must not decide what is imported."""
+    names = models.split(",") if isinstance(models, str) else models
+    foreign = [name for name in names if "." in name and not name.strip().startswith("sklearn.")]
+    if foreign:
+        raise InputError(
+            f"the run {str(folder)!r} uses the estimator {foreign[0]!r}, which only its user may import.",
+            "pass models= again, if you trust the folder.",
+        )
 
 
 def is_usual(value: Any, default: Any) -> bool:
