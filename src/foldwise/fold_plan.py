@@ -61,7 +61,7 @@ class FoldPlan:
         repeats, folds = (int(found[1] or 1), int(found[2])) if found else (0, 0)
         if repeats < 1 or folds < 2:
             raise InputError(
-                f"cv must be a number of folds, at least 2, or repeats x folds, or holdout, got {cv!r}.",
+                f"cv must be a number of folds (at least 2), repeats x folds, or holdout, got {cv!r}.",
                 "pass 10, 5x10 or holdout.",
             )
         return cls(folds, repeats)

@@ -149,7 +149,7 @@ class TestConfig:
             ('[compare]\nbudget = "5s"', "sets 'budget', which is not an option"),
             ("compare = 1", "the options of command 'compare' must be a table"),
             ("target = ", "c.toml is not a TOML file"),
-            ("[target]\nx = 1", "a table of options must be [kind] or [missing]"),
+            ("[target]\nx = 1", "only [kind] and [missing] may be tables"),
         ],
     )
     def test_bad_files(self, here, text, words):
@@ -201,7 +201,7 @@ class TestBeforeAnythingIsLoaded:
             (("tune", "--model", "svm"), "did you mean 'rbf_svm'?"),
             (("fit", "--jobs", "0"), "--jobs must be at least 1, got 0."),
             (("fit", "--jobs", "-2"), "--jobs must be at least 1, got -2."),
-            (("fit", "--cv", "0"), "--cv must be a number of folds, at least 2"),
+            (("fit", "--cv", "0"), "--cv must be a number of folds (at least 2)"),
         ],
     )
     def test_refused(self, arguments, words):

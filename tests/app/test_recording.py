@@ -162,7 +162,7 @@ class TestFaults:
         search.record.store.database.connection.execute("pragma max_page_count = 1")  # as many as there are
         before = stored_folds(file)
         with pytest.raises(
-            StoreError, match=r"database or disk is full\. Hint: make room .* then continue with resume="
+            StoreError, match=r"database or disk is full\. Hint: free some space .* then continue with resume="
         ):
             search.run(lambda: None)
         assert before.items() <= stored_folds(file).items()
@@ -170,7 +170,7 @@ class TestFaults:
 
 def test_what_must_be_the_same(tmp_path):
     recorded_search(tmp_path / "trials.sqlite", STRENGTH, seed=1)
-    with pytest.raises(foldwise.errors.InputError, match=r"Different are: seed \(1 before, 2 now\)\. Hint: pass"):
+    with pytest.raises(foldwise.errors.InputError, match=r"These differ: seed \(1 before, 2 now\)\. Hint: pass"):
         recorded_search(tmp_path / "trials.sqlite", STRENGTH, seed=2)
     with pytest.raises(foldwise.errors.InputError, match=r"models \(naive_bayes, .* before, naive_bayes now\)"):
         recorded_search(tmp_path / "trials.sqlite", {"naive_bayes": 1.0}, seed=1)

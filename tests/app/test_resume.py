@@ -91,22 +91,22 @@ def test_other_rows_options_and_tables_are_refused_and_nothing_is_changed(histor
     folder = history[0]
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != ".lock"}
     other = FRAME.with_columns(pl.col("x") + 1)
-    with pytest.raises(InputError, match=r"Different are: training rows \(other values\)\."):
+    with pytest.raises(InputError, match=r"These differ: training rows \(other values\)\."):
         recorded_fit(folder, other, is_resumed=True)
     with pytest.raises(InputError, match=r"training rows \(120 rows and 1 columns before, 119 rows and 1 columns now"):
         recorded_fit(folder, FRAME[:-1], is_resumed=True)
-    with pytest.raises(InputError, match=r"Different are: metric \(log_loss before, accuracy now\)\."):
+    with pytest.raises(InputError, match=r"These differ: metric \(log_loss before, accuracy now\)\."):
         recorded_fit(folder, is_resumed=True, metric="accuracy")
     with pytest.raises(InputError, match=r"the table of the run .* cannot be read again, .* pass the same again"):
         foldwise.fit(resume=folder)
-    with pytest.raises(InputError, match="leave out= out"):
+    with pytest.raises(InputError, match="resume= cannot be combined with out="):
         foldwise.fit(FRAME, resume=folder, out="else")
     held = FolderLock(folder)
     try:
         assert RunStatus.of(folder).state == "running"
         with pytest.raises(InputError, match="another one is writing to it now"):
             recorded_fit(folder, is_resumed=True)
-        with pytest.raises(InputError, match="is still under way"):
+        with pytest.raises(InputError, match="is still running"):
             recorded_fit(folder, force=True)
     finally:
         held.close()

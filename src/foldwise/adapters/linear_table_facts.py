@@ -24,13 +24,15 @@ def fit_linear(estimator: Any, facts: TableFacts) -> Any:
     """Return a fitted clone of a `LinearRegression`, `Ridge` or `RidgeClassifier`."""
     is_classifier = type(estimator) is RidgeClassifier
     if is_classifier == (facts.classes is None):
-        what = "classes" if is_classifier else "a quantity"
-        raise InputError(f"{type(estimator).__name__} predicts {what}, but the target {facts.target!r} does not fit.")
+        what, came = ("classes", "a quantity") if is_classifier else ("a quantity", "classes")
+        raise InputError(
+            f"{type(estimator).__name__} predicts {what}, but the target {facts.target!r} contains {came}."
+        )
     training = training_facts(facts)
     params = estimator.get_params()
     if params["positive"] or params.get("class_weight") is not None:
         raise InputError(
-            f"{type(estimator).__name__} is solved from facts only with positive=False and class_weight=None."
+            f"{type(estimator).__name__} can be fitted to facts only with positive=False and class_weight=None."
         )
     intercept, alpha = bool(params["fit_intercept"]), float(params.get("alpha", 0.0))
     coef = solve(training.equations(intercept), alpha, facts.numeric)  # (m, d)
@@ -94,7 +96,7 @@ def solve(equations: NormalEquations, alpha: float, names: tuple[str, ...]) -> F
     values = scipy.linalg.eigvalsh(scaled)
     if values[0] * WORST < values[-1]:
         raise InputError(
-            "the columns are collinear, so that coefficients cannot be computed from sums of products.",
+            "the columns are collinear, so coefficients cannot be computed from sums of products.",
             "leave one of them out, or use Ridge with a larger alpha.",
         )
     found: Floats = scipy.linalg.solve(scaled, equations.moment / scale[:, None], assume_a="pos").T / scale

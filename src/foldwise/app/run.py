@@ -142,7 +142,9 @@ def fit(
     given = (names, metric, costs, *columns, positive, test, drop_unlabeled, rows, seed, n_jobs, task, cv)
     config = FitConfig(target, 60.0 if budget is None else budget, *given, coverage, guarantee)
     if out is not None and resume is not None:
-        raise InputError("a run that is resumed stays in its folder, so out= must be left out.", "leave out= out.")
+        raise InputError(
+            "resume= cannot be combined with out=, because a resumed run stays in its folder.", "omit out=."
+        )
     if resume is not None:
         with RunRecord.resume(resume, table, config, budget) as record:
             return recorded(record)

@@ -42,7 +42,7 @@ def check_writable(folder: Path, force: bool) -> None:
             f"the folder {str(folder)!r} is not empty and not a run folder.", "choose another folder for the run."
         )
     if is_locked(folder):
-        raise InputError(f"the run in the folder {str(folder)!r} is still under way.", "choose another folder.")
+        raise InputError(f"the run in the folder {str(folder)!r} is still running.", "choose another folder.")
     if not force and not is_finished:
         raise InputError(
             f"the folder {str(folder)!r} contains a run that was not finished.",
@@ -125,7 +125,7 @@ def file_in(folder: Path, name: str, by: str = "fit") -> Path:
     if (folder / OPTIONS).is_file():
         if is_locked(folder):
             raise InputError(
-                f"the run {str(folder)!r} has no result yet, it is still under way.", "wait until it ends."
+                f"the run {str(folder)!r} has no result yet, because it is still running.", "wait until it ends."
             )
         raise InputError(
             f"the run {str(folder)!r} has no result, because it was not finished.",

@@ -135,7 +135,7 @@ def make_task(
 ) -> FitTask:
     """Read and check the input of a run. The target decides between classes and a quantity, unless `task` does.
 
-    With `held_out`, this share of the rows is not learned from, and takes the place of a separate test table.
+    With `held_out`, this share of the rows is kept out of training and takes the place of a separate test table.
     """
     sampled = ""
     if is_engine_table(table):

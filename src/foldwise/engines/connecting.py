@@ -23,7 +23,7 @@ def import_ibis(extra: str = "duckdb") -> Any:
         import ibis
     except ImportError as error:
         raise InputError(
-            "asking a database needs the package 'ibis-framework', which is not installed.",
+            "reading from a database needs the package 'ibis-framework', which is not installed.",
             f"pip install 'foldwise[{extra}]'.",
         ) from error
     return ibis
@@ -139,7 +139,7 @@ def connect_duckdb(memory: str | None = None, path: Path | None = None) -> Any:
     if path is None:
         return ibis.duckdb.connect(**options)
     if not path.exists():
-        raise InputError(f"there is no file {str(path)!r}.")
+        raise InputError(f"file {str(path)!r} does not exist.", "check the path.")
     try:
         return ibis.duckdb.connect(str(path), read_only=True, **options)
     except Exception as error:
@@ -149,7 +149,7 @@ def connect_duckdb(memory: str | None = None, path: Path | None = None) -> Any:
 def connect_sqlite(path: Path) -> Any:
     """Open a SQLite file."""
     if not path.exists():
-        raise InputError(f"there is no file {str(path)!r}.")
+        raise InputError(f"file {str(path)!r} does not exist.", "check the path.")
     return import_ibis().sqlite.connect(path)
 
 

@@ -183,7 +183,7 @@ class TableFacts:
             raise InputError(
                 f"only facts about the same columns, target and folds can be merged; got {listing(self.schema.names)} "
                 f"and {listing(other.schema.names)}.",
-                "ask both with the same arguments.",
+                "call facts_of with the same arguments for both.",
             )
         a, b = self, other
         if self.classes is not None and other.classes is not None:

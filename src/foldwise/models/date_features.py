@@ -192,7 +192,7 @@ class DateFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         elif shape_of_column(column, None) != shape and {shape_of_column(column, None), shape} != {"date", "datetime"}:
             raise InputError(
                 f"column {name!r} contained a {shape} when the model was fitted, but is now of type {column.dtype}.",
-                "read it as before.",
+                "convert the column to its earlier type.",
             )
         local = local_times(column, form) if form is not None and column.dtype == pl.String else column
         found: dict[str, list[Floats]] = {}

@@ -187,7 +187,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         one_of("encoding", self.encoding, ENCODINGS)
         if sp.issparse(X):
             raise FoldwiseTypeError(
-                "X must be a frame or a dense array, but is a sparse matrix.", "sparse columns are numbers already."
+                "X must be a frame or a dense array, but is a sparse matrix.",
+                "pass it to the model directly: its columns are already numbers.",
             )
         validate_table(self, X, None)
         frame = as_polars(X)

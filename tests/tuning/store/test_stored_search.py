@@ -182,13 +182,13 @@ def test_splits_that_change_with_every_call_are_explained(file: Path) -> None:
 def test_other_rows_are_another_study(file: Path) -> None:
     search = SearchCV(NaiveBayes(), FLOORS, cv=5, store=file, name="a")
     search.fit(X, y)
-    with pytest.warns(FoldwiseWarning, match="has other training rows"):
+    with pytest.warns(FoldwiseWarning, match="was started with other training rows"):
         search.fit(X[:120], y[:120])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         search.fit(X[10:], y[10:])  # said once
     assert len(TrialStore(file).studies()) == 3
-    with pytest.raises(InputError, match="3 searches are called 'a'"):
+    with pytest.raises(InputError, match="3 searches with different training rows are called 'a'"):
         open_search(file, "a")
 
 

@@ -9,6 +9,23 @@ import typer
 
 from foldwise.app.cli.early_checks import check_folds, check_jobs, check_models
 from foldwise.app.cli.exit_codes import guarded
+from foldwise.app.cli.shared_options import (
+    FOLDS,
+    INTEGER,
+    AsJson,
+    FitFolder,
+    Groups,
+    Jobs,
+    Query,
+    Quiet,
+    RunFolder,
+    ScoreName,
+    Seed,
+    TableFile,
+    Target,
+    TaskName,
+    TestFile,
+)
 from foldwise.app.cli.table_options import TableOptions, listed, with_table_options
 
 app = typer.Typer(
@@ -21,46 +38,6 @@ app = typer.Typer(
 )
 
 
-def whole_number(text: str) -> int:
-    """Read an integer, and say so in plain words if it is not one."""
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"must be an integer, got {text!r}.") from None
-
-
-INTEGER: dict[str, Any] = {"parser": whole_number, "metavar": "<int>"}
-FOLDS = "Number of folds, such as 10; repeats x folds, such as 10x10; or holdout for a single split (holdout:0.3)."
-TestFile = Annotated[Path | None, typer.Option(help="Separate test table. The final model is scored on it once.")]
-TableFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="TABLE", help="Table file: CSV, Parquet, Feather, JSON Lines, ARFF, Excel, SQLite or DuckDB."
-    ),
-]
-Query = Annotated[
-    str | None, typer.Option(help="Query whose result is the table, if TABLE is the address of a database.")
-]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit or explore, or a model file.")]
-Target = Annotated[str, typer.Option(help="Column to predict.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
-Seed = Annotated[int, typer.Option(**INTEGER, help="Random seed. The same seed gives the same folds and settings.")]
-Groups = Annotated[
-    str | None, typer.Option(help="Group column. Rows of the same group are never split between training and test.")
-]
-TaskName = Annotated[
-    str | None,
-    typer.Option(
-        help="Predict classes (classification) or a quantity (regression). Default: inferred from the target."
-    ),
-]
-ScoreName = Annotated[
-    str | None, typer.Option(help="Metric, such as roc_auc or mae. Default: accuracy, or rmse for a quantity.")
-]
-Jobs = Annotated[int | None, typer.Option(**INTEGER, help="Number of worker processes. Default: one per core.")]
-
-
 @app.command()
 @with_table_options
 @guarded
@@ -71,14 +48,15 @@ def fit(
         typer.Argument(
             metavar="TABLE",
             help="Table file: CSV, Parquet, Feather, JSON Lines, ARFF, Excel, SQLite or DuckDB; a folder or a glob of "
-            "Parquet or CSV files; or postgresql://user@host/database. With --resume only if the table was moved.",
+            "Parquet or CSV files; or postgresql://user@host/database. With --resume, needed "
+            "only if the table was moved.",
         ),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict. Required for a new run.")] = None,
     budget: Annotated[
         str | None,
         typer.Option(
-            help="Time limit for the whole run, such as 60s, 5m or 1h. Default: 60s, with --resume that of the run."
+            help="Time limit for the whole run, such as 60s, 5m or 1h. Default: 60s, or with --resume the budget of the run."
         ),
     ] = None,
     models: Annotated[
@@ -106,8 +84,8 @@ def fit(
     cv: Annotated[
         str | None,
         typer.Option(
-            help=f"{FOLDS} With holdout, a quarter of the rows is not learned from, and the final model is scored on "
-            "it. Default: 3 to 10 folds, by the number of rows."
+            help=f"{FOLDS} With holdout, the final model is never trained on the held-out rows (25% by "
+            "default) and is scored on them. Default: 3 to 10 folds, depending on the number of rows."
         ),
     ] = None,
     test: TestFile = None,
@@ -145,8 +123,8 @@ def fit(
         Path | None,
         typer.Option(
             metavar="RUN",
-            help="Continue a run that ended, was interrupted or was killed, within another --budget. Its table and "
-            "options are read from its folder.",
+            help="Continue a run that finished, was interrupted or was killed. It gets another --budget. Its table and "
+            "other options are read from its folder.",
         ),
     ] = None,
     json: AsJson = False,
@@ -218,23 +196,27 @@ def predict(
 @app.command()
 @guarded
 def export(
-    run: RunFolder,
-    to: Annotated[str, typer.Option(help="Format: sql.")] = "sql",
+    run: FitFolder,
+    to: Annotated[str, typer.Option(help="Output format. Only sql is supported.")] = "sql",
     dialect: Annotated[
-        str, typer.Option(help="Dialect of SQL: duckdb, postgres, sqlite, spark, bigquery, snowflake or mysql.")
+        str, typer.Option(help="SQL dialect: duckdb, postgres, sqlite, spark, bigquery, snowflake or mysql.")
     ] = "duckdb",
-    table: Annotated[str, typer.Option(help="Table in the database, such as customers or sales.customers.")] = "rows",
+    table: Annotated[
+        str, typer.Option(help="Name of the table in the database, such as customers or sales.customers.")
+    ] = "rows",
     out: Annotated[Path | None, typer.Option("-o", "--out", help="File to write. Default: RUN.sql.")] = None,
     keep: Annotated[
         str | None,
-        typer.Option(help="Columns to return beside the predictions. Default: all columns of the model."),
+        typer.Option(
+            help="Columns to return with the predictions, separated by commas. Default: all columns of the model."
+        ),
     ] = None,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a model as SQL, so that a database predicts where the rows are.
+    """Write a model as an SQL query, so that a database can predict its own rows.
 
-    A second file contains a check: a query that predicts stored rows and counts the differences to Python.
+    A second file contains a check: a query that predicts stored rows and counts those that differ from Python.
     """
     from foldwise.app.cli.export import export
 
@@ -247,7 +229,7 @@ def export(
 @guarded
 def explain(
     reading: TableOptions,
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit, or a model file.")],
+    run: FitFolder,
     table: TableFile,
     row: Annotated[int, typer.Option(**INTEGER, help="Index of the row in TABLE, starting at 0.")],
     about: Annotated[
@@ -278,14 +260,15 @@ def inspect(
         str | None, typer.Option(help="Column to predict. If given, the table is also checked for problems.")
     ] = None,
     write_config: Annotated[
-        Path | None, typer.Option(help="TOML file to write: what was decided, ready to edit and to pass as --config.")
+        Path | None,
+        typer.Option(help="TOML file to write. It records how the table was read. Edit it and pass it as --config."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing configuration file.")] = False,
     json: AsJson = False,
 ) -> None:
     """Show how a table is read and what problems it may have.
 
-    If TABLE is a folder, each table file in it is described by one line.
+    If TABLE is a folder, each table file in it is described in one line.
     """
     from foldwise.app.cli.inspect import inspect
 
@@ -302,7 +285,8 @@ def compare(
     models: Annotated[str, typer.Option(help="Models to compare, such as knn,naive_bayes.")],
     cv: Annotated[str | None, typer.Option(help=f"{FOLDS} Default: ten random splits.")] = None,
     test: Annotated[
-        Path | None, typer.Option(help="Separate test table. Models are trained on TABLE and scored on it once.")
+        Path | None,
+        typer.Option(help="Separate test table. Models are trained on TABLE and scored once on the test table."),
     ] = None,
     metric: ScoreName = None,
     task: TaskName = None,
@@ -343,7 +327,10 @@ def tune(
     task: TaskName = None,
     groups: Groups = None,
     cv: Annotated[
-        str | None, typer.Option(help=f"{FOLDS} They estimate; five folds inside select. Default: 5.")
+        str | None,
+        typer.Option(
+            help=f"Outer splits for the estimate. {FOLDS} Inside each, five folds select the setting. Default: 5."
+        ),
     ] = None,
     test: TestFile = None,
     seed: Seed = 0,
@@ -357,7 +344,7 @@ def tune(
 ) -> None:
     """Tune one model and estimate its performance on new data.
 
-    The estimate comes from nested cross-validation: the whole search is repeated inside each of five folds.
+    The estimate comes from nested cross-validation: the whole search is repeated inside each outer fold.
     """
     check_models([model])
     check_jobs(jobs)

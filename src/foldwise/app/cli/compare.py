@@ -158,7 +158,7 @@ def with_test_rows(table: Any, test: Any) -> tuple[Any, list[Any]]:
     except pl.exceptions.PolarsError as error:
         raise InputError(
             f"the columns of the test table must have the same types as in the training table: {error}.",
-            "read both alike, for example with kinds=.",
+            "read both tables in the same way, for example with kinds=.",
         ) from error
     y = np.concatenate([np.asarray(table.y), np.asarray(test.y)])
     return replace(table, X=X, y=y), [(np.arange(n_train), np.arange(n_train, len(y)))]

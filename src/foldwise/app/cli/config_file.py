@@ -102,7 +102,7 @@ def as_typed(value: Any, *, repeated: bool) -> Any:
     """
     if isinstance(value, dict):
         if not repeated:
-            raise InputError(f"a table of options must be [kind] or [missing], got {value!r}.")
+            raise InputError(f"only [kind] and [missing] may be tables of values, got {value!r}.")
         typed = [(name, as_typed(one, repeated=False)) for name, one in value.items()]
         return [str(one) if name == "*" else f"{name}={one}" for name, one in typed]
     if isinstance(value, list):

@@ -42,7 +42,8 @@ class FitRequest:
         if self.resume is not None:
             if self.out is not None or self.force:
                 raise InputError(
-                    "a run that is resumed stays in its folder.", "leave --out and --force out, or start a new run."
+                    "--resume cannot be combined with --out or --force, because a resumed run stays in its folder.",
+                    "omit them, or start a new run.",
                 )
             check_exists(self.resume, or_model=False, by="fit")
             check_table(self.file, *given)

@@ -76,8 +76,8 @@ def options(
         list[str] | None,
         typer.Option(
             metavar="[COLUMN=]VALUE,…",
-            help="Value that means missing, in all columns or in one, besides empty cells, ?, NA and the like. May be "
-            "repeated.",
+            help="Value to treat as missing, in all columns or in one. Empty cells, ?, NA and the like are always "
+            "missing. May be repeated.",
         ),
     ] = None,
     kind: Annotated[
@@ -85,28 +85,30 @@ def options(
         typer.Option(
             metavar="COLUMN=KIND",
             help="Kind of a column: numeric, categorical, binary, text, date, time, duration or identifier. "
-            "date:%d.%m.%Y also tells how dates are written. May be repeated.",
+            "date:%d.%m.%Y also sets the date format. May be repeated.",
         ),
     ] = None,
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN,…", help="Columns to leave out. May be repeated.")
     ] = None,
     index: Annotated[
-        str | None, typer.Option(help="Column that only numbers the rows and is left out, or none to keep all columns.")
+        str | None,
+        typer.Option(help="Column to leave out because it only numbers the rows, or none to keep every column."),
     ] = None,
     names: Annotated[
         str | None, typer.Option(metavar="NAME,…", help="Names for all columns, instead of those in the file.")
     ] = None,
-    separator: Annotated[str | None, typer.Option(help=r"Separator of cells, such as ';' or '\t'.")] = None,
+    separator: Annotated[str | None, typer.Option(help=r"Separator between cells, such as ';' or '\t'.")] = None,
     decimal: Annotated[str | None, typer.Option(help="Decimal mark, a point or a comma.")] = None,
-    quote: Annotated[str | None, typer.Option(help="Quote character, or '' if quotes have no meaning.")] = None,
+    quote: Annotated[str | None, typer.Option(help="Quote character, or '' if quotes are ordinary characters.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Encoding of text, such as utf-8 or cp1252.")] = None,
     header: Annotated[
-        str | None, typer.Option(metavar="yes|no|ROWS", help="Whether there is a header, or its number of rows.")
+        str | None,
+        typer.Option(metavar="yes|no|ROWS", help="Whether the file has a header, or the number of header rows."),
     ] = None,
     skip_rows: Annotated[str | None, typer.Option(metavar="N", help="Number of lines before the header.")] = None,
     sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook, by name or by index from 0.")] = None,
-    table: Annotated[str | None, typer.Option("--table", help="Table of a database file.")] = None,
+    table: Annotated[str | None, typer.Option("--table", help="Table to read from a database file.")] = None,
 ) -> None:
     """The options of `TableOptions`, as typer declares them."""
 
@@ -124,7 +126,8 @@ CONFIG = inspect.Parameter(
             "--config",
             is_eager=True,
             callback=read_config,
-            help="TOML file of options. Options on the command line win; --missing, --kind and --drop are added.",
+            help="TOML file of options. Options on the command line take precedence. --missing, --kind and --drop are "
+            "added to those of the file.",
         ),
     ],
 )

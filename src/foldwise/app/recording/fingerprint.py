@@ -109,9 +109,9 @@ def check_same(folder: Path, before: Parts, now: Parts) -> None:
         names = [name for name in names if name not in ENTAILED]
     if names:
         raise InputError(
-            f"the run {str(folder)!r} can be resumed only with the same table and options. Different are: "
+            f"the run {str(folder)!r} can be resumed only with the same table and options. These differ: "
             f"{', '.join(difference(name, before, now) for name in names)}.",
-            "pass the same again, or start a new run. Nothing was changed.",
+            "pass the same table and options, or start a new run. Nothing was changed.",
         )
 
 

@@ -140,7 +140,7 @@ def dialect_of(name: str) -> SqlDialect:
 @lru_cache(maxsize=10_000)
 def quoted_name(name: str, dialect: str) -> str:
     if not name or "\0" in name:
-        raise InputError(f"{name!r} is not a possible name of a table or a column.", "rename it.")
+        raise InputError(f"{name!r} is not a valid name of a table or column.", "rename it.")
     return str(sqlglot_expressions().to_identifier(name, quoted=True).sql(dialect=dialect))
 
 

@@ -72,7 +72,9 @@ def as_number(column: RawColumn, dialect: SqlDialect) -> str:
         one, zero = dialect.double_literal(1.0), dialect.double_literal(0.0)
         return f"CASE WHEN {column.expression} THEN {one} WHEN NOT {column.expression} THEN {zero} END"
     if column.kind != "number":
-        raise InputError(f"column {column.name!r} does not contain numbers, so it cannot be exported to SQL as one.")
+        raise InputError(
+            f"column {column.name!r} is used as a number but does not contain numbers, so it cannot be exported."
+        )
     value = dialect.as_double(column.expression)
     return f"CASE WHEN {dialect.nan.format(value)} THEN NULL ELSE {value} END" if dialect.nan else value
 

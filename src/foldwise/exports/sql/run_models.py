@@ -84,7 +84,9 @@ def member_columns(found: ClassOutput, to: Any, n_classes: int, program: SqlProg
     codes = [int(code) for code in np.asarray(found.classes).tolist()]
     if len(codes) < n_classes:
         if to is not None or found.kind == "decision":
-            raise InputError("a member of the model was fitted without some class, so it cannot be exported to SQL.")
+            raise InputError(
+                "a member of the model was fitted without rows of one class, so it cannot be exported to SQL."
+            )
         nothing = program.compute([program.number(0.0)])[0]
         by_code = dict(zip(codes, found.columns, strict=True))
         return [by_code.get(k, nothing) for k in range(n_classes)]

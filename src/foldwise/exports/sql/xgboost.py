@@ -39,7 +39,10 @@ def boosted_nodes(trees: Sequence[Any], features: Sequence[Feature], program: Sq
     """Return trees with their leaf values. A cell x, rounded to single precision, goes left if x < t."""
     for tree in trees:
         if any(tree["split_type"]):
-            raise InputError("XGBoost with enable_categorical=True cannot be exported to SQL.", "encode categories.")
+            raise InputError(
+                "XGBoost with enable_categorical=True cannot be exported to SQL.",
+                "encode the categories first, for example with OneHotEncoder.",
+            )
         left, right = tree["left_children"], tree["right_children"]
         conditions = np.array(tree["split_conditions"], dtype=np.float32)
         tests = [

@@ -148,8 +148,8 @@ def open_search(store: str | Path | TrialStore, name: str, training_rows: str | 
             )
         if len(found) > 1:
             raise InputError(
-                f"{len(found)} searches are called {name!r}: they have different training rows.",
-                f"pass training_rows= one of {listing([row.training_rows for row in found])}.",
+                f"{len(found)} searches with different training rows are called {name!r}.",
+                f"pass training_rows=, one of {listing([row.training_rows for row in found])}.",
             )
         study = found[0]
         batches = transaction.run(statements.ALL_PROPOSALS, {"of_study": study.id}).all

@@ -309,7 +309,7 @@ def open_study(
         )
     word = ""
     if others:
-        word = f"the search {name!r} in {store.name} has other training rows, so a separate search was started."
+        word = f"the search {name!r} in {store.name} was started with other training rows, so a separate search begins."
     return Study(store, mine.id, mine.seed, space, initial, is_new, None if grid is None else grid[0]), word
 
 

@@ -1,0 +1,51 @@
+"""Options and arguments that several commands share, with their help texts. Those of tables are in `table_options`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def whole_number(text: str) -> int:
+    """Read an integer, and say so in plain words if it is not one."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"must be an integer, got {text!r}.") from None
+
+
+INTEGER: dict[str, Any] = {"parser": whole_number, "metavar": "<int>"}
+FOLDS = (
+    "Number of folds (10), repeats x folds (10x10), or holdout for a single split (holdout:0.3 tests 30% of the rows)."
+)
+TestFile = Annotated[Path | None, typer.Option(help="Separate test table. The final model is scored on it once.")]
+TableFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TABLE", help="Table file: CSV, Parquet, Feather, JSON Lines, ARFF, Excel, SQLite or DuckDB."
+    ),
+]
+Query = Annotated[
+    str | None, typer.Option(help="Query whose result is the table, if TABLE is the address of a database.")
+]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit or explore, or a model file.")]
+FitFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit, or a model file.")]
+Target = Annotated[str, typer.Option(help="Column to predict.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+Seed = Annotated[int, typer.Option(**INTEGER, help="Random seed. The same seed gives the same folds and settings.")]
+Groups = Annotated[
+    str | None, typer.Option(help="Group column. Rows of the same group are never split between training and test.")
+]
+TaskName = Annotated[
+    str | None,
+    typer.Option(
+        help="Predict classes (classification) or a quantity (regression). Default: inferred from the target."
+    ),
+]
+ScoreName = Annotated[
+    str | None, typer.Option(help="Metric, such as roc_auc or mae. Default: accuracy, or rmse for a quantity.")
+]
+Jobs = Annotated[int | None, typer.Option(**INTEGER, help="Number of worker processes. Default: one per core.")]
