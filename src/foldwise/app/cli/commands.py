@@ -56,7 +56,7 @@ def fit(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="Time limit for the whole run, such as 60s, 5m or 1h. Default: 60s, or with --resume the budget of the run."
+            help="Time limit for the whole run, such as 60s, 5m or 1h. Default: 60s, or that of the run to resume."
         ),
     ] = None,
     models: Annotated[
@@ -101,7 +101,7 @@ def fit(
         bool,
         typer.Option(
             "--guarantee",
-            help="Guarantee the coverage: rows are set aside before the search, and nothing is learned from them.",
+            help="Guarantee the coverage. Some rows are set aside before the search and only calibrate the result.",
         ),
     ] = False,
     query: Query = None,
