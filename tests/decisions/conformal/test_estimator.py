@@ -127,6 +127,25 @@ def test_a_fold_with_most_neighbors_of_a_row(rng):
     np.testing.assert_allclose(kept.predict(X), np.column_stack(plain), atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        Conformal(NaiveBayes()),
+        Conformal(KNNRegressor()),
+        Conformal(KNNRegressor(), "jackknife+"),
+        Conformal(Ridge(), "jackknife+"),
+    ],
+    ids=["classes", "neighbors", "neighbors left out", "ridge left out"],
+)
+def test_a_foldable_model_is_fitted_once(model, monkeypatch):
+    kind, fits = type(model.estimator), []
+    fit = kind.fit
+    monkeypatch.setattr(kind, "fit", lambda self, *args, **more: fits.append(1) or fit(self, *args, **more))
+    X, y = load_iris(return_X_y=True)
+    model.fit(X[:, :3], y if is_classifier(model) else X[:, 3])
+    assert len(fits) == 1
+
+
 def test_it_predicts_as_its_model(rng):
     X, y = load_iris(return_X_y=True)
     frame, names = pl.DataFrame(X, schema=["a", "b", "c", "d"]), np.array(["x", "y", "z"])[y]
