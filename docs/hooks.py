@@ -97,7 +97,8 @@ TOPICS = {
     "Ensembles: data passed between blocks": "TrainingData MemberSpec FittedMembers MemberPredictions",
     "The catalog": "catalogue models_for ModelSpec Cost Outline outline spec_of models.register unregister scaled "
     "for_trees native as_frame TableEncoder CodedLabels TargetScale TransformedTarget",
-    "Databases and Spark": "facts_of table_of TableFacts KeyFolds fit_facts nested_in_engine EngineNestedResult",
+    "Databases and Spark": "facts_of table_of TableFacts KeyFolds fit_facts nested_in_engine EngineNestedResult "
+    "predict_spark",
     "Model files": "save_model open_model StoredModel",
     "Exports": "to_sql SqlExport",
     "Fold sessions": "open_session open_subsets folds.register FoldSession RefitSession Answer Block Failure Need "

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import settings
 
 from tests.postgresql import postgresql_server as postgresql_server
+from tests.spark import spark_session as spark_session
 
 HERE = Path(__file__).parent
 

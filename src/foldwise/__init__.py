@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from foldwise.app.file_predictions import predict_file as predict_file
     from foldwise.app.result import Run as Run
     from foldwise.app.run import fit as fit
+    from foldwise.app.spark_predictions import predict_spark as predict_spark
     from foldwise.bayes import NaiveBayes as NaiveBayes
     from foldwise.clusters import DensityClusters as DensityClusters
     from foldwise.clusters import KMeans as KMeans
@@ -87,6 +88,7 @@ _NAMES = {
     "app.file_predictions": "predict_file",
     "app.result": "Run",
     "app.run": "fit",
+    "app.spark_predictions": "predict_spark",
     "bayes": "NaiveBayes",
     "clusters": "DensityClusters KMeans KMedoids choose_clusters choose_mixture",
     "data": "Column Schema Table read_table",

@@ -116,3 +116,18 @@ def test_messages(tmp_path: Path) -> None:
     assert "no Parquet or CSV files" in refused("fit", tmp_path / "*.parquet", "--target", "y", "--out", tmp_path / "r")
     with pytest.raises(EngineError, match="could not be written"), DatabaseWriter("postgresql://127.0.0.1:1/x", "t"):
         pass
+
+
+@pytest.mark.slow
+def test_spark_scores_any_model(model: Any, spark_session: Any, tmp_path: Path) -> None:
+    frame = mixed_table(300)
+    frame.drop("label").write_parquet(tmp_path / "rows.parquet")
+    rows = spark_session.read.parquet(str(tmp_path / "rows.parquet")).repartition(3)
+    found = foldwise.predict_spark(tmp_path / "m.foldwise", rows, keep=["id"])
+    assert found.columns[:2] == ["id", "predicted_class"]
+    answers = pl.from_arrow(found.toArrow()).sort("id")
+    predict_file(tmp_path / "m.foldwise", tmp_path / "rows.parquet", tmp_path / "out.parquet", keep=["id"])
+    wanted = pl.read_parquet(tmp_path / "out.parquet").sort("id")
+    assert answers["predicted_class"].to_list() == wanted["predicted_class"].to_list()
+    for name in wanted.columns[2:-2]:
+        assert answers[name].to_list() == pytest.approx(wanted[name].to_list(), rel=1e-9)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -22,28 +20,6 @@ SQL_TYPES = {pl.Float64: "double precision", pl.Int64: "bigint", pl.Boolean: "bo
 def plain_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """The types that all engines have."""
     return frame.with_columns(pl.col(pl.Int8, pl.Int16, pl.Int32).cast(pl.Int64), pl.col(pl.Float32).cast(pl.Float64))
-
-
-@pytest.fixture(scope="session")
-def spark_session() -> Iterator[Any]:
-    """A local Spark with two workers that listens only here."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    from pyspark.sql import SparkSession
-
-    options = {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-    }
-    builder = SparkSession.builder.master("local[2]")
-    for name, value in options.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
 
 
 def postgres_loader(connection: Any) -> Loader:

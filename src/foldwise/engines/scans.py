@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, TypeVar
 
@@ -95,9 +95,9 @@ def facts_of(
 
     Notes
     -----
-    A first statement counts rows and a second one looks at 1,000 rows to choose pivots. Then one statement sums all
-    numeric columns about their pivots, and one counts all categories. If a pivot turns out to be too far from the mean
-    of a class, the column is summed again about the means of its classes.
+    A first statement counts the rows of each class and a second one looks at 1,000 rows to choose pivots. Then one
+    statement sums all numeric columns about their pivots, and one counts all categories. If a pivot turns out to be too
+    far from the mean of a class, the column is summed again about the means of its classes.
     """
     asker = Asker(table)
     for name, most in (("max_values", max_values), ("max_levels", max_levels)):
@@ -142,7 +142,8 @@ class Scan:
     categorical: tuple[str, ...]
     wanted_values: tuple[str, ...]
     classes: NDArray[Any] | None
-    rows: Mapping[Cell, Floats]  # (K,), by fold
+    totals: Floats = field(default_factory=lambda: np.empty(0))  # (K,): rows of each class
+    rows: dict[Cell, Floats] = field(default_factory=dict)  # (K,), by fold; from the first answer that has folds
 
     @classmethod
     def of(
@@ -170,18 +171,16 @@ class Scan:
             raise InputError(f"values must be numeric columns of the table, got {listing(unknown)}.")
         is_quantity = decide_task(asker, target, task) == "regression"
         statements = Statements(asker, target, is_quantity, folds)
-        answer = asker.ask(statements.count_rows())
-        if folds is not None:
-            check_unique(asker, folds.key, int(answer["n"].sum()))
-        classes = None if is_quantity else sorted_classes(answer, target)
-        blank = cls(asker, statements, schema, numeric, categorical, tuple(values), classes, {})
-        if not int(answer["n"].sum()):
+        answer = asker.ask(statements.count_classes())
+        n_rows = int(answer["n"].sum())
+        if not n_rows:
             raise InputError("the table must have at least one row, but has none.")
-        rows = blank.by_cell(answer, ["n"])
-        return cls(
-            asker, statements, schema, numeric, categorical, tuple(values), classes,
-            {cell: part[:, 0] for cell, part in sorted(rows.items())},
-        )  # fmt: skip
+        if folds is not None:
+            check_unique(asker, folds.key, n_rows)
+        classes = None if is_quantity else sorted_classes(answer, target)
+        blank = cls(asker, replace(statements, folds=None), schema, numeric, categorical, tuple(values), classes)
+        totals = blank.by_cell(answer, ["n"])[()][:, 0]
+        return replace(blank, statements=statements, totals=totals)
 
     @property
     def labels(self) -> list[Any]:
@@ -207,7 +206,7 @@ class Scan:
         """Ask for the moments of all numeric columns, and of a quantity, and return the pivots (K, d)."""
         names = [*self.numeric, *([self.statements.target] if self.classes is None else [])]
         shape = (len(self.labels), len(names))
-        found = {cell: Moments.empty(*shape) for cell in self.rows}
+        found: dict[Cell, Moments] = {}
         pivots, types = np.zeros(shape), self.asker.table.schema()
         for some in chunks(range(len(names)), NUMBERS_PER_STATEMENT):
             own = [names[j] for j in some]
@@ -224,7 +223,10 @@ class Scan:
                 better = self._moments([names[j] for j in again], pivots[:, again])
                 parts = {cell: replaced(part, better[cell], poor) for cell, part in parts.items()}
             for cell, part in parts.items():
-                found[cell] = replaced(found[cell], part, np.array(some))
+                found[cell] = replaced(found.get(cell, Moments.empty(*shape)), part, np.array(some))
+        if not self.rows:  # there are no numeric columns
+            self.check_rows(self.asker.ask(self.statements.count_rows()))
+            found = {cell: Moments.empty(*shape) for cell in self.rows}
         return found, pivots
 
     def _moments(self, names: Sequence[str], pivots: Floats) -> dict[Cell, Moments]:
@@ -239,8 +241,13 @@ class Scan:
         return found
 
     def check_rows(self, answer: pl.DataFrame) -> None:
-        """Raise if the rows of a class or fold are not those of the first statement."""
+        """Raise if the rows of a class or fold are not those of the statements before."""
         found = self.by_cell(answer, ["n"])
+        if not self.rows:
+            counted: Floats = np.sum([part[:, 0] for part in found.values()], axis=0)
+            if (counted != self.totals).any():
+                refuse_change()
+            self.rows.update((cell, found[cell][:, 0]) for cell in sorted(found))
         if found.keys() != self.rows.keys() or any((found[c][:, 0] != rows).any() for c, rows in self.rows.items()):
             refuse_change()
 

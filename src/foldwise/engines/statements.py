@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,10 @@ class Statements:
         """Count the rows of each class and fold."""
         base = self.asker.table.select(**self.group_columns(), one=self.asker.ibis.literal(1))
         return self.aggregate(base, {"n": base.count()})
+
+    def count_classes(self) -> Any:
+        """Count the rows of each class: no key is hashed, so this is far cheaper than `count_rows`."""
+        return replace(self, folds=None).count_rows()
 
     def pivots(self, columns: Sequence[str]) -> Any:
         """Return mean, least and largest value of some rows of each column."""

@@ -1,0 +1,84 @@
+"""Predict the rows of a Spark DataFrame on its workers, with any model file."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from foldwise.app.file_predictions import ClusterPredictor, Predictor, ValuePredictor, costs_of
+from foldwise.app.run_folder import MODEL
+from foldwise.engines.drawing import plain_types
+from foldwise.errors import InputError
+from foldwise.storage import StoredModel, open_model
+
+
+def predict_spark(run: str | Path, frame: Any, *, keep: Sequence[str] = ()) -> Any:
+    """Predict every row of a Spark DataFrame on the workers of its cluster.
+
+    The model file is sent to each worker once. Workers need Foldwise and the libraries of the model.
+
+    Parameters
+    ----------
+    run : path
+        A run folder or a model file.
+    frame : pyspark.sql.DataFrame
+        The rows to predict.
+    keep : sequence of str, default=()
+        Columns to copy to the output, such as a row identifier.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The columns of `keep`, then those that `predict_file` writes. Nothing is computed before it is used.
+
+    Examples
+    --------
+    >>> from foldwise import predict_spark
+    >>> rows = session.table("orders")  # doctest: +SKIP
+    >>> predict_spark("orders-run", rows, keep=["id"]).write.parquet("predictions")  # doctest: +SKIP
+    """
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    given = Path(run)
+    path = given / MODEL if given.is_dir() else given
+    if not path.is_file():
+        raise InputError(f"there is no model file {str(path)!r}.", "pass a run folder or a model file.")
+    content, kept = path.read_bytes(), tuple(keep)
+    head = pl.from_arrow(frame.limit(1).toArrow())
+    assert isinstance(head, pl.DataFrame)
+    if not head.height:
+        raise InputError("the DataFrame must have at least one row, but has none.")
+    first = predictor_of(open_model(path), kept).answers(plain_types(head)).to_arrow()
+    sent = frame.sparkSession.sparkContext.broadcast(content)
+
+    def predict(batches: Iterable[Any]) -> Iterator[Any]:
+        predictor = predictor_of(model_of(sent.value), kept)
+        for batch in batches:
+            rows = pl.from_arrow(batch)
+            assert isinstance(rows, pl.DataFrame)
+            yield from predictor.answers(plain_types(rows)).to_arrow().cast(first.schema).to_batches()
+
+    return frame.mapInArrow(predict, from_arrow_schema(first.schema))
+
+
+def predictor_of(model: StoredModel, keep: tuple[str, ...]) -> Predictor:
+    """Return what predicts batches of rows: classes, clusters or values."""
+    if model.metadata.get("task") == "clusters":
+        return ClusterPredictor(model, costs_of(model, None), keep)
+    if model.task == "regression":
+        return ValuePredictor(model, None, keep)
+    return Predictor(model, costs_of(model, None), keep)
+
+
+@lru_cache(maxsize=2)
+def model_of(content: bytes) -> StoredModel:
+    """Open a model file from its bytes, once per worker."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / MODEL
+        path.write_bytes(content)
+        return open_model(path)
