@@ -433,7 +433,9 @@ def page(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         if row["part"] == "simulation":
             lines.append("\n## A simulation: 200 rows, 200 settings of pure noise\n")
-            lines.append(f"Mean coverage over {row['runs']:,} runs, computed by a formula.\n")
+            lines.append(
+                f"Mean over {row['runs']:,} runs. The coverage of each is computed exactly from its distribution.\n"
+            )
             lines += ["| calibrated on | 80% | 90% | 95% |", "|---|--:|--:|--:|"]
             lines += [
                 f"| {m} | " + " | ".join(f"{100 * v:.1f}%" for v in means.values()) + " |"
@@ -448,7 +450,11 @@ the same value, and intervals covered too little. Ends of intervals are closed s
 cannot tell apart share one score. So these tables are not an independent test of the two details."""
 RUN_WORDS = f"""The first {MOST_RUNS} tables of each task, with a budget of {BUDGET:.0f} s and three models, on a
 busy machine. So few settings were compared that calibration on the selecting rows loses almost nothing here. The
-simulation below shows what it loses with many settings."""
+simulation below shows what it loses with many settings.
+
+*Crossed choice* is the default: each held-out row is predicted by models that were selected and trained without it.
+*Guarantee* is `--guarantee`: a fifth of the rows is set aside. *The selecting rows* are calibrated naively, with the
+models that the same rows selected."""
 INTRODUCTION = f"""# Do intervals and sets keep their coverage?
 
 Made by `benchmarks/conformal.py`. At most {MOST_ROWS:,} rows of each table, half for training and calibration, half as

@@ -22,7 +22,7 @@ TEXT = """# Benchmarks: cross-validation
 
 `cross_val_score` of both libraries in one run, with `n_jobs` as it is by default. The time of foldwise is the best of
 five runs, that of scikit-learn the best of two. Differences are those of the scores of single splits. A decision tree
-shares nothing between folds, so its line shows what the detour costs. Made by `benchmarks/cross_validation.py`.
+shares nothing between folds, so its line shows the overhead of a session. Made by `benchmarks/cross_validation.py`.
 
 | model | rows × columns | splits | foldwise | scikit-learn | ratio | largest difference |
 |---|---|---|---|---|---|---|

@@ -58,8 +58,8 @@ def check_guarantee(coverage: Any, guarantee: bool, time: str | None) -> None:
         raise InputError("guarantee=True needs a coverage to guarantee.", "pass coverage=0.9.")
     if time is not None:
         raise InputError(
-            "guarantee=True cannot be combined with time=: in the order of time, later rows are not exchangeable with "
-            "earlier ones, so nothing can be guaranteed.",
+            "guarantee=True cannot be combined with time=. Later rows are not exchangeable with earlier ones, so "
+            "nothing can be guaranteed.",
             "leave one of them out.",
         )
 

@@ -182,8 +182,8 @@ def rule_words(task: FitTask, rule: CoverageRule) -> str:
         return f"The interval of a row is its predicted value plus or minus {number(rule.quantile)}."
     least = max(0.0, 1 - rule.quantile)
     return (
-        f"The set of a row contains every class whose probability is at least {100 * least:.3g}%. A set may be empty: "
-        "then no class is probable enough."
+        f"The set of a row contains every class whose probability is at least {100 * least:.3g}%. A set is empty if "
+        "no class is probable enough."
     )
 
 
@@ -204,14 +204,15 @@ def promise(task: FitTask, rule: CoverageRule, what: str) -> str:
             "Measured, not guaranteed: each of these rows was predicted by models that were selected and trained "
             "without it, but the final model learned from all rows. No theorem covers this combination."
         )
-    many = f"{rule.n_rows:,} rows were set aside before the search, and nothing was learned from them"
+    many = f"{rule.n_rows:,} rows were set aside before the search, and only calibrate the {what}s"
     if task.groups is not None:
         many = f"{rule.n_rows:,} groups were set aside before the search. One random row of each calibrates the {what}s"
     new = "a row of a new group" if task.groups is not None else "a new row"
     units = "groups" if task.groups is not None else "rows"
     return (
         f"Guaranteed: {many}. If new {units} are exchangeable with those of this table, the {what} of {new} contains "
-        f"the truth with a probability of at least {percent(rule.level)}, with the selection of the model included."
+        f"the truth with a probability of at least {percent(rule.level)}. This takes the selection of the model "
+        "into account."
     )
 
 
@@ -222,7 +223,9 @@ def limits(task: FitTask) -> str:
         return f"{average} In the order of time, later rows may differ from earlier ones, so the coverage may change."
     if task.groups is not None:
         return average
-    return f"{average} It does not hold if rows belong to groups or are ordered in time, unless this was specified."
+    return (
+        f"{average} It may also be lower if rows belong to groups or depend on time, which this run did not consider."
+    )
 
 
 def percent(share: float) -> str:

@@ -90,8 +90,8 @@ def draw_tables(
     if drawn.outside is None:
         return drawn.sample, None, ""
     words = (
-        f"The table has {drawn.n_rows:,} rows, more than the {in_words(int(MEMORY_SHARE * memory_bytes()))} that a "
-        f"run may read. Models were compared and trained on a random sample of {drawn.sample.height:,} rows with the "
-        f"same class frequencies. The test rows, {drawn.outside.height:,}, were drawn outside of the sample."
+        f"The table has {drawn.n_rows:,} rows, which need more than the {in_words(int(MEMORY_SHARE * memory_bytes()))} "
+        f"of memory that a run may use. Models were compared and trained on a random sample of {drawn.sample.height:,} "
+        f"rows. The final model was tested on {drawn.outside.height:,} other rows."
     )
     return drawn.sample, drawn.outside, words

@@ -12,6 +12,7 @@ from foldwise.app.cli.exit_codes import guarded
 from foldwise.app.cli.shared_options import (
     FOLDS,
     INTEGER,
+    SOURCES,
     AsJson,
     FitFolder,
     Groups,
@@ -22,6 +23,7 @@ from foldwise.app.cli.shared_options import (
     ScoreName,
     Seed,
     TableFile,
+    TableSource,
     Target,
     TaskName,
     TestFile,
@@ -47,9 +49,7 @@ def fit(
         Path | None,
         typer.Argument(
             metavar="TABLE",
-            help="Table file: CSV, Parquet, Feather, JSON Lines, ARFF, Excel, SQLite or DuckDB; a folder or a glob of "
-            "Parquet or CSV files; or postgresql://user@host/database. With --resume, needed "
-            "only if the table was moved.",
+            help=f"{SOURCES} With --resume, needed only if the table was moved.",
         ),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict. Required for a new run.")] = None,
@@ -156,7 +156,7 @@ def fit(
 def predict(
     reading: TableOptions,
     run: RunFolder,
-    table: TableFile,
+    table: TableSource,
     out: Annotated[
         str, typer.Option("-o", "--out", help="Output file: .csv, .tsv, .parquet or .jsonl. Use - for standard output.")
     ] = "-",
@@ -166,13 +166,13 @@ def predict(
     keep: Annotated[
         str | None,
         typer.Option(
-            help="Columns of TABLE to copy to the output, separated by commas. A name with a comma is quoted."
+            help="Columns of TABLE to copy to the output, separated by commas. Quote a name that has a comma."
         ),
     ] = None,
     query: Query = None,
     to_table: Annotated[
         str | None,
-        typer.Option("--to-table", help="New table in the database of TABLE to write, instead of an output file."),
+        typer.Option("--to-table", help="New table to write in the same database, instead of an output file."),
     ] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="Write text unchanged, even if a spreadsheet would execute it as a formula.")
@@ -214,9 +214,10 @@ def export(
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a model as an SQL query, so that a database can predict its own rows.
+    """Write a model as an SQL query.
 
-    A second file contains a check: a query that predicts stored rows and counts those that differ from Python.
+    With the query, a database predicts its own rows, without Python. A second file contains a check: a query that
+    predicts stored rows and counts those that differ from Python.
     """
     from foldwise.app.cli.export import export
 

@@ -26,7 +26,7 @@ def predict(
     check_table(None if in_engine else table, options["costs"])
     if to_table is not None and (not is_address(address_of(table)) or out != "-"):
         raise InputError(
-            "--to-table needs the address of a PostgreSQL database as TABLE, and no --out.",
+            "with --to-table, TABLE must be the address of a PostgreSQL database, and --out must be omitted.",
             "pass postgresql://user@host/database, or an output file.",
         )
     if out == "-" and as_json and to_table is None:

@@ -21,6 +21,11 @@ FOLDS = (
     "Number of folds (10), repeats x folds (10x10), or holdout for a single split (holdout:0.3 tests 30% of the rows)."
 )
 TestFile = Annotated[Path | None, typer.Option(help="Separate test table. The final model is scored on it once.")]
+SOURCES = (
+    "Table file: CSV, Parquet, Feather, JSON Lines, ARFF, Excel, SQLite or DuckDB; a folder or a glob of Parquet or "
+    "CSV files; or postgresql://user@host/database."
+)
+TableSource = Annotated[Path, typer.Argument(metavar="TABLE", help=SOURCES)]
 TableFile = Annotated[
     Path,
     typer.Argument(

@@ -108,7 +108,7 @@ def options(
     ] = None,
     skip_rows: Annotated[str | None, typer.Option(metavar="N", help="Number of lines before the header.")] = None,
     sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook, by name or by index from 0.")] = None,
-    table: Annotated[str | None, typer.Option("--table", help="Table to read from a database file.")] = None,
+    table: Annotated[str | None, typer.Option("--table", help="Table to read, if TABLE is a database.")] = None,
 ) -> None:
     """The options of `TableOptions`, as typer declares them."""
 

@@ -11,7 +11,7 @@ THEOREMS = (
     ("split: rows set aside, as with a guarantee", "1 − α"),
     ("jackknife+: the models without each row are kept", "1 − 2α"),
     ("CV+: the models of all folds are kept", "slightly less than 1 − 2α"),
-    ("the model of all rows with errors of held-out rows, as by default", "nothing"),
+    ("default: the model of all rows, with the errors of held-out rows", "nothing"),
 )
 NOTABLE = 0.01  # share of empty sets that calls for a word
 EMPTY_WORDS = "The model is right more often than the coverage asks for. A higher coverage makes empty sets rare."
