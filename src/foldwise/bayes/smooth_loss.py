@@ -59,7 +59,7 @@ class NaiveBayesLoss:
         families = {block.family for fold in self.folds for block in fold.model._blocks}
         if "var_floor" in names and families & FLOORED:
             raise InputError(
-                f"the loss is smooth in var_floor only without columns of the family {min(families & FLOORED)!r}.",
+                f"gradient search of var_floor does not support columns of the family {min(families & FLOORED)!r}.",
                 "use gaussian columns, or strategy='bayesian' or 'random'.",
             )
 

@@ -145,7 +145,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         given = check_weights(sample_weight, len(X))
         w = np.ones(len(X)) if given is None else given
         if not w.any():
-            raise InputError("At least one weight must be above 0, but sample_weight contains only zeros.", "drop it.")
+            raise InputError(
+                "At least one weight must be above 0, but sample_weight contains only zeros.", "leave it out."
+            )
         if len(X) < self.n_clusters:
             raise InputError(
                 f"X must have at least as many rows as clusters, got n_samples={len(X)} and n_clusters="

@@ -43,7 +43,7 @@ def fit_facts(estimator: Any, facts: TableFacts) -> Any:
     linear = import_module(SHIPPED)
     if type(estimator) not in linear.LINEAR:
         raise InputError(
-            f"{type(estimator).__name__} cannot be fitted to facts: it is not a model of sums.",
+            f"{type(estimator).__name__} cannot be fitted to facts, because it needs more than counts and sums.",
             "use NaiveBayes, LinearRegression, Ridge or RidgeClassifier.",
         )
     return linear.fit_linear(estimator, facts)

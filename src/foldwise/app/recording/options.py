@@ -120,8 +120,8 @@ def check_trusted(folder: Path, models: str | Sequence[str]) -> None:
     foreign = [name for name in names if "." in name and not name.strip().startswith("sklearn.")]
     if foreign:
         raise InputError(
-            f"the run {str(folder)!r} uses the estimator {foreign[0]!r}, which only its user may import.",
-            "pass models= again, if you trust the folder.",
+            f"the run {str(folder)!r} uses the estimator {foreign[0]!r}. A run folder must not decide what is imported.",
+            "pass models= again if you trust the folder.",
         )
 
 

@@ -49,9 +49,9 @@ def nmf_input(matrix: TableMatrix) -> FactorInput:
         column = matrix.raw[:, k]
         if np.isnan(column).any():
             raise InputError(
-                f"method='nmf' needs a table without missing cells, but row {int(np.isnan(column).argmax())} of "
-                f"{name!r} is missing.",
-                "fill the missing cells, or use method='pca', which takes the column mean.",
+                f"method='nmf' needs a table without missing cells, but column {name!r} is missing in row "
+                f"{int(np.isnan(column).argmax())}.",
+                "fill the missing cells, or use method='pca', which replaces them with the column mean.",
             )
         if (column < 0).any():
             raise InputError(
