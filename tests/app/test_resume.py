@@ -150,7 +150,7 @@ def test_a_folder_does_not_decide_what_is_imported(tmp_path):
     for models in (["naive_bayes", "antigravity.Model"], "antigravity.Model"):
         changed = {**options, "options": {**options["options"], "models": models}}
         (folder / "options.json").write_text(json.dumps(changed))
-        with pytest.raises(InputError, match=r"the estimator 'antigravity\.Model'\. A run folder must not decide"):
+        with pytest.raises(InputError, match=r"the estimator 'antigravity\.Model'\. A folder must not decide"):
             recorded_fit(folder, is_resumed=True)
 
 

@@ -120,7 +120,7 @@ def check_trusted(folder: Path, models: str | Sequence[str]) -> None:
     foreign = [name for name in names if "." in name and not name.strip().startswith("sklearn.")]
     if foreign:
         raise InputError(
-            f"the run {str(folder)!r} uses the estimator {foreign[0]!r}. A run folder must not decide what is imported.",
+            f"the run {str(folder)!r} uses the estimator {foreign[0]!r}. A folder must not decide what is imported.",
             "pass models= again if you trust the folder.",
         )
 
