@@ -24,6 +24,7 @@ from foldwise.evaluation.tables import number
 from foldwise.folds.fitting_facts import fit_facts, squared_error
 
 SAMPLE_ROWS = 20_000
+FOLD = "(fold)"
 LEAST_EXPONENT = -650.0  # PostgreSQL raises an error if exp is too small for a float
 CLASS_METRICS = {"log_loss": False, "brier": False, "accuracy": True}  # whether higher is better
 VALUE_METRICS = {"mse": False, "rmse": False}
@@ -310,20 +311,16 @@ class ClassStudy:
 
     def _scored(self, models: Sequence[Any]) -> Any:
         """Sum the scores of all rows, each by the model of its outer fold."""
-        ibis, asker = self.asker.ibis, self.asker
-        labels = self.facts.classes
+        ibis, labels = self.asker.ibis, self.facts.classes
         assert labels is not None
-        by_model = [model.joint_expressions(asker) for model in models]
-        base = asker.table.select(
-            label=asker.table[self.facts.target],
-            fold=fold_of(asker, self.folds, OUTER, self.folds.outer),
-            **{f"j{o}_{c}": one for o, joint in enumerate(by_model) for c, one in enumerate(joint)},
-        )
-        joint = base.select(
-            "label",
-            "fold",
+        # a row is scored only by the model of its own fold: engines evaluate the branch of a case that applies
+        folded = self.asker.table.mutate(**{FOLD: fold_of(self.asker, self.folds, OUTER, self.folds.outer)})
+        by_model = [model.joint_expressions(Asker(folded)) for model in models]
+        joint = folded.select(
+            label=folded[self.facts.target],
+            fold=folded[FOLD],
             **{
-                f"j{c}": ibis.cases(*[(base.fold == o, base[f"j{o}_{c}"]) for o in range(len(models))])
+                f"j{c}": ibis.cases(*[(folded[FOLD] == o, one[c]) for o, one in enumerate(by_model)])
                 for c in range(len(labels))
             },
         )
