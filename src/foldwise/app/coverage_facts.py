@@ -220,7 +220,7 @@ def limits(task: FitTask) -> str:
     """When the coverage does not hold."""
     average = "Coverage is an average over rows. It can be lower for some kinds of rows, as the tables below show."
     if task.moments is not None:
-        return f"{average} In the order of time, later rows may differ from earlier ones, so the coverage may change."
+        return f"{average} Later rows may differ from earlier ones, so the coverage may change over time."
     if task.groups is not None:
         return average
     return (
