@@ -12,8 +12,10 @@ import pytest
 from sklearn.datasets import load_iris
 
 from foldwise import open_model
+from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.cli.tune import TuneRequest, tune
 from foldwise.errors import InputError
+from foldwise.fold_plan import FoldPlan
 from foldwise.report.formatting import number
 from foldwise.report.sections.tuning import KINDS
 
@@ -36,7 +38,7 @@ def environment(monkeypatch):
 def request(table, **options):
     defaults = {"model": "rbf_svm", "strategy": "evolutionary", "trials": 8, "budget": None, "metric": None}
     defaults |= {"groups": None, "seed": 0, "jobs": 1, "out": None, "settings": None, "plot": None}
-    return TuneRequest(table, "kind", **{**defaults, **options})
+    return TuneRequest(table, TableOptions(), "kind", **{**defaults, **options})
 
 
 def test_the_honest_estimate_comes_first(iris, tmp_path, capsys):
@@ -67,8 +69,8 @@ def test_json(iris, capsys):
 
 
 def test_a_metric_of_probabilities_calibrates_the_svm(iris, capsys, monkeypatch):
-    monkeypatch.setattr("foldwise.app.cli.tune.OUTER", 2)
-    monkeypatch.setattr("foldwise.app.cli.tune.INNER", 2)
+    monkeypatch.setattr("foldwise.app.cli.tune.OUTER", FoldPlan(2))
+    monkeypatch.setattr("foldwise.app.cli.tune.INNER", FoldPlan(2))
     tune(request(iris, metric="log_loss", trials=2), as_json=False, quiet=False)
     assert "log loss" in capsys.readouterr().out
 
@@ -102,8 +104,8 @@ def test_bad_input(iris, options, words):
     ],
 )
 def test_the_report_shows_the_strategy(model, strategy, metric, kinds, iris, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("foldwise.app.cli.tune.OUTER", 2)
-    monkeypatch.setattr("foldwise.app.cli.tune.INNER", 2)
+    monkeypatch.setattr("foldwise.app.cli.tune.OUTER", FoldPlan(2))
+    monkeypatch.setattr("foldwise.app.cli.tune.INNER", FoldPlan(2))
     path = tmp_path / "report.html"
     options = {"model": model, "strategy": strategy, "metric": metric, "trials": 10, "report": path}
     tune(request(iris, **options), as_json=True, quiet=False)
@@ -122,7 +124,7 @@ def test_the_report_shows_the_strategy(model, strategy, metric, kinds, iris, tmp
 
 
 def test_the_report_of_a_quantity(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("foldwise.app.cli.tune.OUTER", 2)
+    monkeypatch.setattr("foldwise.app.cli.tune.OUTER", FoldPlan(2))
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     frame = pl.DataFrame(X, schema=["a", "b", "c"]).with_columns(kind=X[:, 0] + rng.normal(size=60))

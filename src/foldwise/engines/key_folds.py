@@ -38,7 +38,7 @@ class KeyFolds:
     --------
     >>> folds = KeyFolds("id", outer=3)
     >>> folds.assign([1, 2, 3, "a"]).tolist()
-    [[2], [2], [0], [1]]
+    [[1], [2], [2], [0]]
 
     Notes
     -----

@@ -96,7 +96,7 @@ class TableFacts:
     >>> from foldwise.engines import facts_of, table_of
     >>> facts = facts_of(table_of("examples/weather.csv"), "play")
     >>> facts.n_rows, facts.classes.tolist()
-    (14, ['no', 'yes'])
+    (14, [False, True])
     >>> (facts + facts).n_rows
     28
     """

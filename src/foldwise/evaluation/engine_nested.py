@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.model_selection import ParameterGrid
 
 from foldwise.engines.asking import Asker
@@ -179,7 +179,8 @@ def nested_in_engine(
     """
     folds = KeyFolds(key, outer, inner, seed)
     is_linear = not hasattr(estimator, "fit_facts")
-    facts = facts_of(table, target, columns=columns, folds=folds, values=values, gram=is_linear)
+    task = "regression" if is_regressor(estimator) else "classification"
+    facts = facts_of(table, target, columns=columns, folds=folds, values=values, gram=is_linear, task=task)
     found = [dict(one) for one in (ParameterGrid(settings) if isinstance(settings, Mapping) else settings)]
     if not found:
         raise InputError("settings must not be empty.", "pass [{}] for the parameters of the estimator.")

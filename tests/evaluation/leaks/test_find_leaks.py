@@ -145,13 +145,13 @@ def test_a_column_that_names_groups_is_suspected(rng, kind):
     y = rng.integers(0, 2, 100)[who]
     codes = rng.permutation(1000)[:100][who]
     column = {"text": [f"p{i}" for i in codes], "numbers": codes, "floats": codes.astype(float)}[kind]
-    X = pl.DataFrame({"site": column, "age": rng.normal(size=400)})
+    X = pl.DataFrame({"tag": column, "age": rng.normal(size=400)})
     [leak] = find_leaks(X, y, cv=SHUFFLED)
-    assert (leak.name, leak.level, leak.column) == ("groups", "suspicion", "site")
+    assert (leak.name, leak.level, leak.column) == ("groups", "suspicion", "tag")
     amount = pl.Series("amount", rng.normal(size=100)[who])  # the same for a quantity
     assert names(find_leaks(X, amount, cv=SHUFFLED)) == ["groups"]
     assert "groups" not in names(find_leaks(X, rng.integers(0, 2, 400), cv=SHUFFLED))  # it tells nothing
-    assert "groups" in names(find_leaks(X.rename({"site": "patient_id"}), rng.integers(0, 2, 400), cv=SHUFFLED))
+    assert "groups" in names(find_leaks(X.rename({"tag": "patient_id"}), rng.integers(0, 2, 400), cv=SHUFFLED))
 
 
 def test_a_number_that_predicts_is_no_group(rng):
