@@ -109,7 +109,7 @@ def test_other_families_do_not_depend_on_alpha():
     table = MIXED.select("kind", "size").with_columns(size=pl.col("size").fill_null(0.0))
     check_against_refits(NaiveBayes(families={"size": "kde"}, missing="category"), table, {"alpha": 0.5})
     data = SearchData(NaiveBayes(families={"size": "kde"}), table, Y, [Split(*one) for one in SPLITS])
-    with pytest.raises(InputError, match=r"smooth in var_floor.*'kde'"):
+    with pytest.raises(InputError, match=r"var_floor does not support.*'kde'"):
         open_smooth_loss(data.estimator, data.folds(), ["var_floor"])
 
 

@@ -12,6 +12,8 @@ import ibis
 import polars as pl
 import pytest
 
+from tests.slow import slow
+
 Loader = Callable[[pl.DataFrame], Any]  # a frame to a table expression
 NUMBERS = count()
 SQL_TYPES = {pl.Float64: "double precision", pl.Int64: "bigint", pl.Boolean: "boolean", pl.String: "text"}
@@ -53,7 +55,7 @@ def spark_loader(session: Any, tmp_path: Path) -> Loader:
     return load
 
 
-@pytest.fixture(params=["duckdb", "sqlite", "postgres", "spark"])
+@pytest.fixture(params=["duckdb", "sqlite", "postgres", *slow("spark")])
 def load(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Loader]:
     """Loads a frame into each engine."""
     with loader(request.param, request, tmp_path) as found:

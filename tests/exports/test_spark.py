@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from foldwise import to_sql
-from tests.engines.conftest import spark_session as spark_session
 from tests.exports.databases import compare
 from tests.exports.test_sql import fitted, hostile_table, stored
 from tests.models.tables import real

@@ -22,6 +22,7 @@ from tests.unsupervised.clean_tables import CLEAN, planted
 mpl.use("Agg")
 
 
+@pytest.mark.slow
 def test_p_values_of_the_tail_equal_an_integral_over_the_posterior():
     scores = np.random.default_rng(0).exponential(size=200)
     tail = fit_tail(scores)
