@@ -188,7 +188,7 @@ class TestFitForReal:
         assert json.loads(out)["task"]["costs"]["actions"] == ["buy", "wait"]
         assert not (here / "run" / "background.parquet").exists()
         assert ask("predict", "run", table, "-o", "out.csv")[0] == 0
-        assert set(pl.read_csv("out.csv")["decision"]) <= {"buy", "wait"}
+        assert set(pl.read_csv("out.csv")["predicted_decision"]) <= {"buy", "wait"}
 
     @pytest.mark.parametrize(
         ("text", "words"),

@@ -37,7 +37,9 @@ def assert_close(found: Any, wanted: Any, what: str) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12 * max(1.0, np.abs(wanted).max()), err_msg=what)
 
 
-def assert_same_cell(facts: Any, table: TableFacts, rows: pl.DataFrame, families: dict[str, str]) -> None:
+def assert_same_cell(
+    facts: Any, table: TableFacts, rows: pl.DataFrame, families: dict[str, str], tolerance: float = 1e-12
+) -> None:
     """Compare the facts of some rows with those that naive Bayes learns from the rows."""
     if not rows.height:
         return
@@ -52,10 +54,10 @@ def assert_same_cell(facts: Any, table: TableFacts, rows: pl.DataFrame, families
         assert column.levels == wanted.levels
         assert column.rows.tolist() == wanted.rows.tolist()
     if table.numeric:
-        assert_same_moments(facts.moments, local["gaussian"])
+        assert_same_moments(facts.moments, local["gaussian"], tolerance)
 
 
-def assert_same_moments(found: Any, wanted: Any) -> None:
+def assert_same_moments(found: Any, wanted: Any, tolerance: float = 1e-12) -> None:
     assert found.rows.tolist() == wanted.rows.tolist()
     pooled = wanted.pooled()
     spread = np.sqrt(pooled.m2 / np.maximum(pooled.weight, 1.0))
@@ -63,10 +65,10 @@ def assert_same_moments(found: Any, wanted: Any) -> None:
     assert (apart <= 1e-12 * spread).all()  # far better than relative to the mean
     scale = np.where(pooled.m2 > 0, pooled.m2, 1.0)  # rounding may leave 1e-17 of a column that is constant in a fold
     error = np.abs(found.m2 - wanted.m2) / np.maximum(wanted.m2, 1e-3 * scale)
-    assert error.max(initial=0.0) < 1e-12
+    assert error.max(initial=0.0) < tolerance
 
 
-def assert_same_facts(facts: TableFacts, frame: pl.DataFrame) -> None:
+def assert_same_facts(facts: TableFacts, frame: pl.DataFrame, tolerance: float = 1e-12) -> None:
     """Compare the facts of all cells with local ones."""
     cells = {(): frame}
     if facts.folds is not None:
@@ -74,7 +76,7 @@ def assert_same_facts(facts: TableFacts, frame: pl.DataFrame) -> None:
         cells = {cell: frame.filter((assigned == cell).all(axis=1)) for cell in np.ndindex(*facts.folds.sizes)}
     for cell, rows in cells.items():
         if rows.height:
-            assert_same_cell(facts.cells[cell], facts, rows, {})
+            assert_same_cell(facts.cells[cell], facts, rows, {}, tolerance)
         else:
             assert cell not in facts.cells
 

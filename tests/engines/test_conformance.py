@@ -87,7 +87,7 @@ def real_frame(name: str) -> tuple[pl.DataFrame, str]:
 
 @pytest.mark.parametrize(
     ("engine", "most"),
-    [("duckdb", 2_000), *slow(("duckdb", 10**6), ("sqlite", 10**6), ("postgres", 10**6), ("spark", 10**6))],
+    [("duckdb", 2_000), *slow(("duckdb", 10**6), ("sqlite", 10**6), ("postgres", 10**6), ("spark", 2_000))],
 )
 @needs_real_tables
 def test_every_real_table(engine: str, most: int, request: pytest.FixtureRequest, tmp_path: Path) -> None:
@@ -98,4 +98,5 @@ def test_every_real_table(engine: str, most: int, request: pytest.FixtureRequest
         for name in names:
             frame, target = real_frame(name)
             facts = facts_of(load(frame), target, folds=KeyFolds("row key", outer=3), task="classification")
-            assert_same_facts(facts, frame)
+            # SQLite adds without a correction, which shows where a class varies far less than the others
+            assert_same_facts(facts, frame, 1e-10 if engine == "sqlite" else 1e-12)
