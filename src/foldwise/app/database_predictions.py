@@ -68,7 +68,7 @@ class DatabaseWriter:
 
 
 class _PostgresErrors:
-    """Turns errors of the driver into errors of ours."""
+    """Turns errors of the driver into errors of Foldwise."""
 
     def __init__(self, psycopg: Any, table: str) -> None:
         self._psycopg, self._table = psycopg, table

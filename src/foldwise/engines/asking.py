@@ -1,4 +1,4 @@
-"""Asks an engine: runs statements, keeps their SQL, and turns errors of its driver into errors of ours."""
+"""Asks an engine: runs statements, keeps their SQL, and turns errors of its driver into errors of Foldwise."""
 
 from __future__ import annotations
 

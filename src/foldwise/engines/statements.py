@@ -1,4 +1,4 @@
-"""The statements that are asked of an engine. Columns get names of ours inside, so that no name of a user is SQL."""
+"""The statements that are asked of an engine. Columns get internal names, so that no name of a user becomes SQL."""
 
 from __future__ import annotations
 
