@@ -292,8 +292,8 @@ def test_kept_columns_come_first(server):
     export = to_sql(stored(model, table.X), table="rows", keep=["rings"], rows=table.X)
     rows, _ = run(export, table.X, "rows")
     assert [row[0] for row in rows] == table.X["rings"].to_list()
-    with pytest.raises(InputError, match="keep= names 'class'"):
-        to_sql(stored(model, table.X), keep=["class"])
+    with pytest.raises(InputError, match="keep= names 'predicted_class'"):
+        to_sql(stored(model, table.X), keep=["predicted_class"])
 
 
 def test_a_model_that_needs_no_column():

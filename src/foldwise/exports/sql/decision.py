@@ -42,7 +42,7 @@ class CostDecision:
         pairs = list(zip(expected, self.actions, strict=True))
         action = " ".join(f"WHEN {one} <= {limit} THEN {dialect.literal(name)}" for one, name in pairs)
         cost = " ".join(f"WHEN {one} <= {limit} THEN {one}" for one in expected)
-        return [("decision", f"CASE {action} END"), ("expected_cost", f"CASE {cost} END")]
+        return [("predicted_decision", f"CASE {action} END"), ("predicted_expected_cost", f"CASE {cost} END")]
 
     def expected(self, proba: NDArray[np.float64]) -> list[list[Any]]:
         """Decide in Python."""

@@ -152,7 +152,7 @@ class SqlWriter:
     def _predicted(self, inputs: Sequence[RawColumn]) -> list[tuple[str, str]]:
         """Return names and expressions of the predictions."""
         if not hasattr(self.model, "classes_") or not len(self.model.classes_):
-            return [("prediction", regress(self.model, inputs, self.program))]
+            return [("predicted_value", regress(self.model, inputs, self.program))]
         found = classify(self.model, inputs, self.program)
         program, labels = self.program, np.asarray(found.classes).tolist()
         dialect = program.dialect
@@ -160,10 +160,10 @@ class SqlWriter:
         whens = " ".join(
             f"WHEN {p} >= {top} THEN {dialect.literal(label)}" for p, label in zip(found.columns, labels, strict=True)
         )
-        answers = [("class", f"CASE {whens} END")]
+        answers = [("predicted_class", f"CASE {whens} END")]
         if found.kind == "decision":
             return answers
-        answers += [(f"p_{label}", p) for p, label in zip(found.columns, labels, strict=True)]
+        answers += [(f"predicted_p_{label}", p) for p, label in zip(found.columns, labels, strict=True)]
         return answers + ([] if self.costs is None else self.costs.columns(found.columns, program))
 
     def export(self, table: str | Sequence[str], keep: Sequence[str] | None, rows: Any) -> SqlExport:
@@ -207,7 +207,7 @@ class SqlWriter:
     def _expected(self, X: pl.DataFrame) -> list[list[Any]]:
         """Predict in Python, in the order of the columns of the query."""
         given = X if self.framed else X.to_numpy()
-        if self.predicted[0][0] == "prediction":
+        if self.predicted[0][0] == "predicted_value":
             return [np.asarray(self.model.predict(given), dtype=np.float64).tolist()]
         answers: list[list[Any]] = [np.asarray(self.model.predict(given)).tolist()]
         if len(self.predicted) == 1:
