@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from foldwise.app.schedule import settings_to_keep
 from foldwise.app.schedule_rules import FEWEST_FOLDS
 from foldwise.app.search_state import SearchState, SettingBatch
-from foldwise.app.timing import MARGIN
 from foldwise.evaluation.tables import number
 
 if TYPE_CHECKING:
@@ -29,8 +28,8 @@ def finish_leader_on_fewer_folds(search: Search) -> None:
     if ahead is None:
         return
     n_folds = len(list(takewhile(ahead.scores.__contains__, range(state.n_splits))))
-    left = setup.time.latest - search.clock.elapsed - setup.time.reporting(setup.large_files([ahead]))
-    if n_folds < FEWEST_FOLDS or MARGIN * setup.refit_seconds(ahead) > left:
+    last_moment = setup.time.last_moment(setup.refit_seconds(ahead), setup.large_files([ahead]))
+    if n_folds < FEWEST_FOLDS or search.clock.elapsed > last_moment:
         return
     fewer = on_first_folds(state, n_folds)
     if fewer.batches[ahead.number] in fewer.finished:

@@ -53,7 +53,11 @@ class Search:
         if ahead is not None and (not ahead.stopped or len(ahead.scores) >= FEWEST_FOLDS):
             best = [ahead, *best[:3]]
         refits = [setup.refit_seconds(one) for one in best]
-        return setup.time.latest - setup.time.reserve(refits, setup.large_files(self.state.leaders))
+        end = setup.time.latest - setup.time.reserve(refits, setup.large_files(self.state.leaders))
+        if ahead is None or ahead.stopped or len(ahead.scores) >= FEWEST_FOLDS:
+            return end
+        # its folds are not stopped for the sake of other members and importances: the run would lose its best model
+        return max(end, setup.time.last_moment(refits[0], setup.large_files([ahead])))
 
     def run(self, tell: Callable[[], None]) -> None:
         """Run jobs until none is left or the time is over; an interrupt ends it earlier.

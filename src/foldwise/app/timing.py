@@ -26,7 +26,7 @@ USUAL_START = 3.5  # seconds until the search of a small table begins, of which 
 LATEST = 0.97  # of the budget: when everything should be done; a choice
 MOST_OVERRUN = 1.05  # of the budget: what would take longer is not begun; a choice
 FACTS = 0.25  # leaderboard, facts, pictures and small files: 0.2 to 0.3 s for 700 to 4,500 rows, 6 to 20 columns
-FACTS_PER_CLASS = 0.012  # seconds more: 0.6 s in all for 18 classes
+FACTS_PER_CLASS = 0.005  # seconds more: writing the report takes 0.5 s for 2 classes, 0.5 to 0.7 s for 18 to 26
 FACTS_PER_COLUMN = 0.0005  # seconds more; not measured apart, `make tables` holds with it
 FACTS_COLUMNS = 200  # columns that the report shows
 FACTS_PER_WIDE_COLUMN = 2.5e-5  # seconds per column, also of those not shown: 0.75 s for 2,000, 0.89 s for 5,000
@@ -170,6 +170,10 @@ class TimePlan:
         looking = refits[0] + self.importance if refits else 0.0
         fitting = max([0.0, *refits, (1.5 * sum(refits) + looking) / self.n_workers])  # half of the rows once more
         return self.reporting(large_files) + min(choosing, 0.2 * self.budget) + min(MARGIN * fitting, 0.3 * self.budget)
+
+    def last_moment(self, refit: float, large_files: float) -> float:
+        """The latest time at which a run can still fit one model on all rows, which takes `refit` seconds."""
+        return self.latest - self.reporting(large_files) - MARGIN * refit
 
     def check(self, elapsed: float, cheapest: float) -> None:
         """Raise an error if the budget is too short for one model; name the smallest budget that is not.

@@ -136,10 +136,11 @@ def test_a_connection_that_drops_and_comes_back(location: str) -> None:
     np.testing.assert_allclose(found.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"])
 
 
-@pytest.mark.slow  # leases of the lost search must expire
+@pytest.mark.slow
 @pytest.mark.parametrize("location", ["postgresql"], indirect=True)
 def test_a_database_that_is_gone(location: str, postgresql_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foldwise.tuning.store.connection.WAIT", 2.0)  # a minute otherwise
+    monkeypatch.setattr("foldwise.tuning.store.study.LEASE", 5.0)  # which the next search waits for
     name = str(sa.make_url(location).database)
 
     def rename(old: str, new: str) -> None:
