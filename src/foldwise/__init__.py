@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from foldwise.evaluation import find_leaks as find_leaks
     from foldwise.evaluation import learning_curve as learning_curve
     from foldwise.evaluation import nested_cv as nested_cv
+    from foldwise.evaluation import score_slices as score_slices
     from foldwise.evaluation import validation_curve as validation_curve
     from foldwise.exports import SqlExport as SqlExport
     from foldwise.exports import to_sql as to_sql
@@ -95,7 +96,8 @@ _NAMES = {
     "decisions": "Balanced Calibrated Conformal CostSensitive reliability",
     "ensembles": "Ensemble EnsembleRegressor",
     "evaluation": "Confusion CostMatrix Estimate bias_corrected compare compare_tables cross_predict cross_val_predict "
-    "cross_val_score cross_validate duplicate_groups estimate find_leaks learning_curve nested_cv validation_curve",
+    "cross_val_score cross_validate duplicate_groups estimate find_leaks learning_curve nested_cv "
+    "score_slices validation_curve",
     "exports": "SqlExport to_sql",
     "models": "DateFeatures ModelSpec TableEncoder catalogue models_for",
     "neighbors": "KNNClassifier KNNRegressor choose_k",

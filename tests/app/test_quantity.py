@@ -13,13 +13,14 @@ from sklearn.model_selection import KFold
 
 from foldwise import open_model, predict_file
 from foldwise.app.blend import ValueBlend
-from foldwise.app.estimates import ScoredRows, honest_estimate
+from foldwise.app.estimates import honest_estimate
 from foldwise.app.examples import example_facts
 from foldwise.app.explaining import explain
 from foldwise.app.selection import CandidateSet, HonestPredictions, OutOfFoldRows, choose_weights, select
 from foldwise.app.task import make_task
 from foldwise.errors import InputError
 from foldwise.evaluation.metrics import value_metric
+from foldwise.evaluation.scored_rows import ScoredRows
 from foldwise.report import render
 from tests.app.command_line import ask, refused
 from tests.app.fakes import fake_fit

@@ -49,6 +49,7 @@ class FitConfig:
     cv: str | int | None = None
     coverage: float | str | None = None
     guarantee: bool = False
+    slices: str | Iterable[str] | None = None
     reading: Mapping[str, Any] | None = None  # arguments of `read_table`, from the command line
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from foldwise.app.headline_facts import estimate_facts, headline
 from foldwise.app.leaderboard import LeaderboardRow
 from foldwise.app.plain_values import plain
 from foldwise.app.selection import cautious_temperature
+from foldwise.app.slice_facts import slice_facts
 from foldwise.app.table_facts import audit_facts
 from foldwise.app.timing import RunTimes
 from foldwise.bayes.nomogram import nomogram
@@ -62,6 +63,7 @@ def make_facts(
         "importance_of": importance_words(result),
         "examples": examples,
         "coverage": coverage,
+        "slices": slice_facts(result),
         "history": list(result.history),
     }
     if coverage is not None and coverage["warning"]:

@@ -57,6 +57,7 @@ def fit(
     cv: str | int | None = None,
     coverage: float | str | None = None,
     guarantee: bool = False,
+    slices: str | Sequence[str] | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
 ) -> Run:
@@ -116,6 +117,9 @@ def fit(
     guarantee : bool, default=False
         Whether to set rows aside before the search, so that the coverage is guaranteed. The model then learns from
         fewer rows.
+    slices : str or list of str, default=None
+        Columns to cut the held-out rows by, such as "sex,age". The report shows every metric by slice, and which slices
+        differ from the rest.
     out : path, default=None
         Run folder to write. Every trial is recorded in it as soon as it ends, so that the run can be resumed even if
         it is killed. By default nothing is written, and `Run.save` writes the result.
@@ -139,8 +143,9 @@ def fit(
         table, target = with_target(table, y, target)
     names = models if models is None or isinstance(models, str) else tuple(models)
     columns = (groups, time, weights)
+    listed_slices = slices if slices is None or isinstance(slices, str) else list(slices)
     given = (names, metric, costs, *columns, positive, test, drop_unlabeled, rows, seed, n_jobs, task, cv)
-    config = FitConfig(target, 60.0 if budget is None else budget, *given, coverage, guarantee)
+    config = FitConfig(target, 60.0 if budget is None else budget, *given, coverage, guarantee, listed_slices)
     if out is not None and resume is not None:
         raise InputError(
             "resume= cannot be combined with out=, because a resumed run stays in its folder.", "omit out=."
@@ -219,6 +224,10 @@ def run_fit(
         )
         if config.guarantee:
             task = set_aside(task, coverage_level(config.coverage), config.seed)
+        if config.slices is not None:
+            from foldwise.app.slice_facts import check_slices  # loads libraries that other runs may not need yet
+
+            check_slices(config.slices, task)
         metric = metric_of(config.metric, task)
         tell.enter("checking the data")
         setup = RunSetup.make(config, task, metric, n_workers, None if record is None else record.few_splits)

@@ -27,6 +27,8 @@ from foldwise.evaluation.leaks import Leak, Leaks, duplicate_groups, find_leaks
 from foldwise.evaluation.nested import NestedResult, nested_cv
 from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
 from foldwise.evaluation.score_curves import LearningCurve, ValidationCurve
+from foldwise.evaluation.slice_scores import SliceScores
+from foldwise.evaluation.slices import score_slices
 
 __all__ = [
     "Comparison",
@@ -40,6 +42,7 @@ __all__ = [
     "LearningCurve",
     "NestedResult",
     "OutOfFoldAnswers",
+    "SliceScores",
     "TablesComparison",
     "ValidationCurve",
     "bayesian_signed_rank",
@@ -61,6 +64,7 @@ __all__ = [
     "learning_curve",
     "nested_cv",
     "nested_in_engine",
+    "score_slices",
     "signed_rank_test",
     "validation_curve",
 ]

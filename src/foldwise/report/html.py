@@ -26,13 +26,14 @@ from foldwise.report.sections.predictions import curves, mistakes
 from foldwise.report.sections.reproduction import reproduction
 from foldwise.report.sections.residuals import errors, residuals_by_column
 from foldwise.report.sections.searches import searches
+from foldwise.report.sections.slices import slices
 from foldwise.report.sections.tuning import strategy_pictures, tuning_top
 
 FORMAT = 1
 EXPLORATION = (map_section, clusters, outliers, rules, factors, remarkable, audit, reproduction)
 TUNING = (strategy_pictures, searches, reproduction)
 SECTIONS = (
-    *(leaderboard, mistakes, curves, errors, residuals_by_column, coverage, importance, examples, bayes),
+    *(leaderboard, mistakes, curves, errors, residuals_by_column, coverage, slices, importance, examples, bayes),
     *(audit, searches, history, reproduction, glossary),
 )
 SCRIPTS = ("nomogram", "map")  # for sections that embed facts of this name

@@ -22,6 +22,7 @@ from foldwise.app.cli.shared_options import (
     RunFolder,
     ScoreName,
     Seed,
+    Slices,
     TableFile,
     TableSource,
     Target,
@@ -104,6 +105,7 @@ def fit(
             help="Guarantee the coverage. Some rows are set aside before the search and only calibrate the result.",
         ),
     ] = False,
+    slices: Slices = None,
     query: Query = None,
     drop_unlabeled: Annotated[
         bool,
@@ -146,6 +148,7 @@ def fit(
     options |= {"drop_unlabeled": drop_unlabeled, "rows": not no_rows, "seed": seed, "n_jobs": jobs, "task": task}
     options |= {"cv": cv, "reading": reading.keywords() or None}
     options |= {"coverage": coverage, "guarantee": guarantee}
+    options |= {"slices": None if slices is None else listed(slices)}
     given = {name: value for name, value in options.items() if value is not None}
     fit(FitRequest(table, given, out, resume, force, query), as_json=json, quiet=quiet)
 

@@ -53,4 +53,11 @@ TaskName = Annotated[
 ScoreName = Annotated[
     str | None, typer.Option(help="Metric, such as roc_auc or mae. Default: accuracy, or rmse for a quantity.")
 ]
+Slices = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns to cut the rows by, such as sex,age. Every metric is shown by slice, with tests of the "
+        "differences."
+    ),
+]
 Jobs = Annotated[int | None, typer.Option(**INTEGER, help="Number of worker processes. Default: one per core.")]

@@ -23,8 +23,7 @@ PLAIN = str | int | float | bool | None
 def to_stored(table: Any, config: FitConfig, *, few_splits: bool) -> dict[str, Any]:
     """The table and the options of a run as JSON has them; of objects only the names are stored."""
     given = {one.name: getattr(config, one.name) for one in fields(config)}
-    if not isinstance(given["models"], str | None):
-        given["models"] = list(given["models"])
+    given |= {name: list(given[name]) for name in ("models", "slices") if not isinstance(given[name], str | None)}
     given |= {name: path_of(given[name]) for name in FILES}
     if hasattr(given["positive"], "item"):
         given["positive"] = given["positive"].item()
