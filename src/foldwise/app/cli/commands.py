@@ -30,6 +30,7 @@ from foldwise.app.cli.shared_options import (
     TestFile,
 )
 from foldwise.app.cli.table_options import TableOptions, listed, with_table_options
+from foldwise.app.cli.ui import workbench
 
 app = typer.Typer(
     add_completion=False,
@@ -405,6 +406,9 @@ def report(
     from foldwise.app.cli.report import report
 
     report(run, out, as_json=json, quiet=quiet)
+
+
+app.command("ui")(workbench)
 
 
 def show_version(wanted: bool) -> None:
