@@ -14,7 +14,7 @@ from typing import Any
 import jinja2
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from foldwise.app.recording.lock import FolderLock
 from foldwise.app.workbench.folder import TableFile, WorkFolder
@@ -128,6 +128,13 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     bench = bench_of(request)
     shared = {"folder_name": bench.folder.path.name or "/", "path": request.url.path, "now": time.time()}
     return HTMLResponse(fill(template, **shared, **values), status)
+
+
+def go_to(request: Request, where: str) -> Response:
+    """Lead the browser to another address, after a form that htmx sent."""
+    if "hx-request" in request.headers:
+        return Response(status_code=204, headers={"hx-redirect": where})
+    return RedirectResponse(where, 303)
 
 
 def fill(template: str, **values: Any) -> str:

@@ -125,7 +125,10 @@ class TableChoices:
 
 def costs_of(form: Mapping[str, str]) -> CostTable | None:
     """Read the cost matrix of the form; None if it was not filled in."""
-    classes = tuple(json.loads(form["classes"]))[:MOST_COSTS]
+    try:
+        classes = tuple(map(str, json.loads(form["classes"])))[:MOST_COSTS]
+    except (ValueError, TypeError, RecursionError):
+        raise InputError("the classes of the costs must be a list of texts.", "reload the page.") from None
     cells = tuple(
         tuple(form.get(f"cost:{i}:{k}", "").strip() for k in range(len(classes))) for i in range(len(classes))
     )

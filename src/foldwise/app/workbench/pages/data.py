@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from foldwise.app.workbench.bench import Workbench, bench_of, form_of, render
+from foldwise.app.workbench.bench import Workbench, bench_of, form_of, go_to, render
 from foldwise.app.workbench.choices import DROP, KINDS, TableChoices, read_choices, write_choices
 from foldwise.app.workbench.column_cards import distribution
 from foldwise.app.workbench.folder import TableFile
@@ -73,7 +73,7 @@ async def forget(request: Request) -> Response:
     bench = bench_of(request)
     file = bench.table(request)
     write_choices(bench.folder, file.name, TableChoices())
-    return RedirectResponse(f"/data/{address(file.name)}", 303)
+    return go_to(request, f"/data/{address(file.name)}")
 
 
 async def start(request: Request) -> Response:
@@ -83,7 +83,7 @@ async def start(request: Request) -> Response:
     out = bench.folder.new_run_path(file.path)
     bench.queue.add(out, choices.arguments(file, out, bench.folder))
     bench.queue.step()
-    return RedirectResponse(f"/runs/{address(out.name)}", 303)
+    return go_to(request, f"/runs/{address(out.name)}")
 
 
 async def chosen(request: Request) -> tuple[TableFile, TableChoices]:

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from foldwise.app.timing import seconds_of
-from foldwise.app.workbench.bench import bench_of, fill, form_of, render
+from foldwise.app.workbench.bench import bench_of, fill, form_of, go_to, render
 from foldwise.app.workbench.pages.result import result_page
 from foldwise.app.workbench.queue import RunQueue, RunView
 from foldwise.app.workbench.wording import address
@@ -38,10 +38,10 @@ async def stop(request: Request) -> Response:
     view = bench.run(request)
     if view.is_active:
         bench.queue.stop(view.name)
-        return RedirectResponse(f"/runs/{address(view.name)}", 303)
+        return go_to(request, f"/runs/{address(view.name)}")
     if view.state == "queued" or not view.folder.is_dir():
         bench.queue.remove(view.name)
-    return RedirectResponse("/runs", 303)
+    return go_to(request, "/runs")
 
 
 async def resume(request: Request) -> Response:
@@ -53,7 +53,7 @@ async def resume(request: Request) -> Response:
     if view.can_resume:
         bench.queue.add(view.folder, ["fit", f"--resume={view.name}", f"--budget={budget}"])
         bench.queue.step()
-    return RedirectResponse(f"/runs/{address(view.name)}", 303)
+    return go_to(request, f"/runs/{address(view.name)}")
 
 
 async def events(request: Request) -> Response:

@@ -32,7 +32,6 @@ if (area) {
     if (event.dataTransfer.files.length) upload(event.dataTransfer.files[0], input.dataset.upload);
   });
 }
-document.addEventListener("submit", (event) => {  // a second click must not start a second run
-  const button = event.submitter;
-  if (button) setTimeout(() => { button.disabled = true; }, 0);
+document.addEventListener("htmx:sseClose", (event) => {  // the run has ended: show what came of it
+  if (event.detail.type === "message") location.reload();
 });
