@@ -83,6 +83,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/factors.py
 	$(BIN)/python benchmarks/linear.py
 	$(BIN)/python benchmarks/store.py
+	$(BIN)/python benchmarks/search_timeout.py
 	$(BIN)/python benchmarks/decisions.py > docs/decisions.md
 
 # lines of code by room, without docstrings, comments and blank lines

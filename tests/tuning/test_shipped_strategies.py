@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 from foldwise import SearchCV
@@ -100,7 +103,7 @@ class TestTimeout:
     @pytest.mark.parametrize("timeout", [2.5, 7.0])
     def test_no_fold_starts_after_the_timeout(self, timeout, monkeypatch):
         clock = SimpleNamespace(now=0.0, started=[])
-        for room in ("folds.engine", "tuning.running_search"):
+        for room in ("folds.engine", "tuning.running_search", "tuning.fold_search"):
             monkeypatch.setattr(f"foldwise.{room}.time", SimpleNamespace(monotonic=lambda: clock.now))
 
         class Clocked(LogisticRegression):
@@ -122,7 +125,7 @@ class TestTimeout:
         settings = [{"C": 0.01}, {"C": 50.0}, {"C": 500.0}, {"C": 600.0}]  # at once; two seconds; a minute each
         options = {"strategy": "random", "n_jobs": 2, "cv": 2, "refit": False}
         space, took, found = {"C": Float(1e-3, 1e3, log=True)}, [], []
-        while len(took) < 3 and (not took or min(took) > 4.2):  # the best of three, as the machine may be busy
+        while len(took) < 3 and (not took or min(took) > 4.1):  # the best of three, as the machine may be busy
             ready = [{"C": 0.01}, {"C": 0.02}]
             SearchCV(Slow(), space, n_trials=2, initial_settings=ready, **options).fit(self.X, self.y)
             search = SearchCV(Slow(), space, n_trials=4, timeout=4, initial_settings=settings, **options)
@@ -130,8 +133,35 @@ class TestTimeout:
             search.fit(self.X, self.y)
             took.append(time.monotonic() - start)
             found.append(search.cv_results_["params"])
-        assert min(took) <= 5, took  # 4.2 on a quiet machine, although the last result came two seconds before
+        assert min(took) <= 4.2, took  # although the last result came two seconds before
         assert found[-1] == settings[:2]
+
+    @pytest.mark.slow
+    def test_what_the_first_search_loads_counts_as_part_of_the_timeout(self):
+        benchmark = Path(__file__).parents[2] / "benchmarks" / "search_timeout.py"
+        seconds_of = runpy.run_path(str(benchmark))["seconds_of"]
+        took: list[float] = []  # of the first search of new processes
+        while len(took) < 3 and (not took or min(took) > 5.25):  # the best of three, as the machine may be busy
+            took.append(seconds_of(5)[0])
+        assert 4.75 < min(took) <= 5.25, took
+
+    def test_the_time_counts_from_the_call_of_fit(self, monkeypatch):
+        clock = SimpleNamespace(now=0.0, started=0)
+        for room in ("folds.engine", "tuning.running_search", "tuning.fold_search"):
+            monkeypatch.setattr(f"foldwise.{room}.time", SimpleNamespace(monotonic=lambda: clock.now))
+
+        class Opening(LogisticRegression):
+            def fit(self, X, y):  # takes a second
+                clock.started, clock.now = clock.started + 1, clock.now + 1.0
+                return super().fit(X, y)
+
+        def splits():  # take two seconds
+            clock.now += 2.0
+            yield from StratifiedKFold(2).split(self.X, self.y)
+
+        options = {"strategy": "random", "n_trials": 100, "refit": False, "audit": False, "n_jobs": 1}
+        SearchCV(Opening(), {"C": Float(0.01, 0.1)}, timeout=6.5, cv=splits(), **options).fit(self.X, self.y)
+        assert clock.started == 5
 
     def test_no_result_in_time_is_an_error(self):
         search = SearchCV(Slow(), {"C": [0.5]}, timeout=0.2, cv=2)

@@ -115,7 +115,8 @@ class FoldSearch(SearchViews):
             The fitted search.
         """
         search: Any = self
-        plan = self._checked()
+        began = time.monotonic()
+        plan = replace(self._checked(), began=began)
         routed = route(search, plan.scorers, params)
         check_fit_params(f"{type(self).__name__}.fit", search.estimator, routed.fit)
         if routed.score is not None:

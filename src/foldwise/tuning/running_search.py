@@ -42,6 +42,8 @@ from foldwise.tuning.study_protocol import StudyProtocol
 DEFAULT_TRIALS = 50  # of strategies that could go on for ever
 Splitting = Callable[[int], Sequence[Split]]  # of a trial with this number
 MOST_TIMED = 8  # settings that are scored together in a search with a timeout
+STOPPING = 0.1  # seconds that it takes to stop worker processes
+MOST_STOPPING = 0.02  # as a share of the timeout
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class CheckedSearchPlan:
     timeout: float | None = None  # seconds
     initial: Sequence[Params] = ()  # settings that are tried first
     reshuffle: bool = False  # whether each trial has splits of its own
+    began: float | None = None  # when `fit` was called, by time.monotonic; None if the time counts from `start`
     memo: dict[str, Any] = field(default_factory=dict)  # the grid, the settings last checked, where studies come from
 
     def start(
@@ -118,6 +121,12 @@ class CheckedSearchPlan:
             source = self.memo["studies"] = (session, StudySource.of(self, session, groups))
         found: StudyProtocol = source[1].study(splits, rows)
         return found
+
+    def deadline(self, timeout: float) -> float:
+        """The time of `time.monotonic` at which the search ends, with what it takes to stop worker processes."""
+        # imports and the session count, too: on the first call they take a quarter of a second
+        began = time.monotonic() if self.began is None else self.began
+        return began + timeout - min(STOPPING, MOST_STOPPING * timeout)
 
     def close(self) -> None:
         """Close the store, if the search has opened it."""
@@ -225,7 +234,7 @@ class RunningSearch:
         self._shares: list[NDArray[np.float64]] = []  # of the training rows, per round and setting
         self._models_before = 0  # scored with fewer rows, before they were scored again
         self.question: EvaluationTask | None = None
-        self.deadline = None if plan.timeout is None else time.monotonic() + plan.timeout
+        self.deadline = None if plan.timeout is None else plan.deadline(plan.timeout)
         self._next()
 
     def _next(self) -> None:

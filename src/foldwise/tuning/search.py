@@ -39,7 +39,8 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
         Number of settings to try. None means all settings of a grid or design, and 50 for strategies without an end
         of their own.
     timeout : float, default None
-        Seconds after which no fit starts. Settings that are not scored on all splits by then are left out.
+        Seconds from the call of `fit` after which no fit starts. Fits in worker processes are then stopped. Settings
+        that are not scored on all splits by then are left out.
     initial_settings : list of dict, default None
         Settings to start with. All strategies except "grid" and "design" then try the defaults of the estimator, if the
         space contains them.
