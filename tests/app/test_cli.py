@@ -181,4 +181,4 @@ class TestReport:
         assert (here / "run" / "report.html").read_text() == "<html>t</html>"
         assert json.loads(ask("report", "run", "-o", "r.html", "--json")[1]) == {"report": "r.html"}
         assert sorted(path.name for path in here.iterdir()) == ["r.html", "run"]
-        assert "is not a file in an existing folder" in refused("report", "run", "-o", "no/r.html")
+        assert "--out must be a file in an existing folder" in refused("report", "run", "-o", "no/r.html")

@@ -47,7 +47,7 @@ def test_json_and_an_untested_dialect(weather_run, here):
     [
         (("--dialect", "oracle"), "--dialect must be 'duckdb', 'postgres'"),
         (("--to", "pickle"), "--to must be sql, got 'pickle'"),
-        (("-o", "nowhere/model.sql"), "is not a file in an existing folder"),
+        (("-o", "nowhere/model.sql"), "--out must be a file in an existing folder"),
     ],
 )
 def test_refused(weather_run, here, options, words):

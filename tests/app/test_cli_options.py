@@ -99,7 +99,7 @@ class TestReading:
             (("--drop", "nobody"), "has no column 'nobody', passed as --drop."),
             (("--target", "scor"), "passed as --target. Hint: did you mean 'score'?"),
             (("--decimal", ";"), "--decimal must be '.' or ','"),
-            (("--header", "some"), "--header must be an integer"),
+            (("--header", "some"), "--header must be yes, no or the number of header rows"),
             (("--skip-rows", "x"), "--skip-rows must be an integer"),
             (("--target", "score", "--drop", "score"), "'score' is the target, so it cannot be dropped."),
         ],
@@ -147,7 +147,7 @@ class TestConfig:
         [
             ('traget = "y"', "c.toml sets 'traget', which is not an option. Hint: did you mean 'target'?"),
             ('[compare]\nbudget = "5s"', "sets 'budget', which is not an option"),
-            ("compare = 1", "the options of command 'compare' must be a table"),
+            ("compare = 1", "'compare' is a command, so its options must be in a section"),
             ("target = ", "c.toml is not a TOML file"),
             ("[target]\nx = 1", "only [kind] and [missing] may be tables"),
         ],
@@ -277,4 +277,4 @@ class TestFolds:
         tree = DecisionTreeClassifier(**model[-1].get_params()).fit(table.X.to_numpy(), table.y)
         assert scores["decision_tree"] == pytest.approx(tree.score(frame[60:, :2].to_numpy(), frame["y"][60:]))
         assert "no interval" in ask(*words)[1]
-        assert "--test is a split of its own" in refused(*words, "--cv", "5")
+        assert "--test cannot be combined with --cv or --groups" in refused(*words, "--cv", "5")

@@ -109,7 +109,7 @@ def test_sets_of_a_run(class_run, tmp_path):
 
 def test_the_report_says_what_holds(class_run, guaranteed_run):
     page = render(class_run[0].facts)
-    assert "Sets of classes with 90% coverage" in page
+    assert "Prediction sets with 90% coverage" in page
     assert "Measured, not guaranteed" in page
     assert "By true class" in page
     assert "<b>" not in page.split('id="coverage"')[1].split("</section>")[0]  # a class is called <b>

@@ -111,7 +111,7 @@ def test_the_report_shows_every_answer_and_is_written_again(found, tmp_path):
         "Outliers",
         "What occurs together",
         "Columns that vary together",
-        "Remarkable rows",
+        "Central and influential rows",
     ):
         assert f"<h2>{title}</h2>" in page
     code, _, error = ask("report", folder, "-o", tmp_path / "again.html")

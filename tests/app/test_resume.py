@@ -97,7 +97,7 @@ def test_other_rows_options_and_tables_are_refused_and_nothing_is_changed(histor
         recorded_fit(folder, FRAME[:-1], is_resumed=True)
     with pytest.raises(InputError, match=r"These differ: metric \(log_loss before, accuracy now\)\."):
         recorded_fit(folder, is_resumed=True, metric="accuracy")
-    with pytest.raises(InputError, match=r"the table of the run .* cannot be read again, .* pass the same again"):
+    with pytest.raises(InputError, match=r"the run .* does not contain the table, .* pass the same table again"):
         foldwise.fit(resume=folder)
     with pytest.raises(InputError, match="resume= cannot be combined with out="):
         foldwise.fit(FRAME, resume=folder, out="else")
@@ -150,7 +150,7 @@ def test_a_folder_does_not_decide_what_is_imported(tmp_path):
     for models in (["naive_bayes", "antigravity.Model"], "antigravity.Model"):
         changed = {**options, "options": {**options["options"], "models": models}}
         (folder / "options.json").write_text(json.dumps(changed))
-        with pytest.raises(InputError, match=r"the estimator 'antigravity\.Model'\. A folder must not decide"):
+        with pytest.raises(InputError, match=r"the estimator 'antigravity\.Model', which is not imported"):
             recorded_fit(folder, is_resumed=True)
 
 

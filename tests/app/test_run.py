@@ -351,7 +351,7 @@ def test_bad_input_is_refused_in_a_sentence(given, asked, says):
 
 
 def test_a_target_must_be_named():
-    with pytest.raises(InputError, match="target is missing"):
+    with pytest.raises(InputError, match="the column to predict was not given"):
         fake_fit(wine())
 
 

@@ -116,7 +116,7 @@ def test_no_clusters_is_an_answer(shape):
     study = choose_clusters(X, ks=range(2, 8), restarts=3, resamples=5, random_state=0)
     assert study.best_k == 1
     assert not study.has_clusters
-    assert study.reason.startswith("No clusters: k = 1 cannot be rejected.")
+    assert study.reason.startswith("No clusters: the rows form a single group.")
 
 
 def test_a_valley_is_tested_on_held_out_rows():

@@ -79,7 +79,7 @@ def test_a_column_that_vanishes(
         table = load(mixed_table(100))
         name, raw = table.get_name(), table.get_backend().con
         ChangesAfter(monkeypatch, lambda: raw.execute(f"alter table {name} drop column far"), 1)
-        with pytest.raises(EngineError, match=r"DuckDB could not answer.*far"):
+        with pytest.raises(EngineError, match=r"DuckDB could not run a statement.*far"):
             facts_of(table, "label")
 
 
@@ -97,7 +97,7 @@ def test_a_connection_that_drops(
         raw = table.get_backend().con
         kill = "select pg_terminate_backend(%s)"
         ChangesAfter(monkeypatch, lambda: other.execute(kill, [raw.info.backend_pid]), 2)
-        with pytest.raises(EngineError, match="PostgreSQL could not answer"):
+        with pytest.raises(EngineError, match="PostgreSQL could not run a statement"):
             facts_of(table, "label")
         raw.close()
 

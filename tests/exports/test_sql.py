@@ -9,7 +9,7 @@ import sqlglot
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from foldwise import Calibrated, NaiveBayes, StoredModel, to_sql
+from foldwise import Calibrated, NaiveBayes, StoredModel, open_model, save_model, to_sql
 from foldwise.app.blend import Blend, ValueBlend
 from foldwise.errors import InputError
 from foldwise.exports.sql.dialects import DIALECTS, dialect_of
@@ -114,6 +114,17 @@ def test_regressors_of_the_catalog(name, dialect, server):
     if name == "catboost":
         table = table_of(table.X.drop("many`levels"), table.y)
     check(fitted(name, table, "regression"), table, dialect, server, 1e-6 if name == "xgboost" else 1e-9)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost", "catboost"])
+def test_boosters_of_model_files(name, task, server, tmp_path):
+    """`foldwise export` opens a model file, in which a booster is no longer the estimator of its library."""
+    table = hostile_table(quantity=task == "regression")
+    table = table_of(table.X.drop("many`levels"), table.y)
+    save_model(tmp_path / "model.foldwise", fitted(name, table, task), table.X, target="y")
+    opened = open_model(tmp_path / "model.foldwise")
+    check(opened.model, table, "duckdb", server, 1e-6 if name == "xgboost" else 1e-9)
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres"])

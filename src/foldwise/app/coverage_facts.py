@@ -201,10 +201,10 @@ def promise(task: FitTask, rule: CoverageRule, what: str) -> str:
     """What theorems say about the rule."""
     if not rule.guaranteed:
         return (
-            "Measured, not guaranteed: each of these rows was predicted by models that were selected and trained "
-            "without it, but the final model learned from all rows. No theorem covers this combination."
+            "Measured, not guaranteed. Each of these rows was predicted by models that were selected and trained "
+            "without it, but the final model was trained on all rows. No theorem covers this combination."
         )
-    many = f"{rule.n_rows:,} rows were set aside before the search, and only calibrate the {what}s"
+    many = f"{rule.n_rows:,} rows were set aside before the search and used only to calibrate the {what}s"
     if task.groups is not None:
         many = f"{rule.n_rows:,} groups were set aside before the search. One random row of each calibrates the {what}s"
     new = "a row of a new group" if task.groups is not None else "a new row"

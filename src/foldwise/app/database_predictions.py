@@ -80,7 +80,7 @@ class _PostgresErrors:
         if isinstance(error, self._psycopg.Error):
             raise EngineError(
                 f"table {self._table!r} could not be written: {masked(first_line(error))}.",
-                "choose a name that is not taken, and a role that may create tables. Nothing was written.",
+                "choose a name that is not in use, and a database role that may create tables. Nothing was written.",
             ) from error
 
 

@@ -84,7 +84,7 @@ def draw_tables(
     from foldwise.engines.drawing import draw
 
     if target is None:
-        raise InputError("target is missing.", "pass target='column', the column to predict.")
+        raise InputError("the column to predict was not given.", "pass target='column', the column to predict.")
     most = most_rows(len(table.columns))
     drawn = draw(table, target, most, seed, task)
     if drawn.outside is None:

@@ -18,8 +18,8 @@ from foldwise.errors import InputError
 def grouped(column: pl.Series, name: str) -> NDArray[np.intp]:
     if column.null_count():
         raise InputError(
-            f"the group column {name!r} is missing in {counted(column.null_count(), 'row')}.",
-            "fill it in, or remove these rows.",
+            f"the group column {name!r} has missing values in {counted(column.null_count(), 'row')}.",
+            "fill them in, or remove these rows.",
         )
     codes = column.rank("dense").to_numpy().astype(np.intp) - 1
     if codes.max() < 1:
@@ -30,8 +30,8 @@ def grouped(column: pl.Series, name: str) -> NDArray[np.intp]:
 def ordered(column: pl.Series, name: str) -> NDArray[np.intp]:
     if column.null_count():
         raise InputError(
-            f"the time column {name!r} is missing in {counted(column.null_count(), 'row')}.",
-            "fill it in, or remove these rows.",
+            f"the time column {name!r} has missing values in {counted(column.null_count(), 'row')}.",
+            "fill them in, or remove these rows.",
         )
     if not column.dtype.is_numeric() and not column.dtype.is_temporal():
         column = dates_of(column.cast(pl.String))  # alphabetically, 10.1. would come before 2.1.

@@ -47,15 +47,15 @@ def make_splits(
 def check_planned(task: FitTask, plan: FoldPlan) -> None:
     """Raise if the table has too few rows or groups for the folds that the user asked for."""
     if task.groups is not None:
-        most, what = int(task.groups.max()) + 1, "number of groups"
+        most, what = int(task.groups.max()) + 1, "the number of groups"
         if plan.repeats > 1 and (task.is_quantity or plan.folds < 3):
             raise InputError("folds by group cannot be repeated for this table.", f"pass cv={plan.folds}.")
     elif task.is_quantity:
-        most, what = task.n_rows // 2, "number of rows of which each fold has two"
+        most, what = task.n_rows // 2, "half the number of rows"
     else:
-        most, what = int(np.sort(task.counts)[-2]), "number of rows of the second largest class"
+        most, what = int(np.sort(task.counts)[-2]), "the number of rows of the second largest class"
     if plan.folds > most:
-        raise InputError(f"cv must be at most the {what}, {most}, got {plan.folds} folds.", "pass fewer folds.")
+        raise InputError(f"cv must be at most {most}, {what}, got {plan.folds} folds.", "pass fewer folds.")
 
 
 def repeat_of_folds(splits: Sequence[Split]) -> NDArray[np.intp]:

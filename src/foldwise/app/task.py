@@ -213,10 +213,10 @@ def read_any(table: Any, target: str | None) -> Table:
         source = table if isinstance(table, TableSource) else TableSource(Path(table))
         if target is None:
             names = source.read().X.columns
-            raise InputError("target is missing.", f"pass target=, one of {listing(names)}.")
+            raise InputError("the column to predict was not given.", f"pass target=, one of {listing(names)}.")
         return source.read(target)
     if target is None:
-        raise InputError("target is missing.", "pass target='column', the column to predict.")
+        raise InputError("the column to predict was not given.", "pass target='column', the column to predict.")
     return of_frame(as_polars(table), target, "table")
 
 
@@ -303,7 +303,7 @@ def checked_quantity(table: Table) -> NDArray[np.float64]:
             raise InputError(
                 f"the target of a regression must contain numbers, but {table.target!r} contains text in "
                 f"{len(strange):,} of {len(given):,} rows: {listing(strange.unique(maintain_order=True).to_list())}.",
-                "replace or remove these rows, or choose another target.",
+                "replace or remove these rows, or pass task='classification'.",
             )
     y = np.ascontiguousarray(given, dtype=np.float64)
     infinite = int(np.isinf(y).sum())

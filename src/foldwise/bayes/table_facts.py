@@ -84,8 +84,8 @@ def index_of_values(facts: TableFacts, name: str, family: str) -> int:
     index_of(facts.numeric, name, family)
     if name not in facts.valued:
         raise InputError(
-            f"the distribution family {family!r} needs the distinct values of column {name!r}, which were not asked "
-            "for or are more than max_values.",
+            f"the distribution family {family!r} needs the distinct values of column {name!r}. They were not "
+            "counted, or there are more than max_values.",
             f"pass values=[{name!r}] to facts_of, raise max_values, or use the family 'gaussian'.",
         )
     return facts.valued.index(name)

@@ -124,9 +124,9 @@ class ClusterStudy:
         """Why `best_k` is suggested, in words."""
         if not self.has_clusters:
             return (
-                "No clusters: k = 1 cannot be rejected. Whatever the number of clusters, including 1, no cluster "
-                f"contains two groups on held-out rows (smallest {p_equation(float(self.split_p_values.min()))}). "
-                "k-means only cuts a single group into pieces."
+                "No clusters: the rows form a single group. For every k that was tried, each cluster was tested on "
+                "held-out rows for two separate groups, and none was found (smallest "
+                f"{p_equation(float(self.split_p_values.min()))}). k-means would only cut the group into pieces."
             )
         best, needed = self.best_k, self._needed
         t = self.ks.index(best)

@@ -37,7 +37,7 @@ class Asker:
             )
         self.ibis: Any = ibis
         self.table = table
-        with engine_errors("the engine of the table cannot be found"):
+        with engine_errors("the table expression is not connected to a database"):
             self.connection: Any = table.get_backend()
         self.kind: EngineKind = kind_of(self.connection)
         self.statements: list[str] = []
@@ -50,7 +50,7 @@ class Asker:
 
     def ask(self, expression: Any) -> pl.DataFrame:
         """Run an expression and return its rows."""
-        with engine_errors(f"{self.kind.label} could not answer"):
+        with engine_errors(f"{self.kind.label} could not run a statement"):
             text = str(self.connection.compile(expression, pretty=True))
             self.statements.append(text)
             if self.kind.name == "duckdb":  # Ibis would compile again, which takes seconds for 1,000 columns
@@ -59,14 +59,14 @@ class Asker:
 
     def ask_sql(self, text: str, schema: Mapping[str, str], most: int) -> pl.DataFrame:
         """Run SQL in the dialect of the engine and return at most so many rows; the schema has types of Ibis."""
-        with engine_errors(f"{self.kind.label} could not answer"):
+        with engine_errors(f"{self.kind.label} could not run a statement"):
             self.statements.append(text)
             found = self.connection.sql(text, schema=self.ibis.schema(dict(schema)))
             return frame_of_arrow(self.connection.to_pyarrow(found.limit(most)))
 
     def compile(self, expression: Any) -> str:
         """Return the SQL of an expression in the dialect of the engine."""
-        with engine_errors(f"{self.kind.label} could not answer"):
+        with engine_errors(f"{self.kind.label} could not run a statement"):
             return str(self.connection.compile(expression))
 
 

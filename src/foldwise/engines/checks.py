@@ -67,8 +67,8 @@ def check_unique(asker: Asker, key: str, n_rows: int) -> None:
     [found] = asker.ask(twice.aggregate([(twice.n.max()).name("most"), twice["key"].count().name("n")])).iter_rows()
     if n_rows and (found[0] != 1 or found[1] != n_rows):
         raise InputError(
-            f"the key must be present and unique in every row, but column {key!r} is not.",
-            "choose another column as key; folds are reproducible only with a unique one.",
+            f"the key must have a different value in every row, but column {key!r} has missing or repeated values.",
+            "choose another column as the key.",
         )
 
 
@@ -111,5 +111,5 @@ def refuse_change() -> NoReturn:
     """Raise because two statements saw different rows."""
     raise EngineError(
         "the table changed while it was read: two statements saw different rows.",
-        "repeat the call when nobody writes to the table, or ask a snapshot of it.",
+        "repeat the call when nobody writes to the table, or pass a snapshot of the table.",
     )

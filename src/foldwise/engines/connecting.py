@@ -78,7 +78,7 @@ def table_of(
     ('outlook', 'temperature', 'humidity', 'windy', 'play')
     """
     if table is not None and query is not None:
-        raise InputError("pass either table or query, not both.")
+        raise InputError("table= and query= cannot be combined.", "pass one of them.")
     if isinstance(source, str | Path) and is_address(source):
         return named(connect_postgres(str(source)), table, query)
     paths = [source] if isinstance(source, str | Path) else list(source)
@@ -89,7 +89,7 @@ def table_of(
         if suffix in (".sqlite", ".sqlite3", ".db"):
             return named(connect_sqlite(Path(paths[0])), table, query)
     if table is not None or query is not None:
-        raise InputError("table and query are for databases, but the source is a file.", "leave them out.")
+        raise InputError("table= and query= are for databases, but the source is a file.", "leave them out.")
     return read_files(connect_duckdb(memory), [found for path in paths for found in files_of(path)])
 
 

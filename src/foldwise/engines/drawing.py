@@ -138,7 +138,7 @@ def row_digits(asker: Asker, seed: int) -> Any:
 def row_batches(table: Any, size: int) -> Iterator[pl.DataFrame]:
     """Yield all rows of a table, batch by batch."""
     asker = Asker(table)
-    with asker.prepared(), engine_errors(f"{asker.kind.label} could not answer"):
+    with asker.prepared(), engine_errors(f"{asker.kind.label} could not run a statement"):
         if asker.kind.name == "duckdb":  # ibis 12 calls a method that DuckDB 2 no longer has
             batches = asker.connection.con.sql(asker.compile(table)).to_arrow_reader(size)
         else:

@@ -52,9 +52,9 @@ class KeyFolds:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        whole_at_least("outer", self.outer, 2, "a fold needs other rows to train on.")
+        whole_at_least("outer", self.outer, 2, "models of a fold are trained on the other folds.")
         if self.inner is not None:
-            whole_at_least("inner", self.inner, 2, "None means folds that are not nested.")
+            whole_at_least("inner", self.inner, 2, "pass None if folds are not nested.")
         whole_at_least("seed", self.seed, 0)
 
     @property

@@ -172,7 +172,7 @@ class TableFacts:
             raise InputError("these facts have no folds.", "pass folds=KeyFolds(...) to facts_of.")
         found = [facts for cell, facts in self.cells.items() if wanted(cell)]
         if not found:
-            raise InputError("there are no rows in these folds.", "use fewer folds.")
+            raise InputError("no row is in these folds.", "use fewer folds.")
         return replace(self, cells={(): reduce(add, found)}, folds=None)
 
     def __add__(self, other: TableFacts) -> TableFacts:

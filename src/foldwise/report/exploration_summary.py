@@ -42,7 +42,7 @@ def overview(facts: dict[str, Any]) -> str:
 def listed(facts: dict[str, Any]) -> list[tuple[str, list[str]]]:
     """The clusters, the first outliers and rules, what was not answered, and warnings; empty lists are left out."""
     titles = {"clusters": "clusters", "outliers": "outliers", "associations": "rules", "factors": "factors"}
-    titles |= {"map": "map", "ranking": "remarkable rows"}
+    titles |= {"map": "map", "ranking": "central and influential rows"}
     found = [
         ("clusters", [cluster_line(card) for card in facts["clusters"].get("cards", [])]),
         ("outliers", [outlier_line(one) for one in facts["outliers"].get("rows", [])[:SHOWN]]),
@@ -79,5 +79,5 @@ def outlier_line(one: dict[str, Any]) -> str:
 
 def rule_line(one: dict[str, Any]) -> str:
     """One rule with its confidence."""
-    held = f"in {one['confidence']:.0%} of these rows, in {one['base_rate']:.0%} of all rows"
+    held = f"{one['confidence']:.0%} of these rows, {one['base_rate']:.0%} of all rows"
     return f"{', '.join(one['if'])} → {one['then']} ({held})"

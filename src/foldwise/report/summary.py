@@ -161,14 +161,14 @@ def coverage_lines(coverage: dict[str, Any] | None) -> list[str]:
     if not coverage:
         return []
     found, quantity = coverage["measured"], coverage["quantity"]
-    what, noun = ("intervals", "width") if quantity else ("sets of classes", "size")
+    what, noun = ("intervals", "width") if quantity else ("sets", "number of classes")
     size = "" if found["size"] is None else f", mean {noun} {number(found['size'])}"
     promise = f"guaranteed by {coverage['rows']:,} rows that were set aside"
     promise = promise if coverage["guaranteed"] else "measured, not guaranteed"
     ends = f"95% interval {100 * found['low']:.1f}% to {100 * found['high']:.1f}%"
     words = (
-        f"{100 * coverage['level']:g}% {what}: they contained the truth of {100 * found['value']:.1f}% of held-out "
-        f"rows ({ends}){size}; {promise}"
+        f"prediction {what} with {100 * coverage['level']:g}% coverage ({promise}): measured coverage "
+        f"{100 * found['value']:.1f}% ({ends}){size}"
     )
     return ["", *textwrap.wrap(words, WIDTH, initial_indent="  ", subsequent_indent="    ")]
 

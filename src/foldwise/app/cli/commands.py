@@ -82,7 +82,7 @@ def fit(
         typer.Option(help="Time column. Models are tested only on rows later than those they were trained on."),
     ] = None,
     weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
-    positive: Annotated[str | None, typer.Option(help="Positive class, which ROC and other curves describe.")] = None,
+    positive: Annotated[str | None, typer.Option(help="Class that counts as positive in ROC and other curves.")] = None,
     cv: Annotated[
         str | None,
         typer.Option(
@@ -103,14 +103,16 @@ def fit(
         bool,
         typer.Option(
             "--guarantee",
-            help="Guarantee the coverage. Some rows are set aside before the search and only calibrate the result.",
+            help="Guarantee the coverage. Some rows are set aside before the search and used only for calibration.",
         ),
     ] = False,
     slices: Slices = None,
     query: Query = None,
     drop_unlabeled: Annotated[
         bool,
-        typer.Option("--drop-unlabeled", help="Drop rows without a class. Without this option they are an error."),
+        typer.Option(
+            "--drop-unlabeled", help="Drop rows whose class is missing. Without this option, such rows are an error."
+        ),
     ] = False,
     no_rows: Annotated[
         bool,
@@ -126,8 +128,8 @@ def fit(
         Path | None,
         typer.Option(
             metavar="RUN",
-            help="Continue a run that finished, was interrupted or was killed. It gets another --budget. Its table and "
-            "other options are read from its folder.",
+            help="Continue a run that finished, was interrupted or was killed. --budget is the additional time. The "
+            "table and the other options are read from the folder.",
         ),
     ] = None,
     json: AsJson = False,
@@ -381,7 +383,7 @@ def explore(
 ) -> None:
     """Explore a table that has no target.
 
-    Finds clusters, outliers, rules, factors and remarkable rows, and draws a map of the rows. The report, the cluster
+    Finds clusters, outliers, rules, factors, and central and influential rows, and draws a map. The report, the cluster
     of each row and a model that assigns new rows to clusters are written to a folder, even if Ctrl-C stops the run
     early.
     """

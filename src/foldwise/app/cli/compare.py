@@ -42,7 +42,10 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
             "pass --models knn,random_forest.",
         )
     if request.test is not None and (plan is not None or request.groups is not None):
-        raise InputError("--test is a split of its own, so it cannot be combined with --cv or --groups.", "omit one.")
+        raise InputError(
+            "--test cannot be combined with --cv or --groups, because the test table takes the place of splits.",
+            "pass --test alone, or leave it out.",
+        )
     from foldwise import evaluation
 
     source = request.reading.source
@@ -231,7 +234,7 @@ def target_counts(table: Any, target: str, task: str | None) -> dict[Any, int] |
 def check_value_folds(n_rows: int, plan: FoldPlan | None) -> None:
     """Raise if there are more folds than rows of a quantity."""
     if plan is not None and plan.folds > n_rows:
-        raise InputError(f"--cv must be at most the number of rows, {n_rows}, got {plan.folds} folds.", "pass fewer.")
+        raise InputError(f"--cv must be at most {n_rows}, the number of rows, got {plan.folds} folds.", "pass fewer.")
 
 
 def check_folds(counts: dict[Any, int], plan: FoldPlan | None) -> None:
@@ -247,6 +250,6 @@ def check_folds(counts: dict[Any, int], plan: FoldPlan | None) -> None:
         )
     if plan is not None and plan.folds > most:
         raise InputError(
-            f"--cv must be at most the number of rows of the largest class, {most}, got {plan.folds} folds.",
+            f"--cv must be at most {most}, the number of rows of the largest class, got {plan.folds} folds.",
             "pass fewer folds.",
         )

@@ -62,7 +62,10 @@ def options_of(path: Path, command: str) -> dict[str, Any]:
     for other in known:
         own = given.get(other, {})
         if not isinstance(own, dict):
-            raise InputError(f"{path.name}: the options of command {other!r} must be a table.", f"write [{other}].")
+            raise InputError(
+                f"{path.name}: {other!r} is a command, so its options must be in a section of their own.",
+                f"write the line [{other}], and the options below it.",
+            )
         own = {name.replace("_", "-"): value for name, value in own.items()}
         check_known(path.name, own, known[other], [])
         if other == command:
@@ -102,7 +105,7 @@ def as_typed(value: Any, *, repeated: bool) -> Any:
     """
     if isinstance(value, dict):
         if not repeated:
-            raise InputError(f"only [kind] and [missing] may be tables of values, got {value!r}.")
+            raise InputError(f"only [kind] and [missing] may be sections with values, got {value!r}.")
         typed = [(name, as_typed(one, repeated=False)) for name, one in value.items()]
         return [str(one) if name == "*" else f"{name}={one}" for name, one in typed]
     if isinstance(value, list):

@@ -44,7 +44,7 @@ def explain(
     opened = open_run(run)
     if opened.model.metadata.get("task") == "clusters":
         raise InputError(
-            "the clusters that a model assigns cannot be explained row by row.",
+            "a model that assigns clusters cannot explain single rows.",
             "see the report of explore, which describes each cluster.",
         )
     one = row_of(table, row, opened.model, keywords)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from foldwise.app.cli.output import print_json
+from foldwise.app.cli.paths import check_outputs
 from foldwise.app.run_folder import check_exists, open_run
 from foldwise.errors import InputError
 
@@ -28,8 +29,7 @@ def export(
     if to not in FORMATS:
         raise InputError(f"--to must be {' or '.join(FORMATS)}, got {to!r}.")
     path = Path(f"{run.stem}.{to}") if out is None else out
-    if path.is_dir() or not path.parent.is_dir():
-        raise InputError(f"{str(path)!r} is not a file in an existing folder.", "pass -o with the path of a file.")
+    check_outputs({"out": path})
     from foldwise.exports import to_sql
     from foldwise.exports.sql.dialects import dialect_of
 

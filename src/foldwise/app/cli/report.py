@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from foldwise.app.cli.output import print_json
+from foldwise.app.cli.paths import check_outputs
 from foldwise.app.run_folder import check_exists
-from foldwise.errors import InputError
 
 
 def report(run: Path, out: Path | None, *, as_json: bool, quiet: bool) -> None:
@@ -17,8 +17,7 @@ def report(run: Path, out: Path | None, *, as_json: bool, quiet: bool) -> None:
 
     facts = read_facts(run)
     path = run / REPORT if out is None else out
-    if path.is_dir() or not path.parent.is_dir():
-        raise InputError(f"{str(path)!r} is not a file in an existing folder.", "pass -o with the path of a file.")
+    check_outputs({"out": path})
     write_whole(path, render(facts))
     if as_json:
         print_json({"report": str(path)})

@@ -33,7 +33,7 @@ TableFile = Annotated[
     ),
 ]
 Query = Annotated[
-    str | None, typer.Option(help="Query whose result is the table, if TABLE is the address of a database.")
+    str | None, typer.Option(help="SQL query whose result is the table, if TABLE is the address of a database.")
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit or explore, or a model file.")]
 FitFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit, or a model file.")]

@@ -106,7 +106,9 @@ def options(
         str | None,
         typer.Option(metavar="yes|no|ROWS", help="Whether the file has a header, or the number of header rows."),
     ] = None,
-    skip_rows: Annotated[str | None, typer.Option(metavar="N", help="Number of lines before the header.")] = None,
+    skip_rows: Annotated[
+        str | None, typer.Option(metavar="N", help="Number of lines to skip before the header.")
+    ] = None,
     sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook, by name or by index from 0.")] = None,
     table: Annotated[str | None, typer.Option("--table", help="Table to read, if TABLE is a database.")] = None,
 ) -> None:
@@ -184,7 +186,9 @@ def missing_values(given: Iterable[str]) -> dict[str, list[str]]:
 def header_of(text: str | None) -> bool | int | None:
     if text is None or text.lower() in (*YES, *NO):
         return None if text is None else text.lower() in YES
-    return whole("header", text)
+    if not text.strip().isdigit():
+        raise InputError(f"--header must be yes, no or the number of header rows, got {text!r}.", "pass --header yes.")
+    return int(text)
 
 
 def whole(option: str, text: str) -> int:

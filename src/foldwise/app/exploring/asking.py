@@ -24,7 +24,7 @@ QUESTIONS: dict[str, tuple[float, str]] = {
     "associations": (200_000, "rules"),
     "clusters": (20_000, "clusters"),
     "outliers": (float("inf"), "outliers"),
-    "ranking": (50_000, "remarkable rows"),
+    "ranking": (50_000, "central and influential rows"),
 }
 
 

@@ -37,7 +37,7 @@ SHORTEST = 3.0  # seconds of questions, without which there is hardly an answer
 def explore(
     table: Any, *, budget: float | str = 60.0, rows: bool = True, seed: int = 0, n_jobs: int | None = None
 ) -> Exploration:
-    """Find clusters, outliers, rules, factors and remarkable rows in a table without a target, and draw a map.
+    """Find clusters, outliers, rules, factors and central rows in a table without a target, and draw a map.
 
     "There are no clusters" and "no row is an outlier" are possible answers. Columns that identify rows are left
     out, and the report names them. For a large table, every question is first answered from 500 random rows, then

@@ -60,7 +60,7 @@ def read_options(folder: Path) -> dict[str, Any]:
     if not is_recorded(folder):
         raise InputError(
             f"{str(folder)!r} cannot be resumed, because {OPTIONS} is missing.",
-            "pass a folder that foldwise fit wrote, or that was passed to foldwise.fit as out=.",
+            "pass a folder written by fit.",
         )
     try:
         stored = json.loads((folder / OPTIONS).read_text(encoding="utf-8"))
@@ -97,8 +97,8 @@ def resumed(
     if missing:
         named = " and ".join("the table" if name == "table" else f"{name}=" for name in missing)
         raise InputError(
-            f"{named} of the run {str(folder)!r} cannot be read again, because only files and plain values are stored.",
-            "pass the same again.",
+            f"the run {str(folder)!r} does not contain {named}, because only paths and plain values are stored.",
+            f"pass the same {named.removeprefix('the ')} again.",
         )
     options = {name: value for name, value in stored["options"].items() if name in usual}
     options |= changed | {"budget": options.get("budget", usual["budget"]) if budget is None else budget}
@@ -119,8 +119,8 @@ def check_trusted(folder: Path, models: str | Sequence[str]) -> None:
     foreign = [name for name in names if "." in name and not name.strip().startswith("sklearn.")]
     if foreign:
         raise InputError(
-            f"the run {str(folder)!r} uses the estimator {foreign[0]!r}. A folder must not decide what is imported.",
-            "pass models= again if you trust the folder.",
+            f"the run {str(folder)!r} names the estimator {foreign[0]!r}, which is not imported unless you ask for it.",
+            "if you trust the folder, pass models= with the same names again.",
         )
 
 

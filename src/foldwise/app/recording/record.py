@@ -195,6 +195,7 @@ def locked(folder: Path) -> FolderLock:
         return FolderLock(folder)
     except OSError as error:
         raise InputError(
-            f"the run folder {str(folder)!r} must be writable, but {LOCK} cannot be: {(error.strerror or '').lower()}.",
+            f"the run folder {str(folder)!r} must be writable, but {LOCK} cannot be written: "
+            f"{(error.strerror or '').lower()}.",
             "change its permissions, or copy the folder. Nothing was changed.",
         ) from error

@@ -182,7 +182,9 @@ def check_keywords(file: str, format: str, options: ReadOptions) -> None:
     known = KEYWORDS.get(format, ())
     for name in ("separator", "quote", "encoding", "decimal", "header", "skip_rows", "sheet", "table"):
         if getattr(options, name) is not None and name not in known:
-            hint = f"pass {', '.join(f'{word}=' for word in known)} instead." if known else f"omit {name}=."
+            hint = f"leave {name}= out." + (
+                f" Options of this format: {', '.join(f'{word}=' for word in known)}." if known else ""
+            )
             raise InputError(f"{name}= does not apply to {file}, which is read as {format}.", hint)
 
 
@@ -202,7 +204,10 @@ def target_of(target: Any, columns: Sequence[str], file: str) -> str:
         return columns[target]
     if not isinstance(target, str | int):
         raise FoldwiseTypeError(f"target must be the name or the index of a column, got {target!r}.")
-    raise InputError(f"{file} has no column {target!r}, passed as target=.", choose_among(columns, target))
+    hint = choose_among(columns, target)
+    if all(name == f"x{j}" for j, name in enumerate(columns)):
+        hint += " If the first row of the file has the names, pass header=True."
+    raise InputError(f"{file} has no column {target!r}, passed as target=.", hint)
 
 
 def without_index(
@@ -214,7 +219,7 @@ def without_index(
     if isinstance(index, str):
         if index not in frame.columns:
             raise InputError(f"{file} has no column {index!r}, passed as index=.", choose_among(frame.columns, index))
-        return frame.drop(index), [Note("index", f"{index!r} was dropped, as requested.", index)]
+        return frame.drop(index), [Note("index", f"{index!r} was left out, as requested.", index)]
     if index is False or frame.width < 2 or frame.height < 2:
         return frame, []
     first = frame[:, 0]
@@ -227,7 +232,7 @@ def without_index(
         or not bool((first.diff().drop_nulls() == 1).all())
     ):
         return frame, []
-    note = f"the first column has no name and counts the rows from {first[0]}. It was dropped; index=False keeps it."
+    note = f"the first column has no name and counts the rows from {first[0]}. It was left out. index=False keeps it."
     return frame.drop(first.name), [Note("index", note)]
 
 
@@ -239,7 +244,9 @@ def without_columns(
         if name not in frame.columns:
             raise InputError(f"{file} has no column {name!r}, passed as drop=.", choose_among(frame.columns, name))
         if name == target:
-            raise InputError(f"{name!r} is the target, so it cannot be dropped.", "choose another target=, or drop=.")
+            raise InputError(
+                f"{name!r} is the target, so it cannot be dropped.", "leave it out of drop=, or choose another target=."
+            )
     if not drop:
         return frame, []
     return frame.drop(*drop), [Note("drop", f"{name!r} was left out, as requested.", name) for name in drop]

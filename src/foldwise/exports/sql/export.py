@@ -270,5 +270,5 @@ def module_names(model: Any) -> set[str]:
         found.add(type(one).__module__.split(".")[0])
         pending += getattr(one, "members", ())
         pending += [step for _, step in getattr(one, "steps", ())]
-        pending += [getattr(one, name) for name in ("estimator_", "regressor_") if hasattr(one, name)]
+        pending += [getattr(one, name) for name in ("estimator_", "regressor_", "booster") if hasattr(one, name)]
     return found

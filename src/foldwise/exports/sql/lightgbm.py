@@ -17,7 +17,7 @@ NEAR_ZERO = 1e-35  # cells up to this size are 0 for LightGBM
 def raw_scores(model: Any, inputs: Sequence[Input], program: SqlProgram) -> list[str]:
     """Return one column per class, or a single one."""
     features = program.numbers(inputs)
-    told = model.booster_.dump_model()
+    told = getattr(model, "booster_", model).dump_model()  # a model from a file is the booster itself
     if told["average_output"]:
         raise InputError("LightGBM's random forests cannot be exported to SQL.", "use boosting_type='gbdt'.")
     n_scores = told["num_tree_per_iteration"]
@@ -72,7 +72,8 @@ def classifier(model: Any, inputs: Sequence[Input], program: SqlProgram) -> Clas
 
 
 def regressor(model: Any, inputs: Sequence[Input], program: SqlProgram) -> str:
-    if model.objective_ not in ("regression", "regression_l1", "huber", "fair", "quantile", "mape"):
-        raise InputError(f"LightGBM with objective={model.objective_!r} cannot be exported to SQL.")
+    objective = getattr(model, "booster_", model).dump_model()["objective"].split()[0]
+    if objective not in ("regression", "regression_l1", "huber", "fair", "quantile", "mape"):
+        raise InputError(f"LightGBM with objective={objective!r} cannot be exported to SQL.", "use its default.")
     (found,) = raw_scores(model, inputs, program)
     return found

@@ -56,6 +56,7 @@ CLASSIFIERS = {
     "lightgbm.sklearn.LGBMClassifier": "foldwise.exports.sql.lightgbm:classifier",
     "xgboost.sklearn.XGBClassifier": "foldwise.exports.sql.xgboost:classifier",
     "catboost.core.CatBoostClassifier": "foldwise.exports.sql.catboost:classifier",
+    "foldwise.storage.codecs.boosters.BoosterModel": f"{RUN}:stored_booster",
 }
 # regressor -> function(model, features, program) -> column of the value
 REGRESSORS = {
@@ -77,6 +78,7 @@ REGRESSORS = {
     "lightgbm.sklearn.LGBMRegressor": "foldwise.exports.sql.lightgbm:regressor",
     "xgboost.sklearn.XGBRegressor": "foldwise.exports.sql.xgboost:regressor",
     "catboost.core.CatBoostRegressor": "foldwise.exports.sql.catboost:regressor",
+    "foldwise.storage.codecs.boosters.BoosterRegressor": f"{RUN}:stored_booster_value",
 }
 
 
@@ -84,7 +86,10 @@ def write(kind: dict[str, str], fitted: Any, features: Any, program: Any) -> Any
     """Write the SQL of a fitted object with the function that is registered for its type."""
     name = f"{type(fitted).__module__}.{type(fitted).__qualname__}"
     if name not in kind:
-        known = sorted({one.rsplit(".", 1)[-1] for one in kind})
-        raise InputError(f"{type(fitted).__name__} cannot be exported to SQL.", f"these can: {', '.join(known)}.")
+        known = sorted({one.rsplit(".", 1)[-1] for one in kind if not one.startswith("foldwise.") or "bayes" in one})
+        raise InputError(
+            f"{type(fitted).__name__} cannot be exported to SQL.",
+            f"train the model without it. These can be exported: {', '.join(known)}.",
+        )
     module, _, function = kind[name].partition(":")
     return getattr(import_module(module), function)(fitted, features, program)

@@ -20,7 +20,8 @@ LINKS = {"binary:logistic": "logit", "multi:softprob": "none", "reg:squarederror
 def raw_scores(model: Any, inputs: Sequence[Input], program: SqlProgram) -> list[str]:
     """Return one column per class, or a single one."""
     features = program.numbers(inputs)
-    learner = json.loads(model.get_booster().save_raw("json"))["learner"]
+    booster = model.get_booster() if hasattr(model, "get_booster") else model  # a model from a file is the booster
+    learner = json.loads(booster.save_raw("json"))["learner"]
     objective, parameters = learner["objective"]["name"], learner["learner_model_param"]
     if objective not in LINKS or learner["gradient_booster"]["name"] != "gbtree":
         raise InputError(f"XGBoost with objective={objective!r} cannot be exported to SQL.", "use its default.")

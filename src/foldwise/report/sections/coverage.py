@@ -8,10 +8,10 @@ from foldwise.report.markup import Html, join
 from foldwise.report.sections.elements import Section, bullets, details, figure, paragraph, table
 
 THEOREMS = (
-    ("split: rows set aside, as with a guarantee", "1 − α"),
-    ("jackknife+: the models without each row are kept", "1 − 2α"),
-    ("CV+: the models of all folds are kept", "slightly less than 1 − 2α"),
-    ("default: the model of all rows, with the errors of held-out rows", "nothing"),
+    ("split, used for a guaranteed coverage: some rows are only used to calibrate", "1 − α"),
+    ("jackknife+: one model without each row is kept", "1 − 2α"),
+    ("CV+: the model of each fold is kept", "slightly less than 1 − 2α"),
+    ("default: the final model is trained on all rows and calibrated by errors of held-out rows", "none"),
 )
 NOTABLE = 0.01  # share of empty sets that calls for a word
 EMPTY_WORDS = "The model is right more often than the coverage asks for. A higher coverage makes empty sets rare."
@@ -52,7 +52,7 @@ def coverage(facts: ReportFacts) -> Section | None:
             table(["method", "guaranteed coverage"], THEOREMS, left=(0, 1)),
         )
     )
-    title = f"{'Intervals' if quantity else 'Sets of classes'} with {percent(found.number('level'))} coverage"
+    title = f"Prediction {'intervals' if quantity else 'sets'} with {percent(found.number('level'))} coverage"
     return Section("coverage", title, join(body))
 
 

@@ -58,23 +58,23 @@ def membership(best: str, members: Sequence[str], *, quantity: bool = False) -> 
     """Say what the best single model has to do with the final model, unless they are the same.
 
     >>> membership("kNN", ["CatBoost", "kNN"])
-    'The final model combines kNN with CatBoost.'
+    'The final model combines it with CatBoost.'
     >>> membership("kNN", ["CatBoost", "kNN", "logistic regression"])
-    'The final model combines kNN with CatBoost and logistic regression.'
+    'The final model combines it with CatBoost and logistic regression.'
     """
     others = [title for title in members if title != best]
     if not others:
         return ""
     if best in members:
         named = ", ".join(others[:-1]) + f" and {others[-1]}" if len(others) > 1 else others[0]
-        return f"The final model combines {best} with {named}."
+        return f"The final model combines it with {named}."
     if quantity:
         return (
-            f"The final model does not contain {best}, because other models are better together, or because there was "
+            "The final model does not contain it, because other models are better together, or because there was "
             "only time to fit others."
         )
     return (
-        f"The final model does not contain {best}, because models are selected by their scores before calibration and "
+        "The final model does not contain it, because models are selected by their scores before calibration and "
         "by the time that is left."
     )
 

@@ -77,7 +77,7 @@ class Factors:
         """What was found, in a sentence."""
         if not self.n_factors:
             return "No factors: no column can be predicted from the others better than by its mean."
-        kind = METHODS[self.method][self.n_factors > 1]
+        kind = f"factor{'s' * (self.n_factors > 1)} ({METHODS[self.method][self.n_factors > 1]})"
         how = "chosen by predicting held-out cells" if self.is_chosen else "as requested"
         explain = "explains" if self.n_factors == 1 else "explain"
         share = "" if self.method == "nmf" else f" {explain} {self.explained.sum():.0%} of the variance"

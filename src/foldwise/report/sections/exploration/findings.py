@@ -160,7 +160,7 @@ def remarkable(facts: ReportFacts) -> Section | None:
     ]
     if found and not found.text("none") and not central:
         return None  # rows were not to be shown
-    return answer("remarkable", "Remarkable rows", found, *body)
+    return answer("remarkable", "Central and influential rows", found, *body)
 
 
 def left_out(found: ReportFacts) -> Html | None:
