@@ -149,7 +149,7 @@ class TestConfig:
             ('[compare]\nbudget = "5s"', "sets 'budget', which is not an option"),
             ("compare = 1", "'compare' is a command, so its options must be in a section"),
             ("target = ", "c.toml is not a TOML file"),
-            ("[target]\nx = 1", "only [kind] and [missing] may be tables"),
+            ("[target]\nx = 1", "only [kind] and [missing] may be sections"),
         ],
     )
     def test_bad_files(self, here, text, words):

@@ -99,7 +99,7 @@ def test_the_model_assigns_rows_as_the_file_says(found, tmp_path):
 def test_a_model_of_clusters_is_not_explained(found, tmp_path):
     folder = found.save(tmp_path / "out")
     planted().write_csv(tmp_path / "table.csv")
-    assert "cannot be explained row by row" in refused("explain", folder, tmp_path / "table.csv", "--row", 0)
+    assert "cannot explain single rows" in refused("explain", folder, tmp_path / "table.csv", "--row", 0)
 
 
 def test_the_report_shows_every_answer_and_is_written_again(found, tmp_path):

@@ -100,10 +100,10 @@ class EngineNestedResult:
         error = "" if np.isnan(self.standard_error) else f" (standard error {number(self.standard_error)})"
         lines = [f"{self.metric} {number(self.score)}{error} on {self.n_rows:,} rows, {len(self.fold_scores)} folds"]
         if self.sample_rows is None:
-            lines.append("settings were chosen by sums over all rows")
+            lines.append("settings were compared by sums over all rows")
         else:
             lines.append(
-                f"settings were chosen on a sample of {self.sample_rows:,} rows "
+                f"settings were compared on a sample of {self.sample_rows:,} rows "
                 f"(standard error {number(self.sample_error)})"
             )
         chosen = zip(self.fold_scores.tolist(), self.best_params, strict=True)
@@ -171,11 +171,12 @@ def nested_in_engine(
 
     Notes
     -----
-    Three scans: the first counts rows and finds pivots and levels, the second collects facts by class and (outer,
-    inner) fold, from which all models are finished without rows. The squared error of linear models follows from the
-    Gram matrices of the test folds. Metrics of naive Bayes need rows: the settings are compared on a seeded sample,
-    which is drawn inside the engine and is the only part of the table that leaves it. The chosen models are scored on
-    all rows by generated SQL.
+    The engine reads all rows six times for naive Bayes: to count classes, to check the key, to sum numeric columns and
+    to count categories by class and (outer, inner) fold, to draw a sample, and to score rows. All models are finished
+    from the sums and counts. The settings are compared on the sample, which is the only part of the table that leaves
+    the engine. The chosen models are scored on all rows by generated SQL. Linear models need four scans: sums of
+    products replace the counts of categories. Their squared error follows from the Gram matrices of the test folds, so
+    no rows are drawn or scored.
     """
     folds = KeyFolds(key, outer, inner, seed)
     is_linear = not hasattr(estimator, "fit_facts")
