@@ -117,7 +117,7 @@ def test_the_report_says_what_holds(class_run, guaranteed_run):
         assert words in page
     assert "measured, not guaranteed" in str(class_run[0])
     page = render(guaranteed_run[0].facts)
-    assert "Intervals with 80% coverage" in page
+    assert "Prediction intervals with 80% coverage" in page
     assert "Guaranteed: 48 rows were set aside before the search" in page
     assert "By predicted value" in page
     assert "guaranteed by 48 rows that were set aside" in " ".join(str(guaranteed_run[0]).split())
