@@ -191,7 +191,8 @@ class Table:
     def _date_words(self, name: str, reason: str) -> str:
         """Say how models use dates that are stored as text."""
         if name in self.date_formats:
-            parts = "seconds" if self.date_formats[name] == "duration" else "calendar and the time elapsed"
+            dates = "parts, such as the month, and the days since the first date"
+            parts = "seconds" if self.date_formats[name] == "duration" else dates
             words = f"{name!r} holds {reason}. Models use its {parts}."
             return f"{words} Pass kinds={{{name!r}: 'text'}} to use words instead."
         forms = formats_of(self.X[name])

@@ -184,7 +184,7 @@ def nested_in_engine(
     facts = facts_of(table, target, columns=columns, folds=folds, values=values, gram=is_linear, task=task)
     found = [dict(one) for one in (ParameterGrid(settings) if isinstance(settings, Mapping) else settings)]
     if not found:
-        raise InputError("settings must not be empty.", "pass [{}] for the parameters of the estimator.")
+        raise InputError("settings must not be empty.", "pass [{}] to use the estimator as it is.")
     known = VALUE_METRICS if facts.classes is None else CLASS_METRICS
     metric = next(iter(("rmse",) if facts.classes is None else known)) if metric is None else metric
     if metric not in known:
@@ -247,7 +247,7 @@ class ClassStudy:
         with self.asker.prepared():
             rows = self.asker.ask(self._sampled())
             if rows.height < 10 * self.folds.outer * (self.folds.inner or 1) and rows.height < self.facts.n_rows:
-                raise InputError(f"the sample has only {rows.height} rows.", "raise sample.")
+                raise InputError(f"the sample has only {rows.height} rows.", "pass a larger sample=.")
             inner, spread = self._inner_scores(rows)
             better = CLASS_METRICS[self.metric]
             chosen = inner.argmax(axis=1) if better else inner.argmin(axis=1)

@@ -49,7 +49,7 @@ def config_text(path: Path, table: Table, task: str | None, keywords: Mapping[st
         *suggested_drops(table),
         *advice(table),
         "",
-        "# What a run does. Other options: foldwise fit --help.",
+        "# Options of a run. For all options, see foldwise fit --help.",
         '# budget = "60s"',
         '# metric = "roc_auc"',
         '# models = ["naive_bayes", "random_forest"]',

@@ -205,7 +205,7 @@ class TrialRecord:
                 transaction.run(tables.UPDATE_SPENT, {"of_session": self.session.number, **spent})
         except StoreError as error:
             folder = Path(self.store.name).parent
-            hint = f"free some space or check the disk, then continue with resume={folder}"
+            hint = f"free some space or check the disk, then continue with resume={str(folder)!r}."
             raise StoreError(error.message, hint) from error
         self.writing += time.perf_counter() - start
 
