@@ -169,7 +169,7 @@ class TestFitForReal:
         assert code == 0
         assert all(len(line) <= 80 for line in out.splitlines())
         run = here / "mixed-run"
-        result = {"model.foldwise", "run.json", "report.html", "background.parquet"}
+        result = {"model.foldwise", "run.json", "report.html", "background.parquet", "held_out.parquet"}
         record = {"options.json", "progress.json", "trials.sqlite", ".lock"}
         assert {path.name for path in run.iterdir()} == result | record
         assert ask("predict", run, table, "-o", "out.csv")[0] == 0

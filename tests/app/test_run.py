@@ -78,6 +78,7 @@ def test_a_run_is_written_whole_and_read_again(run, tmp_path):
     folder = run.save(tmp_path / "run")
     assert sorted(p.name for p in folder.iterdir()) == [
         "background.parquet",
+        "held_out.parquet",
         "model.foldwise",
         "report.html",
         "run.json",

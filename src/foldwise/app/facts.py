@@ -10,6 +10,7 @@ import numpy as np
 
 from foldwise.app.estimates import score_of
 from foldwise.app.headline_facts import estimate_facts, headline
+from foldwise.app.held_out import mistake_facts
 from foldwise.app.leaderboard import LeaderboardRow
 from foldwise.app.plain_values import plain
 from foldwise.app.selection import cautious_temperature
@@ -62,6 +63,7 @@ def make_facts(
         "importance": importance_facts(result),
         "importance_of": importance_words(result),
         "examples": examples,
+        "largest_mistakes": mistake_facts(result) if result.setup.config.rows else [],
         "coverage": coverage,
         "slices": slice_facts(result),
         "history": list(result.history),

@@ -17,8 +17,9 @@ from foldwise.app.examples import example_facts
 from foldwise.app.facts import make_facts
 from foldwise.app.folder_result import FolderResult
 from foldwise.app.headline_facts import procedure_estimate
+from foldwise.app.held_out import held_out_frame
 from foldwise.app.leaderboard import leaderboard
-from foldwise.app.run_folder import BACKGROUND, MODEL
+from foldwise.app.run_folder import BACKGROUND, HELD_OUT, MODEL
 from foldwise.app.task import FitTask
 from foldwise.errors import InputError
 from foldwise.evaluation.estimates import Estimate
@@ -69,6 +70,9 @@ class Run(FolderResult):
         A sample of training rows, with which `explain` compares a row. Empty with `rows=False`.
     coverage : CoverageRule or None
         How intervals or sets follow from predictions. None if no coverage was requested.
+    held_out : polars.DataFrame
+        Predictions of rows by models that did not see them, from which the honest estimate is computed: row, fold,
+        truth, weight, and the predicted value or one probability per class.
 
     Examples
     --------
@@ -86,6 +90,7 @@ class Run(FolderResult):
     task: FitTask
     background: pl.DataFrame = field(default_factory=pl.DataFrame)
     coverage: CoverageRule | None = None
+    held_out: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @classmethod
     def of(cls, result: FitResult, clock: Clock) -> Run:
@@ -113,7 +118,8 @@ class Run(FolderResult):
         rule = coverage_rule(result)
         facts = make_facts(result, lines, examples, clock.times(), coverage_facts(result, rule))
         estimate = procedure_estimate(result, setup.metric)
-        return cls(estimate, final.model, facts, setup.task, background if rows else background[:0], rule)
+        kept = background if rows else background[:0]
+        return cls(estimate, final.model, facts, setup.task, kept, rule, held_out_frame(result))
 
     @property
     def leaderboard(self) -> pl.DataFrame:
@@ -225,6 +231,8 @@ class Run(FolderResult):
         save_model(inside / MODEL, self.model, self._sample, target=self.task.table.target, metadata=metadata)
         if self.background.height:
             self.background.write_parquet(inside / BACKGROUND)
+        if self.held_out.height:
+            self.held_out.write_parquet(inside / HELD_OUT)
 
     def __repr__(self) -> str:
         return summary_text(self.facts)

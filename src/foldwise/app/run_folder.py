@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 MODEL, FACTS, REPORT, BACKGROUND = "model.foldwise", "run.json", "report.html", "background.parquet"
 ROWS = "rows.csv"  # of an exploration
-RESULTS = (MODEL, FACTS, REPORT, BACKGROUND, ROWS)
+HELD_OUT = "held_out.parquet"  # predictions of rows by models that did not see them
+RESULTS = (MODEL, FACTS, REPORT, BACKGROUND, ROWS, HELD_OUT)
 OPTIONS, PROGRESS, TRIALS = "options.json", "progress.json", "trials.sqlite"  # while a run is under way, and afterwards
 DRAFT, COMPLETE = ".draft", ".complete"  # results that are being written; results that replace those of before
 
