@@ -161,7 +161,7 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
         raise OSError(30, "Read-only file system", str(path))
 
     monkeypatch.setattr(lock.os, "open", read_only)
-    with pytest.raises(InputError, match=r"must be writable, but \.lock cannot be: read-only file system\."):
+    with pytest.raises(InputError, match=r"must be writable, but \.lock cannot be written: read-only file system\."):
         recorded_fit(tmp_path / "run", is_resumed=True)
 
 

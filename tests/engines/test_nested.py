@@ -101,7 +101,7 @@ def test_ridge_from_gram_matrices(engine: str, request: pytest.FixtureRequest, t
 def test_a_key_must_be_unique(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with loader("duckdb", request, tmp_path) as load:
         table = load(mixed_table(50))
-        with pytest.raises(InputError, match="unique"):
+        with pytest.raises(InputError, match="missing or repeated values"):
             nested_in_engine(NaiveBayes(), [{}], table, "label", key="whole")
         with pytest.raises(InputError, match="integers or text"):
             nested_in_engine(NaiveBayes(), [{}], table, "label", key="far")
