@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from foldwise.app.workbench.pages import data, result, runs
+from foldwise.app.workbench.pages import ask, data, result, runs
 
-PAGES = (data, runs, result)  # modules with ROUTES
+PAGES = (data, runs, result, ask)  # modules with ROUTES
 MENU = (("/data", "Data"), ("/runs", "Runs"))  # addresses and titles
-RUN_MENU = (("", "Result"), ("/report", "Report"))  # of one run, after /runs/NAME
+RUN_MENU = (("", "Result"), ("/ask", "Ask"), ("/report", "Report"))  # of one run, after /runs/NAME

@@ -1,0 +1,96 @@
+"""Ask: a form made from the columns of a model predicts one row and explains it; a file is predicted as a whole."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from foldwise.app.run_folder import BACKGROUND, MODEL, current
+from foldwise.app.workbench.bench import bench_of, form_of, render
+from foldwise.app.workbench.folder import ending
+from foldwise.app.workbench.queue import RunView
+from foldwise.app.workbench.row_pictures import curve, reasons
+from foldwise.app.workbench.wording import address
+from foldwise.errors import InputError
+
+ROOM = "foldwise.app.workbench."
+CELL = "cell:"  # before the names of fields
+SECONDS = 600.0  # for the prediction of a file
+
+
+async def ask(request: Request) -> Response:
+    """Show the form with a typical row."""
+    view, form = await form_of_run(request)
+    cells = {one["name"]: one["typical"] for one in form["fields"]}
+    return render(request, "ask.html", view=view, form=form, cells=cells, tables=bench_of(request).folder.tables())
+
+
+async def answer(request: Request) -> Response:
+    """Predict the row of the form."""
+    bench = bench_of(request)
+    view, form = await form_of_run(request)
+    given = await form_of(request)
+    cells = {name.removeprefix(CELL): text for name, text in given.items() if name.startswith(CELL)}
+    shown: dict[str, Any] = {"view": view, "form": form, "cells": cells, "tables": bench.folder.tables()}
+    try:
+        found = await bench.work(
+            f"{ROOM}one_row:ask_row", folder=str(view.folder), cells=cells, tables=str(bench.folder.path)
+        )
+    except InputError as error:
+        return render(request, "ask.html", 422, **shown, error=str(error))
+    is_share = form["task"] == "classification"
+    what = f"probability of {found['class']}" if is_share else form["target"] or "prediction"
+    pictures = [curve(one, what, is_share) for one in found["curves"]]
+    return render(request, "ask.html", **shown, answer=found, reasons=reasons(found), curves=pictures)
+
+
+async def predict_table(request: Request) -> Response:
+    """Predict a table of the folder, and send the predictions as a file."""
+    bench = bench_of(request)
+    view, _ = await form_of_run(request)
+    given = await form_of(request)
+    table = bench.folder.table(given.get("table", ""))
+    if table is None:
+        raise HTTPException(404, "There is no such table in this folder.")
+    out = bench.folder.state("predictions") / f"{os.urandom(8).hex()}.csv"
+    await bench.workers(
+        f"{ROOM}whole_file:predict_whole_file", SECONDS, folder=str(view.folder), table=str(table.path), out=str(out)
+    )
+    name = f"{table.name.removesuffix(ending(table.name))}-predictions.csv"
+    headers = {"content-disposition": f"attachment; filename*=UTF-8''{address(name)}"}
+    return SentFile(out, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+class SentFile(FileResponse):
+    """A file that is removed when it was sent, or could not be."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Send the file."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            os.unlink(self.path)
+
+
+async def form_of_run(request: Request) -> tuple[RunView, dict[str, Any]]:
+    """The run of the address, and the fields of its form."""
+    bench = bench_of(request)
+    view = bench.run(request)
+    if not view.has_result:
+        raise HTTPException(404, "This run has no model yet.")
+    files = (current(view.folder, MODEL), current(view.folder, BACKGROUND))
+    form = await bench.work(f"{ROOM}one_row:row_form", files=files, folder=str(view.folder))
+    assert isinstance(form, dict)
+    return view, form
+
+
+ROUTES = [
+    Route("/runs/{run}/ask", ask),
+    Route("/runs/{run}/ask", answer, methods=["POST"]),
+    Route("/runs/{run}/predict", predict_table, methods=["POST"]),
+]
