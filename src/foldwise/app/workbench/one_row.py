@@ -120,11 +120,9 @@ def reasons_of(run: OpenRun, frame: pl.DataFrame) -> dict[str, Any]:
     if not run.has_background:
         return {"cells": [], "base": None, "total": None, "about": ""}
     [found] = explain(run.model, frame, run.background(), n_samples=ORDERS)
-    cells = [
-        {"column": name, "cell": "missing" if cell is None else str(cell), "contribution": float(value)}
-        for name, cell, value in zip(found.columns, found.cells, found.values, strict=True)
-    ]
-    cells.sort(key=lambda one: -abs(float(one["contribution"])))
+    order = np.argsort(-np.abs(found.values), kind="stable").tolist()
+    texts = ["missing" if cell is None else str(cell) for cell in found.cells]
+    cells = [{"column": found.columns[j], "cell": texts[j], "contribution": float(found.values[j])} for j in order]
     about = "" if found.about is None else str(found.about)
     return {"cells": cells, "base": found.base, "total": found.total, "about": about}
 

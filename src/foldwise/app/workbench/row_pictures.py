@@ -27,7 +27,7 @@ def curve(one: Mapping[str, Any], what: str, is_share: bool) -> Html:
     if all(isinstance(x, float) for x in one["at"]):
         xs = [float(x) for x in one["at"]]
         plot = Plot.over(Scale(xs[0], xs[-1]), y)
-        marks = [plot.line(xs, heights, about, "c0")]
+        marks = [plot.line(xs, heights, about, "s0")]
         nearest = min(range(len(xs)), key=lambda i: abs(xs[i] - here)) if here is not None else None
         axes = plot.axes(name, what, 4)
     else:

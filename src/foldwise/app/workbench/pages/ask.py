@@ -42,7 +42,7 @@ async def answer(request: Request) -> Response:
             f"{ROOM}one_row:ask_row", folder=str(view.folder), cells=cells, tables=str(bench.folder.path)
         )
     except InputError as error:
-        return render(request, "ask.html", 422, **shown, error=str(error))
+        return render(request, "ask.html", **shown, error=str(error))
     is_share = form["task"] == "classification"
     what = f"probability of {found['class']}" if is_share else form["target"] or "prediction"
     pictures = [curve(one, what, is_share) for one in found["curves"]]
@@ -53,8 +53,7 @@ async def predict_table(request: Request) -> Response:
     """Predict a table of the folder, and send the predictions as a file."""
     bench = bench_of(request)
     view, _ = await form_of_run(request)
-    given = await form_of(request)
-    table = bench.folder.table(given.get("table", ""))
+    table = bench.folder.table(request.query_params.get("table", ""))
     if table is None:
         raise HTTPException(404, "There is no such table in this folder.")
     out = bench.folder.state("predictions") / f"{os.urandom(8).hex()}.csv"
@@ -92,5 +91,5 @@ async def form_of_run(request: Request) -> tuple[RunView, dict[str, Any]]:
 ROUTES = [
     Route("/runs/{run}/ask", ask),
     Route("/runs/{run}/ask", answer, methods=["POST"]),
-    Route("/runs/{run}/predict", predict_table, methods=["POST"]),
+    Route("/runs/{run}/predictions", predict_table),
 ]
