@@ -107,6 +107,29 @@ def draw_correlated(n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     return X, linear(X)[0] + 2 * rng.normal(size=n)
 
 
+def uneven(X: Floats) -> tuple[Floats, Floats]:
+    """The same mean, and errors that depend on two columns."""
+    return linear(X)[0], (0.5 + np.abs(X[:, 0]) + 0.5 * np.abs(X[:, 1])) ** 2
+
+
+def draw_uneven(n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Correlated columns with errors of different sizes."""
+    X, _ = draw_correlated(n, rng)
+    mean, variance = uneven(X)
+    return X, mean + np.sqrt(variance) * rng.normal(size=n)
+
+
+def even_steps(X: Floats) -> tuple[Floats, Floats]:
+    """Steps, and errors of the same size everywhere."""
+    return steps(X)[0], np.ones(len(X))
+
+
+def draw_even_steps(n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Rows with steps and normal errors."""
+    X = rng.random((n, 8))
+    return X, even_steps(X)[0] + rng.normal(size=n)
+
+
 def log_level(X: Floats) -> Floats:
     return np.asarray(0.5 * X[:, 0] + 0.3 * X[:, 1] * (X[:, 2] > 0))
 
@@ -150,6 +173,8 @@ class Problem:
         return float(np.sqrt(np.mean(variance + (model.predict(X) - mean) ** 2)))
 
 
+PENALTIES = {"alpha": list(np.geomspace(0.1, 1e5, 60))}
+PRUNINGS = {"ccp_alpha": [0.0, *np.geomspace(1e-3, 0.3, 59)]}
 KS = {"n_neighbors": list(range(1, 60, 2)), "weights": ["uniform", "distance"]}
 PROBLEMS = (
     Problem("one column of 60", draw_columns, OneLine(), {"column": list(range(60))}, worth_of_line, nested_up_to=0),
@@ -158,18 +183,31 @@ PROBLEMS = (
         "tree, errors that grow with the value",
         draw_steps,
         DecisionTreeRegressor(random_state=0),
-        {"ccp_alpha": [0.0, *np.geomspace(1e-3, 0.3, 59)]},
+        PRUNINGS,
         moments=steps,
         nested_up_to=200,
     ),
-    Problem(
-        "ridge, correlated columns",
-        draw_correlated,
-        Ridge(),
-        {"alpha": list(np.geomspace(0.1, 1e5, 60))},
-        moments=linear,
-    ),
+    Problem("ridge, correlated columns", draw_correlated, Ridge(), PENALTIES, moments=linear),
     Problem("kNN, skewed target", draw_skewed, KNNRegressor(), KS, moments=lognormal, nested_up_to=0, n_test=100_000),
+    Problem("ridge, errors of different sizes", draw_uneven, Ridge(), PENALTIES, moments=uneven, nested_up_to=0),
+    Problem("ridge, skewed target", draw_skewed, Ridge(), PENALTIES, moments=lognormal, nested_up_to=0, n_test=100_000),
+    Problem(
+        "tree, skewed target",
+        draw_skewed,
+        DecisionTreeRegressor(random_state=0),
+        PRUNINGS,
+        moments=lognormal,
+        nested_up_to=0,
+        n_test=100_000,
+    ),
+    Problem(
+        "tree, normal errors",
+        draw_even_steps,
+        DecisionTreeRegressor(random_state=0),
+        PRUNINGS,
+        moments=even_steps,
+        nested_up_to=0,
+    ),
 )
 
 
@@ -215,8 +253,9 @@ cross-validation. The *bias* is the mean of the estimate minus the true error of
 error, with its standard error. Made by `python benchmarks/value_estimates.py`.
 
 - **search score**: the mean over folds of the best setting (optimistic), with the corrected resampled t interval.
-- **bias-corrected**: `bias_corrected` with 500 bootstrap samples. The interval is a jackknife over folds, adjusted for
-  the skewness of squared errors (Hall 1992). Errors are averaged over all held-out rows before the root is taken.
+- **bias-corrected**: `bias_corrected` with 500 bootstrap samples, whose squared errors are averaged before the root is
+  taken. The variance is the average of two: that of a jackknife over folds and that of independent rows. The interval
+  is adjusted for the skewness of squared errors (Hall 1992).
 - **nested**: `nested_cv` with 10 outer folds and the corrected resampled t interval.
 
 """
@@ -265,10 +304,14 @@ def write_page(known: dict[str, dict[str, list[float]]], runs: int) -> None:
     ]
     for number, n in done:
         lines += rows_of(number, n, known[f"{number} {n} {runs}"])
-    missing = [f"{PROBLEMS[number].name} ({n:,} rows)" for number, n in keys if (number, n) not in done]
+    missing = [
+        f"- {problem.name}: {', '.join(f'{n:,}' for n in SIZES if (number, n) not in done)} rows"
+        for number, problem in enumerate(PROBLEMS)
+        if not {(number, n) for n in SIZES} <= set(done)
+    ]
     body = ABOUT.format(runs=runs) + "\n".join(lines) + "\n"
     if missing:
-        body += f"\nNot measured yet: {'; '.join(missing)}.\n"
+        body += "\nNot measured:\n\n" + "\n".join(missing) + "\n"
     path = HERE / "value_estimates.md"
     verdict = path.read_text().partition("## Conclusions")[1:] if path.exists() else ()
     path.write_text(body + ("\n" + "".join(verdict) if verdict else ""))

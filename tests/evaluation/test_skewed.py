@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from scipy import stats
 from sklearn.linear_model import Ridge
 
 from foldwise import GridSearchCV, bias_corrected
+from foldwise.evaluation.bias_corrected import spread_of
 from foldwise.evaluation.estimates import StudentSpread
-from foldwise.evaluation.skewed import SkewedSpread, skewness_of_mean
+from foldwise.evaluation.skewed import MeanMoments, SkewedSpread, mean_moments
 
 
 @pytest.mark.parametrize("skewness", [-0.3, 0.1, 0.9])
@@ -32,14 +35,16 @@ def test_without_skewness_it_is_the_interval_of_students_t():
     assert SkewedSpread(1.5, 3, 0.9, root=True).between(2.0, 0.95)[0] >= 0
 
 
-def test_the_skewness_of_a_mean(rng):
+def test_the_error_and_the_skewness_of_a_mean(rng):
     losses, weights = rng.exponential(size=50), rng.integers(1, 4, 50)
-    found = skewness_of_mean(losses, np.ones(50), np.arange(50))
-    assert found == pytest.approx(stats.skew(losses) / np.sqrt(50))
+    found = mean_moments(losses, np.ones(50))
+    assert found.skewness == pytest.approx(stats.skew(losses) / np.sqrt(50))
+    assert found.error == pytest.approx(stats.sem(losses))
     rows = np.repeat(np.arange(50), weights)
-    twice = skewness_of_mean(losses[rows], np.ones(len(rows)), rows)
-    assert skewness_of_mean(losses, weights.astype(float), np.arange(50)) == pytest.approx(twice)
-    assert skewness_of_mean(np.ones(5), np.ones(5), np.arange(5)) == 0.0
+    twice = mean_moments(losses[rows], np.ones(len(rows)), rows)
+    weighted = mean_moments(losses, weights.astype(float))
+    assert (weighted.error, weighted.skewness) == pytest.approx((twice.error, twice.skewness))
+    assert mean_moments(np.ones(5), np.ones(5)) == mean_moments(np.ones(1), np.ones(1)) == MeanMoments(0.0, 0.0)
 
 
 def test_skewed_errors_are_covered_where_students_t_fails():
@@ -53,7 +58,7 @@ def test_skewed_errors_are_covered_where_students_t_fails():
     for losses in draw(runs, n):
         value, error = np.sqrt(losses.mean()), losses.reshape(10, -1).mean(axis=1).std(ddof=1) / np.sqrt(10)
         error /= 2 * value
-        skewness = skewness_of_mean(losses, np.ones(n), np.arange(n))
+        skewness = mean_moments(losses, np.ones(n)).skewness
         for spread, hits in (
             (SkewedSpread(error, 9, skewness, root=True), covered),
             (StudentSpread(error, 9), symmetric),
@@ -66,7 +71,7 @@ def test_skewed_errors_are_covered_where_students_t_fails():
 
 def test_the_error_of_a_small_test_set_is_more_skewed():
     losses = np.random.default_rng(0).exponential(size=400)
-    skewness = skewness_of_mean(losses, np.ones(400), np.arange(400))
+    skewness = mean_moments(losses, np.ones(400)).skewness
     variance, third = losses.var(), stats.skew(losses)
     spread = SkewedSpread(np.sqrt(variance / 400), 9, skewness, root=False, per_error=third / np.sqrt(variance))
     small, large = spread.widened(variance / 20), spread.widened(variance / 1e9)
@@ -85,3 +90,22 @@ def test_searches_of_regressors_use_it(rng):
     assert result.value - low > 1.2 * (high - result.value)  # scores are negative errors
     least, most = result.on_test(30)
     assert least < low < high < most <= 0
+
+
+@pytest.mark.parametrize("scoring", ["neg_root_mean_squared_error", "neg_mean_absolute_error"])
+def test_the_variance_is_the_average_of_the_jackknife_and_of_independent_rows(rng, scoring, monkeypatch):
+    X = rng.normal(size=(90, 3))
+    y, seen = X[:, 0] + rng.exponential(size=90), []
+    module = sys.modules["foldwise.evaluation.bias_corrected"]
+    monkeypatch.setattr(module, "spread_of", lambda *args: seen.append((args, spread_of(*args))) or seen[-1][1])
+    search = GridSearchCV(Ridge(), {"alpha": [0.1, 1.0, 100.0]}, cv=5, scoring=scoring).fit(X, y)
+    result = bias_corrected(search, random_state=0)
+    [((draws, without, root), (jackknife, _))] = seen
+    losses = search.kept_.losses[search.best_index_]
+    slope = 0.5 / np.sqrt(losses.mean()) if root else 1.0
+    assert root == (scoring == "neg_root_mean_squared_error")
+    assert result.spread.error**2 == pytest.approx((jackknife.error**2 + slope**2 * stats.sem(losses) ** 2) / 2)
+    assert result.value == pytest.approx(-np.sqrt(np.mean(draws**2)) if root else np.mean(draws))
+    left = np.concatenate(without, axis=1)
+    left = -np.sqrt((left**2).mean(axis=1)) if root else left.mean(axis=1)
+    assert jackknife.error == pytest.approx(np.sqrt(4 * left.var()))

@@ -77,8 +77,16 @@ class SkewedSpread:
         return replace(self, error=error, skewness=third / error**3 if error > 0 else 0.0)
 
 
-def skewness_of_mean(losses: Floats, weights: Floats, units: NDArray[np.intp]) -> float:
-    """Compute the skewness of a weighted mean over independent units of rows.
+@dataclass(frozen=True)
+class MeanMoments:
+    """The standard error and the skewness of a mean."""
+
+    error: float
+    skewness: float
+
+
+def mean_moments(losses: Floats, weights: Floats, units: NDArray[np.intp] | None = None) -> MeanMoments:
+    """Compute the standard error and the skewness of a weighted mean over independent units of rows.
 
     Parameters
     ----------
@@ -86,21 +94,26 @@ def skewness_of_mean(losses: Floats, weights: Floats, units: NDArray[np.intp]) -
         The losses.
     weights : ndarray of shape (n_rows,)
         The weights of the rows.
-    units : ndarray of shape (n_rows,)
-        Codes of the units; rows of a unit depend on each other.
+    units : ndarray of shape (n_rows,), optional
+        Codes of the units, from 0; rows of a unit depend on each other. None means that each row is a unit.
 
     Returns
     -------
-    float
-        The skewness of one unit divided by the root of the number of units, if all have the same weight.
+    MeanMoments
+        If all units have the same weight, the standard deviation and the skewness of one unit, each divided by the root
+        of the number of units.
 
     Examples
     --------
-    >>> losses = np.array([0.0, 0.0, 0.0, 4.0])
-    >>> round(skewness_of_mean(losses, np.ones(4), np.arange(4)), 3)
-    0.577
+    >>> found = mean_moments(np.array([0.0, 0.0, 0.0, 4.0]), np.ones(4))
+    >>> round(found.error, 3), round(found.skewness, 3)
+    (1.0, 0.577)
     """
     mean = np.average(losses, weights=weights)
-    parts = np.bincount(units, weights * (losses - mean))
-    squares = float((parts**2).sum())
-    return float((parts**3).sum() / squares**1.5) if squares > 0 else 0.0
+    by_row = weights * (losses - mean)
+    parts = by_row if units is None else np.asarray(np.bincount(units, by_row), dtype=np.float64)
+    n, squares = len(parts), float((parts**2).sum())
+    if n < 2 or squares == 0:
+        return MeanMoments(0.0, 0.0)
+    error = np.sqrt(squares * n / (n - 1)) / weights.sum()
+    return MeanMoments(float(error), float((parts**3).sum() / squares**1.5))
