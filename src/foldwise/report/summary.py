@@ -164,7 +164,7 @@ def coverage_lines(coverage: dict[str, Any] | None) -> list[str]:
     what, noun = ("intervals", "width") if quantity else ("sets", "number of classes")
     size = "" if found["size"] is None else f", mean {noun} {number(found['size'])}"
     promise = f"guaranteed by {coverage['rows']:,} rows that were set aside"
-    promise = promise if coverage["guaranteed"] else "measured, not guaranteed"
+    promise = promise if coverage["guaranteed"] else "not guaranteed"
     ends = f"95% interval {100 * found['low']:.1f}% to {100 * found['high']:.1f}%"
     words = (
         f"prediction {what} with {100 * coverage['level']:g}% coverage ({promise}): measured coverage "

@@ -8,7 +8,7 @@ from foldwise.report.markup import Html, join
 from foldwise.report.sections.elements import Section, bullets, details, figure, paragraph, table
 
 THEOREMS = (
-    ("split, used for a guaranteed coverage: some rows are only used to calibrate", "1 − α"),
+    ("split, used for a guaranteed coverage: some rows are used only for calibration", "1 − α"),
     ("jackknife+: one model without each row is kept", "1 − 2α"),
     ("CV+: the model of each fold is kept", "slightly less than 1 − 2α"),
     ("default: the final model is trained on all rows and calibrated by errors of held-out rows", "none"),

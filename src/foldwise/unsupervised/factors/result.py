@@ -21,7 +21,7 @@ SHARE_OF_LARGEST = 0.4  # a loading is named if it is at least so large, compare
 METHODS = {  # one factor, several factors
     "pca": ("principal component", "principal components"),
     "nmf": ("nonnegative part", "nonnegative parts"),
-    "svd": ("factor of text", "factors of text"),
+    "svd": ("from text", "from text"),
 }
 
 
