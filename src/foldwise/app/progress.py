@@ -17,6 +17,7 @@ class RunProgress:
     n_settings: int = 0
     best: str = ""
     doing: tuple[str, ...] = ()
+    estimate: str = ""  # of the best model, from folds that did not choose it
 
 
 Watch = Callable[[RunProgress], None]

@@ -6,9 +6,11 @@ select and combine, fit the final model on all rows, and collect the facts of th
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from statistics import fmean, stdev
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ from foldwise.app.interrupts import finish_despite_interrupt
 from foldwise.app.progress import RunProgress, Watch
 from foldwise.app.recording.record import RunRecord
 from foldwise.app.search import Search
+from foldwise.app.search_state import SettingBatch
 from foldwise.app.setup import RunSetup
 from foldwise.app.target_column import with_target
 from foldwise.app.task import FitTask, make_task
@@ -276,6 +279,20 @@ def sessions_of(search: Search) -> list[dict[str, Any]]:
     return history(search.record, search.state, interrupted=search.interrupted)
 
 
+def estimate_so_far(batch: SettingBatch, setup: RunSetup) -> str:
+    """The estimate of the setting that is best on the first fold, from the folds scored since, which did not choose it.
+
+    The interval is that of a mean of folds. It firms up as more folds are scored.
+    """
+    chosen = max(range(len(batch.settings)), key=lambda i: (not math.isnan(batch.scores[0][i]), batch.scores[0][i]))
+    scores = [of[chosen] for split, of in batch.scores.items() if split and not math.isnan(of[chosen])]
+    if len(scores) < 2:
+        return ""
+    half = 2 * stdev(scores) / math.sqrt(len(scores))
+    value = number(setup.metric.signed(fmean(scores)))
+    return f"{setup.metric.title} {value} ± {number(half)} ({len(scores)} of {len(setup.splits) - 1} folds)"
+
+
 class Teller:
     """Reports the progress of a run to the caller."""
 
@@ -303,10 +320,11 @@ class Teller:
         state, setup = self.search.state, self.search.setup
         if clock.phase == "trying models":
             doing += [f"{name} (compiling)" for name in self.search.compiling]
-        best = ""
+        best, estimate = "", ""
         scored = [one for one in state.batches if one.first > float("-inf")]
         if scored:
             top = max(scored, key=lambda one: one.first)
             best = f"{setup.specs[top.model].title} ({setup.metric.title} {number(setup.metric.signed(top.first))})"
+            estimate = estimate_so_far(top, setup)
         counts = (state.n_models, state.n_settings)
-        return RunProgress(clock.phase, clock.elapsed, clock.budget, *counts, best, tuple(doing))
+        return RunProgress(clock.phase, clock.elapsed, clock.budget, *counts, best, tuple(doing), estimate)
