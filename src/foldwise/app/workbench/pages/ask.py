@@ -7,15 +7,15 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from foldwise.app.run_folder import BACKGROUND, MODEL, current
 from foldwise.app.workbench.bench import bench_of, form_of, render
 from foldwise.app.workbench.folder import ending
+from foldwise.app.workbench.pages.result import download
 from foldwise.app.workbench.queue import RunView
 from foldwise.app.workbench.row_pictures import curve, reasons
-from foldwise.app.workbench.wording import address
 from foldwise.errors import InputError
 
 ROOM = "foldwise.app.workbench."
@@ -56,24 +56,11 @@ async def predict_table(request: Request) -> Response:
     table = bench.folder.table(request.query_params.get("table", ""))
     if table is None:
         raise HTTPException(404, "There is no such table in this folder.")
-    out = bench.folder.state("predictions") / f"{os.urandom(8).hex()}.csv"
+    out = bench.folder.state("downloads") / f"{os.urandom(8).hex()}.csv"
     await bench.workers(
         f"{ROOM}whole_file:predict_whole_file", SECONDS, folder=str(view.folder), table=str(table.path), out=str(out)
     )
-    name = f"{table.name.removesuffix(ending(table.name))}-predictions.csv"
-    headers = {"content-disposition": f"attachment; filename*=UTF-8''{address(name)}"}
-    return SentFile(out, media_type="text/csv; charset=utf-8", headers=headers)
-
-
-class SentFile(FileResponse):
-    """A file that is removed when it was sent, or could not be."""
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Send the file."""
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            os.unlink(self.path)
+    return download(out, f"{table.name.removesuffix(ending(table.name))}-predictions.csv")
 
 
 async def form_of_run(request: Request) -> tuple[RunView, dict[str, Any]]:
