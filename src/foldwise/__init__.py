@@ -50,7 +50,9 @@ if TYPE_CHECKING:
     from foldwise.evaluation import nested_cv as nested_cv
     from foldwise.evaluation import score_slices as score_slices
     from foldwise.evaluation import validation_curve as validation_curve
+    from foldwise.exports import OnnxExport as OnnxExport
     from foldwise.exports import SqlExport as SqlExport
+    from foldwise.exports import to_onnx as to_onnx
     from foldwise.exports import to_sql as to_sql
     from foldwise.models import DateFeatures as DateFeatures
     from foldwise.models import ModelSpec as ModelSpec
@@ -98,7 +100,7 @@ _NAMES = {
     "evaluation": "Confusion CostMatrix Estimate bias_corrected compare compare_tables cross_predict cross_val_predict "
     "cross_val_score cross_validate duplicate_groups estimate find_leaks learning_curve nested_cv "
     "score_slices validation_curve",
-    "exports": "SqlExport to_sql",
+    "exports": "OnnxExport SqlExport to_onnx to_sql",
     "models": "DateFeatures ModelSpec TableEncoder catalogue models_for",
     "neighbors": "KNNClassifier KNNRegressor choose_k",
     "storage": "StoredModel open_model save_model",

@@ -46,7 +46,7 @@ def test_json_and_an_untested_dialect(weather_run, here):
     ("options", "words"),
     [
         (("--dialect", "oracle"), "--dialect must be 'duckdb', 'postgres'"),
-        (("--to", "pickle"), "--to must be sql, got 'pickle'"),
+        (("--to", "pickle"), "--to must be sql or onnx, got 'pickle'"),
         (("-o", "nowhere/model.sql"), "--out must be a file in an existing folder"),
     ],
 )
@@ -57,3 +57,22 @@ def test_refused(weather_run, here, options, words):
 
 def test_dates_are_refused_by_name(tree_run, here):
     assert "contains dates, which cannot be exported to SQL" in refused("export", tree_run)
+
+
+def test_onnx(weather_run, here):
+    import onnxruntime
+
+    code, out, error = ask("export", weather_run, "--to", "onnx", "-o", here / "tree.onnx")
+    assert code == 0, error
+    assert out.splitlines()[0] == f"graph  {here / 'tree.onnx'}"
+    assert "onnxruntime predicts the same as Python for" in out
+    session = onnxruntime.InferenceSession(here / "tree.onnx")
+    assert [one.name for one in session.get_inputs()] == TABLE.X.columns
+    assert [one.name for one in session.get_outputs()] == ["predicted_class", "predicted_p"]
+    _, out, _ = ask("export", weather_run, "--to", "onnx", "-o", here / "tree.onnx", "--json")
+    assert json.loads(out)["checked_rows"] > 0
+
+
+def test_dates_are_refused_by_name_in_onnx(tree_run, here):
+    assert "contains dates, which cannot be exported to ONNX" in refused("export", tree_run, "--to", "onnx")
+    assert list(here.glob("*.onnx")) == []

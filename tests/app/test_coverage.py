@@ -11,11 +11,11 @@ import pytest
 
 from foldwise import open_model
 from foldwise.app.config import FitConfig
-from foldwise.app.coverage import CoverageRule, coverage_level, scores_of, set_aside, set_text
+from foldwise.app.coverage import CoverageRule, coverage_level, scores_of, set_aside
 from foldwise.app.coverage_facts import crossed_hits, independent_rows, measured, too_few
 from foldwise.app.file_predictions import predict_file
 from foldwise.app.task import make_task
-from foldwise.decisions.conformal.levels import quantile_of
+from foldwise.decisions.conformal.levels import quantile_of, set_text
 from foldwise.errors import InputError
 from foldwise.report import render
 from tests.app.command_line import ask

@@ -11,9 +11,11 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from foldwise import Calibrated, NaiveBayes, StoredModel, open_model, save_model, to_sql
 from foldwise.app.blend import Blend, ValueBlend
+from foldwise.app.coverage import CoverageRule
+from foldwise.decisions.conformal.levels import set_text
 from foldwise.errors import InputError
 from foldwise.exports.sql.dialects import DIALECTS, dialect_of
-from foldwise.exports.sql.trees import double_threshold
+from foldwise.exports.trees.splits import double_threshold
 from foldwise.models import TransformedTarget, catalogue, outline
 from foldwise.storage.table_check import kinds_of
 from tests.exports.databases import HOSTILE, compare, run
@@ -145,6 +147,39 @@ def test_the_weighted_mean_of_a_run_with_costs(dialect, server):
     actions = ["call", "ignore"]
     costs = {"actions": actions, "classes": labels, "matrix": [[1.0, 0.0, 2.0], [0.0, 4.0, 1.0]]}
     check(blend, table, dialect, server, metadata={"costs": costs})
+
+
+@pytest.mark.parametrize("bar", ["", "|"])
+@pytest.mark.parametrize("dialect", DATABASES)
+def test_sets_of_a_run_with_a_coverage(dialect, bar, server):
+    """Classes are separated by |, or written as JSON if a class contains one; some sets are empty."""
+    table = hostile_table()
+    y = np.array([f"{label}{bar}" for label in table.y])
+    model, rule = fitted("logistic_regression", table_of(table.X, y)), CoverageRule(0.9, False, 0.55, 100)
+    given = stored(model, table.X, {"coverage": rule.to_metadata()})
+    export = to_sql(given, dialect=dialect, table="rows", keep=[], rows=table.X)
+    rows, differences = run(export, table.X, "rows", server(dialect))
+    assert differences == 0
+    sets = [set_text(one, model.classes_) for one in rule.sets(model.predict_proba(table.X))]
+    assert [row[-1] for row in rows] == sets
+    assert len(set(sets)) > 3
+
+
+@pytest.mark.parametrize("quantile", [1.5, np.inf])
+@pytest.mark.parametrize("dialect", DATABASES)
+def test_intervals_of_a_run_with_a_coverage(dialect, quantile, server):
+    """An infinite interval, of a rule that rests on too few rows, has no ends."""
+    table = hostile_table(quantity=True)
+    model, rule = fitted("ridge", table, "regression"), CoverageRule(0.9, False, quantile, 100)
+    given = stored(model, table.X, {"coverage": rule.to_metadata()})
+    export = to_sql(given, dialect=dialect, table="rows", keep=[], rows=table.X)
+    rows, differences = run(export, table.X, "rows", server(dialect))
+    assert differences == 0
+    if np.isinf(quantile):
+        assert {row[1:] for row in rows} == {(None, None)}
+    else:
+        ends = np.array([row[1:] for row in rows], dtype=float)
+        np.testing.assert_allclose(ends, rule.intervals(model.predict(table.X)), rtol=1e-9)
 
 
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature", "dirichlet"])

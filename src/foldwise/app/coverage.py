@@ -8,7 +8,7 @@ and the rule rests on what the final model predicts for them: split conformal pr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -126,16 +126,6 @@ class CoverageRule:
     def words(self) -> str:
         """The level, and whether it is guaranteed."""
         return f"{100 * self.level:g}% coverage, {'guaranteed' if self.guaranteed else 'measured, not guaranteed'}"
-
-
-def set_text(chosen: Sequence[bool] | NDArray[np.bool_], classes: Sequence[Any]) -> str:
-    """Write a set of classes as one cell. Classes are separated by |, or quoted as JSON if a name contains one."""
-    names = [str(name) for name, inside in zip(classes, chosen, strict=True) if inside]
-    if any("|" in str(name) for name in classes):
-        import json
-
-        return json.dumps(names, ensure_ascii=False)
-    return "|".join(names)
 
 
 def scores_of(truth: NDArray[Any], predicted: Floats) -> Floats:

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from foldwise.app.coverage import CoverageRule, set_text
+from foldwise.app.coverage import CoverageRule
 from foldwise.app.engine_tables import is_engine_table
 from foldwise.app.run_folder import open_run
 from foldwise.app.safe_cells import without_formulas
@@ -27,6 +27,7 @@ from foldwise.data.notes import Note, Notes
 from foldwise.data.reading.batches import BLOCK, read_batches
 from foldwise.data.reading.declarations import STORED, base_kind
 from foldwise.data.schema import listing
+from foldwise.decisions.conformal.levels import set_text
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.storage import StoredModel

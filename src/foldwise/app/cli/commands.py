@@ -203,14 +203,16 @@ def predict(
 @guarded
 def export(
     run: FitFolder,
-    to: Annotated[str, typer.Option(help="Output format. Only sql is supported.")] = "sql",
+    to: Annotated[str, typer.Option(help="Output format: sql or onnx.")] = "sql",
     dialect: Annotated[
         str, typer.Option(help="SQL dialect: duckdb, postgres, sqlite, spark, bigquery, snowflake or mysql.")
     ] = "duckdb",
     table: Annotated[
         str, typer.Option(help="Name of the table in the database, such as customers or sales.customers.")
     ] = "rows",
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="File to write. Default: RUN.sql.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="File to write. Default: RUN.sql or RUN.onnx.")
+    ] = None,
     keep: Annotated[
         str | None,
         typer.Option(
@@ -220,10 +222,11 @@ def export(
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a model as an SQL query.
+    """Write a model as an SQL query or an ONNX graph.
 
     With the query, a database predicts its own rows, without Python. A second file contains a check: a query that
-    predicts stored rows and counts those that differ from Python.
+    predicts stored rows and counts those that differ from Python. An ONNX graph is compared with Python on stored rows
+    before it is written; --dialect, --table and --keep do not apply to it.
     """
     from foldwise.app.cli.export import export
 

@@ -1,16 +1,17 @@
-"""`foldwise export`: write the model of a run as SQL, with a check over rows of the run."""
+"""`foldwise export`: write the model of a run as SQL or ONNX, with a check over rows of the run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from foldwise.app.cli.output import print_json
 from foldwise.app.cli.paths import check_outputs
 from foldwise.app.run_folder import check_exists, open_run
 from foldwise.errors import InputError
 
-FORMATS = ("sql",)
+FORMATS = ("sql", "onnx")
 
 
 def export(
@@ -30,12 +31,15 @@ def export(
         raise InputError(f"--to must be {' or '.join(FORMATS)}, got {to!r}.")
     path = Path(f"{run.stem}.{to}") if out is None else out
     check_outputs({"out": path})
+    opened = open_run(run)
+    rows = opened.background() if opened.has_background else None
+    if to == "onnx":
+        write_onnx(opened.model, path, rows, as_json=as_json, quiet=quiet)
+        return
     from foldwise.exports import to_sql
     from foldwise.exports.sql.dialects import dialect_of
 
     tested = dialect_of(dialect).tested
-    opened = open_run(run)
-    rows = opened.background() if opened.has_background else None
     files = to_sql(opened.model, dialect=dialect, table=table.split("."), keep=keep, rows=rows).write(path)
     if as_json:
         print_json({"files": [str(file) for file in files], "dialect": dialect, "tested": tested})
@@ -48,3 +52,20 @@ def export(
             print("There is no check, because no rows are stored with this model.")
         if not tested:
             print(f"Exports to {dialect} have never been run on a real database. Run the check first.")
+
+
+def write_onnx(model: Any, path: Path, rows: Any, *, as_json: bool, quiet: bool) -> None:
+    """Write the graph and say how many rows were checked."""
+    from foldwise.exports import to_onnx
+
+    made = to_onnx(model, rows=rows)
+    made.write(path)
+    if as_json:
+        print_json({"files": [str(path)], "checked_rows": made.n_checked, "missing_text": made.missing_text})
+    elif not quiet:
+        print(f"graph  {path}")
+        if made.n_checked:
+            print(f"onnxruntime predicts the same as Python for {made.n_checked} rows.")
+        else:
+            print("It was not checked, because no rows are stored with this model.")
+        print('Inputs: one array of shape (rows, 1) per column. Missing numbers are NaN, missing text is "".')

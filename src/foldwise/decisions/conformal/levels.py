@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,14 @@ def closed(low: Floats, high: Floats) -> Floats:  # (rows, 2)
     with np.errstate(invalid="ignore"):
         slack = CLOSED * np.where(np.isfinite(low) & np.isfinite(high), np.maximum(np.abs(low), np.abs(high)), 0.0)
     return np.column_stack([low - slack, high + slack])
+
+
+def set_text(chosen: Sequence[bool] | NDArray[np.bool_], classes: Sequence[Any]) -> str:
+    """Write a set of classes as one cell. Classes are separated by |, or quoted as JSON if a name contains one."""
+    names = [str(name) for name, inside in zip(classes, chosen, strict=True) if inside]
+    if any("|" in str(name) for name in classes):
+        return json.dumps(names, ensure_ascii=False)
+    return "|".join(names)
 
 
 def plus_intervals(predicted: Floats, fold: NDArray[np.intp], residuals: Floats, coverage: float) -> Floats:

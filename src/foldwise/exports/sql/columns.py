@@ -43,6 +43,12 @@ def column_transformer(fitted: Any, inputs: Sequence[Input], program: SqlProgram
     return found
 
 
+def unchanged(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
+    if fitted.func is not None:
+        raise InputError("FunctionTransformer cannot be exported to SQL.", "leave the function out.")
+    return list(inputs)
+
+
 def number_columns(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
     cells = program.numbers(inputs)
     ranges = zip(cells, fitted.seen_, fitted.least_, fitted.greatest_, strict=True)

@@ -2,54 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foldwise.decisions.resolved_costs import TIE
-from foldwise.evaluation.cost import CostMatrix
+from foldwise.exports.costs import CostDecision
 from foldwise.exports.sql.program import SqlProgram
 
 
-@dataclass(frozen=True)
-class CostDecision:
-    """The costs (actions, classes) of a model, in the order of its classes."""
-
-    actions: Sequence[Any]
-    costs: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, stored: Mapping[str, Any] | None, classes: Any) -> Self | None:
-        """Read the costs that are stored with a model."""
-        if stored is None or not len(classes):
-            return None
-        matrix = CostMatrix(tuple(stored["actions"]), tuple(stored["classes"]), np.asarray(stored["matrix"]))
-        return cls(matrix.actions, matrix.costs_of(np.asarray(classes).tolist()))
-
-    def columns(self, proba: Sequence[str], program: SqlProgram) -> list[tuple[str, str]]:
-        """Return the decision and its expected cost; the first of equally cheap actions is taken."""
-        dialect = program.dialect
-        expected = [
-            program.add_up([f"{p} * {program.number(cost)}" for p, cost in zip(proba, row, strict=True)])
-            for row in self.costs.tolist()
-        ]
-        (least,) = program.compute([dialect.extreme(dialect.smallest, expected)])
-        margin = program.number(TIE * float(np.abs(self.costs).max()))
-        (limit,) = program.compute([f"{least} + {margin}"])
-        pairs = list(zip(expected, self.actions, strict=True))
-        action = " ".join(f"WHEN {one} <= {limit} THEN {dialect.literal(name)}" for one, name in pairs)
-        cost = " ".join(f"WHEN {one} <= {limit} THEN {one}" for one in expected)
-        return [("predicted_decision", f"CASE {action} END"), ("predicted_expected_cost", f"CASE {cost} END")]
-
-    def expected(self, proba: NDArray[np.float64]) -> list[list[Any]]:
-        """Decide in Python."""
-        costs = np.zeros((len(proba), len(self.actions)))
-        for k in range(proba.shape[1]):  # class by class, as decisions are made
-            costs += proba[:, k, None] * self.costs[:, k]
-        limit = costs.min(axis=1, keepdims=True) + TIE * np.abs(self.costs).max()
-        chosen = (costs <= limit).argmax(axis=1)
-        names = list(self.actions)
-        return [[names[i] for i in chosen.tolist()], costs[np.arange(len(chosen)), chosen].tolist()]
+def decision_columns(decision: CostDecision, proba: Sequence[str], program: SqlProgram) -> list[tuple[str, str]]:
+    """Return the decision and its expected cost; the first of equally cheap actions is taken."""
+    dialect = program.dialect
+    expected = [
+        program.add_up([f"{p} * {program.number(cost)}" for p, cost in zip(proba, row, strict=True)])
+        for row in decision.costs.tolist()
+    ]
+    (least,) = program.compute([dialect.extreme(dialect.smallest, expected)])
+    margin = program.number(TIE * float(np.abs(decision.costs).max()))
+    (limit,) = program.compute([f"{least} + {margin}"])
+    pairs = list(zip(expected, decision.actions, strict=True))
+    action = " ".join(f"WHEN {one} <= {limit} THEN {dialect.literal(name)}" for one, name in pairs)
+    cost = " ".join(f"WHEN {one} <= {limit} THEN {one}" for one in expected)
+    return [("predicted_decision", f"CASE {action} END"), ("predicted_expected_cost", f"CASE {cost} END")]

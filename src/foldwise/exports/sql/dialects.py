@@ -103,6 +103,10 @@ class SqlDialect:
         lowest, zero = self.double_literal(LOWEST_EXPONENT), self.double_literal(0.0)
         return f"CASE WHEN {expression} < {lowest} THEN {zero} ELSE EXP({expression}) END"
 
+    def concatenated(self, texts: Sequence[str]) -> str:
+        """Write texts one after the other."""
+        return f"CONCAT({', '.join(texts)})" if self.name == "mysql" else " || ".join(texts)
+
     def extreme(self, function: str, expressions: Sequence[str]) -> str:
         return expressions[0] if len(expressions) == 1 else f"{function}({', '.join(expressions)})"
 

@@ -12,7 +12,11 @@ import polars as pl
 
 from foldwise.data.frames import as_polars
 from foldwise.errors import InputError
-from foldwise.exports.sql.decision import CostDecision
+from foldwise.exports.costs import CostDecision
+from foldwise.exports.coverage import coverage_quantile, intervals, set_texts
+from foldwise.exports.model_columns import kinds_given, kinds_seen, module_names
+from foldwise.exports.sql.coverage import interval_columns, set_column
+from foldwise.exports.sql.decision import decision_columns
 from foldwise.exports.sql.dialects import SqlDialect, dialect_of
 from foldwise.exports.sql.program import RawColumn, SqlProgram
 from foldwise.exports.sql.run_models import classify, regress
@@ -132,9 +136,11 @@ class SqlWriter:
         dialect: SqlDialect,
         kinds: Mapping[str, str],
         framed: bool = True,
-        costs: CostDecision | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        self.model, self.dialect, self.kinds, self.framed, self.costs = model, dialect, kinds, framed, costs
+        self.model, self.dialect, self.kinds, self.framed = model, dialect, kinds, framed
+        self.costs = CostDecision.of((metadata or {}).get("costs"), getattr(model, "classes_", ()))
+        self.quantile = coverage_quantile(metadata or {})
         self.program = SqlProgram(dialect)
         inputs = [RawColumn(name, kind, f"x{i}") for i, (name, kind) in enumerate(kinds.items())]
         self.predicted = self._predicted(inputs)
@@ -143,8 +149,7 @@ class SqlWriter:
     def of(cls, model: Any, dialect: SqlDialect, columns: Any) -> SqlWriter:
         """Find out which columns a model needs, and what they contain."""
         if isinstance(model, StoredModel):
-            costs = CostDecision.of(model.metadata.get("costs"), model.classes_)
-            return cls(model.model, dialect, dict(model.kinds), model.framed, costs)
+            return cls(model.model, dialect, dict(model.kinds), model.framed, model.metadata)
         if columns is None:
             return cls(model, dialect, kinds_seen(model))
         return cls(model, dialect, kinds_given(columns), framed=hasattr(model, "feature_names_in_"))
@@ -152,7 +157,9 @@ class SqlWriter:
     def _predicted(self, inputs: Sequence[RawColumn]) -> list[tuple[str, str]]:
         """Return names and expressions of the predictions."""
         if not hasattr(self.model, "classes_") or not len(self.model.classes_):
-            return [("predicted_value", regress(self.model, inputs, self.program))]
+            value = regress(self.model, inputs, self.program)
+            ends = [] if self.quantile is None else interval_columns(value, self.quantile, self.program)
+            return [("predicted_value", value), *ends]
         found = classify(self.model, inputs, self.program)
         program, labels = self.program, np.asarray(found.classes).tolist()
         dialect = program.dialect
@@ -164,7 +171,10 @@ class SqlWriter:
         if found.kind == "decision":
             return answers
         answers += [(f"predicted_p_{label}", p) for p, label in zip(found.columns, labels, strict=True)]
-        return answers + ([] if self.costs is None else self.costs.columns(found.columns, program))
+        answers += [] if self.costs is None else decision_columns(self.costs, found.columns, program)
+        if self.quantile is not None:
+            answers.append(set_column(found.columns, labels, self.quantile, program))
+        return answers
 
     def export(self, table: str | Sequence[str], keep: Sequence[str] | None, rows: Any) -> SqlExport:
         kept = list(self.kinds) if keep is None else list(keep)
@@ -193,7 +203,9 @@ class SqlWriter:
         tolerance = self.program.number(XGBOOST_TOLERANCE if "xgboost" in module_names(self.model) else TOLERANCE)
         tests = []
         for name, (_, expression), values in zip(names, self.predicted, expected, strict=True):
-            if isinstance(values[0], float):
+            if isinstance(values[0], float) and np.isinf(values[0]):
+                tests.append(f"({expression}) IS NOT NULL")
+            elif isinstance(values[0], float):
                 scale = f"{tolerance} * {self.dialect.largest}({self.program.number(1.0)}, ABS({name}))"
                 tests.append(f"ABS(({expression}) - {name}) > {scale} OR ({expression}) IS NULL")
             else:
@@ -208,13 +220,18 @@ class SqlWriter:
         """Predict in Python, in the order of the columns of the query."""
         given = X if self.framed else X.to_numpy()
         if self.predicted[0][0] == "predicted_value":
-            return [np.asarray(self.model.predict(given), dtype=np.float64).tolist()]
+            values = np.asarray(self.model.predict(given), dtype=np.float64)
+            ends = [] if self.quantile is None else intervals(values, self.quantile).T.tolist()
+            return [values.tolist(), *ends]
         answers: list[list[Any]] = [np.asarray(self.model.predict(given)).tolist()]
         if len(self.predicted) == 1:
             return answers
         proba = np.asarray(self.model.predict_proba(given), dtype=np.float64)
         answers += proba.T.tolist()
-        return answers + ([] if self.costs is None else self.costs.expected(proba))
+        answers += [] if self.costs is None else self.costs.expected(proba)
+        if self.quantile is not None:
+            answers.append(set_texts(proba, self.quantile, np.asarray(self.model.classes_).tolist()))
+        return answers
 
 
 def rows_as_select(cells: Sequence[pl.Series], dialect: SqlDialect) -> str:
@@ -241,34 +258,3 @@ def sql_type(column: pl.Series, dialect: SqlDialect) -> str:
     if column.dtype.is_integer():
         return {"bigquery": "INT64", "mysql": "SIGNED", "sqlite": "INTEGER"}.get(dialect.name, "BIGINT")
     return dialect.double if column.dtype.is_numeric() else dialect.text
-
-
-def kinds_given(columns: Any) -> dict[str, str]:
-    return dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns, "number")
-
-
-def kinds_seen(model: Any) -> dict[str, str]:
-    """Return the columns that an estimator was fitted on, and what they contain."""
-    schema = getattr(model, "schema_", None)
-    if schema is not None:
-        kinds = {"numeric": "number", "binary": "truth", "categorical": "text", "date": "date"}
-        return {column.name: kinds[column.kind] for column in schema}
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        raise InputError(
-            f"the columns of {type(model).__name__} have no names, because it was fitted on an array.",
-            "pass columns=, the names of the columns in the table.",
-        )
-    return dict.fromkeys(map(str, names), "number")
-
-
-def module_names(model: Any) -> set[str]:
-    """Return the top-level modules of an estimator and of all estimators inside it."""
-    found, pending = set(), [model]
-    while pending:
-        one = pending.pop()
-        found.add(type(one).__module__.split(".")[0])
-        pending += getattr(one, "members", ())
-        pending += [step for _, step in getattr(one, "steps", ())]
-        pending += [getattr(one, name) for name in ("estimator_", "regressor_", "booster") if hasattr(one, name)]
-    return found

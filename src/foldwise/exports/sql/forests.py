@@ -11,7 +11,8 @@ import numpy as np
 from foldwise.errors import InputError
 from foldwise.exports.sql.outputs import ClassOutput
 from foldwise.exports.sql.program import Feature, Input, SqlProgram
-from foldwise.exports.sql.trees import TreeNodes, leaf_columns, sklearn_nodes
+from foldwise.exports.sql.trees import TreeNodes, leaf_columns, nodes_of
+from foldwise.exports.trees.splits import sklearn_tree
 
 TREES_PER_STEP = 16
 ValueTree = tuple[TreeNodes, Sequence[float]]  # a tree, and the values of its nodes
@@ -36,7 +37,7 @@ def summed_shares(trees: Sequence[Any], features: Sequence[Feature], program: Sq
     sums: list[str | None] = [None] * n_classes
     for start in range(0, len(trees), TREES_PER_STEP):
         some = trees[start : start + TREES_PER_STEP]
-        nodes = [sklearn_nodes(tree, features, program) for tree in some]
+        nodes = [nodes_of(sklearn_tree(tree, tree.value[:, 0]), features, program) for tree in some]
         leaves = leaf_columns(nodes, program)
         terms = [
             [
@@ -90,7 +91,8 @@ def sklearn_values(
 ) -> Iterable[ValueTree]:
     """Return the nodes of each tree with its leaf values times a rate."""
     for tree in trees:
-        yield sklearn_nodes(tree, features, program), (rate * tree.value[:, 0, 0]).tolist()
+        read = sklearn_tree(tree, rate * tree.value[:, 0, 0])
+        yield nodes_of(read, features, program), read.values.tolist()
 
 
 def tree_regressor(model: Any, inputs: Sequence[Input], program: SqlProgram) -> str:

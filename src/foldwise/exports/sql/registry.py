@@ -12,6 +12,7 @@ from typing import Any
 from foldwise.errors import InputError
 
 TREES = "foldwise.exports.sql.forests"
+BOOSTED = "foldwise.exports.sql.boosting"
 COLUMNS = "foldwise.exports.sql.columns"
 CODES = "foldwise.exports.sql.category_columns"
 LINEAR = "foldwise.exports.sql.linear"
@@ -21,6 +22,7 @@ RUN = "foldwise.exports.sql.run_models"
 TRANSFORMERS = {
     "sklearn.pipeline.Pipeline": f"{COLUMNS}:pipeline",
     "sklearn.compose._column_transformer.ColumnTransformer": f"{COLUMNS}:column_transformer",
+    "sklearn.preprocessing._function_transformer.FunctionTransformer": f"{COLUMNS}:unchanged",
     "sklearn.impute._base.SimpleImputer": f"{COLUMNS}:imputer",
     "sklearn.preprocessing._data.StandardScaler": f"{COLUMNS}:standard_scaler",
     "sklearn.preprocessing._data.MinMaxScaler": f"{COLUMNS}:minmax_scaler",
@@ -51,12 +53,12 @@ CLASSIFIERS = {
     "sklearn.ensemble._forest.RandomForestClassifier": f"{TREES}:forest_classifier",
     "sklearn.ensemble._forest.ExtraTreesClassifier": f"{TREES}:forest_classifier",
     "sklearn.ensemble._hist_gradient_boosting.gradient_boosting.HistGradientBoostingClassifier": (
-        "foldwise.exports.sql.histogram_boosting:classifier"
+        f"{BOOSTED}:classifier"
     ),
-    "lightgbm.sklearn.LGBMClassifier": "foldwise.exports.sql.lightgbm:classifier",
-    "xgboost.sklearn.XGBClassifier": "foldwise.exports.sql.xgboost:classifier",
-    "catboost.core.CatBoostClassifier": "foldwise.exports.sql.catboost:classifier",
-    "foldwise.storage.codecs.boosters.BoosterModel": f"{RUN}:stored_booster",
+    "lightgbm.sklearn.LGBMClassifier": f"{BOOSTED}:classifier",
+    "xgboost.sklearn.XGBClassifier": f"{BOOSTED}:classifier",
+    "catboost.core.CatBoostClassifier": f"{BOOSTED}:classifier",
+    "foldwise.storage.codecs.boosters.BoosterModel": f"{BOOSTED}:classifier",
 }
 # regressor -> function(model, features, program) -> column of the value
 REGRESSORS = {
@@ -73,12 +75,12 @@ REGRESSORS = {
     "sklearn.ensemble._forest.ExtraTreesRegressor": f"{TREES}:forest_regressor",
     "sklearn.ensemble._gb.GradientBoostingRegressor": f"{TREES}:boosted_regressor",
     "sklearn.ensemble._hist_gradient_boosting.gradient_boosting.HistGradientBoostingRegressor": (
-        "foldwise.exports.sql.histogram_boosting:regressor"
+        f"{BOOSTED}:regressor"
     ),
-    "lightgbm.sklearn.LGBMRegressor": "foldwise.exports.sql.lightgbm:regressor",
-    "xgboost.sklearn.XGBRegressor": "foldwise.exports.sql.xgboost:regressor",
-    "catboost.core.CatBoostRegressor": "foldwise.exports.sql.catboost:regressor",
-    "foldwise.storage.codecs.boosters.BoosterRegressor": f"{RUN}:stored_booster_value",
+    "lightgbm.sklearn.LGBMRegressor": f"{BOOSTED}:regressor",
+    "xgboost.sklearn.XGBRegressor": f"{BOOSTED}:regressor",
+    "catboost.core.CatBoostRegressor": f"{BOOSTED}:regressor",
+    "foldwise.storage.codecs.boosters.BoosterRegressor": f"{BOOSTED}:regressor",
 }
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ import numpy as np
 from foldwise.errors import InputError
 from foldwise.exports.sql.calibration import calibrated_output
 from foldwise.exports.sql.columns import transform
-from foldwise.exports.sql.outputs import ClassOutput, from_log_odds
+from foldwise.exports.sql.outputs import ClassOutput
 from foldwise.exports.sql.program import Input, SqlProgram
 from foldwise.exports.sql.registry import CLASSIFIERS, REGRESSORS, write
 
@@ -48,20 +46,6 @@ def pipeline_regressor(model: Any, inputs: Sequence[Input], program: SqlProgram)
 def coded_labels(model: Any, inputs: Sequence[Input], program: SqlProgram) -> ClassOutput:
     found = classify(model.estimator_, inputs, program)
     return ClassOutput(model.classes_, found.columns, found.kind, found.logs)
-
-
-def stored_booster(model: Any, inputs: Sequence[Input], program: SqlProgram) -> ClassOutput:
-    return from_log_odds(model.classes_, booster_module(model).raw_scores(model.booster, inputs, program), program)
-
-
-def stored_booster_value(model: Any, inputs: Sequence[Input], program: SqlProgram) -> str:
-    found: str = booster_module(model).regressor(model.booster, inputs, program)
-    return found
-
-
-def booster_module(model: Any) -> ModuleType:
-    """Return what exports a booster that was read from a model file."""
-    return import_module(f"foldwise.exports.sql.{model.library}")
 
 
 def class_frequencies(model: Any, inputs: Sequence[Input], program: SqlProgram) -> ClassOutput:

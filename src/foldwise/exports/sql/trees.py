@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foldwise.exports.sql.program import Feature, SqlProgram
+from foldwise.exports.trees.splits import SplitTree
+
+NEAR_ZERO = 1e-35  # cells up to this size are 0 for LightGBM
 
 
 @dataclass(frozen=True)
@@ -78,19 +79,12 @@ def at_most(feature: Feature, threshold: float, missing_left: bool, program: Sql
     return with_missing(f"{feature.expression} <= {program.number(threshold)}", feature, missing_left)
 
 
-def below(feature: Feature, threshold: float, missing_left: bool, program: SqlProgram) -> str:
-    """Compare a feature with a threshold: x < t."""
-    if feature.indicator:
-        return of_indicator(feature, threshold > 0.0, threshold > 1.0, program)
-    return with_missing(f"{feature.expression} < {program.number(threshold)}", feature, missing_left)
-
-
 def among(feature: Feature, values: Sequence[float], missing_left: bool, program: SqlProgram) -> str:
     """Test whether a feature is one of some values."""
     if not len(values):
         return f"{feature.expression} IS NULL" if missing_left and feature.nullable else "1 = 0"
     listed = ", ".join(map(program.number, values))
-    return with_missing(f"{feature.expression} IN ({listed})", feature, missing_left)
+    return with_missing(f"{feature.as_value(program.dialect)} IN ({listed})", feature, missing_left)
 
 
 def with_missing(condition: str, feature: Feature, missing_left: bool) -> str:
@@ -104,33 +98,23 @@ def of_indicator(feature: Feature, zero_left: bool, one_left: bool, program: Sql
     return condition if one_left else f"NOT ({condition})"
 
 
-def double_threshold(threshold: float) -> float:
-    """Return the double t' with x ≤ t' for exactly the doubles x that a tree of single-precision cells sends to x ≤ t.
-
-    A cell is rounded to the nearest float32, and to an even one if two are equally near.
-    """
-    with np.errstate(over="ignore"):
-        low = np.float32(threshold)
-    if float(low) > threshold:
-        low = np.nextafter(low, np.float32(-np.inf))
-    high = np.nextafter(low, np.float32(np.inf))
-    if not np.isfinite(high):
-        return float(np.finfo(np.float64).max)
-    middle = (float(low) + float(high)) / 2
-    is_even = not int(np.abs(low).view(np.int32)) & 1
-    return middle if is_even else float(np.nextafter(middle, -np.inf))
+def nodes_of(tree: SplitTree, features: Sequence[Feature], program: SqlProgram) -> TreeNodes:
+    """Write the conditions of a tree."""
+    tests = [test_of(tree, i, features, program) if child >= 0 else "" for i, child in enumerate(tree.left)]
+    return TreeNodes(tree.left, tree.right, tests)
 
 
-def below_as_at_most(threshold: float) -> float:
-    """Return the float32 t' with x ≤ t' for exactly the float32 x with x < t."""
-    return float(np.nextafter(np.float32(threshold), np.float32(-np.inf)))
-
-
-def sklearn_nodes(tree: Any, features: Sequence[Feature], program: SqlProgram) -> TreeNodes:
-    """Read a tree of scikit-learn, whose cells are rounded to single precision."""
-    missing: NDArray[Any] = getattr(tree, "missing_go_to_left", np.zeros(tree.node_count, dtype=bool))
-    tests = [
-        at_most(features[j], double_threshold(float(t)), bool(m), program) if child >= 0 else ""
-        for j, t, m, child in zip(tree.feature, tree.threshold, missing, tree.children_left, strict=True)
-    ]
-    return TreeNodes(tree.children_left.tolist(), tree.children_right.tolist(), tests)
+def test_of(tree: SplitTree, i: int, features: Sequence[Feature], program: SqlProgram) -> str:
+    """Return the condition under which a row goes to the left child of a node."""
+    feature, threshold, missing_left = features[tree.feature[i]], tree.threshold[i], tree.missing_left[i]
+    if i in tree.among:
+        return among(feature, tree.among[i], missing_left, program)
+    if i in tree.near_zero:
+        zero = (
+            f"COALESCE(ABS({feature.as_value(program.dialect)}), {program.number(0.0)}) <= {program.number(NEAR_ZERO)}"
+        )
+        other = at_most(feature, threshold, False, program)
+        return f"({zero} OR {other})" if missing_left else f"(NOT ({zero}) AND {other})"
+    if np.isinf(threshold):  # splits missing from present cells
+        return f"{feature.expression} IS NOT NULL" if not missing_left else "1 = 1"
+    return at_most(feature, threshold, missing_left, program)

@@ -1,0 +1,38 @@
+"""The intervals and sets of a run with `coverage`, as Python computes them from stored values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foldwise.decisions.conformal.levels import SLACK, closed, set_text
+from foldwise.errors import InputError
+
+
+def coverage_quantile(metadata: Mapping[str, Any]) -> float | None:
+    """Return half the width of intervals, or 1 minus the least probability in a set; None without coverage."""
+    stored = metadata.get("coverage")
+    if not isinstance(stored, Mapping):
+        return None
+    quantile = stored.get("quantile")
+    try:
+        return math.inf if quantile is None else float(quantile)
+    except (TypeError, ValueError):
+        raise InputError("the coverage in the model file is not valid.", "write the file again.") from None
+
+
+def intervals(values: NDArray[np.float64], quantile: float) -> NDArray[np.float64]:  # (rows, 2)
+    return closed(values - quantile, values + quantile)
+
+
+def sets(proba: NDArray[np.float64], quantile: float) -> NDArray[np.bool_]:  # (rows, classes)
+    return np.asarray(1.0 - proba <= quantile + SLACK)
+
+
+def set_texts(proba: NDArray[np.float64], quantile: float, classes: Sequence[Any]) -> list[str]:
+    """Write the set of each row as one cell."""
+    return [set_text(one, classes) for one in sets(proba, quantile)]

@@ -1,0 +1,1 @@
+"""ONNX graphs of fitted models in double precision, one file per kind of model."""

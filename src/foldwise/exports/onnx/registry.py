@@ -1,0 +1,100 @@
+"""Which function writes the ONNX graph of a fitted object, by the exact type of the object.
+
+A subclass may predict differently, so it is not exported. Types are registered by name, so that neither scikit-learn's
+estimators nor the boosters are imported before they are needed.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from foldwise.errors import InputError
+
+TREES = "foldwise.exports.onnx.forests"
+BOOSTED = "foldwise.exports.onnx.forests"
+COLUMNS = "foldwise.exports.onnx.columns"
+CODES = "foldwise.exports.onnx.category_columns"
+LINEAR = "foldwise.exports.onnx.linear"
+NEIGHBORS = "foldwise.exports.onnx.neighbors"
+RUN = "foldwise.exports.onnx.run_models"
+
+# transformer -> function(transformer, table, graph) -> table
+TRANSFORMERS = {
+    "sklearn.pipeline.Pipeline": f"{COLUMNS}:pipeline",
+    "sklearn.compose._column_transformer.ColumnTransformer": f"{COLUMNS}:column_transformer",
+    "sklearn.preprocessing._function_transformer.FunctionTransformer": f"{COLUMNS}:unchanged",
+    "sklearn.impute._base.SimpleImputer": f"{COLUMNS}:imputer",
+    "sklearn.preprocessing._data.StandardScaler": f"{COLUMNS}:standard_scaler",
+    "sklearn.preprocessing._data.MinMaxScaler": f"{COLUMNS}:minmax_scaler",
+    "sklearn.preprocessing._encoders.OneHotEncoder": f"{CODES}:one_hot",
+    "foldwise.models.column_transformers.NumberColumns": f"{COLUMNS}:number_columns",
+    "foldwise.models.column_transformers.KeepColumns": f"{COLUMNS}:keep_columns",
+    "foldwise.models.date_features.DateFeatures": f"{COLUMNS}:refuse_dates",
+    "foldwise.models.column_transformers.TextTfidf": f"{COLUMNS}:refuse_text",
+    "foldwise.models.column_transformers.CategoryCodes": f"{CODES}:category_codes",
+    "foldwise.models.column_transformers.CategoricalFrame": f"{CODES}:categorical_frame",
+    "foldwise.models.target_encoding.ClassRateEncoder": f"{CODES}:class_rates",
+    "foldwise.models.target_encoding.MeanEncoder": f"{CODES}:means",
+    "foldwise.models.wide_tables.TopColumns": f"{COLUMNS}:top_columns",
+    "foldwise.models.feature_selection.SelectInformative": f"{COLUMNS}:select_informative",
+}
+# classifier -> function(model, table, graph) -> ClassTensors
+CLASSIFIERS = {
+    "sklearn.pipeline.Pipeline": f"{RUN}:pipeline_classifier",
+    "foldwise.app.blend.Blend": f"{RUN}:blend",
+    "foldwise.models.coded_labels.CodedLabels": f"{RUN}:coded_labels",
+    "foldwise.decisions.calibrated.Calibrated": f"{RUN}:calibrated",
+    "foldwise.bayes.estimator.NaiveBayes": "foldwise.exports.onnx.bayes:naive_bayes",
+    "foldwise.neighbors.estimators.KNNClassifier": f"{NEIGHBORS}:knn_classifier",
+    "sklearn.dummy.DummyClassifier": f"{RUN}:class_frequencies",
+    "sklearn.linear_model._logistic.LogisticRegression": f"{LINEAR}:logistic",
+    "sklearn.svm._classes.LinearSVC": f"{LINEAR}:linear_decision",
+    "sklearn.linear_model._ridge.RidgeClassifier": f"{LINEAR}:linear_decision",
+    "sklearn.tree._classes.DecisionTreeClassifier": f"{TREES}:tree_classifier",
+    "sklearn.ensemble._forest.RandomForestClassifier": f"{TREES}:forest_classifier",
+    "sklearn.ensemble._forest.ExtraTreesClassifier": f"{TREES}:forest_classifier",
+    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting.HistGradientBoostingClassifier": (
+        f"{BOOSTED}:classifier"
+    ),
+    "lightgbm.sklearn.LGBMClassifier": f"{BOOSTED}:classifier",
+    "xgboost.sklearn.XGBClassifier": f"{BOOSTED}:classifier",
+    "catboost.core.CatBoostClassifier": f"{BOOSTED}:classifier",
+    "foldwise.storage.codecs.boosters.BoosterModel": f"{BOOSTED}:classifier",
+}
+# regressor -> function(model, table, graph) -> tensor of the values
+REGRESSORS = {
+    "sklearn.pipeline.Pipeline": f"{RUN}:pipeline_regressor",
+    "foldwise.app.blend.ValueBlend": f"{RUN}:value_blend",
+    "foldwise.models.target_transforms.TransformedTarget": f"{RUN}:transformed_target",
+    "foldwise.neighbors.estimators.KNNRegressor": f"{NEIGHBORS}:knn_regressor",
+    "sklearn.dummy.DummyRegressor": f"{RUN}:constant",
+    "sklearn.linear_model._base.LinearRegression": f"{LINEAR}:linear_value",
+    "sklearn.linear_model._ridge.Ridge": f"{LINEAR}:linear_value",
+    "sklearn.linear_model._coordinate_descent.Lasso": f"{LINEAR}:linear_value",
+    "sklearn.linear_model._coordinate_descent.ElasticNet": f"{LINEAR}:linear_value",
+    "sklearn.tree._classes.DecisionTreeRegressor": f"{TREES}:tree_regressor",
+    "sklearn.ensemble._forest.RandomForestRegressor": f"{TREES}:forest_regressor",
+    "sklearn.ensemble._forest.ExtraTreesRegressor": f"{TREES}:forest_regressor",
+    "sklearn.ensemble._gb.GradientBoostingRegressor": f"{TREES}:boosted_regressor",
+    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting.HistGradientBoostingRegressor": (
+        f"{BOOSTED}:regressor"
+    ),
+    "lightgbm.sklearn.LGBMRegressor": f"{BOOSTED}:regressor",
+    "xgboost.sklearn.XGBRegressor": f"{BOOSTED}:regressor",
+    "catboost.core.CatBoostRegressor": f"{BOOSTED}:regressor",
+    "foldwise.storage.codecs.boosters.BoosterRegressor": f"{BOOSTED}:regressor",
+}
+
+
+def write(kind: dict[str, str], fitted: Any, table: Any, graph: Any) -> Any:
+    """Write a fitted object with the function that is registered for its type."""
+    name = f"{type(fitted).__module__}.{type(fitted).__qualname__}"
+    if name not in kind:
+        known = sorted({one.rsplit(".", 1)[-1] for one in kind if not one.startswith("foldwise.") or "bayes" in one})
+        raise InputError(
+            f"{type(fitted).__name__} cannot be exported to ONNX.",
+            f"train the model without it. These can be exported: {', '.join(known)}.",
+        )
+    module, _, function = kind[name].partition(":")
+    return getattr(import_module(module), function)(fitted, table, graph)
