@@ -1,34 +1,41 @@
-"""SQL exports on every table: do databases predict what Python predicts, and how fast? Writes benchmarks/exports.md.
+"""Exports on every table: do databases and onnxruntime predict what Python predicts, and how fast?
 
-Each model of the catalog that can be exported is fitted on up to 300 rows of each table, with 10 trees where it has
-trees, and predicts up to 1,000 rows in DuckDB, SQLite and, if FOLDWISE_POSTGRES names a server, PostgreSQL. Then DuckDB
-and Python predict 1,000,000 rows of one table with five models. The real tables are those of FOLDWISE_DATA or
-../shared/data. `python benchmarks/exports.py` takes about ten minutes; `--tables` and `--speed` run a part of it.
+Writes benchmarks/exports.md. Each model of the catalog that can be exported is fitted on up to 300 rows of each table,
+with 10 trees where it has trees, and predicts up to 1,000 rows in DuckDB, SQLite, onnxruntime and, if it is installed,
+PostgreSQL. Then DuckDB and Python predict 1,000,000 rows of one table with five models. The real tables are those of
+FOLDWISE_DATA or ../shared/data.
+
+`--tables` measures the agreement. Its results are kept in `--cache`, so that it can be interrupted (`--minutes`).
+`--speed` measures the speed; `--page` writes the page from the cache.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import sqlite3
 import sys
+import tempfile
 import time
 import warnings
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import onnxruntime
 import polars as pl
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from tests.exports.databases import in_duckdb, in_postgres, in_sqlite  # noqa: E402
+from tests.postgresql import program, running_server  # noqa: E402
 from tests.tables import catalogue  # noqa: E402
 
-from foldwise import StoredModel, models_for, read_table, to_sql  # noqa: E402
+from foldwise import StoredModel, models_for, read_table, to_onnx, to_sql  # noqa: E402
 from foldwise.errors import FoldwiseError  # noqa: E402
 from foldwise.models import TransformedTarget, outline  # noqa: E402
 from foldwise.storage.table_check import kinds_of  # noqa: E402
@@ -36,6 +43,8 @@ from foldwise.storage.table_check import kinds_of  # noqa: E402
 TRAINED, PREDICTED, TREES = 300, 1_000, 10
 SIZES = ("n_estimators", "max_iter")
 SPEED = ("logistic_regression", "naive_bayes", "decision_tree", "lightgbm", "random_forest")
+DATABASES = {"duckdb": in_duckdb, "sqlite": in_sqlite, "postgres": in_postgres}
+TIE = 2e-6  # probabilities that are so near are tied
 
 
 def fitted(spec: Any, table: Any, X: pl.DataFrame, y: Any, trees: int | None) -> Any:
@@ -54,60 +63,123 @@ def fitted(spec: Any, table: Any, X: pl.DataFrame, y: Any, trees: int | None) ->
     return pipeline.fit(X, y)
 
 
-def differences(rows: list[Any], model: Any, X: pl.DataFrame) -> tuple[int, float]:
+def differences(labels: list[Any], numbers: Any, model: Any, X: pl.DataFrame, ties: bool) -> tuple[int, float]:
     """The number of labels that differ, and the largest difference of probabilities, or of values relative to them."""
     if not hasattr(model, "classes_"):
         truth = np.asarray(model.predict(X), dtype=float)
-        found = np.array([row[0] for row in rows], dtype=float)
-        return 0, float((np.abs(found - truth) / np.maximum(1.0, np.abs(truth))).max())
-    labels = sum(a[0] != b for a, b in zip(rows, model.predict(X).tolist(), strict=True))
+        return 0, float((np.abs(np.asarray(numbers).ravel() - truth) / np.maximum(1.0, np.abs(truth))).max())
+    wrong = np.array(labels, dtype=object) != np.array(model.predict(X).tolist(), dtype=object)
     if not hasattr(model, "predict_proba"):
-        return labels, 0.0
-    found = np.array([row[1:] for row in rows], dtype=float)
-    return labels, float(np.abs(found - model.predict_proba(X)).max())
+        return int(wrong.sum()), 0.0
+    proba = model.predict_proba(X)
+    ordered = np.sort(proba, axis=1)
+    tied = ordered[:, -1] - ordered[:, -2] <= TIE if ordered.shape[1] > 1 else np.zeros(len(proba), dtype=bool)
+    if ties:
+        wrong &= ~tied
+    return int(wrong.sum()), float(np.abs(np.asarray(numbers, dtype=float) - proba).max())
 
 
-def agreement() -> list[str]:
-    """Lines of the page: one per model and database, over all tables."""
-    server = os.environ.get("FOLDWISE_POSTGRES")
-    databases = {"duckdb": in_duckdb, "sqlite": in_sqlite} | ({"postgres": in_postgres} if server else {})
-    worst: dict[tuple[str, str], list[float]] = {}
-    labels, refused, n_tables = Counter[tuple[str, str]](), Counter[str](), 0
-    for name, entry in sorted(catalogue().items()):
-        try:
-            table = read_table(entry["path"], target=entry["target"])
-        except FoldwiseError as error:
-            print(f"{name}: {error}")
-            continue
-        n_tables += 1
-        order = np.random.default_rng(0).permutation(table.X.height)
-        X, y = table.X[order[:TRAINED]], np.asarray(table.y)[order[:TRAINED]]
-        rows = table.X[order[:PREDICTED]]
-        for spec in models_for(outline(table)):
+def by_sql(stored: StoredModel, name: str, rows: pl.DataFrame, server: str | None) -> dict[str, Any]:
+    """Labels and numbers that differ in one database."""
+    export = to_sql(stored, dialect=name, keep=[], rows=rows)
+    answers, check = DATABASES[name](export, rows, "rows", server)
+    is_quantity = not hasattr(stored.model, "classes_")
+    labels, numbers = [row[0] for row in answers], [row[0:] if is_quantity else row[1:] for row in answers]
+    wrong, gap = differences(labels, numbers, stored.model, rows, ties=False)
+    return {"wrong": wrong, "gap": gap, "check": check}
+
+
+def by_onnx(stored: StoredModel, rows: pl.DataFrame) -> dict[str, Any]:
+    """Labels away from ties and numbers that differ in onnxruntime."""
+    export = to_onnx(stored)
+    if "" in {text for column in rows.select(pl.col(pl.String)) for text in column.unique().to_list()}:
+        export = to_onnx(stored, missing_text="(missing)")
+    found = export.predict(rows)
+    numbers = found.get("predicted_p", found.get("predicted_value"))
+    labels = found["predicted_class"].tolist() if "predicted_class" in found else []
+    wrong, gap = differences(labels, numbers, stored.model, rows, ties=True)
+    return {"wrong": wrong, "gap": gap, "check": 0}
+
+
+def measure(cache: Path, minutes: float) -> None:
+    """Append one line per table and model to the cache, until all are there or the time is over."""
+    end = time.monotonic() + 60 * minutes
+    done = {(one["table"], one["model"]) for one in read_cache(cache)}
+    with ExitStack() as stack, cache.open("a", encoding="utf-8") as file:
+        server = stack.enter_context(running_server()) if program("postgres") else None
+        for name, entry in sorted(catalogue().items()):
+            if (name, "") in done:
+                continue
             try:
-                model = fitted(spec, table, X, y, TREES)
-                stored = StoredModel(model, kinds_of(table.X), getattr(model, "classes_", np.empty(0)), "y", {}, {})
-                exports = {one: to_sql(stored, dialect=one, keep=[], rows=rows) for one in databases}
-            except FoldwiseError:
-                refused[spec.name] += 1
+                table = read_table(entry["path"], target=entry["target"])
+                specs = models_for(outline(table))
+            except FoldwiseError as error:
+                print(f"{name}: {error}", flush=True)
                 continue
-            except ValueError as error:  # too few rows of a class for this model
-                print(f"{name}, {spec.name}: {str(error)[:100]}")
-                continue
-            for one, run in databases.items():
-                answers, check = run(exports[one], rows, "rows", server)
-                wrong, gap = differences(answers, model, rows)
-                worst.setdefault((spec.name, one), []).append(gap)
-                labels[spec.name, one] += wrong
-                if wrong or check or gap > (1e-6 if spec.name == "xgboost" else 1e-9):
-                    print(f"{name}, {spec.name}, {one}: {wrong} labels, {gap:.1e}, check {check}", flush=True)
-        print(name, flush=True)
-    lines = [f"{n_tables} tables, up to {PREDICTED:,} rows each.", ""]
-    lines += ["| model | database | tables | labels that differ | largest difference |", "|---|---|--:|--:|--:|"]
-    for (model, one), gaps in sorted(worst.items()):
-        lines.append(f"| {model} | {one} | {len(gaps)} | {labels[model, one]} | {max(gaps):.0e} |")
-    others = ", ".join(f"{name} on {count}" for name, count in sorted(refused.items()))
-    return [*lines, "", f"Refused by name: {others}."]
+            order = np.random.default_rng(0).permutation(table.X.height)
+            X, y, rows = table.X[order[:TRAINED]], np.asarray(table.y)[order[:TRAINED]], table.X[order[:PREDICTED]]
+            for spec in specs:
+                if time.monotonic() > end:
+                    return
+                if (name, spec.name) not in done:
+                    file.write(json.dumps(compared(name, spec, table, (X, y, rows), server)) + "\n")
+                    file.flush()
+            file.write(json.dumps({"table": name, "model": ""}) + "\n")
+            print(name, flush=True)
+
+
+def compared(name: str, spec: Any, table: Any, parts: Any, server: str | None) -> dict[str, Any]:
+    """What one model predicts for one table in all places."""
+    X, y, rows = parts
+    line: dict[str, Any] = {"table": name, "model": spec.name}
+    try:
+        model = fitted(spec, table, X, y, TREES)
+    except (FoldwiseError, ValueError) as error:  # too few rows of a class for this model
+        return {**line, "unfitted": str(error)[:200]}
+    stored = StoredModel(model, kinds_of(table.X), getattr(model, "classes_", np.empty(0)), "y", {}, {})
+    for where in ("duckdb", "sqlite", *(["postgres"] if server else []), "onnx"):
+        try:
+            found = by_onnx(stored, rows) if where == "onnx" else by_sql(stored, where, rows, server)
+        except FoldwiseError as error:
+            found = {"refused": str(error)[:200]}
+        except Exception as error:  # a limit of the database
+            found = {"failed": f"{type(error).__name__}: {error}"[:300]}
+        line[where] = found
+        most = 1e-6 if where == "onnx" or spec.name == "xgboost" else 1e-9
+        if "failed" in found or found.get("wrong") or found.get("check") or found.get("gap", 0.0) > most:
+            print(f"{name}, {spec.name}, {where}: {found}", flush=True)
+    return line
+
+
+def read_cache(cache: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in cache.read_text(encoding="utf-8").splitlines()] if cache.exists() else []
+
+
+def agreement(cache: Path) -> list[str]:
+    """Lines of the page: one per model and place, over all tables."""
+    worst: dict[tuple[str, str], list[float]] = {}
+    labels, checks, refused, failed = Counter[Any](), Counter[Any](), Counter[Any](), []
+    found = [one for one in read_cache(cache) if one["model"]]
+    for one in found:
+        for where in ("duckdb", "sqlite", "postgres", "onnx"):
+            here, key = one.get(where, {}), (one["model"], where)
+            if "gap" in here:
+                worst.setdefault(key, []).append(here["gap"])
+                labels[key] += here["wrong"]
+                checks[key] += here["check"]
+            elif "refused" in here:
+                refused[one["model"], "ONNX" if where == "onnx" else "SQL"] += where in ("onnx", "duckdb")
+            elif "failed" in here:
+                failed.append(f"- {one['table']}, {one['model']}, {where}: {here['failed'].splitlines()[0][:120]}")
+    n_tables = len({one["table"] for one in found})
+    lines = [f"{n_tables} tables, up to {PREDICTED:,} rows each. Models were fitted on up to {TRAINED} rows.", ""]
+    lines += ["| model | in | tables | labels that differ | largest difference |", "|---|---|--:|--:|--:|"]
+    for (model, where), gaps in sorted(worst.items()):
+        lines.append(f"| {model} | {where} | {len(gaps)} | {labels[model, where]} | {max(gaps):.0e} |")
+    lines += ["", f"Rows that the check queries of the SQL exports count: {sum(checks.values())}.", ""]
+    others = ", ".join(f"{name} to {to} on {count}" for (name, to), count in sorted(refused.items()) if count)
+    lines.append(f"Refused by name (model, format, number of tables): {others or 'none'}.")
+    return [*lines, *(["", "Errors of databases:", "", *failed] if failed else [])]
 
 
 def speed(n_rows: int = 1_000_000) -> list[str]:
@@ -164,21 +236,30 @@ def best(call: Any, times: int = 3) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tables", action="store_true", help="only the agreement on all tables")
-    parser.add_argument("--speed", action="store_true", help="only the speed")
+    parser.add_argument("--tables", action="store_true", help="measure the agreement on all tables")
+    parser.add_argument("--speed", action="store_true", help="measure the speed")
+    parser.add_argument("--page", action="store_true", help="write the page")
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "foldwise-exports.jsonl")
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop measuring the agreement after this time")
     given = parser.parse_args()
-    both = given.tables == given.speed
+    every = not (given.tables or given.speed or given.page)
     warnings.simplefilter("ignore")
-    lines = ["# Benchmarks: models as SQL", "", "Made by `benchmarks/exports.py`.", ""]
-    if both or given.tables:
-        lines += ["## Agreement with Python", "", *agreement(), ""]
-    if both or given.speed:
-        lines += ["## Speed", "", *speed(), "", *planning(), ""]
-    lines.append(f"DuckDB {duckdb.__version__}, SQLite {sqlite3.sqlite_version}.")
-    text = "\n".join(lines) + "\n"
-    if both:
-        (HERE / "exports.md").write_text(text, encoding="utf-8")
-    print(text)
+    times = given.cache.with_suffix(".speed.md")
+    if every or given.tables:
+        measure(given.cache, given.minutes)
+    if every or given.speed:
+        times.write_text("\n".join([*speed(), "", *planning(), ""]), encoding="utf-8")
+        print(times.read_text(encoding="utf-8"))
+    if every or given.page:
+        lines = ["# Benchmarks: models as SQL and ONNX", "", "Made by `benchmarks/exports.py`.", ""]
+        lines += ["## Agreement with Python", "", *agreement(given.cache), ""]
+        if times.exists():
+            lines += ["## Speed", "", times.read_text(encoding="utf-8")]
+        versions = (
+            f"DuckDB {duckdb.__version__}, SQLite {sqlite3.sqlite_version}, onnxruntime {onnxruntime.__version__}"
+        )
+        lines.append(f"{versions}.")
+        (HERE / "exports.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

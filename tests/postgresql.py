@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -33,9 +34,18 @@ def ordinary_user() -> str | None:
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[str]:
     """The URL of a server that only this session knows."""
-    initdb, server = program("initdb"), program("postgres")
-    if initdb is None or server is None:
+    if program("initdb") is None or program("postgres") is None:
         pytest.skip("PostgreSQL is not installed")
+    with running_server() as url:
+        yield url
+
+
+@contextmanager
+def running_server() -> Iterator[str]:
+    """Start a server, and stop it at the end."""
+    initdb, server = program("initdb"), program("postgres")
+    assert initdb is not None
+    assert server is not None
     user = ordinary_user()
     folder = Path(tempfile.mkdtemp(prefix="fw-pg-"))  # a short path: the name of a socket has a limit
     process = None
