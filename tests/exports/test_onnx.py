@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from foldwise import Calibrated, KNNClassifier, NaiveBayes, OnnxExport, to_onnx
+from foldwise import Calibrated, KNNClassifier, NaiveBayes, OnnxExport, open_model, save_model, to_onnx
 from foldwise.app.blend import Blend, ValueBlend
 from foldwise.app.coverage import CoverageRule
 from foldwise.errors import InputError
@@ -260,6 +260,17 @@ def test_names_that_an_input_cannot_have(name):
     tree = DecisionTreeClassifier().fit([[1.0], [2.0]], ["no", "yes"])
     with pytest.raises(InputError, match="cannot be called"):
         to_onnx(tree, columns=[name])
+
+
+@pytest.mark.parametrize("task", ["classification", *slow("regression")])
+@pytest.mark.parametrize("name", ["lightgbm", *slow("xgboost", "catboost")])
+def test_models_from_files(name, task, tmp_path):
+    """Boosters from a file are other objects than fitted ones."""
+    table = hostile_table(quantity=task == "regression")
+    if name == "catboost":
+        table = table_of(table.X.drop("many`levels"), table.y)
+    save_model(tmp_path / "model.foldwise", fitted(name, table, task), table.X)
+    assert to_onnx(open_model(tmp_path / "model.foldwise"), rows=table.X).n_checked == table.X.height
 
 
 def test_files_of_an_export(tmp_path):
