@@ -46,6 +46,7 @@ RESULTS = {
     "FoldwiseWarning": "errors",
     "ForgetError": "errors",
     "InputError": "errors",
+    "CheckResult": "app.checking.result",
     "Metric": "evaluation.metrics",
     "PlotError": "errors",
     "find_metric": "evaluation.metrics",
@@ -56,6 +57,7 @@ RESULTS = {
 # the topics of the index; a name that is missing here breaks the build
 TOPICS = {
     "Runs": "fit Run predict_file explain Contributions render",
+    "New data": "check CheckResult score_slices SliceScores",
     "Explorations": "explore Exploration",
     "Tables": "read_table task_of Table Findings Finding Audit Schema Column",
     "Dates and times": "DateFeatures",

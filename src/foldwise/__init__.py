@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from foldwise.app.checking.check import check as check
     from foldwise.app.explaining import explain as explain
     from foldwise.app.exploring.result import Exploration as Exploration
     from foldwise.app.exploring.run import explore as explore
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _NAMES = {
+    "app.checking.check": "check",
     "app.explaining": "explain",
     "app.exploring.result": "Exploration",
     "app.exploring.run": "explore",

@@ -23,8 +23,9 @@ OPTIONS = {
     "kinds=": "--kind ",
     "skip_rows=": "--skip-rows ",
 }
-SAME_NAME = "background budget costs coverage cv decimal dialect drop encoding groups header index keep metric models"
-SAME_NAME += " names out positive query resume quote seed separator sheet slices table target task test time weights"
+SAME_NAME = "background budget costs coverage cv decimal dialect drop encoding groups header index keep labels metric"
+SAME_NAME += " models names out positive query resume quote seed separator sheet slices table target task test time"
+SAME_NAME += " weights"
 OPTIONS |= {f"{name}=": f"--{name} " for name in SAME_NAME.split()}
 MAPPING = re.compile(r"\b(missing_values|kinds)=(\{[^{}]*\})")
 OF_READING = re.compile(r"(?<=[=}]) of (foldwise\.)?read_table\b")

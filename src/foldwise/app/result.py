@@ -19,6 +19,7 @@ from foldwise.app.folder_result import FolderResult
 from foldwise.app.headline_facts import procedure_estimate
 from foldwise.app.held_out import held_out_frame
 from foldwise.app.leaderboard import leaderboard
+from foldwise.app.reference import reference_facts
 from foldwise.app.run_folder import BACKGROUND, HELD_OUT, MODEL
 from foldwise.app.task import FitTask
 from foldwise.errors import InputError
@@ -73,6 +74,8 @@ class Run(FolderResult):
     held_out : polars.DataFrame
         Predictions of rows by models that did not see them, from which the honest estimate is computed: row, fold,
         truth, weight, and the predicted value or one probability per class.
+    reference : dict
+        Summaries of the training columns and of held-out predictions, with which `check` compares new rows.
 
     Examples
     --------
@@ -91,6 +94,7 @@ class Run(FolderResult):
     background: pl.DataFrame = field(default_factory=pl.DataFrame)
     coverage: CoverageRule | None = None
     held_out: pl.DataFrame = field(default_factory=pl.DataFrame)
+    reference: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, result: FitResult, clock: Clock) -> Run:
@@ -118,8 +122,9 @@ class Run(FolderResult):
         rule = coverage_rule(result)
         facts = make_facts(result, lines, examples, clock.times(), coverage_facts(result, rule))
         estimate = procedure_estimate(result, setup.metric)
+        reference = reference_facts(result, (facts["slices"] or {}).get("edges", {}))
         kept = background if rows else background[:0]
-        return cls(estimate, final.model, facts, setup.task, kept, rule, held_out_frame(result))
+        return cls(estimate, final.model, facts, setup.task, kept, rule, held_out_frame(result), reference)
 
     @property
     def leaderboard(self) -> pl.DataFrame:
@@ -227,6 +232,7 @@ class Run(FolderResult):
             "rows": self.task.n_rows,
             "reading": dict(self.task.table.reading),
             "coverage": None if self.coverage is None else self.coverage.to_metadata(),
+            "reference": self.reference or None,
         }
         save_model(inside / MODEL, self.model, self._sample, target=self.task.table.target, metadata=metadata)
         if self.background.height:

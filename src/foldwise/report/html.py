@@ -10,6 +10,7 @@ from foldwise.errors import InputError
 from foldwise.report.facts import ReportFacts
 from foldwise.report.markup import Html, el, join
 from foldwise.report.sections.bayes import bayes
+from foldwise.report.sections.check import changed_columns, check_schema, check_scores, check_top
 from foldwise.report.sections.columns import audit, importance
 from foldwise.report.sections.coverage import coverage
 from foldwise.report.sections.elements import Section
@@ -31,6 +32,7 @@ from foldwise.report.sections.tuning import strategy_pictures, tuning_top
 
 FORMAT = 1
 EXPLORATION = (map_section, clusters, outliers, rules, factors, remarkable, audit, reproduction)
+CHECK = (check_scores, changed_columns, slices, check_schema)
 TUNING = (strategy_pictures, searches, reproduction)
 SECTIONS = (
     *(leaderboard, mistakes, curves, errors, residuals_by_column, coverage, slices, importance, examples, bayes),
@@ -69,7 +71,7 @@ def render(facts: dict[str, Any]) -> str:
             "use the version of Foldwise that made the run.",
         )
     read = ReportFacts(facts)
-    kinds = {"explore": (top, EXPLORATION), "tune": (tuning_top, TUNING)}
+    kinds = {"explore": (top, EXPLORATION), "tune": (tuning_top, TUNING), "check": (check_top, CHECK)}
     first_of, sections = kinds.get(read.text("kind"), (headline, SECTIONS))
     made = [section(read) for section in sections]
     shown = [section for section in made if section is not None]

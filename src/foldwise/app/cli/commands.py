@@ -9,6 +9,7 @@ import typer
 
 from foldwise.app.cli.early_checks import check_folds, check_jobs, check_models
 from foldwise.app.cli.exit_codes import guarded
+from foldwise.app.cli.new_data_commands import check
 from foldwise.app.cli.shared_options import (
     FOLDS,
     INTEGER,
@@ -38,7 +39,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # help as plain text: drawing frames around it takes longer than all the rest
     pretty_exceptions_enable=False,
     help="Turn a table into a tuned, honestly evaluated and explained model.",
-    epilog="Exit codes: 0 success, 1 internal error, 2 invalid input, 130 interrupted.",
+    epilog="Exit codes: 0 success, 1 internal error, 2 invalid input, 3 changed (check), 130 interrupted.",
 )
 
 
@@ -197,6 +198,9 @@ def predict(
 
     words = {"costs": costs, "keep": listed(keep or ""), "raw": raw, "query": query, "to_table": to_table}
     predict(run, table, reading, out, words, as_json=json, quiet=quiet)
+
+
+app.command()(check)
 
 
 @app.command()

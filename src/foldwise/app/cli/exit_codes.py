@@ -1,4 +1,7 @@
-"""Exit codes: 0 success, 2 invalid input with one sentence, 130 interrupted. An internal error keeps its traceback."""
+"""Exit codes: 0 success, 2 invalid input with one sentence, 3 changed (`check`), 130 interrupted.
+
+An internal error keeps its traceback.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from foldwise.app.cli import interrupted
 from foldwise.app.option_words import with_options
 
 BAD_INPUT = 2
+CHANGED = 3
 EXIT_INTERRUPTED = 130
 
 Command = TypeVar("Command", bound=Callable[..., None])

@@ -9,6 +9,7 @@ from foldwise.report.pictures.intervals import ends_of, interval
 from foldwise.report.pictures.scales import Scale, around
 from foldwise.report.sections.elements import Section, bullets, details, figure, paragraph, strip_row, strips, table
 
+SHOWN = 6  # differences
 CLEAR = ("better", "worse", "differs")
 WORDS = {"calibration": "Calibration: observed minus predicted"}
 
@@ -24,7 +25,8 @@ def slices(facts: ReportFacts) -> Section | None:
     pictures = [metric_figure([one for one in scores if one.text("metric") == name], found, name) for name in names]
     shown = [pictures[0], *([pictures[-1]] if len(pictures) > 1 else [])]  # the metric of the run, and the calibration
     body = [
-        bullets(clear) if clear else paragraph("No slice differs clearly from the rest."),
+        bullets(clear[:SHOWN]) if clear else paragraph("No slice differs clearly from the rest."),
+        details(f"{len(clear) - SHOWN} more differences", bullets(clear[SHOWN:])) if len(clear) > SHOWN else None,
         *shown,
         details("Other metrics", *pictures[1:-1]) if len(pictures) > 2 else None,
         details("All scores", table(*all_scores(scores), left=(0, 1, 7))),
@@ -45,7 +47,7 @@ def slice_row(one: ReportFacts, scale: Scale, overall: float | None) -> Html:
     verdict = one.text("verdict")
     name = f"{one.text('column')}: {one.text('label')}"
     words = f"{name}: {score_text(one)}, {number(one.number('n_rows'))} rows, {verdict}"
-    mark = interval(scale, one, "final" if verdict in CLEAR else "model", words, reference=overall)
+    mark = interval(scale, one, "main" if verdict in CLEAR else "plain", words, reference=overall)
     value = f"{number(one.number('value'))}{f' {verdict}' if verdict in (*CLEAR, 'too small') else ''}"
     return strip_row(name, mark, value)
 

@@ -1,0 +1,299 @@
+"""`CheckResult`: what changed since training, as text, a frame, plain values and one HTML page."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from foldwise.app.plain_values import plain
+from foldwise.app.run_folder import write_whole
+from foldwise.data.html import html_table
+from foldwise.data.notes import counted
+from foldwise.data.schema import listing
+from foldwise.evaluation.drift.expected import ExpectedScore
+from foldwise.evaluation.drift.shifts import ALPHA, LEAST_KS, LEAST_PSI, ColumnShift
+from foldwise.evaluation.slice_scores import SliceScores
+from foldwise.evaluation.tables import WIDTH, TextTable, interval_text, number, p_equation, p_text
+from foldwise.report import render
+from foldwise.storage.model_file import versions
+
+FORMAT = 1
+SHOWN_COLUMNS = 12  # in text
+SHOWN_UNSEEN = 3
+
+
+@dataclass(frozen=True)
+class RealizedScore:
+    """The real score of labeled new rows.
+
+    Attributes
+    ----------
+    metric, title : str
+        Name and title of the metric.
+    greater_is_better : bool
+        False for errors, losses and costs.
+    n_rows : int
+        Rows with a label.
+    value, low, high : float
+        The score with its 95% interval.
+    within : bool or None
+        Whether it lies in the interval that was expected without labels.
+    promise, promise_low, promise_high : float or None
+        The estimate of the run. Only the metric of the run has one.
+    p, p_corrected : float or None
+        p-value of being worse than the estimate, and the same after correction together with the columns.
+    """
+
+    metric: str
+    title: str
+    greater_is_better: bool
+    n_rows: int
+    value: float
+    low: float | None
+    high: float | None
+    within: bool | None = None
+    promise: float | None = None
+    promise_low: float | None = None
+    promise_high: float | None = None
+    p: float | None = None
+    p_corrected: float | None = None
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the score is worse than the estimate of the run, after correction."""
+        return self.p_corrected is not None and self.p_corrected < ALPHA
+
+
+@dataclass(frozen=True, repr=False)
+class CheckResult:
+    """What changed in new rows since training. Use `check` to get one.
+
+    Attributes
+    ----------
+    title : str
+        Name of the table.
+    target : str
+        The column that the model predicts.
+    n_rows : int
+        New rows.
+    n_predicted : int
+        Rows of the random sample that was predicted.
+    columns : tuple of ColumnShift
+        One per column of the model, those that changed first.
+    missing_columns : tuple of str
+        Columns of the model that the table lacks. Then nothing is predicted.
+    extra_columns : tuple of str
+        Columns that the model does not use.
+    predictions : ColumnShift or None
+        The distribution of predictions, compared with that of held-out training rows.
+    expected : tuple of ExpectedScore
+        Scores to expect on these rows, from predicted probabilities.
+    realized : tuple of RealizedScore
+        Real scores, if there are labels; that of the run's metric first.
+    slices : SliceScores or None
+        Scores by slice, if slices were requested.
+    notes : tuple of str
+        What else was noticed.
+    """
+
+    title: str
+    target: str
+    n_rows: int
+    n_predicted: int
+    columns: tuple[ColumnShift, ...]
+    missing_columns: tuple[str, ...]
+    extra_columns: tuple[str, ...]
+    predictions: ColumnShift | None
+    expected: tuple[ExpectedScore, ...]
+    realized: tuple[RealizedScore, ...]
+    slices: SliceScores | None
+    notes: tuple[str, ...]
+
+    @property
+    def changed_columns(self) -> list[str]:
+        """The columns that changed, the most influential first."""
+        return [one.column for one in self.columns if one.changed]
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether labels show that the model is worse than its estimate."""
+        return any(one.is_worse for one in self.realized)
+
+    @property
+    def changed(self) -> bool:
+        """Whether columns changed or are missing, or the model is worse than its estimate."""
+        return bool(self.changed_columns or self.missing_columns or self.is_worse)
+
+    def sentences(self) -> list[str]:
+        """The result in a few sentences.
+
+        Returns
+        -------
+        list of str
+            The most important first.
+        """
+        found = []
+        if self.missing_columns:
+            word = "column" if len(self.missing_columns) == 1 else "columns"
+            found.append(
+                f"The table lacks the {word} {listing(self.missing_columns)}, so the model cannot predict its rows."
+            )
+        n_columns = len(self.columns)
+        if self.changed_columns:
+            listed = listing(self.changed_columns)
+            found.append(f"{len(self.changed_columns)} of {counted(n_columns, 'column')} changed: {listed}.")
+        else:
+            found.append(f"None of {counted(n_columns, 'column')} changed.")
+        found += [unseen_words(one) for one in self.columns if one.unseen]
+        found += self._score_sentences()
+        return [*found, *self.notes]
+
+    def _score_sentences(self) -> list[str]:
+        found = []
+        for one in self.expected[:1]:
+            low, high = number(one.low), number(one.high)
+            found.append(f"Expected {one.title} on these rows: {number(one.value)} (95% interval {low} to {high}).")
+        for real in self.realized[:1]:
+            words = f"The real {real.title} is {number(real.value)}"
+            if real.low is not None and real.high is not None:
+                words += f" (95% interval {interval_text(real.low, real.high)})"
+            if real.promise is not None:
+                promise = number(real.promise)
+                p = "" if real.p_corrected is None else f", {p_equation(real.p_corrected)}"
+                words += (
+                    f", worse than the estimate of the run, {promise}{p}"
+                    if real.is_worse
+                    else (f". The estimate of the run was {promise}; it is not clearly worse{p}")
+                )
+            found.append(f"{words}.")
+            if real.within is False:
+                found.append(
+                    "It lies outside the expected interval, so the relation between the columns and "
+                    f"{self.target} may have changed."
+                )
+        return found
+
+    def rule(self) -> str:
+        """Say what counts as a change.
+
+        Returns
+        -------
+        str
+            Two sentences.
+        """
+        return (
+            f"Changed: p below {ALPHA:g} after Holm's correction over columns, and PSI at least {LEAST_PSI:g}, KS at "
+            f"least {LEAST_KS:g}, or {LEAST_KS:.0%} more or fewer missing cells. Effect: how far predictions move if "
+            "the column gets its training distribution again."
+        )
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the columns of the table as a frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per column, those that changed first.
+        """
+        names = [name for name in ColumnShift.__dataclass_fields__ if name != "unseen"]
+        types: dict[str, Any] = dict.fromkeys(names, pl.Float64)
+        types |= {"column": pl.String, "kind": pl.String, "n_rows": pl.Int64, "n_unseen": pl.Int64}
+        types |= {"changed": pl.Boolean}
+        return pl.DataFrame([{name: getattr(one, name) for name in names} for one in self.columns], schema=types)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that can be written as JSON, and that the page is made of.
+
+        Returns
+        -------
+        dict
+            "changed", "sentences", "columns", "expected", "realized", "slices" and more, in format 1.
+        """
+        facts = {
+            "format": FORMAT,
+            "kind": "check",
+            "title": self.title,
+            "target": self.target,
+            "changed": self.changed,
+            "changed_columns": self.changed_columns,
+            "missing_columns": self.missing_columns,
+            "extra_columns": self.extra_columns,
+            "rows": self.n_rows,
+            "rows_predicted": self.n_predicted,
+            "sentences": self.sentences(),
+            "rule": self.rule(),
+            "columns": [asdict(one) for one in self.columns],
+            "predictions": None if self.predictions is None else asdict(self.predictions),
+            "expected": [asdict(one) for one in self.expected],
+            "realized": [{**asdict(one), "worse": one.is_worse} for one in self.realized],
+            "slices": None if self.slices is None else self.slices.to_dict(),
+            "made": {"versions": versions()},
+        }
+        return plain(facts)  # type: ignore[no-any-return]
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result as one HTML file.
+
+        Parameters
+        ----------
+        path : path
+            The file to write. It appears only when it is complete.
+
+        Returns
+        -------
+        Path
+            The same path.
+        """
+        file = Path(path)
+        write_whole(file, render(self.to_dict()))
+        return file
+
+    def _rows(self) -> list[list[str]]:
+        return [
+            [
+                one.column,
+                number(one.psi),
+                number(one.ks),
+                number(one.js),
+                f"{one.missing_before:.1%} → {one.missing_now:.1%}",
+                p_text(one.p_corrected),
+                number(one.effect),
+                "changed" if one.changed else "",
+            ]
+            for one in self.columns
+        ]
+
+    def __repr__(self) -> str:
+        first = f"{self.title}: {counted(self.n_rows, 'row')}, {'changed' if self.changed else 'not changed'}"
+        lines = [first, "", *(textwrap.fill(one, WIDTH, break_on_hyphens=False) for one in self.sentences())]
+        rows = self._rows()
+        shown = max(SHOWN_COLUMNS, len(self.changed_columns))
+        if rows:
+            lines += ["", str(TextTable(HEADS, rows[:shown]))]
+        if len(rows) > shown:
+            lines.append(f"… and {len(rows) - shown:,} more columns that did not change")
+        lines += ["", textwrap.fill(self.rule(), WIDTH)]
+        if self.slices is not None:
+            lines += ["", repr(self.slices)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        heads = list(HEADS)
+        return html_table(self.sentences()[0], heads, self._rows(), [*self.sentences()[1:], self.rule()])
+
+
+HEADS = ("column", "PSI", "KS", "JS", "missing", "p", "effect", "")
+
+
+def unseen_words(shift: ColumnShift) -> str:
+    """Name the categories of a column that did not occur in training."""
+    named = [name for name, _ in shift.unseen[:SHOWN_UNSEEN]]
+    return (
+        f"{shift.n_unseen:,} cells of {shift.column!r} contain a category that did not occur in training: "
+        f"{listing(named, SHOWN_UNSEEN)}{' and others' if len(shift.unseen) > SHOWN_UNSEEN else ''}."
+    )

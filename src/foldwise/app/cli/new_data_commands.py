@@ -1,0 +1,41 @@
+"""The commands for new data with a finished run, and their options: `check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foldwise.app.cli.exit_codes import guarded
+from foldwise.app.cli.shared_options import INTEGER, AsJson, FitFolder, Quiet, Slices, TableFile
+from foldwise.app.cli.table_options import TableOptions, listed, with_table_options
+
+
+@with_table_options
+@guarded
+def check(
+    reading: TableOptions,
+    run: FitFolder,
+    table: TableFile,
+    labels: Annotated[
+        str | None, typer.Option(help="Column of true classes or values, if they are known by now.")
+    ] = None,
+    slices: Slices = None,
+    report: Annotated[Path | None, typer.Option("-o", "--report", help="HTML page to write.")] = None,
+    seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of the sample of rows that are predicted.")] = 0,
+    json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check what changed in new rows since a model was trained.
+
+    Only the model file is needed. Columns are compared with summaries of the training table and ranked by their effect
+    on the predictions. The score to expect on the new rows is shown, and the real one with --labels. The exit code is 3
+    if a column has changed: p below 0.05 after correction over columns, and PSI at least 0.1, KS at least 0.05, or 5%
+    more or fewer missing cells. It is also 3 if a column is missing, or if labels show that the model is worse than its
+    estimate.
+    """
+    from foldwise.app.cli.check import CheckRequest, check
+
+    names = None if slices is None else listed(slices)
+    check(CheckRequest(run, table, reading, labels, names, report, seed), as_json=json, quiet=quiet)

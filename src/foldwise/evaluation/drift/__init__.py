@@ -1,0 +1,1 @@
+"""What changed since training: small summaries of training columns, and how new columns differ from them."""
