@@ -138,23 +138,10 @@ def predict_file(
     >>> folder.cleanup()
     """
     model = run if isinstance(run, StoredModel) else open_run(run).model
-    is_clustering = model.metadata.get("task") == "clusters"
-    if is_clustering and costs is not None:
-        raise InputError(
-            "a model that assigns clusters makes no decisions, so costs= cannot be used.", "leave costs= out."
-        )
-    quantity = model.task == "regression" and not is_clustering
-    if quantity and costs is not None:
-        raise InputError(
-            "costs= needs classes to decide between, but the model predicts a quantity.", "leave costs= out."
-        )
-    if not quantity and not hasattr(model.model, "predict_proba"):
-        raise InputError("the model does not predict probabilities.", "wrap it in Calibrated(model) before saving it.")
+    predictor = predictor_of(model, costs, tuple(keep))
     if isinstance(out, str | Path):
         source = Path() if is_engine_table(table) else Path(table)
         out = PredictionWriter(None if str(out) == "-" else checked_output(Path(out), source), raw)
-    make = ClusterPredictor if is_clustering else ValuePredictor if quantity else Predictor
-    predictor = make(model, None if quantity else costs_of(model, costs), tuple(keep))
     with out as output:
         for frame in batches_for(model, table, block, reading):
             for start in range(0, max(1, frame.height), ROWS):
@@ -197,6 +184,24 @@ def costs_of(model: StoredModel, costs: CostMatrix | None) -> CostMatrix:
     return costs
 
 
+def predictor_of(model: StoredModel, costs: CostMatrix | None, keep: tuple[str, ...]) -> Predictor:
+    """Return what predicts batches of rows: classes, clusters or values."""
+    is_clustering = model.metadata.get("task") == "clusters"
+    if is_clustering and costs is not None:
+        raise InputError(
+            "a model that assigns clusters makes no decisions, so costs= cannot be used.", "leave costs= out."
+        )
+    quantity = model.task == "regression" and not is_clustering
+    if quantity and costs is not None:
+        raise InputError(
+            "costs= needs classes to decide between, but the model predicts a quantity.", "leave costs= out."
+        )
+    if not quantity and not hasattr(model.model, "predict_proba"):
+        raise InputError("the model does not predict probabilities.", "wrap it in Calibrated(model) before saving it.")
+    make = ClusterPredictor if is_clustering else ValuePredictor if quantity else Predictor
+    return make(model, None if quantity else costs_of(model, costs), keep)
+
+
 class Predictor:
     """Predicts batch after batch, and collects notes and totals."""
 
@@ -211,21 +216,22 @@ class Predictor:
         self._unknown = UnknownCategories(known_levels(model.model))
         self._decisions: dict[str, int] = {}
         self._cost = 0.0
-        taken = set(self._output_names()) & set(keep)
+        taken = set(self.output_names()) & set(keep)
         if taken:
             raise InputError(
                 f"keep= names {listing(sorted(taken))}, which the output already contains.",
                 f"remove {'it' if len(taken) == 1 else 'them'} from keep=.",
             )
 
-    def _output_names(self) -> list[str]:
+    def output_names(self) -> list[str]:
+        """The names of the columns that are predicted."""
         names = [f"{PREFIX}class", *self._names, f"{PREFIX}decision", f"{PREFIX}expected_cost"]
         return names if self._rule is None else [*names, f"{PREFIX}set"]
 
     def answers(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Predict the rows of one batch."""
         kept, X = self._matched(frame)
-        return pl.DataFrame([*kept, *self._predicted(X)])
+        return pl.DataFrame([*kept, *self.predicted(X)])
 
     def _matched(self, frame: pl.DataFrame) -> tuple[list[pl.Series], pl.DataFrame]:
         """The columns to keep, and those that the model needs."""
@@ -247,7 +253,8 @@ class Predictor:
         self._unknown.look(fitting.X)
         return [frame[name] for name in self._keep], fitting.X
 
-    def _predicted(self, X: pl.DataFrame) -> list[pl.Series]:
+    def predicted(self, X: pl.DataFrame) -> list[pl.Series]:
+        """Predict rows that have the columns of the model, as `match_columns` returns them."""
         assert self._costs is not None
         proba = self._model.predict_proba(X)
         decision = self._costs.decide(proba, self._classes)
@@ -278,10 +285,10 @@ class ClusterPredictor(Predictor):
 
     are_clusters = True
 
-    def _output_names(self) -> list[str]:
+    def output_names(self) -> list[str]:
         return [f"{PREFIX}cluster"]
 
-    def _predicted(self, X: pl.DataFrame) -> list[pl.Series]:
+    def predicted(self, X: pl.DataFrame) -> list[pl.Series]:
         labels = self._model.predict(X)
         self._count(labels)
         return [pl.Series(f"{PREFIX}cluster", labels)]
@@ -292,16 +299,16 @@ class ValuePredictor(Predictor):
 
     low, total, high = np.inf, 0.0, -np.inf
 
-    def _output_names(self) -> list[str]:
+    def output_names(self) -> list[str]:
         return [f"{PREFIX}value", *([] if self._rule is None else [f"{PREFIX}low", f"{PREFIX}high"])]
 
-    def _predicted(self, X: pl.DataFrame) -> list[pl.Series]:
+    def predicted(self, X: pl.DataFrame) -> list[pl.Series]:
         values = np.asarray(self._model.predict(X), dtype=np.float64)
         if len(values):
             self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
             self.total += float(values.sum())
         ends: Any = () if self._rule is None else self._rule.intervals(values).T
-        return [pl.Series(name, one) for name, one in zip(self._output_names(), [values, *ends], strict=True)]
+        return [pl.Series(name, one) for name, one in zip(self.output_names(), [values, *ends], strict=True)]
 
     def summary(self, n_rows: int, costs_given: bool) -> PredictionSummary:
         found = (self.low, self.total / n_rows, self.high) if n_rows else None

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from foldwise.app.file_predictions import ClusterPredictor, Predictor, ValuePredictor, costs_of
+from foldwise.app.file_predictions import predictor_of
 from foldwise.app.run_folder import MODEL
 from foldwise.engines.drawing import plain_types
 from foldwise.errors import InputError
@@ -53,26 +53,17 @@ def predict_spark(run: str | Path, frame: Any, *, keep: Sequence[str] = ()) -> A
     assert isinstance(head, pl.DataFrame)
     if not head.height:
         raise InputError("the DataFrame must have at least one row, but has none.")
-    first = predictor_of(open_model(path), kept).answers(plain_types(head)).to_arrow()
+    first = predictor_of(open_model(path), None, kept).answers(plain_types(head)).to_arrow()
     sent = frame.sparkSession.sparkContext.broadcast(content)
 
     def predict(batches: Iterable[Any]) -> Iterator[Any]:
-        predictor = predictor_of(model_of(sent.value), kept)
+        predictor = predictor_of(model_of(sent.value), None, kept)
         for batch in batches:
             rows = pl.from_arrow(batch)
             assert isinstance(rows, pl.DataFrame)
             yield from predictor.answers(plain_types(rows)).to_arrow().cast(first.schema).to_batches()
 
     return frame.mapInArrow(predict, from_arrow_schema(first.schema))
-
-
-def predictor_of(model: StoredModel, keep: tuple[str, ...]) -> Predictor:
-    """Return what predicts batches of rows: classes, clusters or values."""
-    if model.metadata.get("task") == "clusters":
-        return ClusterPredictor(model, costs_of(model, None), keep)
-    if model.task == "regression":
-        return ValuePredictor(model, None, keep)
-    return Predictor(model, costs_of(model, None), keep)
 
 
 @lru_cache(maxsize=2)

@@ -1,4 +1,4 @@
-"""The command line: `foldwise fit`, `explore`, `predict`, `explain`, `inspect`, `compare`, `tune`, `report`.
+"""The command line: `foldwise fit`, `explore`, `predict`, `explain`, `inspect`, `compare`, `tune`, `serve`, `report`.
 
 Nothing that computes is imported before a command needs it, so `--help` answers at once.
 """

@@ -32,6 +32,7 @@ from foldwise.app.cli.shared_options import (
 )
 from foldwise.app.cli.table_options import TableOptions, listed, with_table_options
 from foldwise.app.cli.ui import workbench
+from foldwise.app.cli.web_commands import serve
 
 app = typer.Typer(
     add_completion=False,
@@ -418,6 +419,7 @@ def report(
 
 
 app.command("ui")(workbench)
+app.command()(serve)
 
 
 def show_version(wanted: bool) -> None:
