@@ -111,3 +111,23 @@ def test_damaged_choices_are_those_of_foldwise(queue: RunQueue, content: str) ->
     for path in (queue.folder.path / ".foldwise" / "tables").iterdir():
         path.write_text(content)
     assert read_choices(queue.folder, "t.csv") == TableChoices()
+
+
+@pytest.mark.slow
+def test_a_table_is_explored_without_a_target(queue: RunQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    (queue.folder.path / "a.csv").write_text("x,z\n" + "".join(f"{i % 7},{i * 3 % 11}\n" for i in range(80)))
+    file = queue.folder.table("a.csv")
+    assert file is not None
+    choices = TableChoices(separator=",", table="t", budget="5s", kinds={"x": "numeric"})
+    out = queue.folder.new_run_path(file.path, "explore")
+    assert choices.exploring(file, out) == [
+        "explore", "a.csv", "--budget=5s", "--separator=,", "--table=t", "--kind=x=numeric", "--out=a-explore",
+    ]  # fmt: skip
+    monkeypatch.setattr("foldwise.app.workbench.queue.STARTING", 0.0)
+    queue.add(out, TableChoices(budget="60s").exploring(file, out))
+    queue.step()
+    view = queue.view("a-explore")
+    assert view is not None
+    assert view.state == "running"
+    wait_for(lambda: (queue.step(), queue.view("a-explore").state == "finished")[1], 120.0)
+    assert queue.view("a-explore").has_result

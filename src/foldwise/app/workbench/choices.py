@@ -102,17 +102,23 @@ class TableChoices:
         """The arguments of `foldwise` that start a run in FOLDER."""
         if not self.target:
             raise InputError("a run needs a target, the column to predict.", "choose one.")
-        options = self.options()
-        given: list[tuple[str, str]] = [(name, getattr(self, name)) for name in ASKED if getattr(self, name)]
-        for name in READING:
-            value = getattr(self, name)
-            if value:
-                given.append(("database-table" if name == "table" else name.replace("_", "-"), value))
-        given += [("kind", one) for one in options.kind] + [("drop", one) for one in options.drop]
+        given = [(name, getattr(self, name)) for name in ASKED if getattr(self, name)]
         if self.costs is not None:
             given.append(("costs", self._write_costs(folder)))
+        return self._command("fit", table, out, given)
+
+    def exploring(self, table: TableFile, out: Path) -> list[str]:
+        """The arguments of `foldwise` that explore the table in FOLDER, without a target."""
+        return self._command("explore", table, out, [("budget", self.budget)] if self.budget else [])
+
+    def _command(self, command: str, table: TableFile, out: Path, given: list[tuple[str, str]]) -> list[str]:
+        """A command with its options, and with those for reading the table."""
+        reading = [(name.replace("_", "-"), getattr(self, name)) for name in READING if getattr(self, name)]
+        options = self.options()
+        named = [("kind", one) for one in options.kind] + [("drop", one) for one in options.drop]
         name = table.name if not table.name.startswith("-") else f"./{table.name}"
-        return ["fit", name, *(f"--{option}={value}" for option, value in given), f"--out={out.name}"]
+        words = [f"--{option}={value}" for option, value in (*given, *reading, *named)]
+        return [command, name, *words, f"--out={out.name}"]
 
     def _write_costs(self, folder: WorkFolder) -> str:
         """Write the costs to a file that never changes, because a resumed run reads it again."""

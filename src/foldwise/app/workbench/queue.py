@@ -159,6 +159,8 @@ class RunQueue:
             state = "queued"
         elif self._is_starting(entry, status):
             state = "starting"
+        elif status is None and works_on(entry.get("pid"), name):  # an exploration, whose folder appears at its end
+            state = "running"
         elif status is not None:
             state, error = status.state, str(status.progress.get("error") or "")
             if self._was_refused(entry, status):
@@ -227,6 +229,13 @@ def is_alive(pid: int) -> bool:
     except (ProcessLookupError, PermissionError):
         return False
     return not Path("/proc").is_dir()
+
+
+def works_on(pid: Any, name: str) -> bool:
+    """Whether a process is a command that writes to the folder of this name."""
+    with suppress(OSError, TypeError, ValueError):
+        return f"--out={name}" in Path(f"/proc/{pid:d}/cmdline").read_text(errors="replace").split("\0")
+    return False
 
 
 def holds_lock(pid: int, folder: Path) -> bool:

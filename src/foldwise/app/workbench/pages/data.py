@@ -86,6 +86,16 @@ async def start(request: Request) -> Response:
     return go_to(request, f"/runs/{address(out.name)}")
 
 
+async def explore(request: Request) -> Response:
+    """Store what was chosen, and let an exploration wait for its turn. It needs no target."""
+    file, choices = await chosen(request)
+    bench = bench_of(request)
+    out = bench.folder.new_run_path(file.path, "explore")
+    bench.queue.add(out, choices.exploring(file, out))
+    bench.queue.step()
+    return go_to(request, f"/runs/{address(out.name)}")
+
+
 async def chosen(request: Request) -> tuple[TableFile, TableChoices]:
     """Store the choices of the form."""
     bench = bench_of(request)
@@ -133,4 +143,5 @@ ROUTES = [
     Route("/data/{table}", choose, methods=["POST"]),
     Route("/data/{table}/forget", forget, methods=["POST"]),
     Route("/data/{table}/run", start, methods=["POST"]),
+    Route("/data/{table}/explore", explore, methods=["POST"]),
 ]
