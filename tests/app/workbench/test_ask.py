@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import shutil
@@ -116,3 +117,12 @@ def test_only_tables_of_the_folder_are_searched(folder: Path, tmp_path: Path) ->
     for named in ("/etc/passwd", "../../etc/passwd", "no.csv", None, 7, ["a.csv"]):
         (tmp_path / "ill" / "options.json").write_text(json.dumps({**options, "table": named}))
         assert training_table(tmp_path / "ill", tmp_path) is None
+
+
+def test_a_new_table_is_checked(bench: BenchClient, folder: Path) -> None:
+    table(400).with_columns(pl.col("size") + 6).write_csv(folder / "new.csv")
+    page = bench.get("/runs/ill/check?table=new.csv&labels=yes").text
+    found = foldwise.check(folder / "ill", folder / "new.csv", "ill")
+    assert "size" in found.changed_columns
+    assert found.sentences()[0].split(".")[0] in html.unescape(page)
+    assert bench.get("/runs/ill/check?table=../a.csv").status_code == 404

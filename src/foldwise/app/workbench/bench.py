@@ -21,7 +21,7 @@ from foldwise.app.workbench.folder import TableFile, WorkFolder
 from foldwise.app.workbench.queue import RunQueue, RunView
 from foldwise.app.workbench.signing_in import SignIn
 from foldwise.app.workbench.wording import FILTERS
-from foldwise.app.workbench.worker import WorkerPool
+from foldwise.app.workbench.worker import SECONDS, WorkerPool
 from foldwise.errors import InputError
 
 STEP = 0.3  # seconds between looks at the queue
@@ -61,13 +61,15 @@ class Workbench:
         await self.workers.close()
         self._lock.close()
 
-    async def work(self, function: str, *, files: tuple[Path, ...] = (), **arguments: Any) -> Any:
+    async def work(
+        self, function: str, *, files: tuple[Path, ...] = (), seconds: float = SECONDS, **arguments: Any
+    ) -> Any:
         """Call a function of this room in a worker. With files, its answer is kept until one of them changes."""
         if not files:
-            return await self.workers(function, **arguments)
+            return await self.workers(function, seconds, **arguments)
         key = json.dumps([function, arguments, *[stamp(path) for path in files]], sort_keys=True)
         if key not in self._cached:
-            self._cached[key] = await self.workers(function, **arguments)
+            self._cached[key] = await self.workers(function, seconds, **arguments)
             while len(self._cached) > MOST_CACHED:
                 self._cached.popitem(last=False)
         self._cached.move_to_end(key)

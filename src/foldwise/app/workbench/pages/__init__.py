@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from foldwise.app.workbench.pages import ask, compare, data, result, runs
+from foldwise.app.workbench.pages import ask, check, compare, data, result, runs
 
-PAGES = (data, runs, result, ask, compare)  # modules with ROUTES
+PAGES = (data, runs, result, ask, check, compare)  # modules with ROUTES
 MENU = (("/data", "Data"), ("/runs", "Runs"), ("/compare", "Compare"))  # addresses and titles
-RUN_MENU = (("", "Result"), ("/ask", "Ask"), ("/report", "Report"))  # of one run, after /runs/NAME
+RUN_MENU = (("", "Result"), ("/ask", "Ask"), ("/check", "Check"), ("/report", "Report"))  # of one run, after /runs/NAME

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from foldwise.app.run_folder import BACKGROUND, MODEL, current
 from foldwise.app.workbench.bench import bench_of, form_of, render
+from foldwise.app.workbench.choices import read_choices
 from foldwise.app.workbench.folder import ending
 from foldwise.app.workbench.pages.result import download
 from foldwise.app.workbench.queue import RunView
@@ -57,9 +58,9 @@ async def predict_table(request: Request) -> Response:
     if table is None:
         raise HTTPException(404, "There is no such table in this folder.")
     out = bench.folder.state("downloads") / f"{os.urandom(8).hex()}.csv"
-    await bench.workers(
-        f"{ROOM}whole_file:predict_whole_file", SECONDS, folder=str(view.folder), table=str(table.path), out=str(out)
-    )
+    reading = read_choices(bench.folder, table.name).options().keywords()
+    given: dict[str, Any] = {"folder": str(view.folder), "table": str(table.path), "out": str(out), "reading": reading}
+    await bench.work(f"{ROOM}whole_file:predict_whole_file", seconds=SECONDS, **given)
     return download(out, f"{table.name.removesuffix(ending(table.name))}-predictions.csv")
 
 

@@ -129,7 +129,7 @@ async def table_page(request: Request, file: TableFile, choices: TableChoices) -
 
 async def described(bench: Workbench, file: TableFile, choices: TableChoices) -> dict[str, Any]:
     """What a worker found in the file."""
-    given = {"path": str(file.path), "options": choices.options().keywords(), "target": choices.target}
+    given: dict[str, Any] = {"path": str(file.path), "options": choices.options().keywords(), "target": choices.target}
     facts = await bench.work(DESCRIBE, files=(file.path,), **given)
     assert isinstance(facts, dict)
     return facts
