@@ -140,8 +140,8 @@ def choose_clusters(
     >>> from foldwise.clusters import choose_clusters
     >>> X = np.random.default_rng(0).normal(size=(300, 3))
     >>> study = choose_clusters(X, ks=range(2, 6), restarts=3, resamples=5, random_state=0)
-    >>> study.best_k, study.reason[:38]
-    (1, 'No clusters: k = 1 cannot be rejected.')
+    >>> study.best_k, study.reason[:42]
+    (1, 'No clusters: the rows form a single group.')
     """
     cells = numbers_of(BaseEstimator(), X, reset=True)
     restarts = whole_at_least("restarts", restarts, 1)
