@@ -113,6 +113,15 @@ def test_from_an_upload_to_a_result_and_back(browser: Any, folder: Path) -> None
         assert saved.height == held_out.height
         assert set(saved["truth"]) == {"yes", "no"}
 
+        page.goto(f"{bench.base}/runs/semicolons-run/ask")
+        page.get_by_label("height").fill("3.5")
+        page.get_by_label("color").select_option("red")
+        page.click("button:has-text('Predict')")
+        page.wait_for_selector("#h-answer")
+        assert "yes" in page.inner_text("#ask .lead b")
+        watched.check()
+
+        page.goto(f"{bench.base}/runs/semicolons-run")
         page.select_option("#more", "5m")
         page.click("text=Resume the run")
         wait_for(lambda: RunStatus.of(run).state == "running")

@@ -11,6 +11,8 @@ for (const cell of document.querySelectorAll("[data-share]")) cell.style.setProp
   const percent = (share) => (Number.isFinite(share) ? `${(100 * share).toFixed(1)}%` : "undefined");
   const count = (n) => n.toLocaleString("en-US", { maximumFractionDigits: facts.weighted ? 1 : 0 });
 
+  const short = (value) => value.toLocaleString("en-US", { maximumSignificantDigits: 3 });
+
   const costs = () => inputs.map((input) => Number(input.value) || 0);
   const costAt = (k, [hit, falseAlarm, miss, rest]) =>
     (hit * positive[k] + falseAlarm * negative[k] + miss * (P - positive[k]) + rest * (N - negative[k])) / (P + N);
@@ -38,7 +40,7 @@ for (const cell of document.querySelectorAll("[data-share]")) cell.style.setProp
     get("accuracy").textContent = percent((tp + N - fp) / (P + N));
     get("precision").textContent = percent(tp / (tp + fp));
     get("recall").textContent = percent(tp / P);
-    get("cost").textContent = costAt(k, costs()).toLocaleString("en-US", { maximumSignificantDigits: 4 });
+    get("cost").textContent = short(costAt(k, costs()));
     const line = get("cost-curve").querySelector("line");
     for (const name of ["x1", "x2"]) line.setAttribute(name, (1000 * k) / last);
   }
@@ -48,6 +50,7 @@ for (const cell of document.querySelectorAll("[data-share]")) cell.style.setProp
     const low = Math.min(0, ...values), high = Math.max(...values, low + 1e-9);
     const points = values.map((value, k) => `${((1000 * k) / last).toFixed(1)},${(156 - (152 * (value - low)) / (high - low)).toFixed(1)}`);
     get("cost-curve").querySelector("polyline").setAttribute("points", points.join(" "));
+    get("cost-range").textContent = ` (axis from ${short(low)} to ${short(high)})`;
     get("cheapest-note").textContent = `Cheapest on these rows: ${percent(cheapest() / last)}. A threshold chosen here looks slightly better than it is.`;
     show();
   }

@@ -1,0 +1,76 @@
+"""Time and size of the pages of the workbench after a run, in chromium. Writes benchmarks/workbench_pages.md.
+
+python benchmarks/workbench_pages.py TABLE --target COLUMN [--budget 60s]
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from playwright.sync_api import sync_playwright
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from tests.app.workbench.running import BROWSER, FLAGS, FOLDWISE, RunningBench  # noqa: E402
+
+N_LOADS = 5
+HEAD = """# Benchmarks: pages of the workbench
+
+Made by `benchmarks/workbench_pages.py` after a run of {budget} on `{name}`: the time from the request to the load event
+in chromium, and all bytes that were sent for the page. The first load also reads the run or the table in a worker. The
+others are the median of {n}. Browsers keep scripts and styles for an hour, but here every load fetches them.
+
+| page | first load | further loads | bytes |
+|---|---|---|---|
+"""
+LOAD = "performance.getEntriesByType('navigation')[0].loadEventEnd"
+
+
+def main() -> None:
+    """Run, load, write."""
+    asked = argparse.ArgumentParser()
+    asked.add_argument("table", type=Path)
+    asked.add_argument("--target", required=True)
+    asked.add_argument("--budget", default="60s")
+    given = asked.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        folder, table = Path(place), given.table.resolve()
+        (folder / table.name).write_bytes(table.read_bytes())
+        options = ["--target", given.target, "--budget", given.budget, "--out", "run", "--quiet"]
+        command = [*FOLDWISE, "fit", table.name, *options]
+        subprocess.run(command, cwd=folder, check=True)
+        with RunningBench(folder) as bench, sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=BROWSER, args=FLAGS)
+            context = browser.new_context()
+            context.new_page().goto(bench.link)
+            pages = ("/runs/run", "/runs/run/report", f"/data/{table.name}", "/runs", "/runs/run/ask")
+            rows = [measured(context, bench.base + path, path) for path in pages]
+            browser.close()
+    text = HEAD.format(budget=given.budget, name=given.table.stem, n=N_LOADS - 1) + "\n".join(rows) + "\n"
+    (HERE / "workbench_pages.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+def measured(context: object, url: str, path: str) -> str:
+    """One row of the table."""
+    seconds, sizes = [], []
+    for _ in range(N_LOADS):
+        page = context.new_page()  # type: ignore[attr-defined]
+        page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
+        answers: list[object] = []
+        page.on("requestfinished", answers.append)
+        page.goto(url, wait_until="load")
+        seconds.append(page.evaluate(LOAD) / 1000)
+        sizes.append(sum(one.sizes()["responseBodySize"] for one in answers))  # type: ignore[attr-defined]
+        page.close()
+    return f"| `{path}` | {seconds[0]:.2f} s | {median(seconds[1:]):.2f} s | {max(sizes) / 1e6:.2f} MB |"
+
+
+if __name__ == "__main__":
+    main()
