@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import joblib
 import numpy as np
 import onnxruntime
 import polars as pl
@@ -224,6 +226,83 @@ def planning() -> list[str]:
     ]
 
 
+ORBITAL = """
+import sys, joblib, orbital, orbital.types
+names, models = joblib.load(sys.argv[1])
+found = {}
+for name, model in models.items():
+    try:
+        parsed = orbital.parse_pipeline(model, features={one: orbital.types.DoubleColumnType() for one in names})
+        found[name] = orbital.export_sql("rows", parsed, dialect="duckdb")
+    except Exception as error:
+        found[name] = f"refused: {type(error).__name__}: {error}"
+joblib.dump(found, sys.argv[2])
+"""
+
+
+def orbital(python: str, n_rows: int = 100_000) -> list[str]:
+    """Lines of the page: queries of orbital, written by its own Python, and ours for the same pipelines."""
+    from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.tree import DecisionTreeClassifier
+
+    table = read_table(catalogue()["breast_cancer"]["path"], target=catalogue()["breast_cancer"]["target"])
+    X, names = table.X.to_numpy(), table.X.columns
+    makes = {
+        "logistic regression": LogisticRegression(),
+        "decision tree": DecisionTreeClassifier(random_state=0),
+        "random forest, 10 trees": RandomForestClassifier(10, random_state=0),
+        "gradient boosting, 10 trees": GradientBoostingClassifier(n_estimators=10, random_state=0),
+        "histogram gradient boosting, 10 trees": HistGradientBoostingClassifier(max_iter=10, random_state=0),
+        "Gaussian naive Bayes": GaussianNB(),
+    }
+    models = {name: make_pipeline(StandardScaler(), model).fit(X, np.asarray(table.y)) for name, model in makes.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        given, made = f"{folder}/models", f"{folder}/queries"
+        joblib.dump((names, models), given)
+        subprocess.run([python, "-c", ORBITAL, given, made], check=True, capture_output=True)
+        theirs = joblib.load(made)
+    rows = table.X.sample(n_rows, with_replacement=True, seed=0)
+    lines = [
+        f"The same pipelines of scikit-learn, {n_rows:,} rows of 30 columns in DuckDB. The difference is the largest "
+        "one of the probability of the last class from `predict_proba`.",
+        "",
+        "| model | orbital | difference | Foldwise | difference |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    with duckdb.connect(config={"threads": 2}) as connection:
+        connection.register("source", rows.to_arrow())
+        connection.execute("CREATE TABLE rows AS SELECT * FROM source")
+        for name, model in models.items():
+            truth = model.predict_proba(rows.to_numpy())[:, -1]
+            cells = [name, *answered(connection, theirs[name], truth)]
+            try:
+                query = to_sql(model, columns=names, keep=[]).query
+            except FoldwiseError:
+                query = "refused"
+            lines.append(f"| {' | '.join([*cells, *answered(connection, query, truth)])} |")
+            print(lines[-1], flush=True)
+    return lines
+
+
+def answered(connection: Any, query: str, truth: Any) -> list[str]:
+    """The time of a query, and its largest difference."""
+    if query.startswith("refused"):
+        return ["refused", ""]
+    try:
+        seconds = best(lambda: connection.execute(query).fetchnumpy(), 2)
+    except duckdb.Error as error:
+        return [f"fails: {type(error).__name__}", ""]
+    columns = connection.execute(query).fetchnumpy()
+    last = np.asarray(columns[list(columns)[-1]])
+    if last.dtype.kind != "f":
+        return [f"{seconds:.2f} s", "no probabilities"]
+    return [f"{seconds:.2f} s", f"{np.abs(last - truth).max():.0e}"]
+
+
 def best(call: Any, times: int = 3) -> float:
     """The shortest of several times."""
     found = []
@@ -238,11 +317,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", action="store_true", help="measure the agreement on all tables")
     parser.add_argument("--speed", action="store_true", help="measure the speed")
+    parser.add_argument("--orbital", help="compare with orbital: the Python of an environment with orbital")
     parser.add_argument("--page", action="store_true", help="write the page")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "foldwise-exports.jsonl")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop measuring the agreement after this time")
     given = parser.parse_args()
-    every = not (given.tables or given.speed or given.page)
+    every = not (given.tables or given.speed or given.page or given.orbital)
     warnings.simplefilter("ignore")
     times = given.cache.with_suffix(".speed.md")
     if every or given.tables:
@@ -250,11 +330,16 @@ def main() -> None:
     if every or given.speed:
         times.write_text("\n".join([*speed(), "", *planning(), ""]), encoding="utf-8")
         print(times.read_text(encoding="utf-8"))
+    peer = given.cache.with_suffix(".orbital.md")
+    if given.orbital:
+        peer.write_text("\n".join([*orbital(given.orbital), ""]), encoding="utf-8")
     if every or given.page:
         lines = ["# Benchmarks: models as SQL and ONNX", "", "Made by `benchmarks/exports.py`.", ""]
         lines += ["## Agreement with Python", "", *agreement(given.cache), ""]
         if times.exists():
             lines += ["## Speed", "", times.read_text(encoding="utf-8")]
+        if peer.exists():
+            lines += ["## Beside orbital", "", peer.read_text(encoding="utf-8")]
         versions = (
             f"DuckDB {duckdb.__version__}, SQLite {sqlite3.sqlite_version}, onnxruntime {onnxruntime.__version__}"
         )
